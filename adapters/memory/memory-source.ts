@@ -1,0 +1,306 @@
+import { SourceError } from '../../src/errors.js'
+import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/options.js'
+import {
+  DEFAULT_HEARTBEAT_MS,
+  type Entry,
+  type ListContext,
+  type ListerWatcher,
+  type ListPage,
+  type WatchBatch,
+  type WatchContext,
+  type WatchEvent,
+} from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+
+/**
+ * A collection in memory with transactions, versions, compaction and scripted faults: the reference implementation of
+ * the source contract, and the fake to test with. Objects are handed over as they are, not copied.
+ */
+export interface MemorySource<T> extends ListerWatcher<T> {
+  /** Adds or replaces; gives the version to wait for. */
+  put(key: string, object: T): Version
+  delete(key: string): Version
+  /** Several writes in one version; where `fn` throws, none of them. */
+  transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
+  /** From now on the object under `key` cannot be decoded, until it is written again. */
+  corrupt(key: string, error: unknown): Version
+  /** Every open list and watch fails with `UNAVAILABLE`; the next ones work. */
+  disconnect(): void
+  /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. */
+  stall(): void
+  /** Forgets the history: whoever is behind gets `VERSION_EXPIRED`. */
+  compact(): void
+  /** The next `times` lists and watches (default 1) fail with `error`. */
+  fail(error: SourceError, times?: number): void
+  /** Goes back to these objects, as a restored backup does: another epoch. */
+  restore(entries: Iterable<readonly [string, T]>): Version
+  head(): Promise<Version>
+  hasReached(at: Version, mark: Version): boolean
+}
+
+export interface MemorySourceOptions<T> {
+  readonly entries?: Iterable<readonly [string, T]>
+  /** Default "memory". */
+  readonly name?: string
+  /** How often a silent watch says where it is, in milliseconds. Default 10 000. */
+  readonly heartbeatMs?: number
+  /** How many transactions a watch may be behind. Default 100 000. */
+  readonly history?: number
+}
+
+/** A versioned, transactional, compacting collection in memory. */
+export function memorySource<T>(options: MemorySourceOptions<T> = {}): MemorySource<T> {
+  checkOptions('memorySource', options, { entries: isAny, name: isName, heartbeatMs: isPositive, history: isCount })
+  return new Memory(options)
+}
+
+interface Stored<T> extends Entry<T> {
+  readonly error?: unknown
+}
+
+interface Transaction<T> {
+  readonly sequence: number
+  readonly events: readonly WatchEvent<T>[]
+}
+
+/** One list or watch that is open, and what happens to it. */
+interface Call {
+  fault: SourceError | 'stall' | undefined
+  wake: () => void
+}
+
+/** How many collections there have been, so that none takes another's versions for its own. */
+let collections = 0
+
+class Memory<T> implements MemorySource<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly #id = ++collections
+  readonly #limit: number
+  readonly #stored = new Map<string, Stored<T>>()
+  readonly #calls = new Set<Call>()
+  /** Invariant: dense; the first is the transaction after `#compacted`. */
+  #log: Transaction<T>[] = []
+  #epoch = 1
+  #sequence = 0
+  #compacted = 0
+  #failures: { readonly error: SourceError; times: number } | undefined
+
+  constructor({
+    entries = [],
+    name = 'memory',
+    heartbeatMs = DEFAULT_HEARTBEAT_MS,
+    history = 100_000,
+  }: MemorySourceOptions<T>) {
+    this.name = name
+    this.heartbeatMs = heartbeatMs
+    this.#limit = history
+    this.#fill(entries)
+  }
+
+  put(key: string, object: T): Version {
+    return this.transaction((tx) => tx.put(key, object))
+  }
+
+  delete(key: string): Version {
+    return this.transaction((tx) => tx.delete(key))
+  }
+
+  transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version {
+    const version = String(this.#sequence + 1)
+    const writes: (() => WatchEvent<T> | undefined)[] = []
+    fn({
+      put: (key, object) => {
+        writes.push(() => this.#store({ key, object, version, uid: this.#stored.get(key)?.uid ?? version }))
+      },
+      delete: (key) => {
+        writes.push(() => (this.#stored.delete(key) ? { type: 'delete', key, version } : undefined))
+      },
+    })
+    return this.#commit(writes.map((write) => write()).filter((event) => event !== undefined))
+  }
+
+  corrupt(key: string, error: unknown): Version {
+    const version = String(this.#sequence + 1)
+    const known = this.#stored.get(key)
+    if (known !== undefined) this.#stored.set(key, { ...known, version, error })
+    return this.#commit([{ type: 'invalid', key, error, version }])
+  }
+
+  disconnect(): void {
+    this.#strike(() => new SourceError('the connection was lost', { code: 'UNAVAILABLE' }))
+  }
+
+  stall(): void {
+    this.#strike(() => 'stall')
+  }
+
+  compact(): void {
+    this.#compacted = this.#sequence
+    this.#log = []
+    for (const call of this.#calls) call.wake()
+  }
+
+  fail(error: SourceError, times = 1): void {
+    this.#failures = { error, times }
+  }
+
+  restore(entries: Iterable<readonly [string, T]>): Version {
+    this.#epoch++
+    this.#sequence = 0
+    this.#compacted = 0
+    this.#log = []
+    this.#stored.clear()
+    this.#fill(entries)
+    for (const call of this.#calls) call.wake()
+    return this.#version(this.#sequence)
+  }
+
+  async head(): Promise<Version> {
+    return this.#version(this.#sequence)
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    const [here, there] = [this.#parse(at), this.#parse(mark)]
+    if (here.epoch !== there.epoch) throw new SourceError('the version is of another epoch', { code: 'EPOCH_CHANGED' })
+    return here.sequence >= there.sequence
+  }
+
+  async *list({ signal, pageSize }: ListContext): AsyncIterable<ListPage<T>> {
+    const call = this.#open()
+    const stop = (): void => call.wake()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const version = this.#version(this.#sequence)
+      const stored = [...this.#stored.values()]
+      for (let at = 0; at === 0 || at < stored.length; at += pageSize) {
+        await this.#pass(call, signal)
+        const events = stored.slice(at, at + pageSize).map(eventOf)
+        const remaining = Math.max(0, stored.length - at - pageSize)
+        yield remaining === 0 ? { events, version, remaining } : { events, remaining }
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#calls.delete(call)
+    }
+  }
+
+  async *watch({ after, signal, clock, onNudge }: WatchContext): AsyncIterable<WatchBatch<T>> {
+    const call = this.#open()
+    const stop = (): void => call.wake()
+    signal.addEventListener('abort', stop, { once: true })
+    let isAsked = true
+    const ask = (): void => {
+      isAsked = true
+      call.wake()
+    }
+    const beat = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(this.heartbeatMs, signal)
+        ask()
+      }
+    }
+    try {
+      const { epoch, sequence } = this.#parse(after)
+      onNudge(ask)
+      beat().catch(() => {}) // Only ever ended by the signal.
+      for (let at = sequence; ; ) {
+        await this.#pass(call, signal)
+        if (epoch !== this.#epoch) throw new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
+        if (at < this.#compacted) throw new SourceError('the history was compacted', { code: 'VERSION_EXPIRED' })
+        const next = this.#log[at - this.#compacted]
+        if (next !== undefined) {
+          at = next.sequence
+          yield { events: next.events, version: this.#version(at) }
+        } else if (isAsked) {
+          isAsked = false
+          yield { events: [], version: this.#version(at) }
+        } else {
+          await new Promise<void>((resolve) => {
+            call.wake = resolve
+          })
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#calls.delete(call)
+    }
+  }
+
+  #open(): Call {
+    const failures = this.#failures
+    if (failures !== undefined) {
+      failures.times--
+      if (failures.times <= 0) this.#failures = undefined
+      throw failures.error
+    }
+    const call: Call = { fault: undefined, wake: () => {} }
+    this.#calls.add(call)
+    return call
+  }
+
+  /** Lets an open call go on, unless something has happened to it. */
+  async #pass(call: Call, signal: AbortSignal): Promise<void> {
+    while (call.fault === 'stall' && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        call.wake = resolve
+      })
+    }
+    signal.throwIfAborted()
+    if (call.fault instanceof SourceError) throw call.fault
+  }
+
+  #strike(fault: () => SourceError | 'stall'): void {
+    for (const call of this.#calls) {
+      call.fault = fault()
+      call.wake()
+    }
+  }
+
+  #fill(entries: Iterable<readonly [string, T]>): void {
+    for (const [key, object] of entries) this.#store({ key, object, version: '0', uid: '0' })
+  }
+
+  #store(entry: Entry<T>): WatchEvent<T> {
+    this.#stored.set(entry.key, entry)
+    return { type: 'put', ...entry }
+  }
+
+  #commit(events: readonly WatchEvent<T>[]): Version {
+    const sequence = ++this.#sequence
+    this.#log.push({ sequence, events })
+    if (this.#log.length > this.#limit) {
+      const { length } = this.#log
+      this.#log = this.#log.slice(length - Math.ceil(this.#limit / 2))
+      this.#compacted = sequence - this.#log.length
+    }
+    for (const call of this.#calls) call.wake()
+    return this.#version(sequence)
+  }
+
+  #version(sequence: number): Version {
+    return `${this.#id}.${this.#epoch}.${sequence}`
+  }
+
+  #parse(version: Version): { readonly epoch: number; readonly sequence: number } {
+    const [id, epoch, sequence, ...rest] = version.split('.').map(Number)
+    if (rest.length > 0 || !Number.isSafeInteger(id) || !isWhole(epoch) || !isWhole(sequence)) {
+      throw new SourceError(`"${version}" is no version of a memory source`, { code: 'PROTOCOL' })
+    }
+    if (id !== this.#id) throw new SourceError('the version is of another memory source', { code: 'EPOCH_CHANGED' })
+    return { epoch, sequence }
+  }
+}
+
+function isWhole(value: number | undefined): value is number {
+  return value !== undefined && Number.isSafeInteger(value) && value >= 0
+}
+
+function eventOf<T>({
+  error,
+  ...entry
+}: Stored<T>):
+  | ({ readonly type: 'put' } & Entry<T>)
+  | { readonly type: 'invalid'; readonly key: string; readonly error: unknown } {
+  return error === undefined ? { type: 'put', ...entry } : { type: 'invalid', key: entry.key, error }
+}

@@ -1,0 +1,273 @@
+import { type Backoff, backoff, drawDelay, grown } from './backoff.js'
+import type { Change } from './delta.js'
+import { messageOf, SourceError } from './errors.js'
+import type { ChangeBatch, Feed, Subscription } from './feed.js'
+import { checkOptions, isBoolean, isPositive } from './options.js'
+import type { Random } from './random.js'
+import { CLOSE_GRACE_MS } from './subscription.js'
+import type { Version } from './version.js'
+import type { Wait } from './waits.js'
+import { WorkQueue } from './work-queue.js'
+
+export interface ReconcileContext<T> {
+  /** The object as the store has it now; undefined where it is gone, or out of the scope. */
+  readonly object: T | undefined
+  /** Its last state, where it is gone, until a run for that has succeeded. */
+  readonly deleted: T | undefined
+  /** 1 for the first run, one more after each failure, 1 again after a success. */
+  readonly attempt: number
+  /** Aborts when the controller or the informer stops. */
+  readonly signal: AbortSignal
+  /** Runs the key again after so many milliseconds, if this run succeeds and nothing happens to it before. */
+  requeueAfter(delayMs: number): void
+}
+
+/**
+ * Level-triggered: `fn` is run for each key that is not yet as it should be, with the state of now. Its `version` is
+ * how far everything has been reconciled with success.
+ */
+export interface Controller extends Subscription {
+  /** Runs a key for a reason that comes from elsewhere; with `delayMs` after that many milliseconds. */
+  enqueue(key: string, options?: { readonly delayMs?: number }): void
+}
+
+/** The first delay after a failure, in milliseconds; it doubles up to the second number. Half of it is chance. */
+export const RETRY_MS: readonly [number, number] = [100, 30_000]
+
+/** A taken batch, and how many keys have their earliest change that is not reconciled in it. */
+interface Open<T> {
+  readonly batch: ChangeBatch<T>
+  left: number
+}
+
+/** A key that is not yet as it should be. */
+interface Item<T> {
+  retry: Backoff
+  attempt: number
+  failedAt: number
+  /** The batch with its earliest change that is not reconciled; undefined where only `enqueue` asked. */
+  since: Open<T> | undefined
+  /** The batch with the first change that came during the run that is under way. */
+  duringRun: Open<T> | undefined
+  readonly waitingSince: number
+}
+
+export class FeedController<T> implements Controller {
+  readonly #feed: Feed<T>
+  readonly #fn: (key: string, context: ReconcileContext<T>) => Promise<void>
+  readonly #concurrency: number
+  readonly #random: Random
+  readonly #queue: WorkQueue
+  readonly #stop = new AbortController()
+  readonly #signal: AbortSignal | undefined
+  readonly #items = new Map<string, Item<T>>()
+  readonly #deleted = new Map<string, T>()
+  /** Taken batches that are not reconciled, in order. */
+  readonly #open: Open<T>[] = []
+  #isTaking = false
+  #idle: (() => void)[] = []
+
+  constructor(
+    feed: Feed<T>,
+    fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
+    options: {
+      readonly concurrency?: number | undefined
+      readonly signal?: AbortSignal | undefined
+      readonly random: Random
+    },
+  ) {
+    if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
+    this.#feed = feed
+    this.#fn = fn
+    this.#concurrency = options.concurrency ?? 1
+    this.#random = options.random
+    this.#queue = new WorkQueue(feed.host.clock, () => this.#wake())
+    this.#signal = options.signal
+    feed.wake = () => this.#wake()
+    if (feed.hasMore) this.#wake()
+    if (this.#signal?.aborted) this.#abort()
+    else this.#signal?.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  get version(): Version | undefined {
+    return this.#feed.version
+  }
+
+  get backlog(): { readonly keys: number; readonly oldestMs: number } {
+    const { keys, oldestMs } = this.#feed.backlog
+    const now = this.#feed.host.clock.now()
+    let oldest = oldestMs
+    for (const { waitingSince } of this.#items.values()) oldest = Math.max(oldest, now - waitingSince)
+    return { keys: keys + this.#items.size, oldestMs: oldest }
+  }
+
+  enqueue(key: string, options: { readonly delayMs?: number } = {}): void {
+    if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
+    checkOptions('enqueue', options, { delayMs: isPositive })
+    if (this.#feed.closed !== undefined) return
+    if (options.delayMs === undefined) {
+      this.#item(key)
+      this.#queue.add(key)
+    } else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)
+  }
+
+  synced(wait?: Wait): Promise<void> {
+    return this.#feed.synced('synced', wait)
+  }
+
+  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void> {
+    return this.#feed.waitFor(version, wait)
+  }
+
+  async close(options: { readonly drain?: boolean } = {}): Promise<void> {
+    checkOptions('close', options, { drain: isBoolean })
+    if (options.drain === true) {
+      while (this.#feed.hasMore || this.#isTaking || this.#queue.active > 0) await this.#untilIdle()
+    }
+    this.#signal?.removeEventListener('abort', this.#abort)
+    this.#feed.close(new SourceError('the controller was closed', { code: 'STOPPED' }))
+    this.#queue.close()
+    this.#stop.abort(new SourceError('the controller was closed', { code: 'STOPPED' }))
+    if (this.#queue.running === 0) return
+    const timer = new AbortController()
+    await Promise.race([this.#untilIdle(), this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})])
+    timer.abort()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  readonly #abort = (): void => {
+    void this.close()
+  }
+
+  #untilIdle(): Promise<void> {
+    return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  #wake(): void {
+    if (this.#isTaking) return
+    this.#isTaking = true
+    void Promise.resolve().then(() => this.#work())
+  }
+
+  /** Takes what the feed has, and starts as many runs as there is room for. */
+  #work(): void {
+    this.#isTaking = false
+    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
+      this.#mark(batch)
+      this.#finishInOrder()
+    }
+    while (this.#feed.closed === undefined && this.#queue.running < this.#concurrency) {
+      const key = this.#queue.take()
+      if (key === undefined) break
+      void this.#run(key)
+    }
+    if (this.#queue.active > 0 && this.#feed.closed === undefined) return
+    if (this.#queue.running > 0) return
+    if (this.#feed.closed !== undefined) this.#feed.host.release(this.#feed)
+    const idle = this.#idle
+    this.#idle = []
+    for (const resolve of idle) resolve()
+  }
+
+  #mark(batch: ChangeBatch<T>): void {
+    const last = this.#open.at(-1)
+    // Behind a stuck key this must not become a list of all that has happened since: a batch for which no key waits
+    // ends together with the next one.
+    if (last?.left === 0) {
+      this.#open.pop()
+      this.#feed.absorb()
+    }
+    const open: Open<T> = { batch, left: 0 }
+    this.#open.push(open)
+    for (const change of batch.changes) {
+      this.#remember(change)
+      const item = this.#item(change.key)
+      const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
+      if (item[role] === undefined) {
+        item[role] = open
+        open.left++
+      }
+      this.#queue.addAt(change.key, item.failedAt + RETRY_MS[0])
+    }
+  }
+
+  #remember(change: Change<T>): void {
+    if (change.type === 'delete') this.#deleted.set(change.key, change.object)
+    else this.#deleted.delete(change.key)
+  }
+
+  #item(key: string): Item<T> {
+    const known = this.#items.get(key)
+    if (known !== undefined) return known
+    const item: Item<T> = {
+      retry: backoff(...RETRY_MS),
+      attempt: 1,
+      failedAt: -Infinity,
+      since: undefined,
+      duringRun: undefined,
+      waitingSince: this.#feed.host.clock.now(),
+    }
+    this.#items.set(key, item)
+    return item
+  }
+
+  async #run(key: string): Promise<void> {
+    const { clock, indexer } = this.#feed.host
+    const item = this.#item(key)
+    const object = this.#feed.has(key) ? indexer.get(key) : undefined
+    const deleted = object === undefined ? this.#deleted.get(key) : undefined
+    let again: number | undefined
+    const requeueAfter = (delayMs: number): void => {
+      checkOptions('requeueAfter', { delayMs }, { delayMs: isPositive })
+      again = delayMs
+    }
+    try {
+      await this.#fn(key, { object, deleted, attempt: item.attempt, signal: this.#stop.signal, requeueAfter })
+      this.#succeeded(key, item, deleted)
+      this.#queue.done(key)
+      if (again !== undefined) this.#queue.addAt(key, clock.now() + again)
+    } catch (error) {
+      this.#failed(key, item, error)
+    }
+    this.#wake()
+  }
+
+  #succeeded(key: string, item: Item<T>, deleted: T | undefined): void {
+    if (deleted !== undefined && this.#deleted.get(key) === deleted) this.#deleted.delete(key)
+    const { since, duringRun } = item
+    this.#items.delete(key)
+    if (duringRun !== undefined) this.#item(key).since = duringRun
+    if (since !== undefined) since.left--
+    this.#finishInOrder()
+  }
+
+  #failed(key: string, item: Item<T>, cause: unknown): void {
+    const { host, name, closed } = this.#feed
+    this.#queue.done(key, false)
+    if (closed !== undefined) return
+    const hasChanged = item.duringRun !== undefined
+    if (item.since === undefined) item.since = item.duringRun
+    else if (item.duringRun !== undefined) item.duringRun.left--
+    item.duringRun = undefined
+    // News may be the cure: then not so late, and yet not at once, however fast they come.
+    const delayMs = hasChanged ? RETRY_MS[0] : drawDelay(item.retry, this.#random)
+    const attempt = item.attempt++
+    item.retry = grown(item.retry)
+    item.failedAt = host.clock.now()
+    this.#queue.addAt(key, item.failedAt + delayMs)
+    const what = name === undefined ? 'reconcile' : `reconcile "${name}"`
+    const then = `again in ${(delayMs / 1_000).toFixed(1)} s`
+    const message = `${what} on ${host.sourceName} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
+    host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+  }
+
+  #finishInOrder(): void {
+    for (let first = this.#open[0]; first?.left === 0; first = this.#open[0]) {
+      this.#open.shift()
+      this.#feed.finish(first.batch)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** Deeper than this two values count as different, which costs a needless update and never a lost one. */
+const MAX_DEPTH = 500
+
+/**
+ * Whether two objects say the same. Plain objects, arrays, Dates, typed arrays, Maps and Sets are compared by content;
+ * an instance of a class by its own enumerable properties, or by identity where it has none.
+ */
+export function structuralEqual(a: unknown, b: unknown): boolean {
+  return equalAt(a, b, 0)
+}
+
+function equalAt(a: unknown, b: unknown, depth: number): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b)
+  if (depth > MAX_DEPTH) return false
+  const prototype: unknown = Object.getPrototypeOf(a)
+  if (prototype !== Object.getPrototypeOf(b)) return false
+  if (Array.isArray(a)) return Array.isArray(b) && equalArrays(a, b, depth)
+  if (prototype === Object.prototype || prototype === null) return equalProperties(a, b, depth)
+  if (a instanceof Date) return Object.is(a.getTime(), (b as Date).getTime())
+  if (ArrayBuffer.isView(a)) return equalBytes(a, b as ArrayBufferView)
+  if (a instanceof Map) return equalMaps(a, b as Map<unknown, unknown>, depth)
+  if (a instanceof Set) return equalSets(a, b as Set<unknown>)
+  return Object.keys(a).length > 0 && equalProperties(a, b, depth)
+}
+
+function equalArrays(a: readonly unknown[], b: readonly unknown[], depth: number): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (!equalAt(a[i], b[i], depth + 1)) return false
+  return true
+}
+
+function equalProperties(a: object, b: object, depth: number): boolean {
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  for (const key of keys) {
+    if (!Object.hasOwn(b, key)) return false
+    if (!equalAt(a[key as keyof typeof a], b[key as keyof typeof b], depth + 1)) return false
+  }
+  return true
+}
+
+function equalBytes(a: ArrayBufferView, b: ArrayBufferView): boolean {
+  if (a.byteLength !== b.byteLength) return false
+  const left = new Uint8Array(a.buffer, a.byteOffset, a.byteLength)
+  const right = new Uint8Array(b.buffer, b.byteOffset, b.byteLength)
+  return left.every((byte, at) => byte === right[at])
+}
+
+function equalMaps(a: ReadonlyMap<unknown, unknown>, b: ReadonlyMap<unknown, unknown>, depth: number): boolean {
+  if (a.size !== b.size) return false
+  for (const [key, value] of a) if (!b.has(key) || !equalAt(value, b.get(key), depth + 1)) return false
+  return true
+}
+
+function equalSets(a: ReadonlySet<unknown>, b: ReadonlySet<unknown>): boolean {
+  if (a.size !== b.size) return false
+  for (const value of a) if (!b.has(value)) return false
+  return true
+}

@@ -1,0 +1,440 @@
+import type { Clock } from './clock.js'
+import type { Added, Change, Deleted } from './delta.js'
+import { DeltaFIFO } from './delta-fifo.js'
+import { messageOf, SourceError } from './errors.js'
+import type { DeclaredIndex } from './index-builder.js'
+import type { IndexValue } from './index-types.js'
+import type { Indexer, Membership } from './indexer.js'
+import { checkOptions, isAny, isCount, isFunction, isName, isObject, isOneOf, isSignal, isString } from './options.js'
+import type { Entry } from './source.js'
+import type { Pin } from './store.js'
+import type { Version } from './version.js'
+import { checkVersionWait, checkWait, Gate, VersionWaiters, type Wait, waiting } from './waits.js'
+
+/** Which objects are wanted. What leaves the scope is told as a delete, what enters it as an add. */
+export interface Scope<T, I = {}> {
+  /** For errors and logs. Default: none. */
+  readonly name?: string
+  /** Closes the subscription when it aborts. */
+  readonly signal?: AbortSignal | undefined
+  /** How many keys are handled at a time; each key's changes stay in order. Default 1. */
+  readonly concurrency?: number
+  /** Only this key. */
+  readonly key?: string
+  /** Only objects that have these values in these indexes. Costs nothing for the changes of others. */
+  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+  /** Only objects for which it gives true; run over the store when the subscription begins, then on each change. */
+  readonly filter?: (object: T, key: string) => boolean
+}
+
+export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
+  /** `every` change as it came (default), or the `latest` state of each key when there is time for it. */
+  readonly delivery?: 'every' | 'latest'
+  /** How many changes `every` may hold. Default 10 000. */
+  readonly capacity?: number
+  /** Beyond that: behave as `latest` until it has caught up (`coalesce`, default), or close with an error (`fail`). */
+  readonly onOverflow?: 'coalesce' | 'fail'
+}
+
+/** What a feed reads of it: the types of `where` have been checked where they are known. */
+export type FeedOptions<T> = Omit<SubscribeOptions<T>, 'where'> & { readonly where?: object }
+
+/** What belongs together: one commit of the store, several merged ones, or a part of the initial replay. */
+export interface ChangeBatch<T> {
+  /** Empty for a bookmark: everything up to `version` has been told. */
+  readonly changes: readonly Change<T>[]
+  /** Where the source was after these; undefined in the initial replay but for its last batch, and over several sources. */
+  readonly version: Version | undefined
+  /** Over several sources: the one whose batch it is. */
+  readonly source: string | undefined
+  /** Whether everything the store held at the beginning has been told, with this batch. */
+  readonly isSynced: boolean
+}
+
+/** Something that follows the store; ended by `close`, by its signal, and with the informer. */
+export interface Subscription extends AsyncDisposable {
+  /** Everything up to here has been handled, not only stored; undefined during the initial replay. */
+  readonly version: Version | undefined
+  /** What waits: how many keys, and for how many milliseconds the oldest of them. */
+  readonly backlog: { readonly keys: number; readonly oldestMs: number }
+  /** Resolves when everything the store held at the beginning has been handled, after the informer's first list. */
+  synced(wait?: Wait): Promise<void>
+  /** Resolves when everything up to `version` has been handled. Rejects with `EPOCH_CHANGED` for another epoch. */
+  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void>
+  /** Ends it; with `drain` after everything that waits has been handled. Waits up to 1 s for a handler that runs. */
+  close(options?: { readonly drain?: boolean }): Promise<void>
+}
+
+/** What a feed needs of its informer. */
+export interface FeedHost<T> {
+  readonly indexer: Indexer<T, unknown>
+  readonly clock: Clock
+  readonly sourceName: string
+  readonly isFilled: () => boolean
+  hasReached(method: string): (at: Version, mark: Version) => boolean
+  report(error: SourceError): void
+  attach(feed: Feed<T>): void
+  detach(feed: Feed<T>): void
+  /** Whoever tells of this feed is done. */
+  release(feed: Feed<T>): void
+  /** Somebody waits for this feed to reach a version. */
+  awaitVersion(feed: Feed<T>): void
+}
+
+/** How many objects of the initial replay make a batch. */
+const REPLAY_BATCH = 256
+
+interface Replay<T> {
+  /** All of the store, walked by ordinal; or the entries of a scope, collected at the beginning. */
+  readonly pin: Pin<T> | undefined
+  readonly entries: readonly Entry<T>[]
+  readonly version: Version | undefined
+  at: number
+}
+
+/**
+ * What one subscription is to be told, in order: first the store as it was when it began, then every change in its
+ * scope exactly once. It knows nothing of how it is told.
+ */
+export class Feed<T> {
+  readonly host: FeedHost<T>
+  readonly name: string | undefined
+  readonly key: string | undefined
+  /** The indexes that `where` asks, with what it asks them for. */
+  readonly where: readonly (readonly [DeclaredIndex<T>, unknown])[]
+  readonly wantsBookmarks: boolean
+  readonly #filter: ((object: T, key: string) => boolean) | undefined
+  readonly #fifo: DeltaFIFO<T>
+  readonly #onOverflow: 'coalesce' | 'fail'
+  readonly #untrack: readonly (() => void)[]
+  readonly #waiters: VersionWaiters
+  readonly #synced = new Gate()
+  /** The keys that it has been told of and that are in its scope; undefined where all are. */
+  readonly #told: Set<string> | undefined
+  /** Changes of the commit that is being routed. */
+  #collected: Change<T>[] = []
+  #replay: Replay<T> | undefined
+  /** The commit whose outcome the replay shows; it and all before it are not told as changes. */
+  #begunAt = Infinity
+  #handled: Version | undefined
+  #inFlight = 0
+  #waitingSince: number | undefined
+  #hasFilterFailed = false
+  #closed: SourceError | undefined
+  /** Called when there is something to take, or no more. */
+  wake: () => void = () => {}
+
+  constructor(host: FeedHost<T>, call: string, options: FeedOptions<T>, wantsBookmarks = false) {
+    checkSubscribeOptions(call, options)
+    this.host = host
+    this.name = options.name
+    this.key = options.key
+    this.where = declaredIn(call, options.where ?? {}, host.indexer.declared)
+    this.wantsBookmarks = wantsBookmarks
+    this.#filter = options.filter
+    const { delivery = 'every', capacity } = options
+    this.#fifo = new DeltaFIFO(capacity === undefined ? { delivery } : { delivery, capacity })
+    this.#onOverflow = options.onOverflow ?? 'coalesce'
+    this.#waiters = new VersionWaiters((at, mark) => host.hasReached('waitFor')(at, mark))
+    const isScoped = this.key !== undefined || this.where.length > 0 || this.#filter !== undefined
+    this.#told = isScoped ? new Set() : undefined
+    this.#untrack = this.where.map(([index]) => host.indexer.track(index))
+    host.attach(this)
+    if (host.isFilled()) this.begin()
+  }
+
+  get isScoped(): boolean {
+    return this.#told !== undefined
+  }
+
+  get closed(): SourceError | undefined {
+    return this.#closed
+  }
+
+  get hasWaiters(): boolean {
+    return this.#waiters.size > 0
+  }
+
+  get version(): Version | undefined {
+    if (!this.#synced.isOpen) return undefined
+    return this.#isIdle ? this.host.indexer.version : this.#handled
+  }
+
+  get backlog(): { readonly keys: number; readonly oldestMs: number } {
+    const replay = this.#replay
+    const replayed = replay === undefined ? 0 : (replay.pin?.size ?? replay.entries.length) - replay.at
+    const keys = Math.max(replayed, 0) + this.#fifo.keys
+    const since = this.#waitingSince
+    return { keys, oldestMs: keys === 0 || since === undefined ? 0 : this.host.clock.now() - since }
+  }
+
+  get hasMore(): boolean {
+    return this.#closed === undefined && (this.#replay !== undefined || !this.#fifo.isEmpty)
+  }
+
+  /** Whether `key` is in the scope now, as far as it has been told. */
+  has(key: string): boolean {
+    return this.#told === undefined || this.#told.has(key)
+  }
+
+  /** The store has its first list: what it holds is told first. */
+  begin(): void {
+    const { indexer, clock } = this.host
+    this.#begunAt = indexer.commits
+    this.#waitingSince = clock.now()
+    const version = indexer.version
+    if (this.#told === undefined) this.#replay = { pin: indexer.store.pin(), entries: [], version, at: 0 }
+    else {
+      const entries = this.#candidates().filter((entry) => this.#passes(entry.object, entry.key))
+      for (const { key } of entries) this.#told.add(key)
+      this.#replay = { pin: undefined, entries, version, at: 0 }
+    }
+    this.wake()
+  }
+
+  /** A change that may concern this feed, out of a commit that `flush` ends. */
+  consider(
+    change: Change<T>,
+    membership: Membership | undefined,
+    positions: ReadonlyMap<DeclaredIndex<T>, number>,
+  ): void {
+    const told = this.#told
+    if (told === undefined || this.#isNotYet) return
+    const { key } = change
+    const wasIn = told.has(key)
+    const isIn = change.type !== 'delete' && this.#isIn(change, membership, positions)
+    if (isIn) {
+      told.add(key)
+      this.#collected.push(wasIn ? change : entering(change))
+    } else if (wasIn) {
+      told.delete(key)
+      this.#collected.push(change.type === 'delete' ? change : leaving(change))
+    }
+  }
+
+  /** Ends a commit. */
+  flush(version: Version | undefined): void {
+    if (this.#collected.length === 0) return
+    const changes = this.#collected
+    this.#collected = []
+    this.offer(changes, version)
+  }
+
+  /** Queues a commit, all of which concerns this feed. */
+  offer(changes: readonly Change<T>[], version: Version | undefined): void {
+    if (this.#closed !== undefined || this.#isNotYet) return
+    if (!this.hasMore) this.#waitingSince = this.host.clock.now()
+    if (!this.#fifo.push(changes, version)) {
+      if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()
+      else this.#overflow()
+    }
+    this.wake()
+  }
+
+  /** The next batch, or undefined where nothing waits. Each is ended by `finish`, in the order of taking. */
+  take(): ChangeBatch<T> | undefined {
+    if (this.#closed !== undefined) return undefined
+    const batch = this.#replay === undefined ? this.#takeQueued() : this.#takeReplay(this.#replay)
+    if (batch === undefined) return undefined
+    this.#inFlight++
+    if (!this.hasMore) this.#waitingSince = undefined
+    return batch
+  }
+
+  finish(batch: ChangeBatch<T>): void {
+    this.#inFlight--
+    if (batch.isSynced) {
+      this.#handled = batch.version
+      if (!this.#synced.isOpen) this.#synced.open()
+    }
+    this.advance()
+  }
+
+  /** Ends a taken batch whose end the next one's tells too. */
+  absorb(): void {
+    this.#inFlight--
+  }
+
+  /** The store has moved on, or this feed has: whoever waits may have waited enough. */
+  advance(): void {
+    if (this.#waiters.size > 0) this.#waiters.check(this.version)
+  }
+
+  synced(call: string, wait: Wait = {}): Promise<void> {
+    checkWait(call, wait)
+    return waiting(this.#named('synced'), wait, this.host.clock, (settle) => {
+      if (this.#closed !== undefined && !this.#synced.isOpen) settle.reject(this.#closed)
+      return this.#synced.enter(settle)
+    })
+  }
+
+  waitFor(version: Version, wait: Wait = {}): Promise<void> {
+    this.host.hasReached('waitFor')
+    checkVersionWait(version, wait)
+    return waiting(this.#named('waitFor'), wait, this.host.clock, (settle) => {
+      const leave = this.#waiters.enter(version, this.version, settle)
+      if (this.#closed !== undefined) settle.reject(this.#closed)
+      this.host.awaitVersion(this)
+      return leave
+    })
+  }
+
+  close(reason: SourceError): void {
+    if (this.#closed !== undefined) return
+    this.#closed = reason
+    this.host.detach(this)
+    for (const untrack of this.#untrack) untrack()
+    this.#replay?.pin?.close()
+    this.#replay = undefined
+    this.#told?.clear()
+    this.#synced.refuse(reason)
+    this.#waiters.refuse(reason)
+    this.wake()
+  }
+
+  get #isNotYet(): boolean {
+    return this.host.indexer.commits <= this.#begunAt
+  }
+
+  get #isIdle(): boolean {
+    return this.#inFlight === 0 && !this.hasMore
+  }
+
+  #takeQueued(): ChangeBatch<T> | undefined {
+    const queued = this.#fifo.take()
+    return queued === undefined ? undefined : { ...queued, source: undefined, isSynced: true }
+  }
+
+  #takeReplay(replay: Replay<T>): ChangeBatch<T> {
+    const { pin, entries } = replay
+    const changes: Added<T>[] = []
+    const end = pin?.ordinalLimit ?? entries.length
+    while (replay.at < end && changes.length < REPLAY_BATCH) {
+      const at = replay.at++
+      const entry = pin === undefined ? entries[at] : pin.entryAt(at)
+      if (entry !== undefined) changes.push(added(entry))
+    }
+    const isLast = replay.at >= end
+    if (isLast) {
+      pin?.close()
+      this.#replay = undefined
+    }
+    return { changes, version: isLast ? replay.version : undefined, source: undefined, isSynced: isLast }
+  }
+
+  /** The entries that may be in scope, as the store has them now. */
+  #candidates(): readonly Entry<T>[] {
+    const { store } = this.host.indexer
+    const [first, ...rest] = this.where
+    let entries: readonly Entry<T>[]
+    if (this.key !== undefined) {
+      const entry = store.entryOf(this.key)
+      entries = entry === undefined ? [] : [entry]
+    } else if (first !== undefined) {
+      const [{ accessor }, value] = first
+      entries = [...(accessor as { entries(value: unknown): Iterable<Entry<T>> }).entries(value)]
+    } else entries = store.entries()
+    const others = this.key === undefined ? rest : this.where
+    if (others.length === 0) return entries
+    return entries.filter(({ key }) => {
+      const ordinal = store.ordinalOf(key)
+      return others.every(
+        ([declared, value]) => ordinal !== undefined && declared.includes(declared.index.valueAt(ordinal), value),
+      )
+    })
+  }
+
+  #isIn(
+    change: Change<T>,
+    membership: Membership | undefined,
+    positions: ReadonlyMap<DeclaredIndex<T>, number>,
+  ): boolean {
+    if (this.key !== undefined && change.key !== this.key) return false
+    for (const [declared, value] of this.where) {
+      const position = positions.get(declared)
+      if (position === undefined || !declared.includes(membership?.is[position], value)) return false
+    }
+    return this.#passes(change.object, change.key)
+  }
+
+  #passes(object: T, key: string): boolean {
+    if (this.#filter === undefined) return true
+    try {
+      return this.#filter(object, key)
+    } catch (error) {
+      if (!this.#hasFilterFailed) {
+        const message = `${this.#named('the filter')} failed: ${messageOf(error)}; such objects are out of scope`
+        this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
+      }
+      this.#hasFilterFailed = true
+      return false
+    }
+  }
+
+  #overflow(): void {
+    const error = new SourceError(
+      `${this.#named('a subscription')} fell behind by more changes than its capacity, and was closed`,
+      {
+        code: 'HANDLER',
+        phase: 'handle',
+      },
+    )
+    this.host.report(error)
+    this.close(error)
+  }
+
+  #named(what: string): string {
+    return this.name === undefined
+      ? `${what} on ${this.host.sourceName}`
+      : `${what} of "${this.name}" on ${this.host.sourceName}`
+  }
+}
+
+const subscribeChecks = {
+  name: isName,
+  signal: isSignal,
+  concurrency: isCount,
+  key: isString,
+  where: isObject,
+  filter: isFunction,
+  delivery: isOneOf('every', 'latest'),
+  capacity: isCount,
+  onOverflow: isOneOf('coalesce', 'fail'),
+} as const
+
+function checkSubscribeOptions(call: string, options: object): void {
+  const { delivery, capacity, onOverflow, ...ofReconcile } = subscribeChecks
+  checkOptions(call, options, call === 'reconcile' ? ofReconcile : { ...ofReconcile, delivery, capacity, onOverflow })
+}
+
+function declaredIn<T>(
+  call: string,
+  where: object,
+  declared: ReadonlyMap<string, DeclaredIndex<T>>,
+): (readonly [DeclaredIndex<T>, unknown])[] {
+  const allowed = Object.fromEntries([...declared.keys()].map((name) => [name, isAny]))
+  checkOptions(`${call}: where`, where, allowed)
+  const asked: (readonly [DeclaredIndex<T>, unknown])[] = []
+  for (const [name, value] of Object.entries(where)) {
+    const index = declared.get(name)
+    if (value === undefined || index === undefined) continue
+    const flaw = index.flawIn(value)
+    if (flaw !== undefined) throw new TypeError(`${call}: where "${name}" ${flaw}`)
+    asked.push([index, value])
+  }
+  return asked
+}
+
+function added<T>({ key, object, version }: Entry<T>): Added<T> {
+  return { type: 'add', key, object, previous: undefined, version, origin: 'initial' }
+}
+
+function entering<T>({ key, object, version, origin }: Change<T>): Added<T> {
+  return { type: 'add', key, object, previous: undefined, version, origin }
+}
+
+/** What leaves a scope was last seen as the object in it. */
+function leaving<T>({ key, object, previous, version, origin }: Change<T>): Deleted<T> {
+  const last = previous ?? object
+  return { type: 'delete', key, object: last, previous: last, version, origin, finalState: 'known' }
+}

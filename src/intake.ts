@@ -1,0 +1,99 @@
+import { messageOf, SourceError } from './errors.js'
+import { deepFreeze } from './freeze.js'
+import type { Entry } from './source.js'
+
+/** How objects become what the store holds. */
+export interface IntakeOptions<T> {
+  /** The source's object as the store's; `undefined`: not mirrored. What it throws makes the object invalid. */
+  readonly prepare?: ((object: unknown, key: string) => T | undefined) | undefined
+  readonly equals: (a: T, b: T) => boolean
+  /** Whether plain objects and arrays are deep-frozen. */
+  readonly freeze: boolean
+  /** Told of the first time that `equals` throws. */
+  readonly report: (error: SourceError) => void
+}
+
+/** The store has this already. */
+export const SAME: unique symbol = Symbol('same')
+/** `prepare` left it out. */
+export const OMITTED: unique symbol = Symbol('omitted')
+
+/**
+ * Decides what an object that arrives means, beside what the store holds of its key:
+ * nothing (`SAME`), an entry to write, that it is not wanted (`OMITTED`), or that it is invalid (a SourceError).
+ * An entry with the current object means that only its version moved on.
+ */
+export class Intake<T> {
+  readonly #options: IntakeOptions<T>
+  #hasEqualsFailed = false
+
+  constructor(options: IntakeOptions<T>) {
+    this.#options = options
+  }
+
+  take(
+    arrived: Entry<unknown>,
+    current: Entry<T> | undefined,
+    ignoreVersions: boolean,
+  ): Entry<T> | SourceError | typeof SAME | typeof OMITTED {
+    const isOther = current === undefined || isOtherIdentity(current, arrived)
+    if (!isOther && !ignoreVersions && current.version !== undefined && current.version === arrived.version) return SAME
+    const { prepare, freeze } = this.#options
+    let object = arrived.object as T | undefined
+    if (prepare !== undefined) {
+      try {
+        object = prepare(arrived.object, arrived.key)
+      } catch (error) {
+        return invalid(arrived.key, error)
+      }
+    }
+    if (object === undefined) return OMITTED
+    if (!isOther && this.#equals(current.object, object)) {
+      if (current.version === arrived.version && current.uid === arrived.uid) return SAME
+      return { ...arrived, object: current.object }
+    }
+    if (freeze) deepFreeze(object)
+    return object === arrived.object ? (arrived as Entry<T>) : { ...arrived, object }
+  }
+
+  /** The last state that a delete brought with it, where it is usable. */
+  lastState(key: string, object: unknown): T | undefined {
+    const { prepare, freeze } = this.#options
+    if (object === undefined) return undefined
+    try {
+      const last = prepare === undefined ? (object as T) : prepare(object, key)
+      return freeze ? deepFreeze(last) : last
+    } catch {
+      return undefined // The object goes anyway; the state that the store holds is told instead.
+    }
+  }
+
+  #equals(a: T, b: T): boolean {
+    try {
+      return this.#options.equals(a, b)
+    } catch (error) {
+      if (!this.#hasEqualsFailed) {
+        const message = `the equals function failed: ${messageOf(error)}; such objects count as changed`
+        this.#options.report(new SourceError(message, { code: 'DECODE', phase: 'apply', cause: error }))
+      }
+      this.#hasEqualsFailed = true
+      return false
+    }
+  }
+}
+
+/** Whether two entries of one key are two objects; where one of them has no uid nobody can tell, and they count as one. */
+export function isOtherIdentity(a: Entry<unknown>, b: Entry<unknown>): boolean {
+  return a.uid !== undefined && b.uid !== undefined && a.uid !== b.uid
+}
+
+/** What `informer.invalid` says of an object. */
+export function invalid(key: string | undefined, error: unknown): SourceError {
+  const what = key === undefined ? 'an object whose key is unknown' : `the object "${key}"`
+  return new SourceError(`${what} is invalid: ${messageOf(error)}`, {
+    code: 'DECODE',
+    phase: 'decode',
+    cause: error,
+    key,
+  })
+}

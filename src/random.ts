@@ -1,0 +1,8 @@
+/** Where chance comes from: jitter draws from it, so that a seed reproduces a run. */
+export interface Random {
+  /** A number in [0, 1). */
+  next(): number
+}
+
+/** Real chance. */
+export const systemRandom: Random = { next: () => Math.random() }

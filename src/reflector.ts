@@ -1,0 +1,401 @@
+import { Attempt } from './attempt.js'
+import { type Clock, systemClock } from './clock.js'
+import { SourceError, toSourceError } from './errors.js'
+import { checkOptions, isFunction, isObject, isSignal } from './options.js'
+import { type Random, systemRandom } from './random.js'
+import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
+import {
+  DEFAULT_HEARTBEAT_MS,
+  LIST_STALL_MS,
+  type ListEvent,
+  type ListerWatcher,
+  PAGE_SIZE,
+  type Replacement,
+  type Sink,
+  type WatchBatch,
+  type WatchEvent,
+} from './source.js'
+import { assertVersion, type Version } from './version.js'
+
+/** The event loop gets a turn after this long of continuous work. */
+const SLICE_MS = 8
+/** How many events are taken between two looks at the clock. */
+const SLICE_EVENTS = 256
+/** A list that could not be told whole is read again, at most this often. */
+const INCOMPLETE_RELIST_MS = 5 * 60_000
+/** An event that nobody understands is reported at most this often. */
+const REPORT_MS = 60_000
+
+/** What an informer wants to know of its reflector. */
+export interface ReflectorHooks {
+  onState?(state: ReflectorState, previous: ReflectorState): void
+  onError?(error: SourceError): void
+  /** Something was left out that the source said for the second time. */
+  onIgnored?(version: Version): void
+  /** Whether somebody waits for a version. */
+  isWaitedFor?(): boolean
+}
+
+type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'due' }>
+type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
+
+/**
+ * Keeps a sink equal to a source: lists, watches from the list's version, resumes where a watch broke off, and lists
+ * again only where the history after its version is gone. The only reader of the source. It never gives up before
+ * `signal` aborts, and no loop of it is without a delay.
+ */
+export class Reflector<T> {
+  readonly #source: ListerWatcher<T>
+  readonly #sink: Sink<T>
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #hooks: ReflectorHooks
+  readonly #nudges = new Set<() => void>()
+  /** Ends the timers that belong to no attempt. */
+  readonly #ended = new AbortController()
+  #state: ReflectorState = initialState
+  #effect: Effect | undefined
+  #attempt: Attempt | undefined
+  /** Moves only after the sink has accepted what led there. */
+  #version: Version | undefined
+  #lastContactAt: number | undefined
+  #lastError: SourceError | undefined
+  #listedAt = -Infinity
+  #reportedAt = -Infinity
+  #isRelistScheduled = false
+
+  constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
+  /** @internal */
+  constructor(
+    source: ListerWatcher<T>,
+    sink: Sink<T>,
+    options: { readonly clock?: Clock | undefined; readonly random?: Random | undefined },
+    hooks: ReflectorHooks,
+  )
+  constructor(
+    source: ListerWatcher<T>,
+    sink: Sink<T>,
+    options: { readonly clock?: Clock | undefined; readonly random?: Random | undefined } = {},
+    hooks: ReflectorHooks = {},
+  ) {
+    assertSource(source, 'new Reflector')
+    checkOptions('new Reflector', options, { clock: isObject, random: isObject })
+    this.#source = source
+    this.#sink = sink
+    this.#clock = options.clock ?? systemClock
+    this.#random = options.random ?? systemRandom
+    this.#hooks = hooks
+  }
+
+  /** Runs until `signal` aborts, then resolves; also where the source is stalled. Once. */
+  async run(options: { readonly signal: AbortSignal }): Promise<void> {
+    checkOptions('run', options, { signal: isSignal })
+    if (this.#state.name !== 'idle') throw new TypeError('run: a reflector runs once')
+    const { signal } = options
+    const stop = (): void => this.#tell({ type: 'stop', reason: 'stopped' })
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      this.#tell(signal.aborted ? { type: 'stop', reason: 'stopped' } : { type: 'start' })
+      for (let effect = this.#takeEffect(); effect.type !== 'end'; effect = this.#takeEffect()) {
+        await this.#perform(effect)
+      }
+    } finally {
+      this.#ended.abort()
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** @internal */
+  get state(): ReflectorState {
+    return this.#state
+  }
+
+  /** @internal */
+  get lastContactAt(): number | undefined {
+    return this.#lastContactAt
+  }
+
+  /** @internal */
+  get lastError(): SourceError | undefined {
+    return this.#lastError
+  }
+
+  /** @internal Reads the source again. */
+  relist(reason: string): void {
+    this.#tell({ type: 'relist', reason })
+  }
+
+  /** @internal Asks the source where it is, because somebody waits. */
+  nudge(): void {
+    for (const nudge of this.#nudges) nudge()
+  }
+
+  /** Takes one step. Where that leads away from what is being done, it is broken off. */
+  #tell(bare: Bare<Input>): void {
+    const chance = [this.#random.next(), this.#random.next()] as const
+    const input = { ...bare, at: this.#clock.now(), chance } as Input
+    const previous = this.#state
+    const { state, effect } = step(previous, input)
+    this.#state = state
+    if (effect.type !== 'continue') {
+      this.#effect = effect
+      this.#attempt?.end(interrupted)
+    }
+    if (input.type === 'failed') this.#report(input.error)
+    if (state.name !== previous.name) this.#hooks.onState?.(state, previous)
+  }
+
+  #takeEffect(): Effect {
+    const effect = this.#effect
+    if (effect === undefined) throw new Error(`a reflector in state ${this.#state.name} has nothing to do`)
+    this.#effect = undefined
+    return effect
+  }
+
+  async #perform(effect: Effect): Promise<void> {
+    const attempt = new Attempt(this.#clock)
+    this.#attempt = attempt
+    let outcome: Bare<Outcome>
+    try {
+      outcome = await this.#outcome(effect, attempt)
+    } catch (thrown) {
+      const error = this.#located(thrown, effect.type === 'list' ? 'list' : 'watch')
+      outcome = { type: 'failed', error, contactAt: attempt.contactAt }
+    }
+    this.#attempt = undefined
+    attempt.end(interrupted)
+    // An effect that is there already comes from outside, and what was being done no longer counts.
+    if (this.#effect === undefined) this.#tell(outcome)
+  }
+
+  #outcome(effect: Effect, attempt: Attempt): Promise<Bare<Outcome>> {
+    switch (effect.type) {
+      case 'list':
+        return this.#list(attempt, effect.ignoreVersions)
+      case 'watch':
+        return this.#watch(attempt)
+      case 'wait':
+        return this.#wait(attempt, effect.until)
+      case 'continue':
+      case 'end':
+        throw new Error(`${effect.type} is nothing to perform`)
+    }
+  }
+
+  async #wait(attempt: Attempt, until: number): Promise<Bare<Outcome>> {
+    await attempt.race(this.#clock.sleep(until - this.#clock.now(), attempt.signal))
+    return { type: 'due' }
+  }
+
+  async #list(attempt: Attempt, ignoreVersions: boolean): Promise<Bare<Outcome>> {
+    // Without hasReached nobody can say whether a version is of this history: contents are compared.
+    const byContent = ignoreVersions || this.#source.hasReached === undefined
+    const replacement = this.#sink.replace({ ignoreVersions: byContent })
+    const silent = `no page for ${LIST_STALL_MS / 1_000} s`
+    void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
+    let isCommitted = false
+    try {
+      pages = this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE })[Symbol.asyncIterator]()
+      let version: Version | undefined
+      for (;;) {
+        const page = await attempt.race(pages.next())
+        attempt.check()
+        if (page.done) break
+        this.#contact(attempt)
+        version = page.value.version ?? version
+        await this.#takePage(this.#understood(page.value.events), replacement, attempt)
+      }
+      assertVersion(version, 'the version of the list')
+      this.#assertFloor(version, ignoreVersions)
+      const committed = replacement.commit(version)
+      if (committed !== undefined) await attempt.busy(committed)
+      isCommitted = true
+      this.#version = version
+      this.#listedAt = this.#clock.now()
+      return { type: 'listed' }
+    } finally {
+      if (!isCommitted) replacement.abandon()
+      close(pages)
+    }
+  }
+
+  async #takePage(events: readonly ListEvent<T>[], replacement: Replacement<T>, attempt: Attempt): Promise<void> {
+    for (let at = 0; at < events.length; at += SLICE_EVENTS) {
+      const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
+      const taken = replacement.page(slice)
+      if (taken !== undefined) await attempt.busy(taken)
+      await attempt.breathe(SLICE_MS)
+    }
+  }
+
+  /** A list may not show less than what was already shown. */
+  #assertFloor(listed: Version, ignoreVersions: boolean): void {
+    const shown = this.#version
+    if (shown === undefined || ignoreVersions || this.#source.hasReached === undefined) return
+    if (this.#source.hasReached(listed, shown)) return
+    const message = 'the list is older than what was already shown'
+    throw new SourceError(message, { code: 'STALE_LIST' })
+  }
+
+  async #watch(attempt: Attempt): Promise<Bare<Outcome>> {
+    const after = this.#version
+    assertVersion(after, 'the version to watch from')
+    const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
+    const silent = `no data for ${Math.round(idleMs / 1_000)} s`
+    void attempt.guard(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    const onNudge = (listener: () => void): void => {
+      this.#nudges.add(listener)
+      if (this.#hooks.isWaitedFor?.() === true) listener()
+    }
+    let batches: AsyncIterator<WatchBatch<T>> | undefined
+    try {
+      batches = this.#source.watch({ ...this.#context(attempt), after, onNudge })[Symbol.asyncIterator]()
+      for (;;) {
+        const batch = await attempt.race(batches.next())
+        attempt.check()
+        if (batch.done) return { type: 'ended' }
+        this.#contact(attempt)
+        await this.#takeBatch(batch.value, attempt)
+        if (this.#state.name !== 'live') this.#tell({ type: 'batch' })
+        await attempt.breathe(SLICE_MS)
+      }
+    } finally {
+      this.#nudges.clear()
+      close(batches)
+    }
+  }
+
+  async #takeBatch(batch: WatchBatch<T>, attempt: Attempt): Promise<void> {
+    assertVersion(batch.version, 'the version of a batch')
+    if (this.#isIncluded(batch.version)) {
+      this.#hooks.onIgnored?.(batch.version)
+      return
+    }
+    const events = this.#understood(batch.events)
+    const accepted = this.#sink.apply(events === batch.events ? batch : { ...batch, events })
+    if (accepted !== undefined) await attempt.busy(accepted)
+    this.#version = batch.version
+  }
+
+  /** Whether the sink has it already; an equal version is applied again, which changes nothing. */
+  #isIncluded(version: Version): boolean {
+    const shown = this.#version
+    if (shown === undefined || shown === version) return false
+    return this.#source.hasReached?.(shown, version) === true
+  }
+
+  /** The events without those that nobody understands, for which the source is read again before long. */
+  #understood<E extends WatchEvent<T>>(events: readonly E[]): readonly E[] {
+    if (!Array.isArray(events)) throw new SourceError('the events are no array', { code: 'PROTOCOL' })
+    if (events.every(isUnderstood)) return events
+    const good: E[] = []
+    for (const event of events) {
+      const type = (event as E | null | undefined)?.type
+      if (isUnderstood(event)) good.push(event)
+      else if (type === 'put' || type === 'delete' || type === 'invalid') {
+        const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')
+        good.push({ type: 'invalid', error } as E)
+        this.#relistBeforeLong('an object came without a key')
+      } else if (type === 'replace') {
+        throw new SourceError('a replace must have entries with string keys', { code: 'PROTOCOL' })
+      } else {
+        this.#reportUnknown(type)
+        this.#relistBeforeLong('an event of an unknown type came')
+      }
+    }
+    return good
+  }
+
+  #reportUnknown(type: unknown): void {
+    if (this.#clock.now() - this.#reportedAt < REPORT_MS) return
+    this.#reportedAt = this.#clock.now()
+    const message = `an event of the unknown type "${String(type)}" was left out; the source is read again`
+    this.#hooks.onError?.(this.#located(new SourceError(message, { code: 'DECODE' }), 'decode'))
+  }
+
+  #relistBeforeLong(reason: string): void {
+    if (this.#isRelistScheduled) return
+    this.#isRelistScheduled = true
+    const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
+    const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS
+    this.#clock.sleep(due - this.#clock.now(), this.#ended.signal).then(
+      () => {
+        this.#isRelistScheduled = false
+        this.relist(reason)
+      },
+      () => {},
+    )
+  }
+
+  #context(attempt: Attempt): { readonly signal: AbortSignal; readonly clock: Clock; readonly random: Random } {
+    return { signal: attempt.signal, clock: this.#clock, random: this.#random }
+  }
+
+  #contact(attempt: Attempt): void {
+    attempt.contact()
+    this.#lastContactAt = attempt.contactAt
+  }
+
+  #located(thrown: unknown, phase: 'list' | 'watch' | 'decode'): SourceError {
+    return toSourceError(thrown, { phase, source: this.#source.name })
+  }
+
+  /** Says what failed, of which source, and what happens next. */
+  #report(error: SourceError): void {
+    const { next, retryAt } = this.#state
+    const inSeconds = (((retryAt ?? this.#clock.now()) - this.#clock.now()) / 1_000).toFixed(1)
+    const then = next === 'list' ? 'listing again' : 'reconnecting'
+    const message = `${error.phase} of ${error.source} failed: ${error.message}; ${then} in ${inSeconds} s`
+    const { code, phase, source, key, retryAfterMs } = error
+    this.#lastError = new SourceError(message, { code, cause: error.cause ?? error, retryAfterMs, key, phase, source })
+    this.#hooks.onError?.(this.#lastError)
+  }
+}
+
+/** Refuses what is no source, at the call. */
+export function assertSource(source: unknown, call: string): void {
+  const { name, list, watch, heartbeatMs, hasReached, head } = Object(source) as Partial<ListerWatcher<unknown>>
+  if (typeof name !== 'string') throw new TypeError(`${call}: the source must have a name`)
+  checkOptions(
+    `${call}: the source "${name}"`,
+    { list, watch, hasReached, head },
+    {
+      list: isFunction,
+      watch: isFunction,
+      hasReached: isFunction,
+      head: isFunction,
+    },
+  )
+  if (list === undefined || watch === undefined) {
+    throw new TypeError(`${call}: the source "${name}" must have list and watch`)
+  }
+  if (heartbeatMs !== undefined && !(heartbeatMs > 0 && Number.isFinite(heartbeatMs))) {
+    throw new TypeError(`${call}: the source's heartbeatMs must be a finite number above 0, got ${heartbeatMs}`)
+  }
+}
+
+/** Why an attempt ended that nobody needs any more. */
+const interrupted: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
+
+function isUnderstood(event: WatchEvent<unknown>): boolean {
+  switch (event?.type) {
+    case 'put':
+    case 'delete':
+    case 'invalid':
+      return typeof event.key === 'string'
+    case 'replace':
+      return Array.isArray(event.entries) && event.entries.every((entry) => typeof entry?.key === 'string')
+    default:
+      return false
+  }
+}
+
+/** Lets an iterator clean up; one that waits cannot, and its signal has told it already. */
+function close(iterator: AsyncIterator<unknown> | undefined): void {
+  try {
+    iterator?.return?.().then(undefined, () => {})
+  } catch {
+    // It is over either way.
+  }
+}

@@ -1,0 +1,84 @@
+/** What an index value can be. Dates match by value. */
+export type Scalar = string | number | bigint | boolean | Date
+
+export function isScalar(value: unknown): value is Scalar {
+  switch (typeof value) {
+    case 'string':
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return true
+    default:
+      return value instanceof Date
+  }
+}
+
+export function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolean {
+  if (a === b) return true
+  if (a instanceof Date) return b instanceof Date && Object.is(a.getTime(), b.getTime())
+  return Object.is(a, b)
+}
+
+/**
+ * A total order over all scalars: booleans, then numbers and bigints by value (NaN first), then Dates, then strings by
+ * code unit. Negative, 0 or positive.
+ */
+export function compareScalars(a: Scalar, b: Scalar): number {
+  const left = rankOf(a)
+  const right = rankOf(b)
+  if (left !== right) return left - right
+  const x = a instanceof Date ? a.getTime() : a
+  const y = b instanceof Date ? b.getTime() : b
+  if (x < y) return -1
+  if (x > y) return 1
+  // Neither is smaller: they are equal, or NaN takes part, which stands before all numbers.
+  return Number(Number.isNaN(y)) - Number(Number.isNaN(x))
+}
+
+function rankOf(value: Scalar): number {
+  switch (typeof value) {
+    case 'boolean':
+      return 0
+    case 'number':
+    case 'bigint':
+      return 1
+    case 'string':
+      return 3
+    default:
+      return 2
+  }
+}
+
+/** A Map keyed by scalars in which equal Dates are one key. */
+export class ScalarMap<V> {
+  readonly #plain = new Map<unknown, V>()
+  readonly #dates = new Map<number, V>()
+
+  get(key: Scalar): V | undefined {
+    return key instanceof Date ? this.#dates.get(key.getTime()) : this.#plain.get(key)
+  }
+
+  set(key: Scalar, value: V): void {
+    if (key instanceof Date) this.#dates.set(key.getTime(), value)
+    else this.#plain.set(key, value)
+  }
+
+  delete(key: Scalar): void {
+    if (key instanceof Date) this.#dates.delete(key.getTime())
+    else this.#plain.delete(key)
+  }
+
+  clear(): void {
+    this.#plain.clear()
+    this.#dates.clear()
+  }
+
+  get size(): number {
+    return this.#plain.size + this.#dates.size
+  }
+
+  *values(): Iterable<V> {
+    yield* this.#plain.values()
+    yield* this.#dates.values()
+  }
+}

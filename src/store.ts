@@ -1,0 +1,260 @@
+import { SourceError } from './errors.js'
+import type { Entry } from './source.js'
+
+/** The most keys that one store holds: a JavaScript Map ends at 2^24. */
+export const MAX_OBJECTS = 16_000_000
+
+/** A small dense number for each key that is present; freed and used again when the key goes. */
+export type Ordinal = number
+
+/** What an index is told, always before the store forgets the entry. */
+export interface StoreIndex<T> {
+  /** The entry at `ordinal` is new or has changed. */
+  set(ordinal: Ordinal, entry: Entry<T>): void
+  delete(ordinal: Ordinal): void
+  /** The index value remembered for the entry at `ordinal`. */
+  valueAt(ordinal: Ordinal): unknown
+  clear(): void
+}
+
+/** The entry that an ordinal held when a snapshot was taken, with its index values of that time. */
+export interface Pinned<T> {
+  readonly entry: Entry<T>
+  readonly values: ReadonlyMap<StoreIndex<T>, unknown>
+}
+
+/**
+ * Key → entry, with indexes kept in step. It holds entries as they come, in a table by ordinal; indexes refer to
+ * ordinals, so that an update moves nothing. One writer, no awaits.
+ */
+export class Store<T> {
+  readonly #ordinals = new Map<string, Ordinal>()
+  /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
+  readonly #entries: (Entry<T> | undefined)[] = []
+  readonly #free: Ordinal[] = []
+  readonly #indexes = new Set<StoreIndex<T>>()
+  readonly #pins = new Set<Pin<T>>()
+  readonly #maxObjects: number
+  #list: readonly T[] | undefined
+  /** False while the first list fills the store: until it is whole there is nothing to see. Readers heed it, the writer does not. */
+  isVisible = true
+
+  constructor(maxObjects: number = MAX_OBJECTS) {
+    this.#maxObjects = maxObjects
+  }
+
+  get size(): number {
+    return this.#ordinals.size
+  }
+
+  /** One more than the greatest ordinal ever used. */
+  get ordinalLimit(): number {
+    return this.#entries.length
+  }
+
+  ordinalOf(key: string): Ordinal | undefined {
+    return this.#ordinals.get(key)
+  }
+
+  entryAt(ordinal: Ordinal): Entry<T> | undefined {
+    return this.#entries[ordinal]
+  }
+
+  entryOf(key: string): Entry<T> | undefined {
+    const ordinal = this.#ordinals.get(key)
+    return ordinal === undefined ? undefined : this.#entries[ordinal]
+  }
+
+  keys(): string[] {
+    return [...this.#ordinals.keys()]
+  }
+
+  entries(): Entry<T>[] {
+    return this.#entries.filter((entry) => entry !== undefined)
+  }
+
+  /** All objects, frozen: made once and handed out until something changes. */
+  list(): readonly T[] {
+    this.#list ??= Object.freeze(this.entries().map((entry) => entry.object))
+    return this.#list
+  }
+
+  /** Adds or replaces. Refuses the object that would make the store overflow. */
+  set(entry: Entry<T>, at: Ordinal | undefined = this.#ordinals.get(entry.key)): Ordinal {
+    const ordinal = at ?? this.#take(entry.key)
+    if (this.#pins.size > 0) this.#keepForPins(ordinal, entry.key)
+    this.#list = undefined
+    this.#entries[ordinal] = entry
+    for (const index of this.#indexes) index.set(ordinal, entry)
+    return ordinal
+  }
+
+  /** Replaces an entry by one that has the same object: only its version moved on, which no index sees. */
+  touch(ordinal: Ordinal, entry: Entry<T>): void {
+    if (this.#pins.size > 0) this.#keepForPins(ordinal, entry.key)
+    this.#entries[ordinal] = entry
+  }
+
+  delete(key: string): Entry<T> | undefined {
+    const ordinal = this.#ordinals.get(key)
+    const entry = ordinal === undefined ? undefined : this.#entries[ordinal]
+    if (ordinal === undefined || entry === undefined) return undefined
+    if (this.#pins.size > 0) this.#keepForPins(ordinal, key)
+    this.#list = undefined
+    for (const index of this.#indexes) index.delete(ordinal)
+    this.#entries[ordinal] = undefined
+    this.#ordinals.delete(key)
+    this.#free.push(ordinal)
+    return entry
+  }
+
+  clear(): void {
+    if (this.#pins.size > 0) {
+      for (const key of this.keys()) this.delete(key)
+      return
+    }
+    this.#list = undefined
+    this.#ordinals.clear()
+    this.#entries.length = 0
+    this.#free.length = 0
+    for (const index of this.#indexes) index.clear()
+  }
+
+  addIndex(index: StoreIndex<T>): void {
+    this.#indexes.add(index)
+    this.#entries.forEach((entry, ordinal) => {
+      if (entry !== undefined) index.set(ordinal, entry)
+    })
+  }
+
+  /** The store as it is now, kept readable while it changes. Costs nothing now, and one note for each key written later. */
+  pin(): Pin<T> {
+    const pin = new Pin<T>(this, (closed) => this.#pins.delete(closed))
+    this.#pins.add(pin)
+    return pin
+  }
+
+  get pins(): number {
+    return this.#pins.size
+  }
+
+  /** How many more objects fit. */
+  get room(): number {
+    return this.#maxObjects - this.#ordinals.size
+  }
+
+  overflow(): SourceError {
+    const message = `there are more than ${this.#maxObjects} objects, the most that one store holds`
+    return new SourceError(message, { code: 'PROTOCOL', phase: 'apply' })
+  }
+
+  #take(key: string): Ordinal {
+    if (this.room <= 0) throw this.overflow()
+    const ordinal = this.#free.pop() ?? this.#entries.length
+    this.#ordinals.set(key, ordinal)
+    if (ordinal === this.#entries.length) this.#entries.push(undefined)
+    return ordinal
+  }
+
+  #keepForPins(ordinal: Ordinal, key: string): void {
+    let kept: Pinned<T> | undefined
+    for (const pin of this.#pins) {
+      if (pin.hasKept(ordinal, key)) continue
+      kept ??= this.#pinned(ordinal)
+      pin.keep(ordinal, key, kept)
+    }
+  }
+
+  #pinned(ordinal: Ordinal): Pinned<T> | undefined {
+    const entry = this.#entries[ordinal]
+    if (entry === undefined) return undefined
+    const values = new Map<StoreIndex<T>, unknown>()
+    for (const index of this.#indexes) values.set(index, index.valueAt(ordinal))
+    return { entry, values }
+  }
+}
+
+/**
+ * The store as it was at one moment. It keeps what is overwritten afterwards: by ordinal, so that a walk over the table
+ * meets every object exactly once however long it takes, and by key.
+ */
+export class Pin<T> {
+  readonly #store: Store<T>
+  readonly #close: (pin: Pin<T>) => void
+  readonly #byOrdinal = new Map<Ordinal, Pinned<T> | undefined>()
+  readonly #byKey = new Map<string, Entry<T> | undefined>()
+  readonly #limit: number
+  readonly size: number
+  #isClosed = false
+
+  constructor(store: Store<T>, close: (pin: Pin<T>) => void) {
+    this.#store = store
+    this.#close = close
+    this.#limit = store.ordinalLimit
+    this.size = store.size
+  }
+
+  /** Forgets what was kept; every later read throws. */
+  close(): void {
+    this.#isClosed = true
+    this.#byOrdinal.clear()
+    this.#byKey.clear()
+    this.#close(this)
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** One more than the greatest ordinal there was. */
+  get ordinalLimit(): number {
+    return this.#limit
+  }
+
+  entryOf(key: string): Entry<T> | undefined {
+    this.#assertOpen()
+    return this.#byKey.has(key) ? this.#byKey.get(key) : this.#store.entryOf(key)
+  }
+
+  entryAt(ordinal: Ordinal): Entry<T> | undefined {
+    this.#assertOpen()
+    if (ordinal >= this.#limit) return undefined
+    return this.#byOrdinal.has(ordinal) ? this.#byOrdinal.get(ordinal)?.entry : this.#store.entryAt(ordinal)
+  }
+
+  entries(): Entry<T>[] {
+    const entries: Entry<T>[] = []
+    for (let ordinal = 0; ordinal < this.#limit; ordinal++) {
+      const entry = this.entryAt(ordinal)
+      if (entry !== undefined) entries.push(entry)
+    }
+    return entries
+  }
+
+  /** Whether the live entry at `ordinal` is the one of then. */
+  isUnchanged(ordinal: Ordinal): boolean {
+    this.#assertOpen()
+    return ordinal < this.#limit && !this.#byOrdinal.has(ordinal)
+  }
+
+  /** What has been overwritten since, as it was. */
+  *overwritten(): Iterable<Pinned<T>> {
+    this.#assertOpen()
+    for (const pinned of this.#byOrdinal.values()) if (pinned !== undefined) yield pinned
+  }
+
+  /** @internal */
+  hasKept(ordinal: Ordinal, key: string): boolean {
+    return (ordinal >= this.#limit || this.#byOrdinal.has(ordinal)) && this.#byKey.has(key)
+  }
+
+  /** @internal */
+  keep(ordinal: Ordinal, key: string, pinned: Pinned<T> | undefined): void {
+    if (ordinal < this.#limit && !this.#byOrdinal.has(ordinal)) this.#byOrdinal.set(ordinal, pinned)
+    if (!this.#byKey.has(key)) this.#byKey.set(key, pinned?.entry)
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new SourceError('the snapshot was disposed', { code: 'STOPPED' })
+  }
+}

@@ -1,0 +1,290 @@
+import type { Added, Change, Deleted, Updated } from './delta.js'
+import { DEFAULT_CAPACITY } from './delta-fifo.js'
+import { messageOf, SourceError } from './errors.js'
+import type { ChangeBatch, Feed, Subscription } from './feed.js'
+import { checkOptions, isBoolean, isFunction } from './options.js'
+import { SlowWatch } from './slow-watch.js'
+import type { Version } from './version.js'
+import type { Wait } from './waits.js'
+
+/**
+ * What is called for each change. A promise is awaited before the key's next change. One that throws, rejects or never
+ * settles is reported with code `HANDLER`; nothing is lost for anybody else, and the next change is told all the same.
+ */
+export interface Handlers<T> {
+  add?(change: Added<T>): unknown
+  update?(change: Updated<T>): unknown
+  delete?(change: Deleted<T>): unknown
+}
+
+/** How long `close` and `stop` wait for a handler that runs, in milliseconds. */
+export const CLOSE_GRACE_MS = 1_000
+/** The event loop gets a turn after this long of continuous delivery. */
+const SLICE_MS = 8
+/** How many changes are told between two looks at the clock. */
+const SLICE_CHANGES = 64
+
+/** A batch of which some changes are still being handled. */
+interface Open<T> {
+  readonly batch: ChangeBatch<T>
+  left: number
+}
+
+/** A subscription that calls handlers: the changes of a key one after the other, `concurrency` keys at a time. */
+export class HandlerSubscription<T> implements Subscription {
+  readonly #feed: Feed<T>
+  readonly #handlers: Handlers<T>
+  readonly #concurrency: number
+  readonly #capacity: number
+  readonly #slow: SlowWatch
+  readonly #signal: AbortSignal | undefined
+  #isPumping = false
+  #idle: (() => void)[] = []
+
+  /** With more than one key at a time: taken batches that are not done, in order. */
+  readonly #open: Open<T>[] = []
+  /** Changes that may be handled as soon as there is room. */
+  #ready: { readonly change: Change<T>; readonly of: Open<T> }[] = []
+  /** Changes of keys that are being handled. Invariant: a key is here exactly while its handler runs. */
+  readonly #blocked = new Map<string, { readonly change: Change<T>; readonly of: Open<T> }[]>()
+  #blockedCount = 0
+
+  constructor(feed: Feed<T>, handlers: Handlers<T>, options: HandlerOptions) {
+    checkOptions('subscribe: the handlers', handlers, { add: isFunction, update: isFunction, delete: isFunction })
+    if (handlers === undefined) throw new TypeError('subscribe: the handlers must be an object')
+    this.#feed = feed
+    this.#handlers = handlers
+    this.#concurrency = options.concurrency ?? 1
+    this.#capacity = options.capacity ?? DEFAULT_CAPACITY
+    this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
+    this.#signal = options.signal
+    feed.wake = () => this.#wake()
+    if (feed.hasMore) this.#wake()
+    if (this.#signal?.aborted) feed.close(closed())
+    else this.#signal?.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  get version(): Version | undefined {
+    return this.#feed.version
+  }
+
+  get backlog(): { readonly keys: number; readonly oldestMs: number } {
+    const { keys, oldestMs } = this.#feed.backlog
+    return { keys: keys + this.#ready.length + this.#blockedCount, oldestMs }
+  }
+
+  synced(wait?: Wait): Promise<void> {
+    return this.#feed.synced('synced', wait)
+  }
+
+  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void> {
+    return this.#feed.waitFor(version, wait)
+  }
+
+  async close(options: { readonly drain?: boolean } = {}): Promise<void> {
+    checkOptions('close', options, { drain: isBoolean })
+    if (options.drain === true) while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
+    this.#signal?.removeEventListener('abort', this.#abort)
+    this.#feed.close(closed())
+    this.#ready = []
+    if (this.#isBusy) await this.#grace()
+    this.#slow.stop()
+    this.#feed.host.release(this.#feed)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  readonly #abort = (): void => {
+    void this.close()
+  }
+
+  get #isBusy(): boolean {
+    return this.#isPumping || this.#slow.size > 0 || this.#blocked.size > 0
+  }
+
+  async #grace(): Promise<void> {
+    const timer = new AbortController()
+    const late = this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})
+    await Promise.race([this.#untilIdle(), late])
+    timer.abort()
+  }
+
+  #untilIdle(): Promise<void> {
+    return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  #wake(): void {
+    if (this.#isPumping) return
+    this.#isPumping = true
+    // Never inside the commit that woke us: handlers see a store that is whole, and may do what they like.
+    void Promise.resolve().then(() => (this.#concurrency === 1 ? this.#tellInTurn() : this.#tellManyAtOnce()))
+  }
+
+  #rest(): void {
+    this.#isPumping = false
+    if (this.#isBusy) return
+    if (this.#feed.closed !== undefined) this.#feed.host.release(this.#feed)
+    const idle = this.#idle
+    this.#idle = []
+    for (const resolve of idle) resolve()
+  }
+
+  async #tellInTurn(): Promise<void> {
+    const { clock } = this.#feed.host
+    let turnAt = clock.now()
+    let told = 0
+    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
+      for (const change of batch.changes) {
+        const working = this.#tell(change)
+        if (working !== undefined) await this.#slow.during(change.key, working)
+        else if (++told % SLICE_CHANGES === 0 && clock.now() - turnAt > SLICE_MS) {
+          await clock.sleep(0)
+          turnAt = clock.now()
+        }
+        if (this.#feed.closed !== undefined) return this.#rest()
+      }
+      this.#feed.finish(batch)
+    }
+    this.#rest()
+  }
+
+  async #tellManyAtOnce(): Promise<void> {
+    const { clock } = this.#feed.host
+    let turnAt = clock.now()
+    while (this.#feed.closed === undefined && this.#blocked.size < this.#concurrency && this.#refill()) {
+      const next = this.#ready.shift()
+      if (next !== undefined) this.#start(next.change, next.of)
+      if (clock.now() - turnAt <= SLICE_MS) continue
+      await clock.sleep(0)
+      turnAt = clock.now()
+    }
+    this.#rest()
+  }
+
+  /** Takes batches until some change is ready. A key that is being handled keeps its further changes waiting. */
+  #refill(): boolean {
+    while (this.#ready.length === 0 && this.#blockedCount < this.#capacity) {
+      const batch = this.#feed.take()
+      if (batch === undefined) return false
+      const of: Open<T> = { batch, left: batch.changes.length }
+      this.#open.push(of)
+      for (const change of batch.changes) {
+        const blocked = this.#blocked.get(change.key)
+        if (blocked === undefined) this.#ready.push({ change, of })
+        else {
+          blocked.push({ change, of })
+          this.#blockedCount++
+        }
+      }
+      this.#finishInOrder()
+    }
+    return this.#ready.length > 0
+  }
+
+  #start(change: Change<T>, of: Open<T>): void {
+    const blocked = this.#blocked.get(change.key)
+    if (blocked !== undefined) {
+      blocked.push({ change, of })
+      this.#blockedCount++
+      return
+    }
+    const working = this.#tell(change)
+    if (working === undefined) {
+      this.#done(of)
+      return
+    }
+    this.#blocked.set(change.key, [])
+    void this.#slow.during(change.key, working).then(() => {
+      const next = this.#blocked.get(change.key)?.shift()
+      const others = this.#blocked.get(change.key) ?? []
+      this.#blocked.delete(change.key)
+      this.#done(of)
+      if (next !== undefined && this.#feed.closed === undefined) {
+        this.#blockedCount--
+        this.#start(next.change, next.of)
+        this.#requeue(change.key, others)
+      }
+      this.#wake()
+    })
+  }
+
+  /** What waited behind the change that has just been started: behind it still, or at once where it is done already. */
+  #requeue(key: string, others: { readonly change: Change<T>; readonly of: Open<T> }[]): void {
+    if (others.length === 0) return
+    if (this.#blocked.has(key)) this.#blocked.set(key, others)
+    else {
+      this.#blockedCount -= others.length
+      this.#ready.unshift(...others)
+    }
+  }
+
+  #done(of: Open<T>): void {
+    of.left--
+    this.#finishInOrder()
+  }
+
+  #finishInOrder(): void {
+    for (let first = this.#open[0]; first?.left === 0; first = this.#open[0]) {
+      this.#open.shift()
+      this.#feed.finish(first.batch)
+    }
+  }
+
+  /** Calls the handler. A promise that never rejects, or undefined where it is done. */
+  #tell(change: Change<T>): Promise<void> | undefined {
+    try {
+      const result: unknown = this.#call(change)
+      if (!isThenable(result)) return undefined
+      return Promise.resolve(result).then(
+        () => {},
+        (error: unknown) => this.#report(change, error),
+      )
+    } catch (error) {
+      this.#report(change, error)
+      return undefined
+    }
+  }
+
+  #call(change: Change<T>): unknown {
+    switch (change.type) {
+      case 'add':
+        return this.#handlers.add?.(change)
+      case 'update':
+        return this.#handlers.update?.(change)
+      case 'delete':
+        return this.#handlers.delete?.(change)
+    }
+  }
+
+  #report({ type, key }: Change<T>, cause: unknown): void {
+    const message = `${this.#named(`the ${type} handler`)} failed at key "${key}": ${messageOf(cause)}`
+    this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+  }
+
+  #reportSlow(key: string, ms: number): void {
+    const waits = `${this.backlog.keys} ${this.backlog.keys === 1 ? 'key waits' : 'keys wait'}`
+    const message = `${this.#named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
+    this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))
+  }
+
+  #named(what: string): string {
+    const { name, host } = this.#feed
+    return name === undefined ? `${what} on ${host.sourceName}` : `${what} of "${name}" on ${host.sourceName}`
+  }
+}
+
+export interface HandlerOptions {
+  readonly concurrency?: number | undefined
+  readonly capacity?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+function closed(): SourceError {
+  return new SourceError('the subscription was closed', { code: 'STOPPED' })
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function'
+}

@@ -1,0 +1,143 @@
+import type { Clock } from './clock.js'
+import { SourceError } from './errors.js'
+import { checkOptions, isPositive, isSignal, isString, type OptionCheck } from './options.js'
+import { assertMark, type Version } from './version.js'
+
+/** How long to wait at most. Without either: for ever. */
+export interface Wait {
+  /** Rejects with its reason when it aborts. */
+  readonly signal?: AbortSignal | undefined
+  /** Rejects with a SourceError with code `TIMEOUT` after this many milliseconds. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** Both ends of a promise; only the first call counts. */
+export interface Settle<V> {
+  resolve(value: V): void
+  reject(reason: unknown): void
+}
+
+const waitChecks: Readonly<Record<string, OptionCheck>> = { signal: isSignal, timeoutMs: isPositive }
+
+export function checkWait(call: string, wait: unknown): void {
+  checkOptions(call, wait, waitChecks)
+}
+
+export function checkVersionWait(version: unknown, wait: unknown): void {
+  if (typeof version !== 'string') throw new TypeError(`waitFor: the version must be a string, got ${typeof version}`)
+  checkOptions('waitFor', wait, { ...waitChecks, source: isString })
+}
+
+/**
+ * A promise that also ends with the caller's signal or time-out. `register` gets both ends, and gives what takes them
+ * back; it may settle at once. Nothing is left behind, whichever comes first.
+ */
+export function waiting<V>(
+  what: string,
+  { signal, timeoutMs }: Wait,
+  clock: Clock,
+  register: (settle: Settle<V>) => () => void,
+): Promise<V> {
+  return new Promise<V>((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason)
+      return
+    }
+    const timer = new AbortController()
+    let unregister: (() => void) | undefined
+    let isSettled = false
+    const settled = (): boolean => {
+      if (isSettled) return false
+      isSettled = true
+      unregister?.()
+      signal?.removeEventListener('abort', abort)
+      timer.abort()
+      return true
+    }
+    const settle: Settle<V> = {
+      resolve: (value) => settled() && resolve(value),
+      reject: (reason) => settled() && reject(reason),
+    }
+    const abort = (): void => settle.reject(signal?.reason)
+    signal?.addEventListener('abort', abort, { once: true })
+    unregister = register(settle)
+    if (isSettled) unregister()
+    else if (timeoutMs !== undefined) {
+      const late = new SourceError(`${what}: not within ${timeoutMs} ms`, { code: 'TIMEOUT' })
+      clock.sleep(timeoutMs, timer.signal).then(
+        () => settle.reject(late),
+        () => {},
+      )
+    }
+  })
+}
+
+/** Everybody who waits for something that happens once; afterwards it has happened for all who come. */
+export class Gate {
+  readonly #waiting = new Set<Settle<void>>()
+  #isOpen = false
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  open(): void {
+    this.#isOpen = true
+    for (const settle of [...this.#waiting]) settle.resolve()
+  }
+
+  /** Turns away who waits now; the gate stays as it is. */
+  refuse(reason: unknown): void {
+    for (const settle of [...this.#waiting]) settle.reject(reason)
+  }
+
+  enter(settle: Settle<void>): () => void {
+    if (this.#isOpen) settle.resolve()
+    else this.#waiting.add(settle)
+    return () => this.#waiting.delete(settle)
+  }
+}
+
+/** Everybody who waits for a version. */
+export class VersionWaiters {
+  readonly #hasReached: (at: Version, mark: Version) => boolean
+  readonly #waiting = new Map<Settle<void>, Version>()
+
+  constructor(hasReached: (at: Version, mark: Version) => boolean) {
+    this.#hasReached = hasReached
+  }
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  /** Resolves once `check` is told of a version that includes `mark`; rejects for a mark of another epoch. */
+  enter(mark: Version, at: Version | undefined, settle: Settle<void>): () => void {
+    try {
+      assertMark(mark)
+    } catch (error) {
+      settle.reject(error)
+      return () => {}
+    }
+    this.#waiting.set(settle, mark)
+    if (at !== undefined) this.#tell(settle, mark, at)
+    return () => this.#waiting.delete(settle)
+  }
+
+  check(at: Version | undefined): void {
+    if (at === undefined || this.#waiting.size === 0) return
+    for (const [settle, mark] of [...this.#waiting]) this.#tell(settle, mark, at)
+  }
+
+  refuse(reason: unknown): void {
+    for (const settle of [...this.#waiting.keys()]) settle.reject(reason)
+  }
+
+  #tell(settle: Settle<void>, mark: Version, at: Version): void {
+    try {
+      if (this.#hasReached(at, mark)) settle.resolve()
+    } catch (error) {
+      settle.reject(error)
+    }
+  }
+}
