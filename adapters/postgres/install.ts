@@ -1,0 +1,210 @@
+import { SourceError } from '../../src/errors.js'
+import { checkOptions, isAny, isCount, isName, isOneOf, type OptionCheck } from '../../src/options.js'
+import type { PgClient } from './client.js'
+import { codeOf, postgresError } from './postgres-errors.js'
+import { SCHEMA_SQL } from './schema-sql.js'
+import { quoteLiteral } from './table.js'
+
+/** A client that is connected, and is left so. */
+export type PgConnected = Pick<PgClient, 'query'>
+
+export interface InstallOptions {
+  /** As in SQL: `orders`, `shop.orders`, `"Orders"`. */
+  readonly table: string
+  /** The columns of a unique index without NULLs, where there is no primary key or another is wanted. */
+  readonly key?: readonly string[]
+  /** Triggers for each `statement`, or for each `row` as partitions and logical subscribers need. Default `auto`. */
+  readonly level?: 'auto' | 'statement' | 'row'
+  /**
+   * Who wakes readers: one transaction of those within 25 ms (`bucket`), `each` one, or `none`. Default `auto`: `bucket`,
+   * or `none` where transactions may be prepared, which those that notify cannot be.
+   */
+  readonly wake?: 'auto' | 'bucket' | 'each' | 'none'
+  /** A statement that changes more rows than this makes readers read the table again. Default 100 000. */
+  readonly bulk?: number
+  /** Roles that may mirror the table; they get what that needs and nothing else. */
+  readonly grant?: readonly string[]
+}
+
+/** A table whose changes are logged. */
+export interface InstalledTable {
+  readonly table: string
+  readonly log: string
+  readonly level: string
+  readonly wake: string
+  readonly keyColumns: readonly string[]
+  readonly readers: readonly string[]
+  readonly logRows: number
+  readonly logBytes: number
+  /** Triggers that are missing or switched off; empty where all is well. */
+  readonly problems: readonly string[]
+}
+
+export interface InstallStatus {
+  /** The version of the schema; undefined where nothing is installed. */
+  readonly schemaVersion: number | undefined
+  readonly tables: readonly InstalledTable[]
+  /** How much of the cluster's queue of notifications is in use, from 0 to 1. */
+  readonly notifyQueueUsage: number
+  /** The longest time for which a transaction has been open, in milliseconds: it keeps dead rows of logs alive. */
+  readonly oldestTransactionMs: number
+}
+
+/** How long installing waits for a lock at a time, so that the table's writers never wait longer behind it. */
+const LOCK_TIMEOUT = '3s'
+const LOCK_ATTEMPTS = 5
+
+const isNames: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
+
+/** The migration that makes a table's change log: to be read, and run by whoever may. */
+export function installSql(options: InstallOptions): string {
+  checkOptions('installSql', options, {
+    table: isName,
+    key: isNames,
+    level: isOneOf('auto', 'statement', 'row'),
+    wake: isOneOf('auto', 'bucket', 'each', 'none'),
+    bulk: isCount,
+    grant: isNames,
+  })
+  const { table, key, level, wake, bulk, grant } = options
+  if (table === undefined) throw new TypeError('installSql: option "table" is missing')
+  const named = Object.entries({
+    key: key === undefined ? undefined : textArray(key),
+    level: level === undefined ? undefined : quoteLiteral(level),
+    wake: wake === undefined ? undefined : quoteLiteral(wake),
+    bulk: bulk === undefined ? undefined : String(bulk),
+    readers: grant === undefined ? undefined : textArray(grant),
+  }).flatMap(([name, value]) => (value === undefined ? [] : [`, ${name} => ${value}`]))
+  return migration(`${SCHEMA_SQL}
+SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
+}
+
+/** The migration that removes a table's change log, or everything. */
+export function uninstallSql(options: { readonly table: string } | { readonly all: true }): string {
+  if ('all' in options) {
+    return migration(`DO $$ DECLARE rel oid; BEGIN
+  FOR rel IN SELECT l.relid FROM listwatch.logs() l LOOP PERFORM listwatch.uninstall(rel); END LOOP;
+END $$;
+DROP SCHEMA listwatch CASCADE;`)
+  }
+  return migration(`SELECT listwatch.uninstall(${quoteLiteral(options.table)});`)
+}
+
+/** Makes a table's change log. Waits for its lock in short turns, so that the table's writers never wait long behind it. */
+export function install(client: PgConnected, options: InstallOptions): Promise<void> {
+  return migrate(client, installSql(options), options.table)
+}
+
+/** Removes a table's change log, or with `all` everything. Running mirrors fail with `NOT_FOUND`. */
+export function uninstall(
+  client: PgConnected,
+  options: { readonly table: string } | { readonly all: true },
+): Promise<void> {
+  checkOptions('uninstall', options, { table: isName, all: isAny })
+  return migrate(client, uninstallSql(options), 'table' in options ? options.table : 'the schema listwatch')
+}
+
+/** Removes from all logs what is older than `keepSeconds` (default 3 600); gives the number of rows. */
+export async function trim(client: PgConnected, keepSeconds = 3_600): Promise<number> {
+  const flaw = keepSeconds >= 0 && Number.isFinite(keepSeconds)
+  if (!flaw) throw new TypeError(`trim: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
+  const [row] = await rowsOf(client, `SELECT listwatch.trim(make_interval(secs => ${keepSeconds}))::text AS removed`)
+  return Math.max(0, Number(row?.['removed']))
+}
+
+/** What is installed, and whether it is well. */
+export async function status(client: PgConnected): Promise<InstallStatus> {
+  const [server] = await rowsOf(client, SERVER_SQL)
+  const notifyQueueUsage = Number(server?.['usage'])
+  const oldestTransactionMs = Number(server?.['oldest'] ?? 0)
+  if (server?.['is_installed'] !== true) {
+    return { schemaVersion: undefined, tables: [], notifyQueueUsage, oldestTransactionMs }
+  }
+  const [schema] = await rowsOf(client, 'SELECT listwatch.schema_version() AS version')
+  const tables: InstalledTable[] = []
+  for (const row of await rowsOf(client, TABLES_SQL)) {
+    const [count] = await rowsOf(client, `SELECT count(*)::text AS rows FROM ${String(row['log'])}`)
+    tables.push(tableOf(row, Number(count?.['rows'])))
+  }
+  return { schemaVersion: Number(schema?.['version']), tables, notifyQueueUsage, oldestTransactionMs }
+}
+
+const SERVER_SQL = `SELECT to_regnamespace('listwatch') IS NOT NULL AS is_installed, pg_notification_queue_usage() AS usage,
+  (SELECT extract(epoch FROM max(clock_timestamp() - xact_start)) * 1000 FROM pg_stat_activity WHERE pid <> pg_backend_pid()) AS oldest`
+
+const TABLES_SQL = `SELECT l.relid::regclass::text AS "table", l.log::text AS log, l.options, pg_total_relation_size(l.log)::text AS bytes,
+  (SELECT json_agg(json_build_object('name', t.tgname, 'enabled', t.tgenabled)) FROM pg_trigger t
+    WHERE t.tgrelid = l.relid AND t.tgname LIKE 'zz\\_listwatch\\_%') AS triggers
+  FROM listwatch.logs() l ORDER BY 1`
+
+function tableOf(row: Record<string, unknown>, logRows: number): InstalledTable {
+  const { fires, wakes, keyColumns, readers } = Object(row['options']) as Record<string, unknown>
+  const triggers = new Map(
+    (row['triggers'] as readonly { readonly name: string; readonly enabled: string }[]).map(({ name, enabled }) => [
+      name,
+      enabled,
+    ]),
+  )
+  const expected = fires === 'row' ? ['r', 't'] : ['i', 'u', 'd', 't']
+  const problems = expected.flatMap((letter) => {
+    const enabled = triggers.get(`zz_listwatch_${letter}`)
+    if (enabled === undefined)
+      return [`trigger zz_listwatch_${letter} is missing: changes are not seen; run: listwatch pg install`]
+    return enabled === 'A'
+      ? []
+      : [`trigger zz_listwatch_${letter} does not fire always: changes may not be seen; run: listwatch pg install`]
+  })
+  return {
+    table: String(row['table']),
+    log: String(row['log']),
+    level: String(fires),
+    wake: String(wakes),
+    keyColumns: (keyColumns ?? []) as readonly string[],
+    readers: (readers ?? []) as readonly string[],
+    logRows,
+    logBytes: Number(row['bytes']),
+    problems,
+  }
+}
+
+async function migrate(client: PgConnected, sql: string, table: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.query(sql)
+      return
+    } catch (error) {
+      await client.query('ROLLBACK')
+      if (codeOf(error) === '55P03' && attempt < LOCK_ATTEMPTS) continue
+      throw migrationError(error, table)
+    }
+  }
+}
+
+function migrationError(error: unknown, table: string): SourceError {
+  const { hint } = Object(error) as { readonly hint?: unknown }
+  const { message, code, cause } = postgresError(error)
+  const more = typeof hint === 'string' ? ` (${hint})` : ''
+  const waited = codeOf(error) === '55P03' ? `${table} is locked by somebody else; nothing was changed: ` : ''
+  return new SourceError(waited + message + more, { code, cause })
+}
+
+async function rowsOf(client: PgConnected, sql: string): Promise<Record<string, unknown>[]> {
+  try {
+    return (await client.query(sql)).rows as Record<string, unknown>[]
+  } catch (error) {
+    throw postgresError(error)
+  }
+}
+
+function migration(body: string): string {
+  return `BEGIN;
+SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
+${body}
+COMMIT;
+`
+}
+
+function textArray(texts: readonly string[]): string {
+  return `ARRAY[${texts.map(quoteLiteral).join(', ')}]::text[]`
+}

@@ -1,0 +1,95 @@
+import { SourceError } from '../../src/errors.js'
+import { assertJsonDepth } from '../../src/json.js'
+import { joinKey } from '../../src/key.js'
+import type { Invalid, Put } from '../../src/source.js'
+
+/** A column that is mirrored. */
+export interface Column {
+  readonly name: string
+  /** The type, of a domain the one beneath it, as the server itself reports it. */
+  readonly typeId: number
+  /** Where it stands in the key, from 0; undefined where it is no part of it. */
+  readonly keyPosition: number | undefined
+}
+
+type Parse = (text: string) => unknown
+
+/** json, jsonb, and arrays of them. */
+const JSON_TYPES: ReadonlySet<number> = new Set([114, 199, 3802, 3807])
+
+/**
+ * Makes objects of rows that arrive as texts, by the same parsers whether they come from a list or a delta. A row that
+ * cannot be parsed is invalid, and nothing else is harmed by it.
+ */
+export class RowCodec<T> {
+  readonly #columns: readonly Column[]
+  readonly #parsers: readonly Parse[]
+  readonly #keyAt: readonly number[]
+  readonly #maxObjectBytes: number
+
+  constructor(columns: readonly Column[], parserOf: (typeId: number) => Parse, maxObjectBytes: number) {
+    this.#columns = columns
+    this.#parsers = columns.map(({ typeId }) => {
+      const parse = parserOf(typeId)
+      return JSON_TYPES.has(typeId) ? shallow(parse) : parse
+    })
+    this.#keyAt = columns
+      .flatMap(({ keyPosition }, at) => (keyPosition === undefined ? [] : [{ keyPosition, at }]))
+      .sort((a, b) => a.keyPosition - b.keyPosition)
+      .map(({ at }) => at)
+    this.#maxObjectBytes = maxObjectBytes
+  }
+
+  /** A row of `COPY … TO STDOUT` in text format, without its line end. */
+  fromCopyLine(line: string): Put<T> | Invalid {
+    const fields: (string | null)[] = line.split('\t')
+    if (line.includes('\\')) {
+      for (let i = 0; i < fields.length; i++) fields[i] = unescaped(fields[i] ?? '')
+    }
+    return this.fromTexts(fields, line.length)
+  }
+
+  /** The texts of a row, in the order of the columns. */
+  fromTexts(texts: readonly (string | null)[], length: number): Put<T> | Invalid {
+    const key = joinKey(this.#keyAt.map((at) => texts[at] ?? ''))
+    try {
+      if (length > this.#maxObjectBytes) {
+        const message = `the row has ${length} characters; maxObjectBytes allows ${this.#maxObjectBytes}`
+        throw new SourceError(message, { code: 'DECODE' })
+      }
+      return { type: 'put', key, object: this.#object(texts) }
+    } catch (error) {
+      return { type: 'invalid', key, error }
+    }
+  }
+
+  #object(texts: readonly (string | null)[]): T {
+    const object: Record<string, unknown> = {}
+    for (let i = 0; i < this.#columns.length; i++) {
+      const text = texts[i]
+      const value = text === null || text === undefined ? null : this.#parsers[i]?.(text)
+      const name = this.#columns[i]?.name ?? ''
+      // The one name under which an assignment does not make a property.
+      if (name === '__proto__')
+        Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true })
+      else object[name] = value
+    }
+    return object as T
+  }
+}
+
+function shallow(parse: Parse): Parse {
+  return (text) => {
+    assertJsonDepth(text)
+    return parse(text)
+  }
+}
+
+/** `\N` is NULL; the rest as PostgreSQL's documentation of COPY's text format has it. */
+function unescaped(field: string): string | null {
+  if (field === '\\N') return null
+  if (!field.includes('\\')) return field
+  return field.replace(/\\(.)/gs, (_whole, char: string) => escapes[char] ?? char)
+}
+
+const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }

@@ -1,0 +1,402 @@
+/** The version of the objects below, answered by `listwatch.schema_version()`. */
+export const SCHEMA_VERSION = 1
+
+/**
+ * Once per database: the schema `listwatch`, as the role that shall own it; no superuser is needed. Postgres 14 or
+ * later. It may be run again. Everything that changes at run time is UNLOGGED: it costs no WAL, no publication sees it,
+ * and Postgres empties it where commits may have been lost (crash recovery, promotion, physical restore), which is how
+ * a mirror notices.
+ */
+export const SCHEMA_SQL = `CREATE SCHEMA IF NOT EXISTS listwatch;
+COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Made and removed by: listwatch pg install, listwatch pg uninstall.';
+GRANT USAGE ON SCHEMA listwatch TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION listwatch.schema_version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT ${SCHEMA_VERSION}';
+
+-- One row: which incarnation of the database this is, and how far the logs may have been trimmed.
+CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.state (
+  one       boolean     PRIMARY KEY DEFAULT true CHECK (one),
+  epoch     uuid        NOT NULL DEFAULT gen_random_uuid(),
+  system_id text        NOT NULL,
+  database  oid         NOT NULL,
+  floor     pg_snapshot NOT NULL DEFAULT pg_current_snapshot()
+);
+
+-- Snapshots of the past, each a place to which the logs can be trimmed.
+CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.mark (
+  id   bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  snap pg_snapshot NOT NULL DEFAULT pg_current_snapshot()
+);
+
+CREATE OR REPLACE FUNCTION listwatch.system_id() RETURNS text LANGUAGE sql STABLE SET search_path = '' AS
+  'SELECT system_identifier::text FROM pg_catalog.pg_control_system()';
+
+CREATE OR REPLACE FUNCTION listwatch.database_id() RETURNS oid LANGUAGE sql STABLE SET search_path = '' AS
+  'SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()';
+
+-- The epoch. Seeds the state where Postgres has emptied it, and resets it where it came along in a dump or a template.
+CREATE OR REPLACE FUNCTION listwatch.epoch() RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+DECLARE
+  found_epoch pg_catalog.uuid;
+  log pg_catalog.regclass;
+BEGIN
+  SELECT s.epoch INTO found_epoch FROM listwatch.state s
+   WHERE s.system_id = listwatch.system_id() AND s.database = listwatch.database_id();
+  IF found_epoch IS NOT NULL THEN RETURN found_epoch; END IF;
+  PERFORM pg_catalog.pg_advisory_xact_lock(7305191, 1);
+  SELECT s.epoch INTO found_epoch FROM listwatch.state s
+   WHERE s.system_id = listwatch.system_id() AND s.database = listwatch.database_id();
+  IF found_epoch IS NOT NULL THEN RETURN found_epoch; END IF;
+  DELETE FROM listwatch.state;
+  DELETE FROM listwatch.mark;
+  FOR log IN SELECT l.log FROM listwatch.logs() l LOOP
+    EXECUTE pg_catalog.format('DELETE FROM %s', log);
+  END LOOP;
+  INSERT INTO listwatch.state (system_id, database) VALUES (listwatch.system_id(), listwatch.database_id())
+    RETURNING epoch INTO found_epoch;
+  RETURN found_epoch;
+END $$;
+
+-- What a writer hands to readers, taken inside its own transaction: the epoch and the transaction's id.
+CREATE OR REPLACE FUNCTION listwatch.mark() RETURNS text LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = '' AS $$
+  SELECT pg_catalog.concat_ws('.', 'pgm1', listwatch.system_id(), listwatch.database_id(), listwatch.epoch(), pg_catalog.pg_current_xact_id())
+$$;
+
+-- Does a reader at snapshot s miss nothing that was trimmed up to snapshot f? That is: is all that is visible in f visible in s?
+CREATE OR REPLACE FUNCTION listwatch.covers(s pg_snapshot, f pg_snapshot) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = '' AS $$
+BEGIN
+  RETURN pg_catalog.pg_snapshot_xmax(s) >= pg_catalog.pg_snapshot_xmax(f)
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_snapshot_xip(s) x WHERE pg_catalog.pg_visible_in_snapshot(x, f));
+END $$;
+
+-- The logs there are, each with the table whose triggers write it. A log is found through its trigger, not by its name:
+-- names come along in a dump, oids do not.
+CREATE OR REPLACE FUNCTION listwatch.logs() RETURNS TABLE (relid oid, log regclass, options jsonb)
+LANGUAGE sql STABLE SET search_path = '' AS $$
+  SELECT t.tgrelid, l.oid::pg_catalog.regclass, pg_catalog.obj_description(l.oid, 'pg_class')::pg_catalog.jsonb
+    FROM pg_catalog.pg_trigger t
+    JOIN pg_catalog.pg_class l ON l.relnamespace = 'listwatch'::pg_catalog.regnamespace
+     AND l.relname = pg_catalog.convert_from(pg_catalog.substring(t.tgargs, 1, pg_catalog.length(t.tgargs) - 1), 'UTF8')
+   WHERE t.tgname = 'zz_listwatch_t' AND NOT t.tgisinternal
+$$;
+
+-- A hash of everything that changes rows, or what they mean, without firing a trigger: columns and their types, rewrites,
+-- partitions, row security, and our own triggers. Every look of every reader runs it: plpgsql keeps its plan.
+CREATE OR REPLACE FUNCTION listwatch.shape(rel oid) RETURNS text LANGUAGE plpgsql STABLE SET search_path = '' AS $$
+BEGIN
+  RETURN (WITH RECURSIVE own_type(oid) AS (
+    SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND a.atttypid >= 16384
+    UNION
+    SELECT part.oid FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid CROSS JOIN LATERAL (
+      SELECT t.typelem UNION ALL SELECT t.typbasetype
+      UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0
+      UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid = t.oid
+    ) part(oid) WHERE part.oid >= 16384
+  ), leaf(oid) AS (
+    SELECT rel UNION SELECT p.relid FROM pg_catalog.pg_partition_tree(rel) p WHERE p.relid <> rel
+  )
+  SELECT pg_catalog.md5(pg_catalog.string_agg(x, ',' ORDER BY x)) FROM (
+    SELECT pg_catalog.concat_ws(':', 'a', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated) AS x
+      FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 'g', d.adnum, d.xmin) FROM pg_catalog.pg_attribute a
+      JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+     WHERE a.attrelid = rel AND a.attgenerated <> ''
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 'e', e.enumtypid, e.oid, e.enumlabel) FROM own_type JOIN pg_catalog.pg_enum e ON e.enumtypid = own_type.oid
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 'f', a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped)
+      FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid
+      JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid AND a.attnum > 0
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 'c', c.oid, pg_catalog.pg_relation_filenode(c.oid), c.relrowsecurity, c.relforcerowsecurity, c.relispartition)
+      FROM leaf JOIN pg_catalog.pg_class c ON c.oid = leaf.oid
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 'i', i.inhrelid) FROM pg_catalog.pg_inherits i WHERE i.inhparent = rel
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 'p', p.oid, p.xmin) FROM pg_catalog.pg_policy p WHERE p.polrelid = rel
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 't', t.tgrelid, t.tgname, t.tgenabled, t.xmin)
+      FROM leaf JOIN pg_catalog.pg_trigger t ON t.tgrelid = leaf.oid WHERE t.tgname LIKE 'zz\\_listwatch\\_%'
+  ) parts);
+END $$;
+
+-- Removes what was visible \`keep\` ago from all logs, at most \`at_most\` rows of each. Exact: a transaction that runs for long
+-- holds nothing up. Gives the number of rows, or -1 where somebody else is trimming. Never moves the floor back.
+CREATE OR REPLACE FUNCTION listwatch.trim(keep interval DEFAULT '1 hour', at_most bigint DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+DECLARE
+  past listwatch.mark;
+  upto pg_catalog.pg_snapshot;
+  log pg_catalog.regclass;
+  removed pg_catalog.int8;
+  total pg_catalog.int8 := 0;
+BEGIN
+  IF NOT pg_catalog.pg_try_advisory_xact_lock(7305191, 0) THEN RETURN -1; END IF;
+  PERFORM listwatch.epoch();
+  -- Its side effect frees the queue of notifications, which Postgres does not do by itself once it was full.
+  PERFORM pg_catalog.pg_notification_queue_usage();
+  INSERT INTO listwatch.mark DEFAULT VALUES;
+  SELECT m.* INTO past FROM listwatch.mark m WHERE m.at <= pg_catalog.clock_timestamp() - keep ORDER BY m.id DESC LIMIT 1;
+  IF past.id IS NOT NULL THEN
+    UPDATE listwatch.state s SET floor = past.snap WHERE listwatch.covers(past.snap, s.floor);
+    DELETE FROM listwatch.mark m WHERE m.id < past.id;
+  END IF;
+  SELECT s.floor INTO upto FROM listwatch.state s;
+  FOR log IN SELECT l.log FROM listwatch.logs() l LOOP
+    EXECUTE pg_catalog.format(
+      'DELETE FROM %1$s WHERE ctid = ANY (ARRAY (SELECT ctid FROM %1$s WHERE xid < pg_catalog.pg_snapshot_xmax($1) AND pg_catalog.pg_visible_in_snapshot(xid, $1) LIMIT $2))',
+      log) USING upto, at_most;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    total := total + removed;
+  END LOOP;
+  RETURN total;
+END $$;
+
+-- What every connected reader calls now and then.
+CREATE OR REPLACE FUNCTION listwatch.tend() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = '' AS
+  'SELECT listwatch.trim(at_most => 10000)';
+
+-- What writers call now and then, so that a log stays bounded also where no reader ever connects. It never fails their
+-- statement, and keeps away from transactions that it could disturb.
+CREATE OR REPLACE FUNCTION listwatch.tidy(log regclass, written bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+BEGIN
+  IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN RETURN; END IF;
+  IF pg_catalog.pg_relation_size(log) < 16777216 THEN RETURN; END IF;
+  PERFORM listwatch.trim(at_most => 20000 + 4 * written);
+EXCEPTION WHEN OTHERS THEN
+  RETURN;
+END $$;
+
+-- Makes the log of a table and the triggers that write it; again, where they are there already.
+CREATE OR REPLACE FUNCTION listwatch.install(
+  rel regclass, key text[] DEFAULT NULL, level text DEFAULT 'auto', wake text DEFAULT 'auto',
+  bulk integer DEFAULT 100000, readers text[] DEFAULT '{}'
+) RETURNS text LANGUAGE plpgsql SET search_path = '' AS $install$
+DECLARE
+  rel_kind pg_catalog."char";
+  key_columns pg_catalog.name[];
+  log pg_catalog.text := 'log_' || pg_catalog.left(pg_catalog.replace(pg_catalog.gen_random_uuid()::pg_catalog.text, '-', ''), 12);
+  col record;
+  log_columns pg_catalog.text := '';
+  names pg_catalog.text := '';
+  of_new pg_catalog.text := '';
+  of_old pg_catalog.text := '';
+  signal pg_catalog.text := '';
+  chosen_level pg_catalog.text := level;
+  chosen_wake pg_catalog.text := wake;
+  event record;
+  reader pg_catalog.text;
+  n pg_catalog.int4 := 0;
+BEGIN
+  IF level NOT IN ('auto', 'statement', 'row') THEN RAISE EXCEPTION 'level must be auto, statement or row, not %', level USING ERRCODE = '22023'; END IF;
+  IF wake NOT IN ('auto', 'bucket', 'each', 'none') THEN RAISE EXCEPTION 'wake must be auto, bucket, each or none, not %', wake USING ERRCODE = '22023'; END IF;
+  IF bulk < 1 THEN RAISE EXCEPTION 'bulk must be at least 1, not %', bulk USING ERRCODE = '22023'; END IF;
+  SELECT c.relkind INTO rel_kind FROM pg_catalog.pg_class c WHERE c.oid = rel;
+  IF rel_kind NOT IN ('r', 'p') THEN
+    RAISE EXCEPTION '% is not a table', rel USING ERRCODE = '42809';
+  END IF;
+  IF rel_kind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = rel) THEN
+    RAISE EXCEPTION '% has tables that inherit from it, whose rows its triggers do not see', rel USING ERRCODE = '0A000',
+      HINT = 'Mirror the tables that inherit, or use declarative partitioning.';
+  END IF;
+  IF EXISTS (SELECT FROM pg_catalog.pg_partition_tree(rel) p JOIN pg_catalog.pg_class c ON c.oid = p.relid WHERE c.relkind = 'f') THEN
+    RAISE EXCEPTION '% has partitions that are foreign tables, whose changes nothing here sees', rel USING ERRCODE = '0A000';
+  END IF;
+
+  -- This lock is CREATE TRIGGER's own: it waits for every writer that began before the triggers were there.
+  EXECUTE pg_catalog.format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  PERFORM listwatch.uninstall(rel);
+  PERFORM listwatch.epoch();
+
+  -- The key: the primary key, or the columns of a unique index without NULLs that covers all rows.
+  SELECT pg_catalog.array_agg(a.attname ORDER BY k.place) INTO key_columns
+    FROM (
+      SELECT i.indrelid, i.indkey, i.indnkeyatts FROM pg_catalog.pg_index i
+       WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+         AND CASE WHEN key IS NULL THEN i.indisprimary ELSE key = ARRAY (
+               SELECT a.attname::pg_catalog.text FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) WITH ORDINALITY u(attnum, place)
+                 JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attnum = u.attnum
+                WHERE u.place <= i.indnkeyatts ORDER BY u.place) END
+       LIMIT 1
+    ) i, pg_catalog.unnest(i.indkey::pg_catalog.int2[]) WITH ORDINALITY k(attnum, place)
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attnum = k.attnum
+   WHERE k.place <= i.indnkeyatts;
+  IF key_columns IS NULL AND key IS NULL THEN
+    RAISE EXCEPTION '% has no primary key', rel USING ERRCODE = '42704',
+      HINT = 'Add one, or name the columns of a unique index whose columns are all NOT NULL (key).';
+  ELSIF key_columns IS NULL THEN
+    RAISE EXCEPTION '% has no unique index on exactly (%)', rel, pg_catalog.array_to_string(key, ', ') USING ERRCODE = '42704';
+  END IF;
+
+  FOR col IN
+    WITH RECURSIVE base(attnum, attname, is_not_null, coll, typ) AS (
+      SELECT a.attnum, a.attname, a.attnotnull, a.attcollation, a.atttypid FROM pg_catalog.pg_attribute a
+       WHERE a.attrelid = rel AND a.attname = ANY (key_columns)
+      UNION ALL
+      SELECT b.attnum, b.attname, b.is_not_null, b.coll, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype = 'd'
+    )
+    SELECT b.attname, b.is_not_null, b.typ, t.typtype,
+           (SELECT pg_catalog.format(' COLLATE %I.%I', n.nspname, c.collname) FROM pg_catalog.pg_collation c
+              JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE c.oid = b.coll AND c.collname <> 'default') AS collation,
+           (SELECT c.collisdeterministic FROM pg_catalog.pg_collation c WHERE c.oid = b.coll) AS is_exact
+      FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ
+     WHERE t.typtype <> 'd' ORDER BY pg_catalog.array_position(key_columns, b.attname)
+  LOOP
+    n := n + 1;
+    IF NOT col.is_not_null THEN
+      RAISE EXCEPTION 'column % of % may be NULL, which no key is', pg_catalog.quote_ident(col.attname), rel USING ERRCODE = '42704';
+    END IF;
+    IF col.is_exact IS FALSE THEN
+      RAISE EXCEPTION 'column % of % has a nondeterministic collation: keys that are equal would have two texts',
+        pg_catalog.quote_ident(col.attname), rel USING ERRCODE = '0A000';
+    END IF;
+    log_columns := log_columns || pg_catalog.format(', k%s %s%s', n,
+      CASE
+        -- Wider than the column, so that a column that is made wider does not break its writers.
+        WHEN col.typ IN ('int2'::pg_catalog.regtype, 'int4'::pg_catalog.regtype, 'int8'::pg_catalog.regtype) THEN 'pg_catalog.int8'
+        WHEN col.typ IN ('text'::pg_catalog.regtype, 'varchar'::pg_catalog.regtype) THEN 'pg_catalog.text'
+        WHEN col.typ = 'bpchar'::pg_catalog.regtype THEN 'pg_catalog.bpchar'
+        WHEN col.typtype = 'e' OR col.typ IN ('uuid'::pg_catalog.regtype, 'bool'::pg_catalog.regtype, 'date'::pg_catalog.regtype,
+          'timestamp'::pg_catalog.regtype, 'timestamptz'::pg_catalog.regtype, 'bytea'::pg_catalog.regtype, 'oid'::pg_catalog.regtype,
+          'inet'::pg_catalog.regtype, 'cidr'::pg_catalog.regtype, 'macaddr'::pg_catalog.regtype) THEN pg_catalog.format_type(col.typ, NULL)
+      END, col.collation);
+    IF log_columns IS NULL THEN
+      RAISE EXCEPTION 'column % of % has type %: keys that are equal may have two texts', pg_catalog.quote_ident(col.attname), rel,
+        pg_catalog.format_type(col.typ, NULL) USING ERRCODE = '0A000',
+        HINT = 'Integers, text, varchar, char, uuid, boolean, date, timestamps, bytea, enums and network addresses are allowed.';
+    END IF;
+    names := names || pg_catalog.format(', k%s', n);
+    of_new := of_new || pg_catalog.format(', n.%I', col.attname);
+    of_old := of_old || pg_catalog.format(', o.%I', col.attname);
+  END LOOP;
+
+  IF rel_kind = 'p' THEN
+    IF level = 'statement' THEN
+      RAISE EXCEPTION '% is partitioned: statements on a partition fire only triggers of level row', rel USING ERRCODE = '0A000';
+    END IF;
+    chosen_level := 'row';
+  ELSIF level = 'auto' THEN
+    -- Logical replication applies changes row by row, and fires no triggers of statements.
+    chosen_level := CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_subscription_rel s WHERE s.srrelid = rel) THEN 'row' ELSE 'statement' END;
+  END IF;
+  IF wake = 'auto' THEN
+    -- A transaction that has notified cannot be prepared.
+    chosen_wake := CASE WHEN pg_catalog.current_setting('max_prepared_transactions') = '0' THEN 'bucket' ELSE 'none' END;
+  END IF;
+
+  EXECUTE pg_catalog.format('CREATE UNLOGGED TABLE listwatch.%I (xid pg_catalog.xid8 NOT NULL, op "char" NOT NULL DEFAULT ''K''%s)
+    WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 10000, autovacuum_analyze_threshold = 10000, autovacuum_vacuum_insert_threshold = -1)',
+    log, log_columns);
+  EXECUTE pg_catalog.format('CREATE INDEX ON listwatch.%I (xid)', log);
+
+  -- At most 40 times a second somebody wakes the readers, and at most once in a transaction: notifying commits queue up
+  -- behind each other in all of the cluster. Who is not woken finds the change when it looks the next time.
+  signal := CASE chosen_wake
+    WHEN 'none' THEN ''
+    WHEN 'each' THEN $s$ PERFORM pg_catalog.pg_notify('listwatch', '');$s$
+    ELSE $s$
+  IF pg_catalog.current_setting('listwatch.woken', true) IS DISTINCT FROM pg_catalog.pg_current_xact_id()::pg_catalog.text
+     AND pg_catalog.pg_try_advisory_xact_lock(7305190, ((extract(epoch FROM pg_catalog.clock_timestamp()) * 40)::pg_catalog.int8 & 2147483647)::pg_catalog.int4) THEN
+    PERFORM pg_catalog.set_config('listwatch.woken', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
+    PERFORM pg_catalog.pg_notify('listwatch', '');
+  END IF;$s$ END;
+
+  FOR event IN
+    SELECT * FROM (VALUES
+      ('i', 'INSERT', 'REFERENCING NEW TABLE AS n', 'statement', 'n', 'SELECT ' || pg_catalog.substr(of_new, 3) || ' FROM n'),
+      ('u', 'UPDATE', 'REFERENCING OLD TABLE AS o NEW TABLE AS n', 'statement', 'n',
+        'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o UNION SELECT ' || pg_catalog.substr(of_new, 3) || ' FROM n'),
+      ('d', 'DELETE', 'REFERENCING OLD TABLE AS o', 'statement', 'o', 'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o'),
+      ('r', 'INSERT OR UPDATE OR DELETE', '', 'row', NULL, NULL),
+      ('t', 'TRUNCATE', '', NULL, NULL, NULL)
+    ) v(name, on_what, referencing, at_level, rows_of, keys) WHERE v.at_level IS NULL OR v.at_level = chosen_level
+  LOOP
+    EXECUTE pg_catalog.format($f$CREATE FUNCTION listwatch.%1$I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $t$
+DECLARE
+  written pg_catalog.int8;
+BEGIN
+  %2$s
+  RETURN NULL;
+END $t$ $f$, log || '_' || event.name, CASE
+      WHEN event.at_level = 'statement' THEN pg_catalog.format($b$IF EXISTS (SELECT FROM %3$s OFFSET %4$s) THEN
+    INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');
+  ELSE
+    INSERT INTO listwatch.%1$I (xid%2$s) SELECT pg_catalog.pg_current_xact_id(), k.* FROM (%5$s) k;
+  END IF;
+  GET DIAGNOSTICS written = ROW_COUNT;
+  IF written = 0 THEN RETURN NULL; END IF;%6$s
+  IF pg_catalog.random() * 4096 < written THEN PERFORM listwatch.tidy('listwatch.%1$I', written); END IF;$b$,
+        log, names, event.rows_of, bulk, event.keys, signal)
+      WHEN event.at_level = 'row' THEN pg_catalog.format($b$IF TG_OP <> 'DELETE' THEN
+    INSERT INTO listwatch.%1$I (xid%2$s) VALUES (pg_catalog.pg_current_xact_id()%3$s);
+  END IF;
+  IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%5$s) IS DISTINCT FROM (%6$s)) THEN
+    INSERT INTO listwatch.%1$I (xid%2$s) VALUES (pg_catalog.pg_current_xact_id()%4$s);
+  END IF;%7$s
+  IF pg_catalog.random() * 4096 < 1 THEN PERFORM listwatch.tidy('listwatch.%1$I', 1); END IF;$b$,
+        log, names, pg_catalog.replace(of_new, ', n.', ', NEW.'), pg_catalog.replace(of_old, ', o.', ', OLD.'),
+        pg_catalog.substr(pg_catalog.replace(of_old, ', o.', ', OLD.'), 3), pg_catalog.substr(pg_catalog.replace(of_new, ', n.', ', NEW.'), 3), signal)
+      ELSE pg_catalog.format($b$INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');%2$s$b$, log, signal)
+    END);
+    EXECUTE pg_catalog.format('CREATE TRIGGER zz_listwatch_%s AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I(%L)',
+      event.name, event.on_what, rel, event.referencing, CASE event.at_level WHEN 'row' THEN 'ROW' ELSE 'STATEMENT' END, log || '_' || event.name, log);
+    -- Also where a restore or a replication tool has set session_replication_role to replica.
+    EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER zz_listwatch_%s', rel, event.name);
+  END LOOP;
+
+  EXECUTE pg_catalog.format('COMMENT ON TABLE listwatch.%I IS %L', log, pg_catalog.jsonb_build_object(
+    'table', rel::pg_catalog.text, 'generation', pg_catalog.gen_random_uuid(), 'key', key, 'level', level, 'wake', wake, 'bulk', bulk,
+    'readers', readers, 'keyColumns', key_columns, 'fires', chosen_level, 'wakes', chosen_wake));
+  FOREACH reader IN ARRAY readers LOOP
+    PERFORM listwatch.grant_to(rel, reader);
+  END LOOP;
+  RETURN 'listwatch.' || log;
+END $install$;
+
+-- The same again after a change of the table's key, inside the migration that makes it.
+CREATE OR REPLACE FUNCTION listwatch.reinstall(rel regclass) RETURNS text LANGUAGE plpgsql SET search_path = '' AS $$
+DECLARE
+  o pg_catalog.jsonb;
+BEGIN
+  SELECT l.options INTO o FROM listwatch.logs() l WHERE l.relid = rel;
+  IF o IS NULL THEN RAISE EXCEPTION '% has no triggers of listwatch', rel USING ERRCODE = '42704'; END IF;
+  RETURN listwatch.install(rel,
+    CASE WHEN o->'key' <> 'null' THEN ARRAY (SELECT pg_catalog.jsonb_array_elements_text(o->'key')) END,
+    o->>'level', o->>'wake', (o->>'bulk')::pg_catalog.int4,
+    ARRAY (SELECT pg_catalog.jsonb_array_elements_text(o->'readers')));
+END $$;
+
+-- Removes the log and the triggers of a table. True where there were any.
+CREATE OR REPLACE FUNCTION listwatch.uninstall(rel regclass) RETURNS boolean LANGUAGE plpgsql SET search_path = '' AS $$
+DECLARE
+  log pg_catalog.regclass;
+  t record;
+  f record;
+BEGIN
+  SELECT l.log INTO log FROM listwatch.logs() l WHERE l.relid = rel;
+  FOR t IN SELECT g.tgname, g.tgfoid::pg_catalog.regprocedure AS fn FROM pg_catalog.pg_trigger g
+            WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgname LIKE 'zz\\_listwatch\\_%' LOOP
+    EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, rel);
+    EXECUTE pg_catalog.format('DROP FUNCTION %s', t.fn);
+  END LOOP;
+  IF log IS NULL THEN RETURN false; END IF;
+  EXECUTE pg_catalog.format('DROP TABLE %s', log);
+  RETURN true;
+END $$;
+
+-- Gives a role what it needs to mirror the table, and nothing else.
+CREATE OR REPLACE FUNCTION listwatch.grant_to(rel regclass, role_name text) RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
+DECLARE
+  log pg_catalog.regclass;
+BEGIN
+  SELECT l.log INTO log FROM listwatch.logs() l WHERE l.relid = rel;
+  EXECUTE pg_catalog.format('GRANT SELECT ON %s, %s, listwatch.state TO %I', rel, log, role_name);
+  EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION listwatch.epoch(), listwatch.shape(oid), listwatch.covers(pg_snapshot, pg_snapshot), listwatch.tend(), listwatch.logs(), listwatch.system_id(), listwatch.database_id(), listwatch.schema_version() TO %I', role_name);
+END $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA listwatch FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION listwatch.mark(), listwatch.schema_version() TO PUBLIC;
+`

@@ -1,0 +1,209 @@
+import type { Clock } from '../../src/clock.js'
+import { SourceError } from '../../src/errors.js'
+import { asNodePostgres, type NodePostgresClient, type PgClient, type QueryConfig } from './client.js'
+import { CopyOut } from './copy-out.js'
+import { postgresError } from './postgres-errors.js'
+
+export interface SessionOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** Whatever is not answered within this many milliseconds counts as lost, and the socket is destroyed. */
+  readonly timeoutMs: number
+}
+
+/** How values become text, whatever the role or the database is set to: the same in every session. */
+const FORMATS = [
+  "datestyle = 'ISO, MDY'",
+  "intervalstyle = 'postgres'",
+  "bytea_output = 'hex'",
+  'extra_float_digits = 1',
+  "timezone = 'UTC'",
+  "xmloption = 'content'",
+]
+
+/** How long a closing connection may take, in milliseconds. */
+const FAREWELL_MS = 250
+
+/**
+ * One connection, made from the user's factory, with a deadline on everything: no driver notices a peer that is gone
+ * without a word. After an error it is of no use any more.
+ */
+export class Session {
+  readonly #client: NodePostgresClient
+  readonly #options: SessionOptions
+  /** Behind a pooler each transaction may meet another server process: no settings, no LISTEN, no names of statements. */
+  isPooled = false
+  #ending: SourceError | undefined
+  #fail: ((error: SourceError) => void) | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
+
+  private constructor(client: NodePostgresClient, options: SessionOptions) {
+    this.#client = client
+    this.#options = options
+    client.on('error', (error) => this.destroy(postgresError(error)))
+    client.on('end', () => this.destroy(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
+  }
+
+  static async open(factory: () => PgClient | Promise<PgClient>, options: SessionOptions): Promise<Session> {
+    options.signal.throwIfAborted()
+    const session = new Session(asNodePostgres(await factory()), options)
+    options.signal.addEventListener('abort', session.#abort, { once: true })
+    try {
+      await session.#timed(session.#client.connect())
+      const [row] = await session.query('SELECT pg_backend_pid() AS pid')
+      session.isPooled = Number(row?.['pid']) !== session.#client.processID
+      if (!session.isPooled)
+        await session.query(
+          session
+            .#settings()
+            .map((each) => `SET ${each}`)
+            .join('; '),
+        )
+      return session
+    } catch (error) {
+      await session.close()
+      throw error
+    }
+  }
+
+  #settings(): readonly string[] {
+    // A lock is waited for less long than an answer, so that waiting is not taken for silence.
+    const lockTimeoutMs = Math.max(1, Math.floor(this.#options.timeoutMs / 2))
+    const limits = [
+      'statement_timeout = 0',
+      'idle_in_transaction_session_timeout = 0',
+      `lock_timeout = ${lockTimeoutMs}`,
+    ]
+    return [...FORMATS, ...limits]
+  }
+
+  /** The number that pg_stat_activity has of us. */
+  get processId(): number | null {
+    return this.#client.processID
+  }
+
+  parserOf(typeId: number): (text: string) => unknown {
+    return this.#client.getTypeParser(typeId, 'text')
+  }
+
+  /** Rows as objects, one query after the other. Rejects with a SourceError. */
+  query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    const config: QueryConfig = values === undefined ? { text } : { text, values }
+    return this.#inTurn(config) as Promise<Record<string, unknown>[]>
+  }
+
+  /** Rows as arrays of the server's own texts. With a name the server keeps the plan. */
+  async texts(text: string, values: readonly unknown[], name: string): Promise<(string | null)[][]> {
+    const types = { getTypeParser: () => (raw: string) => raw }
+    const config: QueryConfig = { text, values, rowMode: 'array', types }
+    return (await this.#inTurn(this.isPooled ? config : { ...config, name })) as (string | null)[][]
+  }
+
+  /** Begins a transaction of this kind: behind a pooler the only way to have settings of one's own. */
+  async begin(kind: string): Promise<void> {
+    const settings = this.isPooled ? this.#settings().map((each) => `SET LOCAL ${each}`) : []
+    await this.query([`BEGIN ${kind}`, ...settings].join('; '))
+  }
+
+  /** Rows as lines. `isAlive` is asked when the server is silent for long. */
+  async *copy(text: string, pageSize: number, isAlive: () => Promise<boolean>): AsyncGenerator<readonly string[]> {
+    const copy = new CopyOut(text, pageSize)
+    this.#client.query(copy)
+    for (;;) {
+      const lines = await this.#untilSilent(copy, copy.next(), isAlive)
+      if (lines === undefined) return
+      yield lines
+    }
+  }
+
+  onNotification(listener: (payload: string) => void): void {
+    this.#client.on('notification', ({ payload }) => listener(payload ?? ''))
+  }
+
+  /** Says good-bye, and waits a moment for the answer; who gives none is cut off. */
+  async close(): Promise<void> {
+    const { signal, clock } = this.#options
+    signal.removeEventListener('abort', this.#abort)
+    if (this.#ending !== undefined) return
+    this.#ending = new SourceError('the session was closed', { code: 'STOPPED' })
+    const timer = new AbortController()
+    const late = clock.sleep(FAREWELL_MS, timer.signal).catch(() => {})
+    await Promise.race([this.#client.end().catch(() => {}), late])
+    timer.abort()
+    this.#client.connection.stream.destroy()
+  }
+
+  /** Ends whatever is under way with `error`. */
+  destroy(error: SourceError): void {
+    this.#options.signal.removeEventListener('abort', this.#abort)
+    if (this.#ending === undefined) {
+      this.#ending = error
+      this.#client.connection.stream.destroy()
+    }
+    this.#fail?.(this.#ending)
+  }
+
+  #inTurn(config: QueryConfig): Promise<unknown[]> {
+    const run = async (): Promise<unknown[]> => {
+      if (this.#ending !== undefined) throw this.#ending
+      const { rows } = await this.#timed(this.#client.query(config))
+      return rows
+    }
+    const turn = this.#turn.then(run, run)
+    this.#turn = turn
+    return turn
+  }
+
+  /** `work`, or the failure of the connection, or that there was no answer in time. */
+  #timed<V>(work: Promise<V>): Promise<V> {
+    const { clock, timeoutMs } = this.#options
+    return this.#raced(work, (timer) =>
+      clock.sleep(timeoutMs, timer).then(() => {
+        throw new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+      }),
+    )
+  }
+
+  async #untilSilent<V>(copy: CopyOut, work: Promise<V>, isAlive: () => Promise<boolean>): Promise<V> {
+    const { clock, timeoutMs } = this.#options
+    return this.#raced(work, async (timer) => {
+      let heard = true
+      copy.onData = () => {
+        heard = true
+      }
+      for (;;) {
+        await clock.sleep(timeoutMs, timer)
+        if (!heard && !(await isAlive())) throw new SourceError(`no row for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+        heard = false
+      }
+    })
+  }
+
+  #raced<V>(work: Promise<V>, late: (timer: AbortSignal) => Promise<never>): Promise<V> {
+    return new Promise<V>((resolve, reject) => {
+      const timer = new AbortController()
+      const done = (): void => {
+        this.#fail = undefined
+        timer.abort()
+      }
+      this.#fail = (error) => {
+        done()
+        reject(error)
+      }
+      work.then(
+        (value) => {
+          done()
+          resolve(value)
+        },
+        (error: unknown) => {
+          done()
+          reject(this.#ending ?? postgresError(error))
+        },
+      )
+      late(timer.signal).catch((error: unknown) => {
+        if (!timer.signal.aborted) this.destroy(postgresError(error))
+      })
+    })
+  }
+}

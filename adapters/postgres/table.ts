@@ -1,0 +1,157 @@
+import { SourceError } from '../../src/errors.js'
+import { codeOf, postgresError } from './postgres-errors.js'
+import type { Column } from './row-codec.js'
+import { SCHEMA_VERSION } from './schema-sql.js'
+import type { Session } from './session.js'
+
+/** A table as a reader finds it: what it is called, where its log is, and what of it is mirrored. */
+export interface Table {
+  readonly relid: string
+  /** Qualified and quoted, for SQL. */
+  readonly name: string
+  /** The log's name, for SQL. */
+  readonly log: string
+  readonly generation: string
+  readonly columns: readonly Column[]
+  /** `"id", "tenant"`: the mirrored columns, for SQL. */
+  readonly columnList: string
+  /** The key's columns, in their order, for SQL; the log's are k1, k2, … */
+  readonly keyColumns: readonly string[]
+}
+
+export interface TableOptions {
+  readonly table: string
+  readonly columns: readonly string[] | undefined
+  readonly where: string | undefined
+  readonly rls: 'row-local' | undefined
+}
+
+/** An identifier in quotes. */
+export function quoteIdentifier(name: string): string {
+  if (name === '' || name.includes('\0')) throw new TypeError(`"${name}" is no name of Postgres`)
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** A text in quotes, whatever standard_conforming_strings says. */
+export function quoteLiteral(text: string): string {
+  const quoted = `'${text.replaceAll("'", "''")}'`
+  return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
+}
+
+/** Looks the table up, and refuses what cannot be mirrored truly. */
+export async function findTable(session: Session, options: TableOptions): Promise<Table> {
+  const { table } = options
+  const [found] = await session.query(FIND_SQL, [table]).catch((error: unknown) => {
+    if (codeOf(Object(error).cause) === '42602') throw notFound(`"${table}" is no name of a table`)
+    throw error
+  })
+  if (found?.['relid'] === undefined || found['relid'] === null) throw await noSuchTable(session, table)
+  const relid = String(found['relid'])
+  const name = `${quoteIdentifier(String(found['schema']))}.${quoteIdentifier(String(found['name']))}`
+  if (found['is_secured'] === true && options.rls !== 'row-local') {
+    const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' where no policy reads other rows`
+    throw new SourceError(message, { code: 'PROTOCOL' })
+  }
+  const { log, generation, keyNames } = await findLog(session, relid, name)
+  const columns = await findColumns(session, relid, name, keyNames, options.columns)
+  return {
+    relid,
+    name,
+    log,
+    generation,
+    columns,
+    columnList: columns.map((column) => `t.${quoteIdentifier(column.name)}`).join(', '),
+    keyColumns: keyNames.map(quoteIdentifier),
+  }
+}
+
+/**
+ * Refuses a condition that looks beyond its row, or at the clock: a row could enter or leave it without being written.
+ * Postgres itself judges, by making a partial index on an empty copy of the table.
+ */
+export async function checkWhere(session: Session, { name, keyColumns }: Table, where: string): Promise<void> {
+  try {
+    await session.query(
+      `BEGIN; CREATE TEMPORARY TABLE listwatch_where (LIKE ${name}) ON COMMIT DROP; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n); ROLLBACK`,
+    )
+  } catch (error) {
+    await session.query('ROLLBACK').catch(() => {}) // The first error says more.
+    const message = `where: "${where}" must depend on nothing but the row: ${postgresError(error).message}`
+    throw new SourceError(message, { code: 'PROTOCOL', cause: error })
+  }
+}
+
+const FIND_SQL = `SELECT c.oid::text AS relid, n.nspname AS schema, c.relname AS name, row_security_active(c.oid) AS is_secured
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`
+
+async function findLog(
+  session: Session,
+  relid: string,
+  name: string,
+): Promise<{ readonly log: string; readonly generation: string; readonly keyNames: readonly string[] }> {
+  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
+  const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
+    const code = codeOf(Object(error).cause)
+    if (code === '3F000' || code === '42883') throw notInstalled(name)
+    throw error
+  })
+  if (found === undefined) throw notInstalled(name)
+  if (found['version'] !== SCHEMA_VERSION) {
+    const message = `the schema listwatch is of version ${found['version']}, and this program needs ${SCHEMA_VERSION}; run: ${installCommand(name)}`
+    throw new SourceError(message, { code: 'PROTOCOL' })
+  }
+  const { generation, keyColumns } = Object(found['options']) as { generation?: unknown; keyColumns?: unknown }
+  if (typeof generation !== 'string' || !Array.isArray(keyColumns)) throw notInstalled(name)
+  return { log: String(found['log']), generation, keyNames: keyColumns.map(String) }
+}
+
+async function findColumns(
+  session: Session,
+  relid: string,
+  name: string,
+  keyNames: readonly string[],
+  wanted: readonly string[] | undefined,
+): Promise<Column[]> {
+  const rows = await session.query(COLUMNS_SQL, [relid])
+  const known = rows.map((row) => String(row['name']))
+  const missing = wanted?.find((column) => !known.includes(column))
+  if (missing !== undefined) {
+    throw new SourceError(`${name} has no column "${missing}"; it has ${known.join(', ')}`, { code: 'PROTOCOL' })
+  }
+  return rows
+    .map((row) => ({ name: String(row['name']), typeId: Number(row['type']) }))
+    .filter(({ name: column }) => wanted === undefined || wanted.includes(column) || keyNames.includes(column))
+    .map((column) => {
+      const position = keyNames.indexOf(column.name)
+      return { ...column, keyPosition: position === -1 ? undefined : position }
+    })
+}
+
+/** The type beneath a domain is what the server reports with a query's rows, and what parsers are registered for. */
+const COLUMNS_SQL = `WITH RECURSIVE base(attnum, attname, typ) AS (
+  SELECT a.attnum, a.attname, a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL SELECT b.attnum, b.attname, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype = 'd'
+)
+SELECT b.attname AS name, b.typ::int8::text AS type FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype <> 'd' ORDER BY b.attnum`
+
+async function noSuchTable(session: Session, table: string): Promise<SourceError> {
+  const sql = `SELECT current_database() AS database, (SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ')
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p') AND lower(c.relname) = lower($1) AND n.nspname NOT LIKE 'pg\\_%') AS alike`
+  const bare = (table.split('.').at(-1) ?? table).replaceAll('"', '')
+  const [row] = await session.query(sql, [bare])
+  const alike = row?.['alike'] === null || row?.['alike'] === undefined ? '' : `; there is ${row['alike']}`
+  return notFound(`there is no table "${table}" in database "${row?.['database']}" on its search path${alike}`)
+}
+
+function notInstalled(name: string): SourceError {
+  return notFound(`the triggers of listwatch are not installed on ${name}; run: ${installCommand(name)}`)
+}
+
+function installCommand(name: string): string {
+  return `listwatch pg install <url> --table '${name.replaceAll('"', '')}'`
+}
+
+function notFound(message: string): SourceError {
+  return new SourceError(message, { code: 'NOT_FOUND' })
+}

@@ -1,0 +1,24 @@
+/** JSON nested deeper than this is refused: parsing it would work, and everything afterwards would overflow the stack. */
+export const MAX_JSON_DEPTH = 128
+
+/** Throws where a JSON text nests deeper than `max`. One look at each character; the text need not be valid. */
+export function assertJsonDepth(text: string, max: number = MAX_JSON_DEPTH): void {
+  if (text.length <= 2 * max) return
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: // A string: nothing in it counts.
+        for (i++; i < text.length && text.charCodeAt(i) !== 0x22; i++) if (text.charCodeAt(i) === 0x5c) i++
+        break
+      case 0x5b:
+      case 0x7b:
+        if (++depth > max) throw new RangeError(`JSON nested deeper than ${max} levels`)
+        break
+      case 0x5d:
+      case 0x7d:
+        depth--
+        break
+      default:
+    }
+  }
+}
