@@ -1,3 +1,30 @@
 import { defineConfig } from 'vitest/config'
 
-export default defineConfig({ test: { include: ['**/*.test.ts'] } })
+/**
+ * `unit` and `property` run in virtual time and in memory: seconds. `package` looks at the package as a whole: imports,
+ * declarations, the API programs. `servers` needs more than this process, and takes its time.
+ */
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 5_000 } },
+      { test: { name: 'property', include: ['test/property/**/*.test.ts'], testTimeout: 60_000 } },
+      { test: { name: 'package', include: ['test/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
+      {
+        test: {
+          name: 'servers',
+          include: ['test/{cli,conformance,faults,postgres,servers,simulation,soak}/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'types',
+          include: [],
+          typecheck: { enabled: true, only: true, include: ['test/types/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+        },
+      },
+    ],
+  },
+})

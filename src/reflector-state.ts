@@ -183,8 +183,9 @@ function open(state: ReflectorState, { at }: Input): Step {
     return { state: { ...base, name: 'connecting', liveAt: undefined, reason, reconnects }, effect: { type: 'watch' } }
   }
   const effect: Effect = { type: 'list', ignoreVersions: base.ignoreVersions }
-  if (!base.hasListed) return { state: { ...base, name: 'listing', reason: 'reading the first list' }, effect }
-  return { state: { ...base, name: 'relisting', reason: base.reason, relists: base.relists + 1 }, effect }
+  const listing: ReflectorState = { ...base, isListWanted: false }
+  if (!base.hasListed) return { state: { ...listing, name: 'listing', reason: 'reading the first list' }, effect }
+  return { state: { ...listing, name: 'relisting', relists: base.relists + 1 }, effect }
 }
 
 /** A watch that follows a list is part of the same open. */

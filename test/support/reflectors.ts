@@ -1,0 +1,61 @@
+import { expect, onTestFinished } from 'vitest'
+import type { SourceError } from '../../src/errors.js'
+import { Indexer } from '../../src/indexer.js'
+import { Reflector } from '../../src/reflector.js'
+import type { ReflectorState } from '../../src/reflector-state.js'
+import type { ListerWatcher, Sink } from '../../src/source.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { Version } from '../../src/version.js'
+
+export interface Running<T> {
+  readonly clock: VirtualClock
+  readonly reflector: Reflector<T>
+  readonly errors: SourceError[]
+  /** The states it went through, the present one last. */
+  readonly states: ReflectorState['name'][]
+  readonly ignored: Version[]
+  readonly stop: () => Promise<void>
+}
+
+/** A reflector that runs in virtual time. When the test is over it is stopped, and no timer may be left. */
+export async function reflect<T>(
+  source: ListerWatcher<T>,
+  sink: Sink<T>,
+  { isWaitedFor = () => false }: { readonly isWaitedFor?: () => boolean } = {},
+): Promise<Running<T>> {
+  const clock = new VirtualClock()
+  const control = new AbortController()
+  const errors: SourceError[] = []
+  const states: ReflectorState['name'][] = []
+  const ignored: Version[] = []
+  const reflector = new Reflector<T>(
+    source,
+    sink,
+    { clock, random: new SeededRandom(1) },
+    {
+      onError: (error) => errors.push(error),
+      onState: (state) => states.push(state.name),
+      onIgnored: (version) => ignored.push(version),
+      isWaitedFor,
+    },
+  )
+  const running = reflector.run({ signal: control.signal })
+  const stop = async (): Promise<void> => {
+    control.abort()
+    await running
+  }
+  onTestFinished(async () => {
+    await stop()
+    await clock.advance(0)
+    expect(clock.sleeping, 'timers that are left after the end').toBe(0)
+  })
+  await clock.advance(0)
+  return { clock, reflector, errors, states, ignored, stop }
+}
+
+/** An indexer that reports nowhere, and what it holds. */
+export function store<T>(): { readonly sink: Indexer<T>; readonly objects: () => Record<string, T> } {
+  const sink = new Indexer<T>({}, { report: () => {} })
+  return { sink, objects: () => Object.fromEntries(Array.from(sink.entries(), ({ key, object }) => [key, object])) }
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest'
+import { Attempt } from '../../src/attempt.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { deferred, outcomeOf } from '../support/informers.js'
+
+describe('race', () => {
+  test('gives what the promise gives', async () => {
+    await expect(new Attempt(new VirtualClock()).race(Promise.resolve(7))).resolves.toBe(7)
+  })
+
+  test('fails as the promise fails', async () => {
+    await expect(new Attempt(new VirtualClock()).race(Promise.reject(new Error('no')))).rejects.toThrow('no')
+  })
+
+  test('is broken off by end, though the promise never settles', async () => {
+    const attempt = new Attempt(new VirtualClock())
+    const raced = attempt.race(new Promise(() => {}))
+    attempt.end('over')
+    await expect(raced).rejects.toBe('over')
+  })
+
+  test('is refused once the attempt is over, though the promise is there', async () => {
+    const attempt = new Attempt(new VirtualClock())
+    attempt.end('over')
+    await expect(attempt.race(Promise.resolve(7))).rejects.toBe('over')
+  })
+
+  test('leaves no rejection unhandled of a promise that fails after the end', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    const { promise, reject } = deferred()
+    const raced = attempt.race(promise).catch((error: unknown) => error)
+    attempt.end('over')
+    reject(new Error('too late'))
+    const refused = attempt.race(Promise.reject(new Error('later still'))).catch((error: unknown) => error)
+    await clock.advance(0)
+    expect([await raced, await refused]).toEqual(['over', 'over'])
+  })
+})
+
+describe('end', () => {
+  test('aborts the signal with its reason', () => {
+    const attempt = new Attempt(new VirtualClock())
+    attempt.end('over')
+    expect(attempt.signal.reason).toBe('over')
+  })
+
+  test('counts once: the first reason stays', () => {
+    const attempt = new Attempt(new VirtualClock())
+    attempt.end('first')
+    attempt.end('second')
+    expect(() => attempt.check()).toThrow('first')
+  })
+
+  test('before it, check lets pass', () => {
+    expect(() => new Attempt(new VirtualClock()).check()).not.toThrow()
+  })
+})
+
+describe('guard', () => {
+  test('ends the attempt after so long a silence, and not sooner', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    void attempt.guard(1_000, () => 'silent')
+    await clock.advance(999)
+    expect(attempt.signal.aborted).toBe(false)
+    await clock.advance(1)
+    expect(attempt.signal.reason).toBe('silent')
+  })
+
+  test('counts from the last contact', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    void attempt.guard(1_000, () => 'silent')
+    await clock.advance(600)
+    attempt.contact()
+    await clock.advance(999)
+    expect(attempt.signal.aborted).toBe(false)
+    await clock.advance(1)
+    expect(attempt.signal.reason).toBe('silent')
+  })
+
+  test('does not count our own business as silence', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    void attempt.guard(1_000, () => 'silent')
+    const { promise, resolve } = deferred()
+    const busy = attempt.busy(promise)
+    await clock.advance(10_000)
+    resolve()
+    await busy
+    await clock.advance(999)
+    expect(attempt.signal.aborted).toBe(false)
+    await clock.advance(1_000)
+    expect(attempt.signal.reason).toBe('silent')
+  })
+
+  test('leaves no timer once the attempt is over', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    const guard = attempt.guard(1_000, () => 'silent')
+    attempt.end('over')
+    await guard
+    expect(clock.sleeping).toBe(0)
+    expect(attempt.signal.reason).toBe('over')
+  })
+})
+
+describe('busy', () => {
+  test('fails as our own side fails', async () => {
+    await expect(new Attempt(new VirtualClock()).busy(Promise.reject(new Error('full')))).rejects.toThrow('full')
+  })
+
+  test('is broken off by end', async () => {
+    const attempt = new Attempt(new VirtualClock())
+    const busy = attempt.busy(new Promise(() => {}))
+    attempt.end('over')
+    await expect(busy).rejects.toBe('over')
+  })
+})
+
+describe('breathe', () => {
+  test('goes on at once where the last turn is not that long ago', async () => {
+    const clock = new VirtualClock()
+    await new Attempt(clock).breathe(8)
+    expect(clock.sleeping).toBe(0)
+  })
+
+  test('gives the event loop a turn after so long', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    await clock.advance(8)
+    const breath = attempt.breathe(8)
+    expect(clock.sleeping).toBe(1)
+    expect(await outcomeOf(breath, clock)).toBe('resolved')
+  })
+
+  test('counts from that turn on', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    await clock.advance(8)
+    await outcomeOf(attempt.breathe(8), clock)
+    await clock.advance(7)
+    void attempt.breathe(8)
+    expect(clock.sleeping).toBe(0)
+  })
+
+  test('is broken off by end', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    await clock.advance(8)
+    const breath = attempt.breathe(8)
+    attempt.end('over')
+    await expect(breath).rejects.toBe('over')
+    expect(clock.sleeping).toBe(0)
+  })
+})
+
+test('contactAt is when the source last said something', async () => {
+  const clock = new VirtualClock(100)
+  const attempt = new Attempt(clock)
+  expect(attempt.contactAt).toBeUndefined()
+  attempt.contact()
+  await clock.advance(5)
+  expect(attempt.contactAt).toBe(100)
+})

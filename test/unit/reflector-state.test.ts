@@ -1,0 +1,360 @@
+import { describe, expect, test } from 'vitest'
+import { SourceError, type SourceErrorCode } from '../../src/errors.js'
+import {
+  type Input,
+  type InputType,
+  initialState,
+  type ReflectorState,
+  type Step,
+  step,
+  table,
+} from '../../src/reflector-state.js'
+import type { State } from '../../src/telemetry.js'
+
+type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
+type Chance = readonly [number, number]
+
+/** Least and most that chance can give. */
+const LOW: Chance = [0, 0]
+const HIGH: Chance = [1, 1]
+
+function failure(code: SourceErrorCode, retryAfterMs?: number): SourceError {
+  return new SourceError(`it is ${code}`, { code, retryAfterMs })
+}
+
+function failed(
+  code: SourceErrorCode,
+  options: { readonly retryAfterMs?: number; readonly contactAt?: number } = {},
+): Bare<Input> {
+  return { type: 'failed', error: failure(code, options.retryAfterMs), contactAt: options.contactAt }
+}
+
+/** A reflector's state and what it does, moved by inputs at given times. */
+class Machine {
+  last: Step = { state: initialState, effect: { type: 'continue' } }
+
+  get state(): ReflectorState {
+    return this.last.state
+  }
+
+  /** When the next open is, of a state that waits. */
+  get until(): number | undefined {
+    return this.last.effect.type === 'wait' ? this.last.effect.until : undefined
+  }
+
+  tell(at: number, input: Bare<Input>, chance: Chance = LOW): this {
+    this.last = step(this.last.state, { ...input, at, chance })
+    return this
+  }
+}
+
+/** A way into each state, at time 0. */
+function enter(name: State): Machine {
+  const machine = new Machine()
+  const live = (): Machine => machine.tell(0, { type: 'start' }).tell(0, { type: 'listed' }).tell(0, { type: 'batch' })
+  switch (name) {
+    case 'idle':
+      return machine
+    case 'listing':
+      return machine.tell(0, { type: 'start' })
+    case 'connecting':
+      return machine.tell(0, { type: 'start' }).tell(0, { type: 'listed' })
+    case 'live':
+      return live()
+    case 'backing-off':
+      return live().tell(0, failed('UNAVAILABLE'))
+    case 'relisting':
+      return live().tell(0, failed('VERSION_EXPIRED')).tell(0, { type: 'due' })
+    case 'failed':
+      return machine.tell(0, { type: 'start' }).tell(0, failed('NOT_FOUND'))
+    case 'stopped':
+      return live().tell(0, { type: 'stop', reason: 'stopped' })
+  }
+}
+
+const inputs: { readonly [Type in InputType]: Bare<Input> } = {
+  start: { type: 'start' },
+  listed: { type: 'listed' },
+  batch: { type: 'batch' },
+  ended: { type: 'ended' },
+  failed: failed('UNAVAILABLE'),
+  due: { type: 'due' },
+  relist: { type: 'relist', reason: 'wanted' },
+  stop: { type: 'stop', reason: 'enough' },
+}
+
+function isStateful(name: string): name is State {
+  return name in table
+}
+
+function isInput(name: string): name is InputType {
+  return name in inputs
+}
+
+/** A table of words: its first row and its first column say what the cells are about. */
+function* cells(text: string): Iterable<{ readonly row: string; readonly column: string; readonly cell: string }> {
+  const [head, ...rows] = text
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+  for (const [row = '', ...words] of rows) {
+    for (const [i, column] of (head ?? []).entries()) yield { row, column, cell: words[i] ?? 'missing' }
+  }
+}
+
+function outcome({ state, effect }: Step): string {
+  return effect.type === 'continue' ? state.name : `${state.name}/${effect.type}`
+}
+
+describe('every state with every input', () => {
+  // `-`: nothing at all happens. `name`: it goes on with what it does. `name/effect`: it does that instead.
+  const transitions = `
+                start         listed            batch   ended             failed            due               relist             stop
+  idle          listing/list  -                 -       -                 -                 -                 -                  stopped/end
+  listing       -             connecting/watch  -       -                 backing-off/wait  -                 listing            stopped/end
+  relisting     -             connecting/watch  -       -                 backing-off/wait  -                 relisting          stopped/end
+  connecting    -             -                 live    backing-off/wait  backing-off/wait  -                 backing-off/wait   stopped/end
+  live          -             -                 -       backing-off/wait  backing-off/wait  -                 backing-off/wait   stopped/end
+  backing-off   -             -                 -       -                 -                 connecting/watch  backing-off        stopped/end
+  failed        -             -                 -       -                 -                 listing/list      failed             stopped/end
+  stopped       -             -                 -       -                 -                 -                 -                  -
+  `
+  const all = [...cells(transitions)]
+
+  test('the table here is as large as the one in the code', () => {
+    expect(all.map(({ row, column }) => `${row} ${column}`).sort()).toEqual(
+      Object.keys(table)
+        .flatMap((state) => Object.keys(inputs).map((input) => `${state} ${input}`))
+        .sort(),
+    )
+  })
+
+  test.each(all)('$row, $column: $cell', ({ row, column, cell }) => {
+    if (!isStateful(row) || !isInput(column)) throw new Error(`${row} ${column} is not of this table`)
+    const { state } = enter(row)
+    const after = step(state, { ...inputs[column], at: 5, chance: LOW })
+    if (cell === '-') {
+      expect(after.state).toBe(state)
+      expect(after.effect).toEqual({ type: 'continue' })
+    } else expect(outcome(after)).toBe(cell)
+  })
+})
+
+describe('every code of a failure', () => {
+  // What it waits as, what it opens next, and whether that trusts versions.
+  const answers = `
+                   listing                   relisting                 connecting                live
+  VERSION_EXPIRED  backing-off,list          backing-off,list          backing-off,list          backing-off,list
+  EPOCH_CHANGED    backing-off,list,blind    backing-off,list,blind    backing-off,list,blind    backing-off,list,blind
+  STALE_LIST       backing-off,list          backing-off,list          backing-off,list          backing-off,list
+  UNAVAILABLE      backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
+  TIMEOUT          backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
+  DECODE           backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
+  STOPPED          backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
+  HANDLER          backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
+  UNAUTHORIZED     failed,list               failed,list               failed,watch              failed,watch
+  NOT_FOUND        failed,list               failed,list               failed,watch              failed,watch
+  PROTOCOL         failed,list               failed,list               failed,watch              failed,watch
+  `
+  test.each([...cells(answers)])('$row while $column: $cell', ({ row, column, cell }) => {
+    if (!isStateful(column)) throw new Error(`${column} is no state`)
+    const { state } = enter(column).tell(5, failed(row as SourceErrorCode))
+    expect([state.name, state.next, ...(state.ignoreVersions ? ['blind'] : [])].join()).toBe(cell)
+  })
+})
+
+describe('opens are spaced', () => {
+  // Each open waits for the latest of: the previous open + d from [D/2, D); the error + [0.4, 0.8) s; the error + retryAfterMs.
+  test('the first list is opened at once', () => {
+    const { state, last } = new Machine().tell(7, { type: 'start' })
+    expect(last.effect).toEqual({ type: 'list', ignoreVersions: false })
+    expect(state.openedAt).toBe(7)
+  })
+
+  test('a watch that follows a list just completed is opened at once', () => {
+    const { last } = new Machine().tell(0, { type: 'start' }).tell(1, { type: 'listed' })
+    expect(last.effect).toEqual({ type: 'watch' })
+  })
+
+  test.each([
+    { chance: LOW, until: 10_400, of: 'the least' },
+    { chance: HIGH, until: 10_800, of: 'the most' },
+  ])('after an error at 10 s, $of that chance gives is $until', ({ chance, until }) => {
+    expect(enter('live').tell(10_000, failed('UNAVAILABLE'), chance).until).toBe(until)
+  })
+
+  test('an expiry is an error like any other: no herd meets a server that restarts', () => {
+    expect(enter('live').tell(10_000, failed('VERSION_EXPIRED'), LOW).until).toBe(10_400)
+  })
+
+  test('a stream that ends without an error needs no delay of its own where the spacing is over', () => {
+    expect(enter('live').tell(10_000, { type: 'ended' }, HIGH).until).toBe(10_000)
+  })
+
+  test.each([
+    { chance: LOW, until: 400 },
+    { chance: HIGH, until: 800 },
+  ])('a stream that ends at once waits until $until after the open', ({ chance, until }) => {
+    expect(enter('connecting').tell(1, { type: 'ended' }, chance).until).toBe(until)
+  })
+
+  test('the spacing doubles from 0.8 s with each open to 30 s, and not beyond', () => {
+    const machine = enter('connecting')
+    const gaps: number[] = []
+    for (let i = 0; i < 8; i++) {
+      const openedAt = machine.state.openedAt ?? 0
+      machine.tell(openedAt + 1, { type: 'ended' }, HIGH)
+      const until = machine.until ?? Number.NaN
+      gaps.push(until - openedAt)
+      machine.tell(until, { type: 'due' })
+    }
+    expect(gaps).toEqual([800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000])
+  })
+
+  test('chance takes at most half of the spacing away', () => {
+    const machine = enter('connecting')
+    machine.tell(1, { type: 'ended' }, HIGH).tell(800, { type: 'due' })
+    expect(machine.tell(801, { type: 'ended' }, LOW).until).toBe(800 + 800)
+  })
+
+  test('the whole of a list and its watch is one open', () => {
+    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'due' })
+    const { openedAt, spacing } = machine.state
+    machine.tell(9_000, { type: 'listed' })
+    expect(machine.state).toMatchObject({ openedAt, spacing })
+  })
+
+  test('a stream that outlived the spacing sets it back', () => {
+    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    expect(machine.state.spacing.currentMs).toBe(1_600)
+    machine.tell(2_000, { type: 'batch' }).tell(2_000 + 1_600, failed('UNAVAILABLE', { contactAt: 2_000 + 1_600 }))
+    expect(machine.state.spacing.currentMs).toBe(800)
+  })
+
+  test('one that did not outlive it sets nothing back', () => {
+    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    machine.tell(2_000, { type: 'batch' }).tell(2_000 + 1_599, { type: 'ended' })
+    expect(machine.state.spacing.currentMs).toBe(1_600)
+  })
+
+  test('one that opened and never said anything sets nothing back, however long it was open', () => {
+    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    machine.tell(60_000, failed('UNAVAILABLE'))
+    expect(machine.state.spacing.currentMs).toBe(1_600)
+  })
+
+  test('the silence before a time-out does not count as life', () => {
+    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    machine.tell(2_000, { type: 'batch' }).tell(27_000, failed('UNAVAILABLE', { contactAt: 2_000 }))
+    expect(machine.state.spacing.currentMs).toBe(1_600)
+  })
+
+  test('a list that failed sets nothing back', () => {
+    const machine = enter('listing').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    machine.tell(50_000, failed('UNAVAILABLE', { contactAt: 50_000 }))
+    expect(machine.state.spacing.currentMs).toBe(1_600)
+  })
+
+  test('the wish of the server counts from the error', () => {
+    expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 5_000 }), HIGH).until).toBe(15_000)
+  })
+
+  test('a wish that is shorter than our own delay changes nothing', () => {
+    expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 3 }), LOW).until).toBe(10_400)
+  })
+
+  test.each([0, Number.NaN, -1, Number.POSITIVE_INFINITY])('a wish of %d ms counts as absent', (retryAfterMs) => {
+    expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs }), LOW).until).toBe(10_400)
+  })
+
+  test.each([
+    { chance: LOW, until: 15_000 },
+    { chance: HIGH, until: 30_000 },
+  ])('what failed for good is tried again $until ms after it was opened', ({ chance, until }) => {
+    expect(enter('listing').tell(10, failed('NOT_FOUND'), chance).until).toBe(until)
+  })
+
+  test('no input ever leads to an open in the past, nor to a loop without a delay', () => {
+    for (const name of Object.keys(table)) {
+      if (!isStateful(name)) continue
+      for (const input of Object.values(inputs)) {
+        const { effect } = step(enter(name).state, { ...input, at: 5, chance: LOW })
+        if (effect.type === 'wait') expect(effect.until, `${name} ${input.type}`).toBeGreaterThanOrEqual(400)
+      }
+    }
+  })
+})
+
+describe('what is remembered', () => {
+  test('a list that trusts no version is asked for until one is in', () => {
+    const machine = enter('live').tell(0, failed('EPOCH_CHANGED')).tell(1_000, { type: 'due' })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
+    machine.tell(1_001, failed('UNAVAILABLE')).tell(9_000, { type: 'due' })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
+    machine.tell(9_001, { type: 'listed' }).tell(9_002, failed('VERSION_EXPIRED')).tell(60_000, { type: 'due' })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: false })
+  })
+
+  test('an expiry is one relist: after it the watch is opened again', () => {
+    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'due' })
+    machine.tell(1_001, { type: 'listed' }).tell(1_002, failed('UNAVAILABLE'))
+    expect(machine.state).toMatchObject({ next: 'watch', relists: 1 })
+  })
+
+  test('a watch that broke is counted as a reconnect when it is opened again, and not as a relist', () => {
+    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    expect(machine.state).toMatchObject({ relists: 0, reconnects: 1 })
+  })
+
+  test('attempts count up until something arrives', () => {
+    const machine = enter('live')
+    const attempts = [machine.state.attempt]
+    for (let i = 0; i < 3; i++) {
+      machine.tell(machine.state.openedAt ?? 0, failed('UNAVAILABLE')).tell(100_000 * (i + 1), { type: 'due' })
+      attempts.push(machine.state.attempt)
+    }
+    machine.tell(400_000, { type: 'batch' })
+    expect([...attempts, machine.state.attempt]).toEqual([0, 1, 2, 3, 0])
+  })
+
+  test('a relist that is asked for during a list is another list after it, spaced', () => {
+    const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, { type: 'listed' }, HIGH)
+    expect(machine.until).toBe(800)
+    expect(machine.tell(800, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: false })
+    expect(machine.tell(801, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
+  })
+
+  test('a relist that was asked for during a list that failed is no second list after the next one', () => {
+    const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, failed('UNAVAILABLE'))
+    machine.tell(1_000, { type: 'due' }).tell(1_001, { type: 'listed' })
+    expect(machine.last.effect).toEqual({ type: 'watch' })
+  })
+
+  test('a relist that is asked for while a watch is waited for is what comes instead', () => {
+    const machine = enter('backing-off').tell(5, { type: 'relist', reason: 'wanted' })
+    expect(machine.tell(1_000, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: false })
+  })
+})
+
+describe('the reason', () => {
+  test('says unstable of a stream that ended sooner than the spacing', () => {
+    expect(enter('live').tell(12, { type: 'ended' }).state.reason).toBe('unstable: the watch ended after 12 ms')
+  })
+
+  test('says nothing of the kind of one that lived', () => {
+    expect(enter('live').tell(60_000, { type: 'ended' }).state.reason).toBe('the source ended the watch')
+  })
+
+  test('says behind after five stale lists in a row, and forgets them with a good one', () => {
+    const machine = enter('listing')
+    const reasons: string[] = []
+    for (let i = 1; i <= 5; i++) {
+      reasons.push(machine.tell(i * 100_000, failed('STALE_LIST')).state.reason)
+      machine.tell(i * 100_000 + 50_000, { type: 'due' })
+    }
+    expect(reasons.slice(0, 4)).toEqual(Array(4).fill('it is STALE_LIST'))
+    expect(reasons[4]).toBe('behind: it is STALE_LIST (5 lists in a row)')
+    machine.tell(600_000, { type: 'listed' }).tell(700_000, failed('STALE_LIST'))
+    expect(machine.state.reason).toBe('it is STALE_LIST')
+  })
+})

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { WorkQueue } from '../../src/work-queue.js'
+
+function setUp(): { clock: VirtualClock; queue: WorkQueue; wakes: () => number } {
+  const clock = new VirtualClock(0)
+  let wakes = 0
+  const queue = new WorkQueue(clock, () => {
+    wakes++
+  })
+  return { clock, queue, wakes: () => wakes }
+}
+
+function takeAll(queue: WorkQueue): string[] {
+  const taken: string[] = []
+  for (let key = queue.take(); key !== undefined; key = queue.take()) taken.push(key)
+  return taken
+}
+
+describe('ready keys', () => {
+  test('leave in the order in which they came', () => {
+    const { queue } = setUp()
+    for (const key of ['b', 'a', 'c']) queue.add(key)
+    expect(takeAll(queue)).toEqual(['b', 'a', 'c'])
+  })
+
+  test('are there once, and keep their place', () => {
+    const { queue } = setUp()
+    for (const key of ['a', 'b', 'a']) queue.add(key)
+    expect(takeAll(queue)).toEqual(['a', 'b'])
+  })
+
+  test('are announced once each', () => {
+    const { queue, wakes } = setUp()
+    queue.add('a')
+    queue.add('a')
+    expect(wakes()).toBe(1)
+  })
+
+  test('an empty queue gives nothing', () => {
+    expect(setUp().queue.take()).toBeUndefined()
+  })
+})
+
+describe('a key that is worked on', () => {
+  test('is not given out a second time', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue.add('a')
+    expect(queue.take()).toBeUndefined()
+  })
+
+  test('is ready again as soon as it is done, where it was added meanwhile', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue.add('a')
+    queue.done('a')
+    expect(takeAll(queue)).toEqual(['a'])
+  })
+
+  test('is not ready again where it was not', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue.done('a')
+    expect(queue.take()).toBeUndefined()
+  })
+
+  test('is not ready again where done says so, though it was added meanwhile', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue.add('a')
+    queue.done('a', false)
+    expect(queue.take()).toBeUndefined()
+  })
+
+  test('is ready again where its time came meanwhile', async () => {
+    const { clock, queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue.addAt('a', 10)
+    await clock.advance(10)
+    expect(queue.take()).toBeUndefined()
+    queue.done('a')
+    expect(takeAll(queue)).toEqual(['a'])
+  })
+
+  test('counts as active and as running until it is done', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.add('b')
+    queue.take()
+    expect([queue.active, queue.running, queue.isRunning('a'), queue.isRunning('b')]).toEqual([2, 1, true, false])
+    queue.done('a')
+    expect([queue.active, queue.running]).toEqual([1, 0])
+  })
+})
+
+describe('a key with a time', () => {
+  test('is ready at that time, and not before', async () => {
+    const { clock, queue, wakes } = setUp()
+    queue.addAt('a', 100)
+    await clock.advance(99)
+    expect(queue.take()).toBeUndefined()
+    await clock.advance(1)
+    expect([wakes(), queue.take()]).toEqual([1, 'a'])
+  })
+
+  test('is ready at once where the time is past', () => {
+    const { queue } = setUp()
+    queue.addAt('a', 0)
+    expect(queue.take()).toBe('a')
+  })
+
+  test('keeps an earlier time that was set before', async () => {
+    const { clock, queue } = setUp()
+    queue.addAt('a', 100)
+    queue.addAt('a', 200)
+    await clock.advance(100)
+    expect(takeAll(queue)).toEqual(['a'])
+  })
+
+  test('takes an earlier time that is set later, and is ready once', async () => {
+    const { clock, queue, wakes } = setUp()
+    queue.addAt('a', 200)
+    queue.addAt('a', 100)
+    await clock.advance(100)
+    expect(takeAll(queue)).toEqual(['a'])
+    queue.done('a')
+    await clock.advance(200)
+    expect(wakes()).toBe(1)
+  })
+
+  test('forgets its time when it is added for now', async () => {
+    const { clock, queue, wakes } = setUp()
+    queue.addAt('a', 100)
+    queue.add('a')
+    queue.take()
+    queue.done('a')
+    await clock.advance(200)
+    expect(wakes()).toBe(1)
+    expect(queue.delayed).toBe(0)
+  })
+
+  test('is not delayed where it is ready already', async () => {
+    const { clock, queue, wakes } = setUp()
+    queue.add('a')
+    queue.addAt('a', 100)
+    expect(queue.delayed).toBe(0)
+    queue.take()
+    queue.done('a')
+    await clock.advance(200)
+    expect(wakes()).toBe(1)
+  })
+
+  test('times are kept in order, however many there are', async () => {
+    const { clock, queue } = setUp()
+    const random = new SeededRandom(7)
+    const dues = Array.from({ length: 500 }, (_, i) => ({ key: `k${i}`, due: 1 + random.below(100) }))
+    for (const { key, due } of dues) queue.addAt(key, due)
+    const taken: { key: string; at: number }[] = []
+    for (let now = 1; now <= 100; now++) {
+      await clock.advance(1)
+      for (const key of takeAll(queue)) taken.push({ key, at: now })
+    }
+    expect(new Map(taken.map(({ key, at }) => [key, at]))).toEqual(new Map(dues.map(({ key, due }) => [key, due])))
+  })
+
+  test('needs one timer, however many keys wait', () => {
+    const { clock, queue } = setUp()
+    for (let i = 1; i <= 50; i++) queue.addAt(`k${i}`, i)
+    expect([clock.sleeping, queue.delayed]).toEqual([1, 50])
+    queue.close()
+  })
+
+  test('does not count as active', () => {
+    const { queue } = setUp()
+    queue.addAt('a', 100)
+    expect(queue.active).toBe(0)
+    queue.close()
+  })
+})
+
+test('close leaves no timer and no ready key', async () => {
+  const { clock, queue, wakes } = setUp()
+  queue.add('a')
+  queue.addAt('b', 100)
+  queue.close()
+  await clock.advance(200)
+  expect([clock.sleeping, queue.take(), wakes()]).toEqual([0, undefined, 1])
+})
