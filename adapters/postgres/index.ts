@@ -1,14 +1,14 @@
-export type { PgClient, PgTransaction } from './client.js'
 export {
-  type InstalledTable,
-  type InstallOptions,
-  type InstallStatus,
-  install,
-  installSql,
+  type ChangeLog,
+  type ChangeLogOptions,
+  type ChangeLogStatus,
+  changeLogStatus,
+  installChangeLog,
+  installChangeLogSql,
   type PgConnected,
-  status,
-  trim,
-  uninstall,
-  uninstallSql,
-} from './install.js'
+  trimChangeLogs,
+  uninstallChangeLog,
+  uninstallChangeLogSql,
+} from './change-log.js'
+export type { PgClient, PgTransaction } from './client.js'
 export { type PostgresSource, type PostgresSourceOptions, postgresSource } from './postgres-source.js'

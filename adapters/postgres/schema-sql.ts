@@ -7,7 +7,7 @@ export const SCHEMA_VERSION = 1
  * and Postgres empties it where commits may have been lost (crash recovery, promotion, physical restore), which is how
  * a mirror notices.
  */
-export const SCHEMA_SQL = `CREATE SCHEMA IF NOT EXISTS listwatch;
+export const SCHEMA_SQL: string = `CREATE SCHEMA IF NOT EXISTS listwatch;
 COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Made and removed by: listwatch pg install, listwatch pg uninstall.';
 GRANT USAGE ON SCHEMA listwatch TO PUBLIC;
 

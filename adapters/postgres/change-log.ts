@@ -8,7 +8,7 @@ import { quoteLiteral } from './table.js'
 /** A client that is connected, and is left so. */
 export type PgConnected = Pick<PgClient, 'query'>
 
-export interface InstallOptions {
+export interface ChangeLogOptions {
   /** As in SQL: `orders`, `shop.orders`, `"Orders"`. */
   readonly table: string
   /** The columns of a unique index without NULLs, where there is no primary key or another is wanted. */
@@ -27,7 +27,7 @@ export interface InstallOptions {
 }
 
 /** A table whose changes are logged. */
-export interface InstalledTable {
+export interface ChangeLog {
   readonly table: string
   readonly log: string
   readonly level: string
@@ -40,10 +40,10 @@ export interface InstalledTable {
   readonly problems: readonly string[]
 }
 
-export interface InstallStatus {
+export interface ChangeLogStatus {
   /** The version of the schema; undefined where nothing is installed. */
   readonly schemaVersion: number | undefined
-  readonly tables: readonly InstalledTable[]
+  readonly tables: readonly ChangeLog[]
   /** How much of the cluster's queue of notifications is in use, from 0 to 1. */
   readonly notifyQueueUsage: number
   /** The longest time for which a transaction has been open, in milliseconds: it keeps dead rows of logs alive. */
@@ -58,8 +58,8 @@ const isNames: OptionCheck = (value) =>
   Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
 
 /** The migration that makes a table's change log: to be read, and run by whoever may. */
-export function installSql(options: InstallOptions): string {
-  checkOptions('installSql', options, {
+export function installChangeLogSql(options: ChangeLogOptions): string {
+  checkOptions('installChangeLogSql', options, {
     table: isName,
     key: isNames,
     level: isOneOf('auto', 'statement', 'row'),
@@ -68,7 +68,7 @@ export function installSql(options: InstallOptions): string {
     grant: isNames,
   })
   const { table, key, level, wake, bulk, grant } = options
-  if (table === undefined) throw new TypeError('installSql: option "table" is missing')
+  if (table === undefined) throw new TypeError('installChangeLogSql: option "table" is missing')
   const named = Object.entries({
     key: key === undefined ? undefined : textArray(key),
     level: level === undefined ? undefined : quoteLiteral(level),
@@ -81,7 +81,7 @@ SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
 }
 
 /** The migration that removes a table's change log, or everything. */
-export function uninstallSql(options: { readonly table: string } | { readonly all: true }): string {
+export function uninstallChangeLogSql(options: { readonly table: string } | { readonly all: true }): string {
   if ('all' in options) {
     return migration(`DO $$ DECLARE rel oid; BEGIN
   FOR rel IN SELECT l.relid FROM listwatch.logs() l LOOP PERFORM listwatch.uninstall(rel); END LOOP;
@@ -92,29 +92,30 @@ DROP SCHEMA listwatch CASCADE;`)
 }
 
 /** Makes a table's change log. Waits for its lock in short turns, so that the table's writers never wait long behind it. */
-export function install(client: PgConnected, options: InstallOptions): Promise<void> {
-  return migrate(client, installSql(options), options.table)
+export function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void> {
+  return migrate(client, installChangeLogSql(options), options.table)
 }
 
 /** Removes a table's change log, or with `all` everything. Running mirrors fail with `NOT_FOUND`. */
-export function uninstall(
+export function uninstallChangeLog(
   client: PgConnected,
   options: { readonly table: string } | { readonly all: true },
 ): Promise<void> {
-  checkOptions('uninstall', options, { table: isName, all: isAny })
-  return migrate(client, uninstallSql(options), 'table' in options ? options.table : 'the schema listwatch')
+  checkOptions('uninstallChangeLog', options, { table: isName, all: isAny })
+  return migrate(client, uninstallChangeLogSql(options), 'table' in options ? options.table : 'the schema listwatch')
 }
 
 /** Removes from all logs what is older than `keepSeconds` (default 3 600); gives the number of rows. */
-export async function trim(client: PgConnected, keepSeconds = 3_600): Promise<number> {
+export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): Promise<number> {
   const flaw = keepSeconds >= 0 && Number.isFinite(keepSeconds)
-  if (!flaw) throw new TypeError(`trim: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
+  if (!flaw)
+    throw new TypeError(`trimChangeLogs: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
   const [row] = await rowsOf(client, `SELECT listwatch.trim(make_interval(secs => ${keepSeconds}))::text AS removed`)
   return Math.max(0, Number(row?.['removed']))
 }
 
 /** What is installed, and whether it is well. */
-export async function status(client: PgConnected): Promise<InstallStatus> {
+export async function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus> {
   const [server] = await rowsOf(client, SERVER_SQL)
   const notifyQueueUsage = Number(server?.['usage'])
   const oldestTransactionMs = Number(server?.['oldest'] ?? 0)
@@ -122,7 +123,7 @@ export async function status(client: PgConnected): Promise<InstallStatus> {
     return { schemaVersion: undefined, tables: [], notifyQueueUsage, oldestTransactionMs }
   }
   const [schema] = await rowsOf(client, 'SELECT listwatch.schema_version() AS version')
-  const tables: InstalledTable[] = []
+  const tables: ChangeLog[] = []
   for (const row of await rowsOf(client, TABLES_SQL)) {
     const [count] = await rowsOf(client, `SELECT count(*)::text AS rows FROM ${String(row['log'])}`)
     tables.push(tableOf(row, Number(count?.['rows'])))
@@ -138,7 +139,7 @@ const TABLES_SQL = `SELECT l.relid::regclass::text AS "table", l.log::text AS lo
     WHERE t.tgrelid = l.relid AND t.tgname LIKE 'zz\\_listwatch\\_%') AS triggers
   FROM listwatch.logs() l ORDER BY 1`
 
-function tableOf(row: Record<string, unknown>, logRows: number): InstalledTable {
+function tableOf(row: Record<string, unknown>, logRows: number): ChangeLog {
   const { fires, wakes, keyColumns, readers } = Object(row['options']) as Record<string, unknown>
   const triggers = new Map(
     (row['triggers'] as readonly { readonly name: string; readonly enabled: string }[]).map(({ name, enabled }) => [
@@ -200,6 +201,7 @@ async function rowsOf(client: PgConnected, sql: string): Promise<Record<string, 
 function migration(body: string): string {
   return `BEGIN;
 SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
+SELECT pg_advisory_xact_lock(7305191, 2); -- One migration of listwatch at a time.
 ${body}
 COMMIT;
 `
