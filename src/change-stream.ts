@@ -76,7 +76,6 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
   }
 
   readonly #end = (): void => {
-    this.#signal?.removeEventListener('abort', this.#end)
     this.#feed.close(new SourceError('the stream was closed', { code: 'STOPPED' }))
     this.#held = undefined
     this.#answer()
@@ -104,7 +103,10 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
         asking?.reject(closed)
       }
     }
-    if (closed !== undefined) this.#feed.host.release(this.#feed)
+    if (closed !== undefined) {
+      this.#signal?.removeEventListener('abort', this.#end)
+      this.#feed.host.release(this.#feed)
+    }
     if (this.#held !== undefined || this.#feed.hasMore) return
     const idle = this.#idle
     this.#idle = []

@@ -62,8 +62,9 @@ export class FeedController<T> implements Controller {
   readonly #signal: AbortSignal | undefined
   readonly #items = new Map<string, Item<T>>()
   readonly #deleted = new Map<string, T>()
-  /** Taken batches that are not reconciled, in order. */
-  readonly #open: Open<T>[] = []
+  /** Taken batches that are not reconciled, in order. Invariant: for each but the last some key waits. */
+  readonly #open = new Set<Open<T>>()
+  #newest: Open<T> | undefined
   #isTaking = false
   #idle: (() => void)[] = []
 
@@ -155,11 +156,10 @@ export class FeedController<T> implements Controller {
   /** Takes what the feed has, and starts as many runs as there is room for. */
   #work(): void {
     this.#isTaking = false
-    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
-      this.#mark(batch)
-      this.#finishInOrder()
-    }
-    while (this.#feed.closed === undefined && this.#queue.running < this.#concurrency) {
+    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) this.#mark(batch)
+    // Before the first list nobody knows whether a key that was enqueued is there.
+    const mayRun = this.#feed.closed === undefined && this.#feed.host.isFilled()
+    while (mayRun && this.#queue.running < this.#concurrency) {
       const key = this.#queue.take()
       if (key === undefined) break
       void this.#run(key)
@@ -173,15 +173,10 @@ export class FeedController<T> implements Controller {
   }
 
   #mark(batch: ChangeBatch<T>): void {
-    const last = this.#open.at(-1)
-    // Behind a stuck key this must not become a list of all that has happened since: a batch for which no key waits
-    // ends together with the next one.
-    if (last?.left === 0) {
-      this.#open.pop()
-      this.#feed.absorb()
-    }
+    const before = this.#newest
     const open: Open<T> = { batch, left: 0 }
-    this.#open.push(open)
+    this.#open.add(open)
+    this.#newest = open
     for (const change of batch.changes) {
       this.#remember(change)
       const item = this.#item(change.key)
@@ -192,6 +187,8 @@ export class FeedController<T> implements Controller {
       }
       this.#queue.addAt(change.key, item.failedAt + RETRY_MS[0])
     }
+    if (before !== undefined) this.#settle(before)
+    this.#settle(open)
   }
 
   #remember(change: Change<T>): void {
@@ -240,8 +237,9 @@ export class FeedController<T> implements Controller {
     const { since, duringRun } = item
     this.#items.delete(key)
     if (duringRun !== undefined) this.#item(key).since = duringRun
-    if (since !== undefined) since.left--
-    this.#finishInOrder()
+    if (since === undefined) return
+    since.left--
+    this.#settle(since)
   }
 
   #failed(key: string, item: Item<T>, cause: unknown): void {
@@ -250,7 +248,10 @@ export class FeedController<T> implements Controller {
     if (closed !== undefined) return
     const hasChanged = item.duringRun !== undefined
     if (item.since === undefined) item.since = item.duringRun
-    else if (item.duringRun !== undefined) item.duringRun.left--
+    else if (item.duringRun !== undefined) {
+      item.duringRun.left--
+      this.#settle(item.duringRun)
+    }
     item.duringRun = undefined
     // News may be the cure: then not so late, and yet not at once, however fast they come.
     const delayMs = hasChanged ? RETRY_MS[0] : drawDelay(item.retry, this.#random)
@@ -264,10 +265,17 @@ export class FeedController<T> implements Controller {
     host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
   }
 
-  #finishInOrder(): void {
-    for (let first = this.#open[0]; first?.left === 0; first = this.#open[0]) {
-      this.#open.shift()
+  /**
+   * Ends a batch for which no key waits any more: as soon as all before it have ended; or, behind a stuck key, together
+   * with the one after it, so that this does not become a list of all that has happened since.
+   */
+  #settle(open: Open<T>): void {
+    if (open.left > 0 || !this.#open.has(open)) return
+    for (const first of this.#open) {
+      if (first.left > 0) break
+      this.#open.delete(first)
       this.#feed.finish(first.batch)
     }
+    if (open !== this.#newest && this.#open.delete(open)) this.#feed.absorb()
   }
 }

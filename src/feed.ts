@@ -157,7 +157,7 @@ export class Feed<T> {
 
   get version(): Version | undefined {
     if (!this.#synced.isOpen) return undefined
-    return this.#isIdle ? this.host.indexer.version : this.#handled
+    return this.#isIdle && this.#closed === undefined ? this.host.indexer.version : this.#handled
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -166,6 +166,11 @@ export class Feed<T> {
     const keys = Math.max(replayed, 0) + this.#fifo.keys
     const since = this.#waitingSince
     return { keys, oldestMs: keys === 0 || since === undefined ? 0 : this.host.clock.now() - since }
+  }
+
+  /** Since when something has waited, without a pause. */
+  get waitingSince(): number | undefined {
+    return this.#waitingSince
   }
 
   get hasMore(): boolean {
@@ -281,6 +286,7 @@ export class Feed<T> {
 
   close(reason: SourceError): void {
     if (this.#closed !== undefined) return
+    this.#handled = this.version // From now on the store moves without this feed.
     this.#closed = reason
     this.host.detach(this)
     for (const untrack of this.#untrack) untrack()

@@ -40,6 +40,9 @@ export class HandlerSubscription<T> implements Subscription {
   readonly #signal: AbortSignal | undefined
   #isPumping = false
   #idle: (() => void)[] = []
+  /** Taken changes for which no handler was called yet, and since when the first of them has waited. */
+  #untold = 0
+  #untoldSince: number | undefined
 
   /** With more than one key at a time: taken batches that are not done, in order. */
   readonly #open: Open<T>[] = []
@@ -70,7 +73,9 @@ export class HandlerSubscription<T> implements Subscription {
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
     const { keys, oldestMs } = this.#feed.backlog
-    return { keys: keys + this.#ready.length + this.#blockedCount, oldestMs }
+    if (this.#untold === 0) return { keys, oldestMs }
+    const untoldMs = this.#feed.host.clock.now() - (this.#untoldSince ?? Infinity)
+    return { keys: keys + this.#untold, oldestMs: Math.max(oldestMs, untoldMs) }
   }
 
   synced(wait?: Wait): Promise<void> {
@@ -84,12 +89,11 @@ export class HandlerSubscription<T> implements Subscription {
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
-    this.#signal?.removeEventListener('abort', this.#abort)
     this.#feed.close(closed())
     this.#ready = []
     if (this.#isBusy) await this.#grace()
     this.#slow.stop()
-    this.#feed.host.release(this.#feed)
+    this.#release()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,6 +115,13 @@ export class HandlerSubscription<T> implements Subscription {
     timer.abort()
   }
 
+  /** It is over, by whatever way. */
+  #release(): void {
+    this.#untold = 0
+    this.#signal?.removeEventListener('abort', this.#abort)
+    this.#feed.host.release(this.#feed)
+  }
+
   #untilIdle(): Promise<void> {
     return new Promise((resolve) => this.#idle.push(resolve))
   }
@@ -125,7 +136,7 @@ export class HandlerSubscription<T> implements Subscription {
   #rest(): void {
     this.#isPumping = false
     if (this.#isBusy) return
-    if (this.#feed.closed !== undefined) this.#feed.host.release(this.#feed)
+    if (this.#feed.closed !== undefined) this.#release()
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()
@@ -135,7 +146,7 @@ export class HandlerSubscription<T> implements Subscription {
     const { clock } = this.#feed.host
     let turnAt = clock.now()
     let told = 0
-    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
+    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
       for (const change of batch.changes) {
         const working = this.#tell(change)
         if (working !== undefined) await this.#slow.during(change.key, working)
@@ -163,10 +174,18 @@ export class HandlerSubscription<T> implements Subscription {
     this.#rest()
   }
 
+  #take(): ChangeBatch<T> | undefined {
+    const since = this.#feed.waitingSince
+    const batch = this.#feed.take()
+    if (this.#untold === 0) this.#untoldSince = since
+    this.#untold += batch?.changes.length ?? 0
+    return batch
+  }
+
   /** Takes batches until some change is ready. A key that is being handled keeps its further changes waiting. */
   #refill(): boolean {
     while (this.#ready.length === 0 && this.#blockedCount < this.#capacity) {
-      const batch = this.#feed.take()
+      const batch = this.#take()
       if (batch === undefined) return false
       const of: Open<T> = { batch, left: batch.changes.length }
       this.#open.push(of)
@@ -234,6 +253,7 @@ export class HandlerSubscription<T> implements Subscription {
 
   /** Calls the handler. A promise that never rejects, or undefined where it is done. */
   #tell(change: Change<T>): Promise<void> | undefined {
+    this.#untold--
     try {
       const result: unknown = this.#call(change)
       if (!isThenable(result)) return undefined

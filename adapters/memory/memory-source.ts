@@ -107,21 +107,22 @@ class Memory<T> implements MemorySource<T> {
   }
 
   transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version {
-    const version = String(this.#sequence + 1)
-    const writes: (() => WatchEvent<T> | undefined)[] = []
+    const writes: ((version: Version) => WatchEvent<T> | undefined)[] = []
     fn({
       put: (key, object) => {
-        writes.push(() => this.#store({ key, object, version, uid: this.#stored.get(key)?.uid ?? version }))
+        writes.push((version) => this.#store({ key, object, version, uid: this.#stored.get(key)?.uid ?? version }))
       },
       delete: (key) => {
-        writes.push(() => (this.#stored.delete(key) ? { type: 'delete', key, version } : undefined))
+        writes.push((version) => (this.#stored.delete(key) ? { type: 'delete', key, version } : undefined))
       },
     })
-    return this.#commit(writes.map((write) => write()).filter((event) => event !== undefined))
+    // Only now: `fn` may have written by other ways.
+    const version = this.#next()
+    return this.#commit(writes.map((write) => write(version)).filter((event) => event !== undefined))
   }
 
   corrupt(key: string, error: unknown): Version {
-    const version = String(this.#sequence + 1)
+    const version = this.#next()
     const known = this.#stored.get(key)
     if (known !== undefined) this.#stored.set(key, { ...known, version, error })
     return this.#commit([{ type: 'invalid', key, error, version }])
@@ -258,7 +259,8 @@ class Memory<T> implements MemorySource<T> {
   }
 
   #fill(entries: Iterable<readonly [string, T]>): void {
-    for (const [key, object] of entries) this.#store({ key, object, version: '0', uid: '0' })
+    const version = this.#version(this.#sequence)
+    for (const [key, object] of entries) this.#store({ key, object, version, uid: '0' })
   }
 
   #store(entry: Entry<T>): WatchEvent<T> {
@@ -278,23 +280,28 @@ class Memory<T> implements MemorySource<T> {
     return this.#version(sequence)
   }
 
+  /** The version of the next transaction, and of what it writes: never used before, not in another epoch either. */
+  #next(): Version {
+    return this.#version(this.#sequence + 1)
+  }
+
   #version(sequence: number): Version {
     return `${this.#id}.${this.#epoch}.${sequence}`
   }
 
   #parse(version: Version): { readonly epoch: number; readonly sequence: number } {
-    const [id, epoch, sequence, ...rest] = version.split('.').map(Number)
-    if (rest.length > 0 || !Number.isSafeInteger(id) || !isWhole(epoch) || !isWhole(sequence)) {
+    const [, id, epoch, sequence] = versionPattern.exec(version) ?? []
+    if (id === undefined) {
       throw new SourceError(`"${version}" is no version of a memory source`, { code: 'PROTOCOL' })
     }
-    if (id !== this.#id) throw new SourceError('the version is of another memory source', { code: 'EPOCH_CHANGED' })
-    return { epoch, sequence }
+    if (Number(id) !== this.#id)
+      throw new SourceError('the version is of another memory source', { code: 'EPOCH_CHANGED' })
+    return { epoch: Number(epoch), sequence: Number(sequence) }
   }
 }
 
-function isWhole(value: number | undefined): value is number {
-  return value !== undefined && Number.isSafeInteger(value) && value >= 0
-}
+/** `<collection>.<epoch>.<transaction>` */
+const versionPattern = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/
 
 function eventOf<T>({
   error,

@@ -1,0 +1,94 @@
+import type { SourceError } from '../../src/errors.js'
+import { Feed, type FeedHost, type FeedOptions } from '../../src/feed.js'
+import type { IndexBuilder } from '../../src/index-types.js'
+import { Indexer } from '../../src/indexer.js'
+import { Router } from '../../src/router.js'
+import type { ListEvent, WatchEvent } from '../../src/source.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { Version } from '../../src/version.js'
+import type { Fold } from './fold.js'
+import { numbered } from './scripted-source.js'
+
+/** What an informer is for its feeds, without a source: a store that the test writes to, and a router. */
+export class Mirror<T, I extends object = object> {
+  readonly clock = new VirtualClock()
+  readonly errors: SourceError[] = []
+  readonly router = new Router<T>()
+  readonly released = new Set<Feed<T>>()
+  readonly indexer: Indexer<T, I>
+  readonly host: FeedHost<T>
+  #isFilled = false
+
+  constructor(indexes?: (ix: IndexBuilder<T>) => I) {
+    this.indexer = new Indexer<T, I>(
+      { indexes },
+      {
+        report: (error) => this.errors.push(error),
+        onCommit: (commit) => {
+          if (commit.type !== 'filled') this.router.route(commit, this.indexer.tracked)
+          else {
+            this.#isFilled = true
+            for (const feed of this.router.feeds) feed.begin()
+          }
+        },
+      },
+    )
+    this.host = {
+      indexer: this.indexer,
+      clock: this.clock,
+      sourceName: 'mirror',
+      isFilled: () => this.#isFilled,
+      hasReached: () => numbered,
+      report: (error) => this.errors.push(error),
+      attach: (feed) => this.router.add(feed),
+      detach: (feed) => this.router.remove(feed),
+      release: (feed) => this.released.add(feed),
+      awaitVersion: (feed) => this.router.awaitVersion(feed),
+    }
+  }
+
+  /** The first list, or a later one. */
+  list(entries: readonly (readonly [string, T])[], version: Version): this {
+    const replacement = this.indexer.replace()
+    const events: ListEvent<T>[] = entries.map(([key, object]) => ({ type: 'put', key, object }))
+    void replacement.page(events)
+    void replacement.commit(version)
+    return this
+  }
+
+  apply(events: readonly WatchEvent<T>[], version: Version): this {
+    this.indexer.apply({ events, version })
+    return this
+  }
+
+  put(key: string, object: T, version: Version): this {
+    return this.apply([{ type: 'put', key, object }], version)
+  }
+
+  delete(key: string, version: Version): this {
+    return this.apply([{ type: 'delete', key }], version)
+  }
+
+  feed(options: FeedOptions<T> = {}, wantsBookmarks = false): Feed<T> {
+    return new Feed<T>(this.host, 'subscribe', options, wantsBookmarks)
+  }
+}
+
+/** Takes and finishes all that a feed has: each batch as its changes and its version. */
+export function drain<T>(feed: Feed<T>): string[] {
+  const told: string[] = []
+  for (let batch = feed.take(); batch !== undefined; batch = feed.take()) {
+    const changes = batch.changes.map(({ type, key }) => `${type} ${key}`)
+    told.push([...changes, `@${batch.version}`].join(', '))
+    feed.finish(batch)
+  }
+  return told
+}
+
+/** Takes and finishes all that a feed has, and tells it. */
+export function tellAll<T>(feed: Feed<T>, fold: Fold<T>): void {
+  for (let batch = feed.take(); batch !== undefined; batch = feed.take()) {
+    for (const change of batch.changes) fold.tell(change)
+    feed.finish(batch)
+  }
+}

@@ -1,0 +1,593 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, test, vi } from 'vitest'
+import { FeedController, type ReconcileContext } from '../../src/controller.js'
+import { Feed, type FeedOptions } from '../../src/feed.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { Mirror } from '../support/feeds.js'
+import { deferred, type Order, order, outcomeOf } from '../support/informers.js'
+
+type Reconcile<T> = (key: string, context: ReconcileContext<T>) => Promise<void>
+
+function reconcile<T>(mirror: Mirror<T>, fn: Reconcile<T>, options: FeedOptions<T> = {}): FeedController<T> {
+  const { concurrency, signal } = options
+  return new FeedController(mirror.feed(options), fn, { concurrency, signal, random: new SeededRandom(1) })
+}
+
+function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
+  return new Mirror<number>().list(entries, '5')
+}
+
+/** Runs that wait for the test. */
+class Runs {
+  readonly begun: string[] = []
+  readonly contexts: ReconcileContext<number>[] = []
+  readonly #ends: { resolve: () => void; reject: (error: unknown) => void }[] = []
+
+  readonly fn: Reconcile<number> = (key, context) => {
+    this.begun.push(`${key}=${context.object}`)
+    this.contexts.push(context)
+    const { promise, resolve, reject } = deferred()
+    this.#ends.push({ resolve, reject })
+    return promise
+  }
+
+  /** Ends the run that began first. */
+  succeed(): void {
+    this.#ends.shift()?.resolve()
+  }
+
+  fail(): void {
+    this.#ends.shift()?.reject(new Error('no'))
+  }
+}
+
+describe('a controller', () => {
+  test('runs each key of the store once, and then each that changes, with the state of now', async () => {
+    const mirror = numbers(['a', 1], ['b', 2])
+    const runs: string[] = []
+    reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
+    await mirror.clock.advance(0)
+    mirror.put('a', 3, '6').put('a', 4, '7')
+    await mirror.clock.advance(0)
+    expect(runs).toEqual(['a=1', 'b=2', 'a=4'])
+  })
+
+  test('begins after the first list, though a key was enqueued before', async () => {
+    const mirror = new Mirror<number>()
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
+    controller.enqueue('a')
+    await mirror.clock.advance(60_000)
+    expect(runs).toEqual([])
+    mirror.list([['a', 1]], '5')
+    await mirror.clock.advance(0)
+    expect(runs).toEqual(['a=1'])
+  })
+
+  test('tells the last state of a key that is gone, until a run for that has succeeded', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.succeed()
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(1_000)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    await mirror.clock.advance(0)
+    runs.succeed()
+    expect(runs.contexts.map(({ object, deleted }) => [object, deleted])).toEqual([
+      [1, undefined],
+      [undefined, 1],
+      [undefined, 1],
+      [undefined, undefined],
+    ])
+  })
+
+  test('a key that came back has no last state', async () => {
+    const mirror = numbers(['a', 1])
+    const seen: unknown[] = []
+    reconcile(mirror, async (_key, { object, deleted }) => void seen.push([object, deleted]))
+    mirror.delete('a', '6').put('a', 2, '7')
+    await mirror.clock.advance(0)
+    expect(seen).toEqual([[2, undefined]])
+  })
+
+  test('a key that went again while its deletion was reconciled is run again, with the later state', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.succeed()
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '7').delete('a', '8')
+    await mirror.clock.advance(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    runs.succeed()
+    expect(runs.contexts.map(({ deleted }) => deleted)).toEqual([undefined, 1, 2])
+  })
+
+  test('of a scope sees what leaves it as gone', async () => {
+    const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) })).list([['a', order(1)]], '5')
+    const seen: string[] = []
+    const options = { where: { tenant: 'acme' } }
+    reconcile(mirror, async (key, c) => void seen.push(`${key} ${c.object?.total} ${c.deleted?.total}`), options)
+    await mirror.clock.advance(0)
+    mirror.put('a', order(2, 'other'), '6').put('b', order(3, 'other'), '7')
+    await mirror.clock.advance(0)
+    expect(seen).toEqual(['a 1 undefined', 'a undefined 1'])
+  })
+})
+
+describe('runs', () => {
+  test('never two at once for a key: what changes meanwhile is one more run after it', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, { concurrency: 4 })
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '6').put('a', 3, '7')
+    await mirror.clock.advance(0)
+    expect(runs.begun).toEqual(['a=1'])
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(runs.begun).toEqual(['a=1', 'a=3'])
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(runs.begun).toHaveLength(2)
+  })
+
+  test('so many keys at a time, one unless told otherwise', async () => {
+    for (const concurrency of [undefined, 2]) {
+      const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
+      const runs = new Runs()
+      reconcile(mirror, runs.fn, concurrency === undefined ? {} : { concurrency })
+      await mirror.clock.advance(0)
+      expect(runs.begun).toHaveLength(concurrency ?? 1)
+      runs.succeed()
+      await mirror.clock.advance(0)
+      expect(runs.begun).toHaveLength((concurrency ?? 1) + 1)
+    }
+  })
+
+  test('an fn that throws at once, or gives no promise, is a run like any other', async () => {
+    const mirror = numbers(['a', 1], ['b', 2])
+    const fn = (key: string): unknown => {
+      if (key === 'a') throw new Error('no')
+      return undefined
+    }
+    const controller = reconcile(mirror, fn as unknown as Reconcile<number>)
+    await mirror.clock.advance(0)
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', key: 'a' }])
+    expect(controller.backlog.keys).toBe(1)
+  })
+})
+
+describe('a run that fails', () => {
+  test('is reported, with what happens next, and tried again with the next attempt', async () => {
+    const mirror = numbers(['a', 1])
+    const attempts: number[] = []
+    reconcile(
+      mirror,
+      async (_key, { attempt }) => {
+        attempts.push(attempt)
+        if (attempt < 3) throw new Error('no')
+      },
+      { name: 'mine' },
+    )
+    await mirror.clock.advance(1_000)
+    expect(attempts).toEqual([1, 2, 3])
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'a' }, { code: 'HANDLER' }])
+    expect(mirror.errors[0]?.message).toMatch(
+      /^reconcile "mine" on mirror failed at key "a" \(attempt 1\): no; again in 0\.1 s$/,
+    )
+  })
+
+  test('waits ever longer: from 50 to 100 ms, doubling to 30 s', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    reconcile(mirror, async () => {
+      at.push(mirror.clock.now())
+      throw new Error('no')
+    })
+    await mirror.clock.advance(200_000)
+    const gaps = at.slice(1).map((time, i) => time - (at[i] ?? 0))
+    const ceilings = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000]
+    for (const [i, ceiling] of ceilings.entries()) {
+      expect(gaps[i]).toBeGreaterThanOrEqual(ceiling / 2)
+      expect(gaps[i]).toBeLessThanOrEqual(ceiling)
+    }
+  })
+
+  test('a success sets attempts and delays back', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 3; i++) {
+      runs.fail()
+      await mirror.clock.advance(5_000)
+    }
+    runs.succeed()
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    await mirror.clock.advance(0)
+    expect(runs.contexts.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 1])
+    runs.fail()
+    await mirror.clock.advance(100)
+    expect(runs.begun).toHaveLength(6)
+  })
+
+  test('news of the key shortens the delay to 100 ms, and no further', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 8; i++) {
+      runs.fail()
+      await mirror.clock.advance(30_000)
+    }
+    const before = runs.begun.length
+    runs.fail()
+    await mirror.clock.advance(10)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(89)
+    expect(runs.begun).toHaveLength(before)
+    await mirror.clock.advance(1)
+    expect(runs.begun.at(-1)).toBe('a=2')
+  })
+
+  test('news that came during the run counts too', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 8; i++) {
+      runs.fail()
+      await mirror.clock.advance(30_000)
+    }
+    const before = runs.begun.length
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(99)
+    expect(runs.begun).toHaveLength(before)
+    await mirror.clock.advance(1)
+    expect(runs.begun).toHaveLength(before + 1)
+  })
+
+  test('a storm of changes to a key that fails is no storm of runs', async () => {
+    const mirror = numbers(['a', 1])
+    let runs = 0
+    reconcile(mirror, async () => {
+      runs++
+      throw new Error('no')
+    })
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put('a', i + 2, `${6 + i}`)
+      await mirror.clock.advance(1)
+    }
+    expect(runs).toBeLessThanOrEqual(12)
+  })
+
+  test('holds back no other key', async () => {
+    const mirror = numbers(['bad', 1], ['good', 1])
+    const good: number[] = []
+    reconcile(mirror, async (key, { object }) => {
+      if (key === 'bad') throw new Error('no')
+      good.push(object ?? -1)
+    })
+    for (let i = 2; i <= 5; i++) {
+      await mirror.clock.advance(1_000)
+      mirror.put('good', i, `${4 + i}`)
+    }
+    await mirror.clock.advance(0)
+    expect(good).toEqual([1, 2, 3, 4, 5])
+  })
+})
+
+describe('requeueAfter', () => {
+  test('runs the key again after so long', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    const begun = mirror.clock.now()
+    reconcile(mirror, async (_key, { requeueAfter }) => {
+      at.push(mirror.clock.now() - begun)
+      if (at.length < 3) requeueAfter(5_000)
+    })
+    await mirror.clock.advance(60_000)
+    expect(at).toEqual([0, 5_000, 10_000])
+  })
+
+  test('counts only where the run succeeds', async () => {
+    const mirror = numbers(['a', 1])
+    let runs = 0
+    reconcile(mirror, async (_key, { requeueAfter }) => {
+      requeueAfter(5_000)
+      if (++runs === 1) throw new Error('no')
+    })
+    await mirror.clock.advance(1_000)
+    expect(runs).toBe(2)
+  })
+
+  test('is overtaken by what happens before', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    const begun = mirror.clock.now()
+    reconcile(mirror, async (_key, { requeueAfter }) => {
+      at.push(mirror.clock.now() - begun)
+      if (at.length === 1) requeueAfter(5_000)
+    })
+    await mirror.clock.advance(1_000)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(60_000)
+    expect(at).toEqual([0, 1_000])
+  })
+
+  test('holds the version back for nobody', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(5_000))
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('5')
+  })
+
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses %d: the run fails', async (delayMs) => {
+    const mirror = numbers(['a', 1])
+    reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs))
+    await mirror.clock.advance(0)
+    expect(mirror.errors[0]?.message).toContain('requeueAfter: option "delayMs" must be a finite number above 0')
+  })
+})
+
+describe('enqueue', () => {
+  test('runs a key for a reason that comes from elsewhere, whether it is there or not', async () => {
+    const mirror = numbers(['a', 1])
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    controller.enqueue('a')
+    controller.enqueue('nobody')
+    await mirror.clock.advance(0)
+    expect(runs).toEqual(['a=1', 'a=1', 'nobody=undefined'])
+  })
+
+  test('with delayMs, after so long', async () => {
+    const mirror = numbers()
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key) => void runs.push(key))
+    controller.enqueue('a', { delayMs: 100 })
+    await mirror.clock.advance(99)
+    expect(runs).toEqual([])
+    await mirror.clock.advance(1)
+    expect(runs).toEqual(['a'])
+  })
+
+  test('does nothing once the controller is closed', async () => {
+    const mirror = numbers()
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key) => void runs.push(key))
+    await controller.close()
+    controller.enqueue('a')
+    controller.enqueue('b', { delayMs: 10 })
+    await mirror.clock.advance(100)
+    expect([runs, mirror.clock.sleeping]).toEqual([[], 0])
+  })
+
+  test.each([
+    [[5], 'enqueue: the key must be a string, got number'],
+    [['a', { delayMs: 0 }], 'enqueue: option "delayMs" must be a finite number above 0, got 0'],
+    [['a', { delay: 5 }], 'enqueue: unknown option "delay"; allowed are delayMs'],
+  ])('%j is a TypeError that says why', (args, message) => {
+    const controller = reconcile(numbers(), async () => {})
+    expect(() => Reflect.apply(controller.enqueue, controller, args)).toThrow(new TypeError(message))
+  })
+})
+
+describe('the version is how far everything has been reconciled with success', () => {
+  test('it waits for a run that is under way', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    const synced = controller.synced()
+    await mirror.clock.advance(0)
+    expect([controller.version, await outcomeOf(synced, mirror.clock)]).toEqual([undefined, 'pending'])
+    runs.succeed()
+    expect(await outcomeOf(synced, mirror.clock)).toBe('resolved')
+    expect(controller.version).toBe('5')
+  })
+
+  test('it does not pass a run that failed', async () => {
+    const mirror = numbers()
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn, { concurrency: 2 })
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    runs.fail()
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('5')
+    await mirror.clock.advance(100)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('7')
+  })
+
+  test('a change during a run waits for the run after it', async () => {
+    const mirror = numbers()
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '7')
+    await mirror.clock.advance(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('6')
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('7')
+  })
+
+  test('waitFor resolves when it is there', async () => {
+    const mirror = numbers()
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6')
+    const waited = controller.waitFor('6')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
+    runs.succeed()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  // I12
+  test('behind a key that is stuck, what is kept is bounded', async () => {
+    const held = { taken: 0, ended: 0 }
+    const take = vi.spyOn(Feed.prototype, 'take')
+    const ended = [vi.spyOn(Feed.prototype, 'finish'), vi.spyOn(Feed.prototype, 'absorb')]
+    const mirror = numbers(['stuck', 0])
+    const controller = reconcile(
+      mirror,
+      (key) => (key === 'stuck' ? new Promise<void>(() => {}) : mirror.clock.sleep(3)),
+      { concurrency: 8 },
+    )
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(`k${i % 20}`, i, `${6 + i}`)
+      await mirror.clock.advance(1)
+    }
+    held.taken = take.mock.results.filter(({ value }) => value !== undefined).length
+    held.ended = ended.reduce((sum, spy) => sum + spy.mock.calls.length, 0)
+    vi.restoreAllMocks()
+    expect(held.taken).toBeGreaterThan(900)
+    expect(held.taken - held.ended).toBeLessThanOrEqual(21)
+    const closed = controller.close()
+    await mirror.clock.advance(1_000)
+    await closed
+  })
+
+  test('what waits is counted in keys, with the age of the oldest', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const controller = reconcile(mirror, () => new Promise(() => {}))
+    await mirror.clock.advance(300)
+    expect(controller.backlog).toEqual({ keys: 2, oldestMs: 300 })
+  })
+})
+
+describe('close', () => {
+  test('starts no run any more, and aborts the signal of those that run', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    expect(runs.contexts[0]?.signal.aborted).toBe(true)
+    expect(runs.contexts[0]?.signal.reason).toMatchObject({ code: 'STOPPED' })
+    runs.succeed()
+    await closed
+    await mirror.clock.advance(60_000)
+    expect(runs.begun).toEqual(['a=1'])
+  })
+
+  test('waits 1 s at most for one that runs, and leaves no timer', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, () => new Promise(() => {}))
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    await mirror.clock.advance(999)
+    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+    await mirror.clock.advance(1)
+    expect([await outcomeOf(closed, mirror.clock), mirror.clock.sleeping]).toEqual(['resolved', 0])
+  })
+
+  test('a run that fails because it was closed is not reported, and not tried again', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    runs.fail()
+    await closed
+    await mirror.clock.advance(60_000)
+    expect([mirror.errors, runs.begun.length, mirror.clock.sleeping]).toEqual([[], 1, 0])
+  })
+
+  test('leaves no timer of a retry or of a key that waits', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async () => {
+      throw new Error('no')
+    })
+    await mirror.clock.advance(0)
+    controller.enqueue('b', { delayMs: 5_000 })
+    await controller.close()
+    expect(mirror.clock.sleeping).toBe(0)
+  })
+
+  test('with drain, after everything that waits has had its run', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key) => {
+      await mirror.clock.sleep(10)
+      runs.push(key)
+    })
+    const closed = controller.close({ drain: true })
+    await mirror.clock.advance(100)
+    expect([await outcomeOf(closed, mirror.clock), runs]).toEqual(['resolved', ['a', 'b']])
+  })
+
+  test('tells its informer, and leaves no feed', async () => {
+    const mirror = numbers()
+    await reconcile(mirror, async () => {}).close()
+    expect(mirror.router.feeds.size).toBe(0)
+    await mirror.clock.advance(0)
+    expect(mirror.released.size).toBe(1)
+  })
+
+  test('its signal closes it, and keeps no listener', async () => {
+    const mirror = numbers(['a', 1])
+    const control = new AbortController()
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, { signal: control.signal })
+    await mirror.clock.advance(0)
+    control.abort()
+    expect(runs.contexts[0]?.signal.aborted).toBe(true)
+    expect(getEventListeners(control.signal, 'abort')).toHaveLength(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+  })
+
+  test('a signal that has aborted already: nothing is run', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, { signal: AbortSignal.abort() })
+    await mirror.clock.advance(0)
+    expect(runs.begun).toEqual([])
+  })
+
+  test('rejects who waits', async () => {
+    const controller = reconcile(new Mirror<number>(), async () => {})
+    const waits = [controller.synced(), controller.waitFor('9')]
+    await controller.close()
+    for (const wait of waits) await expect(wait).rejects.toMatchObject({ code: 'STOPPED' })
+  })
+})
+
+test('what is no function is a TypeError', () => {
+  const mirror = numbers()
+  expect(() => Reflect.construct(FeedController, [mirror.feed(), 5, {}])).toThrow(
+    new TypeError('reconcile: the first argument must be a function'),
+  )
+})
+
+test('options of another kind of subscription are TypeErrors', () => {
+  const mirror = numbers()
+  expect(() => new Feed(mirror.host, 'reconcile', { delivery: 'latest' })).toThrow(
+    'reconcile: unknown option "delivery"; allowed are name, signal, concurrency, key, where, filter',
+  )
+})

@@ -1,0 +1,581 @@
+import { describe, expect, test } from 'vitest'
+import { SourceError } from '../../src/errors.js'
+import { drain, Mirror, tellAll } from '../support/feeds.js'
+import { Fold } from '../support/fold.js'
+import { type Order, order, outcomeOf } from '../support/informers.js'
+
+const CLOSED = new SourceError('closed', { code: 'STOPPED' })
+
+function numbers(): Mirror<number> {
+  return new Mirror<number>()
+}
+
+function orders(): Mirror<Order> {
+  return new Mirror<Order>((ix) => ({
+    tenant: ix.equal((o) => o.tenant),
+    tag: ix.multi((o) => o.tags ?? []),
+    total: ix.ordered((o) => o.total),
+    both: ix.compound((o) => [o.tenant, o.total]),
+  }))
+}
+
+describe('the beginning', () => {
+  test('before the first list there is nothing to take', () => {
+    expect(numbers().feed().take()).toBeUndefined()
+  })
+
+  test('a feed that was there before the first list is told what is in it, as adds', () => {
+    const mirror = numbers()
+    const feed = mirror.feed()
+    mirror.list(
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+      '5',
+    )
+    expect(feed.take()).toMatchObject({
+      changes: [
+        { type: 'add', key: 'a', object: 1, previous: undefined, origin: 'initial' },
+        { type: 'add', key: 'b', object: 2, previous: undefined, origin: 'initial' },
+      ],
+      version: '5',
+      isSynced: true,
+      source: undefined,
+    })
+  })
+
+  test('an empty store is told as one batch without changes', () => {
+    const mirror = numbers().list([], '5')
+    expect(drain(mirror.feed())).toEqual(['@5'])
+  })
+
+  test('a large one is told in parts; only the last has a version and is synced', () => {
+    const mirror = numbers().list(
+      Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const),
+      '5',
+    )
+    const feed = mirror.feed()
+    const parts = [feed.take(), feed.take(), feed.take(), feed.take()]
+    expect(parts.map((part) => [part?.changes.length, part?.version, part?.isSynced])).toEqual([
+      [256, undefined, false],
+      [256, undefined, false],
+      [88, '5', true],
+      [undefined, undefined, undefined],
+    ])
+  })
+})
+
+describe('late join (I13)', () => {
+  test('the store as it was at the beginning, then each later change once', () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 1],
+      ],
+      '5',
+    )
+    mirror.put('a', 2, '6')
+    const feed = mirror.feed()
+    mirror.put('a', 3, '7').delete('b', '8').put('c', 1, '9')
+    expect(drain(feed)).toEqual(['add a, add b, @6', 'update a, @7', 'delete b, @8', 'add c, @9'])
+  })
+
+  test('what is written while the store is being told is told after it, in its order', () => {
+    const mirror = numbers().list(
+      Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const),
+      '5',
+    )
+    const feed = mirror.feed()
+    const fold = new Fold<number>()
+    const first = feed.take()
+    mirror.put('k0', -1, '6').delete('k299', '7').put('new', 1, '8').delete('k1', '9').put('k1', 7, '10')
+    for (const change of first?.changes ?? []) fold.tell(change)
+    tellAll(feed, fold)
+    expect(fold.objects).toEqual(new Map(Array.from(mirror.indexer.entries(), ({ key, object }) => [key, object])))
+  })
+
+  test.each(['every', 'latest'] as const)('the same with delivery %s and a scope', (delivery) => {
+    const mirror = orders().list(
+      [
+        ['a', order(1)],
+        ['b', order(1, 'other')],
+      ],
+      '5',
+    )
+    const feed = mirror.feed({ delivery, where: { tenant: 'acme' } })
+    mirror.put('b', order(2), '6').put('a', order(2, 'other'), '7').put('c', order(1), '8')
+    const fold = new Fold<Order>()
+    tellAll(feed, fold)
+    expect([...fold.objects.keys()]).toEqual(['b', 'c'])
+  })
+})
+
+describe('a scope', () => {
+  test.each([
+    ['key', { key: 'a' }],
+    ['where, equal', { where: { tenant: 'acme' } }],
+    ['where, multi', { where: { tag: 'x' } }],
+    ['where, ordered', { where: { total: 1 } }],
+    ['where, compound', { where: { both: ['acme', 1] } }],
+    ['two wheres', { where: { tenant: 'acme', tag: 'x' } }],
+    ['filter', { filter: (o: Order) => o.tenant === 'acme' }],
+    ['all of them', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
+  ])('by %s begins with what is in it, and nothing else', (_what, options) => {
+    const mirror = orders().list(
+      [
+        ['a', order(1, 'acme', ['x', 'y'])],
+        ['b', order(2, 'other', ['y'])],
+      ],
+      '5',
+    )
+    expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
+  })
+
+  test.each([
+    ['where, equal', { where: { tenant: 'acme' } }, order(1, 'other')],
+    ['where, multi', { where: { tag: 'x' } }, order(1, 'acme', ['y'])],
+    ['where, ordered', { where: { total: 1 } }, order(2)],
+    ['where, compound', { where: { both: ['acme', 1] } }, order(2)],
+    ['the second of two wheres', { where: { tenant: 'acme', tag: 'x' } }, order(1, 'acme', [])],
+    ['filter', { filter: (o: Order) => o.tenant === 'acme' }, order(1, 'other')],
+  ])('what leaves it is a delete, what enters it an add: %s', (_what, options, outside) => {
+    const inside = order(1, 'acme', ['x'])
+    const mirror = orders().list([['a', inside]], '5')
+    const feed = mirror.feed(options)
+    drain(feed)
+    mirror
+      .put('a', outside, '6')
+      .put('a', { ...outside }, '7')
+      .put('a', { ...inside }, '8')
+    expect(drain(feed)).toEqual(['delete a, @6', 'add a, @8'])
+  })
+
+  test('what leaves is told with the state in which it was last seen', () => {
+    const [inside, outside] = [order(1), order(1, 'other')]
+    const mirror = orders().list([['a', inside]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('a', outside, '6')
+    expect(feed.take()?.changes).toEqual([
+      {
+        type: 'delete',
+        key: 'a',
+        object: inside,
+        previous: inside,
+        version: '6',
+        origin: 'watch',
+        finalState: 'known',
+      },
+    ])
+  })
+
+  test('what enters is told without a previous state', () => {
+    const mirror = orders().list([['a', order(1, 'other')]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('a', order(2), '6')
+    expect(feed.take()?.changes).toMatchObject([{ type: 'add', previous: undefined, object: { total: 2 } }])
+  })
+
+  test('nothing of it leaks: a change out of scope is not told', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('b', order(1, 'other'), '6').put('b', order(2, 'other'), '7').delete('b', '8')
+    expect(feed.take()).toBeUndefined()
+  })
+
+  test('a change out of scope still moves its version on', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('b', order(1, 'other'), '6')
+    expect(feed.version).toBe('6')
+  })
+
+  test('a value of undefined in where asks for nothing', () => {
+    const mirror = orders().list(
+      [
+        ['a', order(1)],
+        ['b', order(1, 'other')],
+      ],
+      '5',
+    )
+    expect(drain(mirror.feed({ where: { tenant: undefined } }))).toEqual(['add a, add b, @5'])
+  })
+
+  test('a filter that throws is reported once, and what it throws for is out of scope', () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 2],
+        ['c', 3],
+      ],
+      '5',
+    )
+    const filter = (n: number): boolean => {
+      if (n > 1) throw new Error(`not ${n}`)
+      return true
+    }
+    const feed = mirror.feed({ filter, name: 'mine' })
+    mirror.put('d', 4, '6').put('a', 9, '7')
+    expect(drain(feed)).toEqual(['add a, @5', 'delete a, @7'])
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'b' }])
+    expect(mirror.errors[0]?.message).toBe(
+      'the filter of "mine" on mirror failed: not 2; such objects are out of scope',
+    )
+  })
+
+  test('has: whether a key is in it now', () => {
+    const mirror = orders().list(
+      [
+        ['a', order(1)],
+        ['b', order(1, 'other')],
+      ],
+      '5',
+    )
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    expect([feed.has('a'), feed.has('b'), feed.has('c')]).toEqual([true, false, false])
+  })
+
+  test('a where on an index that was added later works', () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+      '5',
+    )
+    mirror.indexer.addIndex('odd', (ix) => ix.equal((n) => n % 2 === 1))
+    const feed = mirror.feed({ where: { odd: true } })
+    mirror.put('c', 3, '6').put('d', 4, '7')
+    expect(drain(feed)).toEqual(['add a, @5', 'add c, @6'])
+  })
+})
+
+describe('the version', () => {
+  test('there is none until the store has been told', () => {
+    const mirror = numbers()
+    const feed = mirror.feed()
+    mirror.list([['a', 1]], '5')
+    expect(feed.version).toBeUndefined()
+    const batch = feed.take()
+    expect(feed.version).toBeUndefined()
+    if (batch !== undefined) feed.finish(batch)
+    expect(feed.version).toBe('5')
+  })
+
+  // I7
+  test('never runs ahead of what has been finished', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6').put('a', 3, '7')
+    const [one, two] = [feed.take(), feed.take()]
+    expect(feed.version).toBe('5')
+    if (one !== undefined) feed.finish(one)
+    expect(feed.version).toBe('6')
+    if (two !== undefined) feed.finish(two)
+    expect(feed.version).toBe('7')
+  })
+
+  test('follows the store while nothing waits, bookmarks too', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.apply([], '9')
+    expect(feed.version).toBe('9')
+  })
+
+  test('a bookmark behind a change that waits does not move it', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6').apply([], '9')
+    expect(feed.version).toBe('5')
+  })
+
+  test('a batch that is absorbed ends with the next one', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6').put('a', 3, '7')
+    const [, two] = [feed.take(), feed.take()]
+    feed.absorb()
+    expect(feed.version).toBe('5')
+    if (two !== undefined) feed.finish(two)
+    expect(feed.version).toBe('7')
+  })
+
+  test('stays where it was when the feed is closed: nothing is handled any more', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6')
+    feed.close(CLOSED)
+    mirror.put('a', 3, '7')
+    expect(feed.version).toBe('5')
+  })
+
+  test('of a feed that had caught up stays at the store of that time', () => {
+    const mirror = numbers()
+      .list([['a', 1]], '5')
+      .apply([], '6')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.apply([], '7')
+    feed.close(CLOSED)
+    mirror.put('a', 3, '8')
+    expect(feed.version).toBe('7')
+  })
+})
+
+describe('bookmarks', () => {
+  test('are told to who wants them, in their place', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed({}, true)
+    mirror.put('a', 2, '6').apply([], '7').apply([], '8').put('a', 3, '9')
+    expect(drain(feed)).toEqual(['add a, @5', 'update a, @6', '@8', 'update a, @9'])
+  })
+
+  test('are not told to others', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    mirror.apply([], '7')
+    expect(drain(feed)).toEqual(['add a, @5'])
+  })
+})
+
+describe('delivery', () => {
+  test('every: each commit is a batch of its own', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ delivery: 'every' })
+    drain(feed)
+    mirror.put('a', 1, '6').put('a', 2, '7').delete('a', '8')
+    expect(drain(feed)).toEqual(['add a, @6', 'update a, @7', 'delete a, @8'])
+  })
+
+  test('latest: all that waits is one batch, by key relative to what was told last', () => {
+    const mirror = numbers().list(
+      [
+        ['b', 1],
+        ['c', 1],
+      ],
+      '5',
+    )
+    const feed = mirror.feed({ delivery: 'latest' })
+    drain(feed)
+    mirror.put('a', 1, '6').delete('a', '7').put('b', 2, '8').put('b', 3, '9').delete('c', '10').put('c', 2, '11')
+    const batch = feed.take()
+    expect(batch?.changes).toMatchObject([
+      { type: 'update', key: 'b', previous: 1, object: 3 },
+      { type: 'delete', key: 'c', previous: 1 },
+      { type: 'add', key: 'c', object: 2 },
+    ])
+    expect(batch?.version).toBe('11')
+  })
+
+  test('latest: what was taken already is never merged into', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ delivery: 'latest' })
+    drain(feed)
+    mirror.put('a', 1, '6')
+    const taken = feed.take()
+    mirror.put('a', 2, '7')
+    expect(taken?.changes).toMatchObject([{ type: 'add', object: 1 }])
+    expect(feed.take()?.changes).toMatchObject([{ type: 'update', previous: 1, object: 2 }])
+  })
+
+  // I12
+  test('every: beyond its capacity it behaves as latest until it has caught up', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ capacity: 3 })
+    drain(feed)
+    for (let i = 1; i <= 10; i++) mirror.put('a', i, `${5 + i}`)
+    expect(drain(feed)).toEqual(['add a, @15'])
+    mirror.put('a', 11, '16').put('a', 12, '17')
+    expect(drain(feed)).toEqual(['update a, @16', 'update a, @17'])
+    expect(mirror.errors).toEqual([])
+  })
+
+  test('every, with onOverflow fail: beyond its capacity it is closed, and that is reported', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ capacity: 3, onOverflow: 'fail', name: 'mine' })
+    drain(feed)
+    for (let i = 1; i <= 3; i++) mirror.put('a', i, `${5 + i}`)
+    expect(feed.closed).toBeUndefined()
+    mirror.put('a', 4, '9')
+    expect(feed.closed).toMatchObject({ code: 'HANDLER', phase: 'handle' })
+    expect(mirror.errors).toEqual([feed.closed])
+    expect([feed.take(), mirror.router.feeds.size]).toEqual([undefined, 0])
+  })
+
+  test('the store as it was at the beginning does not count', () => {
+    const mirror = numbers().list(
+      Array.from({ length: 50 }, (_, i) => [`k${i}`, i] as const),
+      '5',
+    )
+    const feed = mirror.feed({ capacity: 1, onOverflow: 'fail' })
+    mirror.put('k0', 7, '6')
+    expect(feed.closed).toBeUndefined()
+    expect(drain(feed)).toHaveLength(2)
+  })
+})
+
+describe('what waits', () => {
+  test('is counted in keys, the store that is still to be told too', () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+      '5',
+    )
+    const feed = mirror.feed()
+    mirror.put('c', 1, '6').put('c', 2, '7')
+    expect(feed.backlog.keys).toBe(3)
+    drain(feed)
+    expect(feed.backlog).toEqual({ keys: 0, oldestMs: 0 })
+  })
+
+  test('has an age', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    await mirror.clock.advance(500)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(70)
+    mirror.put('b', 1, '7')
+    expect(feed.backlog).toEqual({ keys: 2, oldestMs: 70 })
+  })
+
+  test('wakes whoever tells of it', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    let wakes = 0
+    feed.wake = () => {
+      wakes++
+    }
+    mirror.put('a', 1, '6')
+    expect(wakes).toBe(1)
+  })
+})
+
+describe('waiting', () => {
+  test('synced resolves when the store has been told and finished', async () => {
+    const mirror = numbers()
+    const feed = mirror.feed()
+    const synced = feed.synced('synced')
+    mirror.list([['a', 1]], '5')
+    const batch = feed.take()
+    expect(await outcomeOf(synced, mirror.clock)).toBe('pending')
+    if (batch !== undefined) feed.finish(batch)
+    expect(await outcomeOf(synced, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor resolves when everything up to the version is finished', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    const waited = feed.waitFor('6')
+    mirror.put('a', 1, '7')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
+    drain(feed)
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor resolves with a bookmark, where nothing waits', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    const waited = feed.waitFor('6')
+    mirror.apply([], '6')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor of a scoped feed resolves with a change that is none of its own', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ key: 'mine' })
+    drain(feed)
+    const waited = feed.waitFor('6')
+    mirror.put('other', 1, '6')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor rejects for another epoch, at once', async () => {
+    const mirror = numbers().list([], 'a5')
+    const feed = mirror.feed()
+    drain(feed)
+    expect(await outcomeOf(feed.waitFor('b1'), mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+  })
+
+  test('close rejects who waits, and who comes later', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    const before = [feed.synced('synced'), feed.waitFor('9')]
+    feed.close(CLOSED)
+    for (const wait of [...before, feed.synced('synced'), feed.waitFor('9')]) await expect(wait).rejects.toBe(CLOSED)
+  })
+
+  test('what was reached before the close is still reached after it', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    feed.close(CLOSED)
+    await expect(feed.synced('synced')).resolves.toBeUndefined()
+    await expect(feed.waitFor('5')).resolves.toBeUndefined()
+  })
+})
+
+describe('close', () => {
+  test('gives up what waits, and takes no more', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    feed.close(CLOSED)
+    mirror.put('b', 1, '6')
+    expect([feed.take(), feed.hasMore, mirror.router.feeds.size]).toEqual([undefined, false, 0])
+  })
+
+  test('leaves no pinned snapshot and no tracked index behind', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const [all, some] = [mirror.feed(), mirror.feed({ where: { tenant: 'acme' } })]
+    expect([mirror.indexer.store.pins, [...mirror.indexer.tracked].length]).toEqual([1, 1])
+    all.close(CLOSED)
+    some.close(CLOSED)
+    expect([mirror.indexer.store.pins, [...mirror.indexer.tracked].length]).toEqual([0, 0])
+  })
+
+  test('the first reason stays', () => {
+    const feed = numbers().feed()
+    feed.close(CLOSED)
+    feed.close(new SourceError('again', { code: 'HANDLER' }))
+    expect(feed.closed).toBe(CLOSED)
+  })
+})
+
+describe('options that make no sense are TypeErrors that name them', () => {
+  test.each([
+    [{ where: { tennant: 'x' } }, 'subscribe: where: unknown option "tennant"; allowed are tenant, tag, total, both'],
+    [{ where: { tenant: {} } }, 'subscribe: where "tenant" must be a string, number, bigint, boolean or Date'],
+    [{ where: { both: 'acme' } }, 'subscribe: where "both" must be an array of scalars'],
+    [{ where: 5 }, 'subscribe: option "where" must be an object, got 5'],
+    [{ key: 5 }, 'subscribe: option "key" must be a string, got 5'],
+    [{ filter: 5 }, 'subscribe: option "filter" must be a function, got 5'],
+    [{ name: '' }, 'subscribe: option "name" must be a string that is not empty, got ""'],
+    [{ concurrency: 0 }, 'subscribe: option "concurrency" must be a whole number of at least 1, got 0'],
+    [{ capacity: 1.5 }, 'subscribe: option "capacity" must be a whole number of at least 1, got 1.5'],
+    [{ delivery: 'last' }, 'subscribe: option "delivery" must be one of "every", "latest", got "last"'],
+    [{ onOverflow: 'drop' }, 'subscribe: option "onOverflow" must be one of "coalesce", "fail", got "drop"'],
+    [{ signal: {} }, 'subscribe: option "signal" must be an AbortSignal, got an object'],
+    [
+      { delivry: 'latest' },
+      'subscribe: unknown option "delivry"; allowed are name, signal, concurrency, key, where, filter, delivery, capacity, onOverflow',
+    ],
+  ])('%j', (options, message) => {
+    const mirror = orders()
+    expect(() => Reflect.apply(mirror.feed, mirror, [options])).toThrow(new TypeError(message))
+    expect([mirror.router.feeds.size, [...mirror.indexer.tracked].length]).toEqual([0, 0])
+  })
+})
