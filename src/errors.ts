@@ -73,9 +73,13 @@ Object.defineProperty(SourceError.prototype, brand, { value: true })
 
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof AggregateError && thrown.message === '') return thrown.errors.map(messageOf).join('; ')
-  if (thrown instanceof Error) return thrown.message === '' ? thrown.name : thrown.message
-  return String(thrown)
+  try {
+    if (thrown instanceof AggregateError && thrown.message === '') return thrown.errors.map(messageOf).join('; ')
+    if (thrown instanceof Error) return thrown.message === '' ? thrown.name : thrown.message
+    return String(thrown)
+  } catch {
+    return 'an object' // One without a prototype, or whose own toString throws.
+  }
 }
 
 /** Any thrown value as a SourceError that says where it happened; what is not one counts as `UNAVAILABLE`. */

@@ -1,10 +1,27 @@
-/** `scheme://user:password@` */
-const userInfo = /([a-z][a-z0-9+.-]*:\/\/)([^\s/?#@:]*):([^\s/?#@]*)@/gi
-/** `password=…`, `token: …`, also quoted, in a DSN, a query string or a header. */
-const namedSecret =
-  /\b(password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization|cookie|sslpassword|sslkey)\b(\s*[=:]\s*)("[^"]*"|'[^']*'|(?:bearer|basic)\s+[^\s,;]+|[^\s&;,'"]+)/gi
+/** `scheme://user:password@`; a password may hold an `@`. The length of a scheme has a limit, so that a long word is no long work. */
+const userInfo = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s/?#@:]*):[^\s/?#]*@/gi
+
+/** In quotes, which may be missing at the end of a text that was cut. */
+const quoted = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?`
+
+/** `password=…`, `access_token: …`, `"secret": "…"` in a DSN, a query string, a header, an environment or JSON. */
+const namedSecret = secretNamed(
+  'password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|sslkey',
+  String.raw`[^\s&;,'"]+`,
+)
+/** With or without a scheme: `Bearer …`. */
+const authorization = secretNamed('authorization', String.raw`(?:\w+\s+)?[^\s,;'"]+`)
+/** All cookies of a header. */
+const cookie = secretNamed('cookie', String.raw`[^\r\n]+`)
 
 /** A text that may be logged: passwords in URLs, DSNs, query strings and headers are replaced by `***`. */
 export function redact(text: string): string {
-  return text.replace(userInfo, '$1$2:***@').replace(namedSecret, '$1$2***')
+  return [authorization, cookie, namedSecret].reduce(
+    (safe, secret) => safe.replace(secret, '$1***'),
+    text.replace(userInfo, '$1$2:***@'),
+  )
+}
+
+function secretNamed(names: string, value: string): RegExp {
+  return new RegExp(String.raw`((?:${names})["']?\s*[=:]\s*)(?:${quoted}|${value})`, 'gi')
 }

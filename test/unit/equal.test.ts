@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest'
+import { structuralEqual } from '../../src/equal.js'
+
+class Point {
+  readonly x: number
+  readonly y: number
+  constructor(x: number, y: number) {
+    this.x = x
+    this.y = y
+  }
+}
+
+class Vector extends Point {}
+
+class Opaque {
+  readonly #secret: number
+  constructor(secret: number) {
+    this.#secret = secret
+  }
+  reveal(): number {
+    return this.#secret
+  }
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = 'leaf'
+  for (let i = 0; i < depth; i++) value = [value]
+  return value
+}
+
+describe('structuralEqual', () => {
+  test.each<[string, unknown, unknown]>([
+    ['nested plain objects, whatever the order of their properties', { a: 1, b: { c: [1] } }, { b: { c: [1] }, a: 1 }],
+    ['objects without a prototype', Object.create(null), Object.create(null)],
+    ['NaN', { n: Number.NaN }, { n: Number.NaN }],
+    ['0 and -0', 0, -0],
+    ['Dates of one moment', new Date(7), new Date(7)],
+    ['invalid Dates', new Date(Number.NaN), new Date(Number.NaN)],
+    ['typed arrays of the same bytes', new Uint8Array([1, 2]), new Uint8Array([1, 2])],
+    ['views of the same bytes at other offsets', new Uint8Array([9, 1, 2]).subarray(1), new Uint8Array([1, 2])],
+    ['data views', new DataView(new Uint8Array([1]).buffer), new DataView(new Uint8Array([1]).buffer)],
+    [
+      'Maps, whatever their order',
+      new Map([
+        ['a', [1]],
+        ['b', [2]],
+      ]),
+      new Map([
+        ['b', [2]],
+        ['a', [1]],
+      ]),
+    ],
+    ['Sets of the same values', new Set([1, 'a']), new Set(['a', 1])],
+    ['instances of one class with the same properties', new Point(1, 2), new Point(1, 2)],
+    [
+      'hostile property names',
+      JSON.parse('{"__proto__":1,"constructor":2,"":3}'),
+      JSON.parse('{"__proto__":1,"constructor":2,"":3}'),
+    ],
+    ['500 levels', nested(500), nested(500)],
+  ])('equal: %s', (_, a, b) => {
+    expect([structuralEqual(a, b), structuralEqual(b, a)]).toEqual([true, true])
+  })
+
+  test.each<[string, unknown, unknown]>([
+    ['another value deep inside', { a: { b: [1, { c: 2 }] } }, { a: { b: [1, { c: 3 }] } }],
+    ['one property more', { a: 1 }, { a: 1, b: undefined }],
+    ['another name for an undefined property', { a: undefined }, { b: undefined }],
+    ['a property that only the prototype has', { toString: undefined }, {}],
+    ['an own __proto__ property and none', JSON.parse('{"__proto__":{"a":1}}'), { a: 1 }],
+    ['arrays in another order', [1, 2], [2, 1]],
+    ['an array and its head', [1, 2], [1]],
+    ['an array and an object with its indices', [1], { 0: 1, length: 1 }],
+    ['null and an object', null, {}],
+    ['null and undefined', null, undefined],
+    ['a number and its text', 1, '1'],
+    ['Dates of two moments', new Date(7), new Date(8)],
+    ['typed arrays of other bytes', new Uint8Array([1, 2]), new Uint8Array([1, 3])],
+    ['typed arrays of other lengths', new Uint8Array([1, 2]), new Uint8Array([1])],
+    ['typed arrays of other types', new Uint8Array([1]), new Int8Array([1])],
+    ['Maps with other values', new Map([['a', 1]]), new Map([['a', 2]])],
+    ['Maps with other keys', new Map([['a', undefined]]), new Map([['b', undefined]])],
+    ['Maps of other sizes', new Map([['a', 1]]), new Map()],
+    ['Sets of other values', new Set([1]), new Set([2])],
+    ['Sets of other sizes', new Set([1]), new Set([1, 2])],
+    ['instances of two classes', new Point(1, 2), new Vector(1, 2)],
+    ['an instance and a plain object', new Point(1, 2), { x: 1, y: 2 }],
+    ['two instances that show nothing of themselves', new Opaque(1), new Opaque(1)],
+    ['two functions', () => 1, () => 1],
+  ])('different: %s', (_, a, b) => {
+    expect([structuralEqual(a, b), structuralEqual(b, a)]).toEqual([false, false])
+  })
+
+  test('an instance that shows nothing of itself equals itself', () => {
+    const opaque = new Opaque(1)
+    expect(structuralEqual({ opaque }, { opaque })).toBe(true)
+  })
+
+  test('deeper than 500 levels two values count as different, without a stack overflow', () => {
+    expect(structuralEqual(nested(100_000), nested(100_000))).toBe(false)
+  })
+
+  test('values that contain themselves are compared in finite time', () => {
+    const a: { self?: unknown; n: number } = { n: 1 }
+    const b: { self?: unknown; n: number } = { n: 1 }
+    a.self = a
+    b.self = b
+    expect([structuralEqual(a, a), structuralEqual(a, b)]).toEqual([true, false])
+  })
+})

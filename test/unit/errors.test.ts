@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { messageOf, SourceError, toSourceError } from '../../src/errors.js'
+
+describe('SourceError', () => {
+  test('it carries what it was given', () => {
+    const cause = new Error('socket hang up')
+    const error = new SourceError('the watch ended', {
+      code: 'UNAVAILABLE',
+      cause,
+      retryAfterMs: 1_500,
+      key: 'a',
+      phase: 'watch',
+      source: 'etcd:/jobs/',
+    })
+    expect(error).toMatchObject({
+      name: 'SourceError',
+      message: 'the watch ended',
+      code: 'UNAVAILABLE',
+      cause,
+      retryAfterMs: 1_500,
+      key: 'a',
+      phase: 'watch',
+      source: 'etcd:/jobs/',
+    })
+  })
+
+  test('it is an Error with a stack', () => {
+    const error = new SourceError('broken', { code: 'PROTOCOL' })
+    expect(error).toBeInstanceOf(Error)
+    expect(error.stack).toContain('broken')
+  })
+
+  test('without a cause it has no cause property', () => {
+    expect('cause' in new SourceError('broken', { code: 'PROTOCOL' })).toBe(false)
+  })
+
+  test.each([0, -1, Number.NaN, Infinity, undefined])('retryAfterMs %s counts as absent', (retryAfterMs) => {
+    expect(new SourceError('busy', { code: 'UNAVAILABLE', retryAfterMs }).retryAfterMs).toBeUndefined()
+  })
+
+  test('instanceof recognises an instance made by another copy of the package', () => {
+    const foreign: object = Object.defineProperty({}, Symbol.for('listwatch.SourceError'), { value: true })
+    expect(foreign instanceof SourceError).toBe(true)
+  })
+
+  test.each<[string, unknown]>([
+    ['an Error', new Error('x')],
+    ['an object that looks like one', { name: 'SourceError', code: 'PROTOCOL' }],
+    ['null', null],
+    ['a string', 'SourceError'],
+  ])('instanceof does not recognise %s', (_, value) => {
+    expect(value instanceof SourceError).toBe(false)
+  })
+})
+
+describe('messageOf', () => {
+  test.each<[string, unknown, string]>([
+    ['an Error', new Error('broken'), 'broken'],
+    ['an Error without a message', new RangeError(), 'RangeError'],
+    ['a string', 'broken', 'broken'],
+    ['undefined', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a symbol', Symbol('s'), 'Symbol(s)'],
+    ['an AggregateError without a message', new AggregateError([new Error('a'), 'b']), 'a; b'],
+    ['an AggregateError with one', new AggregateError([new Error('a')], 'all failed'), 'all failed'],
+    ['an object without a prototype', Object.create(null), 'an object'],
+    [
+      'an object whose toString throws',
+      {
+        toString: () => {
+          throw new Error('hostile')
+        },
+      },
+      'an object',
+    ],
+  ])('%s has a message', (_, thrown, message) => {
+    expect(messageOf(thrown)).toBe(message)
+  })
+})
+
+describe('toSourceError', () => {
+  test('what is no SourceError counts as UNAVAILABLE, and is the cause', () => {
+    const cause = new Error('ECONNRESET')
+    expect(toSourceError(cause, { phase: 'watch', source: 's' })).toMatchObject({
+      code: 'UNAVAILABLE',
+      message: 'ECONNRESET',
+      cause,
+      phase: 'watch',
+      source: 's',
+      key: undefined,
+    })
+  })
+
+  test('what is no SourceError takes the code and the key of where it happened', () => {
+    const error = toSourceError('bad', { phase: 'decode', code: 'DECODE', key: 'a' })
+    expect(error).toMatchObject({ code: 'DECODE', key: 'a', cause: 'bad' })
+  })
+
+  test('a SourceError that says where it happened stays the same one', () => {
+    const error = new SourceError('gone', { code: 'VERSION_EXPIRED', phase: 'list', source: 'its own' })
+    expect(toSourceError(error, { phase: 'watch', source: 'other' })).toBe(error)
+  })
+
+  test('a SourceError that does not say where it happened keeps all else', () => {
+    const cause = new Error('x')
+    const error = new SourceError('gone', { code: 'VERSION_EXPIRED', retryAfterMs: 5, key: 'k', cause })
+    expect(toSourceError(error, { phase: 'watch', source: 's', code: 'DECODE', key: 'other' })).toMatchObject({
+      code: 'VERSION_EXPIRED',
+      message: 'gone',
+      retryAfterMs: 5,
+      key: 'k',
+      cause,
+      phase: 'watch',
+      source: 's',
+    })
+  })
+
+  test('a SourceError that names its phase only keeps it', () => {
+    const error = new SourceError('gone', { code: 'DECODE', phase: 'decode' })
+    expect(toSourceError(error, { phase: 'watch', source: 's' })).toMatchObject({ phase: 'decode', source: 's' })
+  })
+})
