@@ -5,6 +5,7 @@ import {
   type DeltaBatch,
   type DeltaType,
   mergePending,
+  namedInvalid,
   type Pending,
 } from './delta.js'
 import { checkOptions, isCount, isObject, isOneOf, isSignal } from './options.js'
@@ -113,7 +114,8 @@ export class DeltaFIFO<T> implements Sink<T> {
       else if (event.type === 'delete') add(this.#delete(event, batch.version, 'watch', staged))
       else if (event.type === 'replace') {
         const listed = new Map(event.entries.map((entry) => [entry.key, entry]))
-        for (const change of this.#replaced(listed, new Set(), batch.version, 'watch', staged)) add(change)
+        const keep = namedInvalid(batch.events)
+        for (const change of this.#replaced(listed, keep, batch.version, 'watch', staged)) add(change)
       }
     }
     this.#accept(changes, batch.version)
@@ -299,7 +301,8 @@ export class DeltaFIFO<T> implements Sink<T> {
   #handOut(changes: readonly Change<T>[], version: Version | undefined, isBoundary: boolean): DeltaBatch<T> {
     for (const change of changes) {
       this.#taken.set(change.key, change)
-      this.#firstListKeys.delete(change.key)
+      // Unmerged, a key may also leave with a batch that was queued before the list.
+      if (this.#merged !== undefined || change.origin === 'initial') this.#firstListKeys.delete(change.key)
     }
     if (this.isEmpty) this.#firstListKeys.clear()
     if (this.#firstList === 'queued' && this.#firstListKeys.size === 0) this.#firstList = 'taken'
@@ -316,6 +319,8 @@ export class DeltaFIFO<T> implements Sink<T> {
       this.#aheadOf = Math.max(this.#aheadOf, batch.sequence)
     }
     this.#count -= places.length
+    // Who only pops, and never catches up, would else keep every batch for ever.
+    while (isSpent(this.#batches[0])) this.#batches.shift()
     return places.map(({ change }) => change)
   }
 
@@ -410,6 +415,11 @@ export class DeltaFIFO<T> implements Sink<T> {
     for (const { key } of this.#known?.entries() ?? []) keys.add(key)
     return keys
   }
+}
+
+/** Whether all changes of a batch have left by `pop`. */
+function isSpent(batch: Waiting<unknown> | undefined): boolean {
+  return batch !== undefined && batch.popped > 0 && batch.popped === batch.changes.length
 }
 
 function toDelta<T>({ type, key, object, version, origin }: Change<T>): Delta<T> {

@@ -1,3 +1,4 @@
+import type { WatchEvent } from './source.js'
 import type { Version } from './version.js'
 
 /**
@@ -78,6 +79,20 @@ export function changesOf<T>(pending: Pending<T>): readonly Change<T>[] {
 
 function isPair<T>(pending: Pending<T>): pending is readonly [Deleted<T>, Added<T>] {
   return Array.isArray(pending)
+}
+
+/**
+ * The keys that the invalid events of a batch name: they count as listed in its replaces. Undefined where one of them
+ * has no key, so that it may be any: then nothing is known to be gone.
+ */
+export function namedInvalid(events: readonly WatchEvent<unknown>[]): ReadonlySet<string> | undefined {
+  const keys = new Set<string>()
+  for (const event of events) {
+    if (event.type !== 'invalid') continue
+    if (event.key === undefined) return undefined
+    keys.add(event.key)
+  }
+  return keys
 }
 
 /** How a DeltaFIFO that is used by hand names what happened to a key. */

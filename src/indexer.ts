@@ -1,11 +1,11 @@
-import type { Change, DeltaBatch, Origin } from './delta.js'
+import { type Change, type Delta, type DeltaBatch, namedInvalid, type Origin } from './delta.js'
 import { structuralEqual } from './equal.js'
 import { SourceError } from './errors.js'
 import { type DeclaredIndex, declareIndexes } from './index-builder.js'
 import type { IndexBuilder } from './index-types.js'
 import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from './intake.js'
 import { checkOptions, isFunction } from './options.js'
-import type { Delete, Entry, Invalid, ListEvent, Replacement, Sink, WatchBatch } from './source.js'
+import type { Delete, Entry, Invalid, ListEvent, Replacement, Sink, WatchBatch, WatchEvent } from './source.js'
 import { type Ordinal, Store } from './store.js'
 import type { Version } from './version.js'
 import { Snapshot, type StoreView } from './views.js'
@@ -162,20 +162,14 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
     const commit = this.#begin('watch', batch.version, 'known', false)
-    if ('deltas' in batch) {
-      for (const { type, key, object, version } of batch.deltas) {
-        if (type === 'deleted') this.#delete({ type: 'delete', key, object }, commit)
-        else this.#put(version === undefined ? { key, object } : { key, object, version }, commit)
-      }
-      this.#end(commit, batch.version ?? this.#version, undefined)
-      return
-    }
-    this.#assertRoom(batch.events)
-    for (const event of batch.events) {
-      if (event.type === 'replace') this.#replaceBy(event.entries, commit)
+    const isOfDeltas = 'deltas' in batch
+    const events: readonly WatchEvent<T>[] = isOfDeltas ? batch.deltas.map(eventOf) : batch.events
+    this.#assertRoom(events)
+    for (const event of events) {
+      if (event.type === 'replace') this.#replaceBy(event.entries, namedInvalid(events), commit)
       else this.#event(event, commit)
     }
-    this.#end(commit, batch.version, batch.committedAt)
+    this.#end(commit, batch.version ?? this.#version, isOfDeltas ? undefined : batch.committedAt)
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): Replacement<T> {
@@ -229,6 +223,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         event.type === 'invalid' ? invalid(key, event.error) : this.#intake.take(event, current, ignoreVersions)
       if (taken instanceof SourceError) bad.set(key, taken)
       else if (taken !== SAME) pending.set(key, taken)
+      else if (current !== undefined && this.#invalid.has(key)) pending.set(key, current) // It is good again.
     }
     return {
       page: (events) => {
@@ -251,14 +246,37 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     }
   }
 
-  /** A batch is applied whole or not at all: refused before it begins where the store cannot hold it. */
-  #assertRoom(events: readonly { readonly type: string; readonly key?: string }[]): void {
-    if (this.#store.room >= events.length) return
-    const added = new Set<string>()
-    for (const { type, key } of events) {
-      if (type === 'put' && key !== undefined && this.#store.ordinalOf(key) === undefined) added.add(key)
+  /** A batch is applied whole or not at all: refused before it begins where the store cannot hold it on the way. */
+  #assertRoom(events: readonly WatchEvent<T>[]): void {
+    let arriving = 0
+    for (const event of events) arriving += event.type === 'replace' ? event.entries.length : 1
+    if (arriving <= this.#store.room) return
+    const most = this.#store.size + this.#store.room
+    /** What differs from the store on the way, or from nothing once a replace has come. */
+    const changed = new Map<string, boolean>()
+    let isReplaced = false
+    let size = this.#store.size
+    const has = (key: string): boolean => changed.get(key) ?? (!isReplaced && this.#store.ordinalOf(key) !== undefined)
+    const set = (key: string, isThere: boolean): void => {
+      if (has(key) !== isThere) size += isThere ? 1 : -1
+      changed.set(key, isThere)
+      if (size > most) throw this.#store.overflow()
     }
-    if (added.size > this.#store.room) throw this.#store.overflow()
+    for (const event of events) {
+      if (event.type === 'put') set(event.key, true)
+      else if (event.type === 'delete') set(event.key, false)
+      else if (event.type === 'replace') {
+        const keep = namedInvalid(events)
+        if (keep !== undefined) {
+          const kept = [...keep].filter(has)
+          changed.clear()
+          isReplaced = true
+          size = 0
+          for (const key of kept) set(key, true)
+        }
+        for (const { key } of event.entries) set(key, true)
+      }
+    }
   }
 
   #assertRoomForList(listed: Uint8Array, pending: ReadonlyMap<string, unknown>, isComplete: boolean): void {
@@ -274,12 +292,15 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     }
   }
 
-  /** A polled source's whole collection, inside a batch. */
-  #replaceBy(entries: readonly Entry<T>[], commit: Batch<T>): void {
-    const keys = new Set(entries.map((entry) => entry.key))
-    for (const key of this.#invalid.keys()) if (!keys.has(key)) this.#invalid.delete(key)
-    for (const key of this.#store.keys())
-      if (!keys.has(key)) this.#remove(key, undefined, { ...commit, finalState: 'unknown' })
+  /** A polled source's whole collection, inside a batch. `keep` counts as listed; without it nothing is known to be gone. */
+  #replaceBy(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined, commit: Batch<T>): void {
+    if (keep !== undefined) {
+      const keys = new Set(keep)
+      for (const { key } of entries) keys.add(key)
+      for (const key of this.#invalid.keys()) if (!keys.has(key)) this.#invalid.delete(key)
+      for (const key of this.#store.keys())
+        if (!keys.has(key)) this.#remove(key, undefined, { ...commit, finalState: 'unknown' })
+    }
     for (const entry of entries) this.#put(entry, commit)
   }
 
@@ -414,6 +435,11 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     if (this.by !== undefined) Object.assign(this.by as object, by)
     return by
   }
+}
+
+/** A delta as an event. Its version is that of its batch, not the object's own, so that it says nothing of equality. */
+function eventOf<T>({ type, key, object }: Delta<T>): ListEvent<T> {
+  return { type: type === 'deleted' ? 'delete' : 'put', key, object }
 }
 
 function warn(error: SourceError): void {

@@ -52,7 +52,11 @@ export class Intake<T> {
       if (current.version === arrived.version && current.uid === arrived.uid) return SAME
       return { ...arrived, object: current.object }
     }
-    if (freeze) deepFreeze(object)
+    try {
+      if (freeze) deepFreeze(object)
+    } catch (error) {
+      return invalid(arrived.key, error) // A getter of the object's own, or a proxy, threw.
+    }
     return object === arrived.object ? (arrived as Entry<T>) : { ...arrived, object }
   }
 

@@ -253,8 +253,9 @@ function equalTo(value: Tuple): Span {
 function spanOf(head: Tuple, range: Range<Scalar> & { readonly prefix?: string | undefined }): Span {
   const { gt, gte, lt, lte, prefix } = range
   const at = head.length
+  const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)
   const isBefore = (each: Scalar | undefined): boolean => {
-    if (each === undefined) return false
+    if (each === undefined) return isBounded // A tuple that ends here stands first, and is in no range.
     if (gt !== undefined && compareScalars(each, gt) <= 0) return true
     if (gte !== undefined && compareScalars(each, gte) < 0) return true
     return prefix !== undefined && compareScalars(each, prefix) < 0
@@ -295,10 +296,11 @@ function compareTuples(a: Tuple, b: Tuple): number {
   return (a.length <= b.length ? -compareHead(b, a) : compareHead(a, b)) || a.length - b.length
 }
 
-/** Compares as many components as `head` has. */
+/** Compares as many components as `head` has; a tuple that ends before stands before. */
 function compareHead(value: Tuple, head: Tuple): number {
   for (let i = 0; i < head.length; i++) {
-    const order = compareScalars(value[i] as Scalar, head[i] as Scalar)
+    const each = value[i]
+    const order = each === undefined ? -1 : compareScalars(each, head[i] as Scalar)
     if (order !== 0) return order
   }
   return 0

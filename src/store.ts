@@ -223,6 +223,7 @@ export class Pin<T> {
   }
 
   entries(): Entry<T>[] {
+    this.#assertOpen()
     const entries: Entry<T>[] = []
     for (let ordinal = 0; ordinal < this.#limit; ordinal++) {
       const entry = this.entryAt(ordinal)

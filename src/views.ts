@@ -62,6 +62,7 @@ export class Snapshot<T, I> implements StoreView<T, I>, Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#list = undefined
     this.#pin.close()
   }
 }

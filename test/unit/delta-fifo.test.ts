@@ -1,0 +1,765 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import type { Change, DeltaBatch } from '../../src/delta.js'
+import { DEFAULT_CAPACITY, DeltaFIFO, type DeltaFIFOOptions } from '../../src/delta-fifo.js'
+import { Indexer } from '../../src/indexer.js'
+import type { ListEvent, WatchEvent } from '../../src/source.js'
+
+const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
+const gone = (key: string, object?: string): ListEvent<string> => {
+  return object === undefined ? { type: 'delete', key } : { type: 'delete', key, object }
+}
+const invalid = (key?: string): ListEvent<string> => {
+  return key === undefined ? { type: 'invalid', error: 'bad' } : { type: 'invalid', key, error: 'bad' }
+}
+const replaced = (entries: Record<string, string>): WatchEvent<string> => {
+  return { type: 'replace', entries: Object.entries(entries).map(([key, object]) => ({ key, object })) }
+}
+
+/** A fifo with an indexer behind it, composed as a user does it. */
+function composed(options: Omit<DeltaFIFOOptions<string>, 'knownObjects'> = {}) {
+  const indexer = new Indexer<string>()
+  const fifo = new DeltaFIFO<string>({ ...options, knownObjects: indexer })
+  return {
+    indexer,
+    fifo,
+    apply: (version: string, ...events: WatchEvent<string>[]) => fifo.apply({ events, version }),
+    list: (version: string, ...events: ListEvent<string>[]) => listInto(fifo, version, ...events),
+    /** Takes and processes everything that waits. */
+    settle: async () => {
+      while (!fifo.isEmpty) indexer.apply(await fifo.drain())
+      await fifo.drain({ signal: AbortSignal.abort() })
+    },
+  }
+}
+
+function listInto(fifo: DeltaFIFO<string>, version: string, ...events: ListEvent<string>[]): void {
+  const replacement = fifo.replace()
+  void replacement.page(events)
+  void replacement.commit(version)
+}
+
+/** What a batch says, on one line each: "added a=1". */
+function told({ deltas }: DeltaBatch<string>): string[] {
+  return deltas.map(({ type, key, object }) => `${type} ${key}=${object}`)
+}
+
+/** All promise reactions that are due have run. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const add = (key: string, object: string, version = '1'): Change<string> => {
+  return { type: 'add', key, object, previous: undefined, version, origin: 'watch' }
+}
+const update = (key: string, object: string, previous: string, version = '1'): Change<string> => {
+  return { type: 'update', key, object, previous, version, origin: 'watch' }
+}
+const removal = (key: string, previous: string, version = '1'): Change<string> => {
+  return { type: 'delete', key, object: previous, previous, version, origin: 'watch', finalState: 'known' }
+}
+
+describe('law 1: a key is in the queue exactly when it has deltas, in the order in which it entered', () => {
+  test.each(['every', 'latest'] as const)(
+    '%s: pop gives the keys in the order in which they came',
+    async (delivery) => {
+      const { fifo, apply } = composed({ delivery })
+      apply('1', put('b', '1'), put('a', '1'))
+      apply('2', put('c', '1'))
+      expect([await fifo.pop(), await fifo.pop(), await fifo.pop()].flatMap(told)).toEqual([
+        'added b=1',
+        'added a=1',
+        'added c=1',
+      ])
+    },
+  )
+
+  test.each(['every', 'latest'] as const)('%s: a key that is queued keeps its place', async (delivery) => {
+    const { fifo, apply } = composed({ delivery })
+    apply('1', put('a', '1'), put('b', '1'))
+    apply('2', put('a', '2'))
+    const [first, second] = [await fifo.pop(), await fifo.pop()]
+    expect([first.deltas.at(-1)?.object, told(second)]).toEqual(['2', ['added b=1']])
+  })
+
+  test.each(['every', 'latest'] as const)(
+    '%s: a key that has left enters anew, behind the others',
+    async (delivery) => {
+      const { fifo, apply } = composed({ delivery })
+      apply('1', put('a', '1'), put('b', '1'))
+      await fifo.pop()
+      apply('2', put('a', '2'))
+      expect([await fifo.pop(), await fifo.pop()].flatMap(told)).toEqual(['added b=1', 'updated a=2'])
+    },
+  )
+
+  test('every: pop gives all deltas of the key, oldest first', async () => {
+    const { fifo, apply } = composed()
+    apply('1', put('a', '1'), put('b', '1'))
+    apply('2', put('a', '2'))
+    apply('3', gone('a'))
+    expect(told(await fifo.pop())).toEqual(['added a=1', 'updated a=2', 'deleted a=2'])
+  })
+
+  test.each(['every', 'latest'] as const)('%s: a key that was popped is not drained again', async (delivery) => {
+    const { fifo, apply } = composed({ delivery })
+    apply('1', put('a', '1'), put('b', '1'))
+    await fifo.pop()
+    expect(told(await fifo.drain())).toEqual(['added b=1'])
+  })
+
+  test('keys counts the keys that wait, once each', () => {
+    const fifo = new DeltaFIFO<string>()
+    fifo.push([add('a', '1'), update('a', '2', '1'), add('b', '1')], '1')
+    expect(fifo.keys).toBe(2)
+  })
+
+  test.each(['__proto__', 'constructor', '', '\u0000', '\ud800', 'k'.repeat(10_000)])(
+    'the hostile key %j is a key like any other',
+    async (key) => {
+      const { indexer, fifo, apply, list } = composed()
+      list('1', put(key, '1'))
+      indexer.apply(await fifo.drain())
+      apply('2', put(key, '2'))
+      indexer.apply(await fifo.drain())
+      expect(indexer.get(key)).toBe('2')
+      list('3')
+      expect(told(await fifo.drain())).toEqual([`deleted ${key}=2`])
+    },
+  )
+})
+
+describe('law 2: replace and every batch are atomic', () => {
+  test('every: a drain gives one whole batch, and the version that the source had then', async () => {
+    const { fifo, apply } = composed()
+    apply('1', put('a', '1'), put('b', '1'))
+    apply('2', gone('a'), put('b', '2'))
+    const [first, second] = [await fifo.drain(), await fifo.drain()]
+    expect([told(first), first.version, first.isBoundary]).toEqual([['added a=1', 'added b=1'], '1', true])
+    expect([told(second), second.version, second.isBoundary]).toEqual([['deleted a=1', 'updated b=2'], '2', true])
+  })
+
+  test('nothing of a list is in the queue before its commit', async () => {
+    const { fifo } = composed()
+    const replacement = fifo.replace()
+    void replacement.page([put('a', '1')])
+    expect(fifo.isEmpty).toBe(true)
+    void replacement.page([put('b', '1')])
+    void replacement.commit('1')
+    expect(told(await fifo.drain())).toEqual(['replaced a=1', 'replaced b=1'])
+  })
+
+  test('an abandoned list leaves no trace', async () => {
+    const { indexer, fifo, list } = composed()
+    list('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    const replacement = fifo.replace()
+    void replacement.page([put('b', '1')])
+    replacement.abandon()
+    expect([fifo.isEmpty, fifo.version]).toEqual([true, '1'])
+  })
+
+  test('the deletions and the objects of a list come in one batch', async () => {
+    const { indexer, fifo, list } = composed()
+    list('1', put('a', '1'), put('b', '1'))
+    indexer.apply(await fifo.drain())
+    list('2', put('b', '2'))
+    expect(told(await fifo.drain())).toEqual(['deleted a=1', 'replaced b=2'])
+  })
+
+  test('every: what pop leaves of a batch ends at its boundary', async () => {
+    const { fifo, apply } = composed()
+    apply('1', put('a', '1'), put('b', '1'))
+    apply('2', put('c', '1'))
+    const popped = await fifo.pop()
+    const rest = await fifo.drain()
+    expect([popped.isBoundary, popped.version]).toEqual([false, undefined])
+    expect([told(rest), rest.isBoundary, rest.version]).toEqual([['added b=1'], true, '1'])
+  })
+
+  test('every: where pop ran ahead into a later batch, the earlier one ends at no boundary, the later one does', async () => {
+    const { fifo, apply } = composed()
+    apply('1', put('a', '1'), put('b', '1'))
+    apply('2', put('a', '2'), put('c', '2'))
+    await fifo.pop()
+    const [first, second] = [await fifo.drain(), await fifo.drain()]
+    expect([told(first), first.isBoundary, first.version]).toEqual([['added b=1'], false, undefined])
+    expect([told(second), second.isBoundary, second.version]).toEqual([['added c=2'], true, '2'])
+  })
+
+  test.each(['every', 'latest'] as const)('%s: the last pop stands at a boundary', async (delivery) => {
+    const { fifo, apply } = composed({ delivery })
+    apply('1', put('a', '1'))
+    apply('2', put('b', '1'))
+    const [first, last] = [await fifo.pop(), await fifo.pop()]
+    expect([first.isBoundary, last.isBoundary, last.version]).toEqual([false, true, '2'])
+  })
+
+  test('a polled replace inside a batch deletes what it does not name', async () => {
+    const { indexer, fifo, apply } = composed()
+    apply('1', put('a', '1'), put('b', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', put('c', '1'), replaced({ b: '2' }))
+    const batch = await fifo.drain()
+    indexer.apply(batch)
+    expect([told(batch).sort(), indexer.list()]).toEqual([
+      ['added c=1', 'deleted a=1', 'deleted c=1', 'updated b=2'],
+      ['2'],
+    ])
+  })
+
+  test('later events of a list override earlier ones', async () => {
+    const { fifo, list } = composed()
+    list('1', put('a', '1'), put('b', '1'), put('a', '2'), gone('b'))
+    expect(told(await fifo.drain())).toEqual(['replaced a=2'])
+  })
+
+  test('two changes of one key in one batch leave the later one in the store', async () => {
+    const { indexer, fifo, apply } = composed()
+    apply('1', put('a', '1'), put('a', '2'))
+    indexer.apply(await fifo.drain())
+    expect(indexer.get('a')).toBe('2')
+  })
+
+  test('a source that repeats its last safe version loses no change in the store', async () => {
+    const { indexer, fifo, apply } = composed()
+    apply('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    apply('1', put('a', '2'))
+    indexer.apply(await fifo.drain())
+    expect(indexer.get('a')).toBe('2')
+  })
+})
+
+describe('law 3: deletion detection looks at the queue, at what was taken last, and at the known objects', () => {
+  test.each(['every', 'latest'] as const)(
+    '%s: a key that is only queued and not in the list is deleted',
+    async (delivery) => {
+      const { indexer, apply, list, settle } = composed({ delivery })
+      apply('1', put('a', '1'))
+      list('2', put('b', '1'))
+      await settle()
+      expect([...indexer.keys()]).toEqual(['b'])
+    },
+  )
+
+  test.each(['every', 'latest'] as const)(
+    '%s: a key that was taken but is not known yet, and not in the list, is deleted',
+    async (delivery) => {
+      const { indexer, fifo, apply, list, settle } = composed({ delivery })
+      apply('1', put('a', '1'))
+      const taken = await fifo.drain()
+      list('2', put('b', '1'))
+      indexer.apply(taken)
+      await settle()
+      expect([...indexer.keys()]).toEqual(['b'])
+    },
+  )
+
+  test('a popped key that is not known yet, and not in the list, is deleted', async () => {
+    const { indexer, fifo, apply, list, settle } = composed()
+    apply('1', put('a', '1'))
+    const taken = await fifo.pop()
+    list('2')
+    indexer.apply(taken)
+    await settle()
+    expect(indexer.size).toBe(0)
+  })
+
+  test('a known key that is not in the list is deleted, with its last known state', async () => {
+    const { fifo, list, indexer } = composed()
+    indexer.apply({ events: [{ type: 'put', key: 'a', object: '1' }], version: '1' })
+    list('2')
+    expect(told(await fifo.drain())).toEqual(['deleted a=1'])
+  })
+
+  test('a key whose deletion is queued is not deleted twice', async () => {
+    const { indexer, fifo, apply, list } = composed()
+    list('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', gone('a'))
+    list('3')
+    expect([...told(await fifo.drain()), ...told(await fifo.drain())]).toEqual(['deleted a=1'])
+  })
+
+  test('a key whose deletion was taken is not deleted again', async () => {
+    const { indexer, fifo, apply, list } = composed()
+    list('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', gone('a'))
+    await fifo.drain()
+    list('3')
+    expect(told(await fifo.drain())).toEqual([])
+  })
+
+  test('without known objects what was taken before the last drain is forgotten', async () => {
+    const fifo = new DeltaFIFO<string>()
+    fifo.apply({ events: [put('a', '1')], version: '1' })
+    await fifo.drain()
+    await fifo.drain({ signal: AbortSignal.abort() })
+    listInto(fifo, '2')
+    expect(told(await fifo.drain())).toEqual([])
+  })
+
+  test('a key that an invalid event names counts as listed', async () => {
+    const { indexer, fifo, list, settle } = composed()
+    list('1', put('a', '1'), put('b', '1'))
+    indexer.apply(await fifo.drain())
+    list('2', put('b', '1'), invalid('a'))
+    await settle()
+    expect(indexer.get('a')).toBe('1')
+  })
+
+  test('an invalid event without a key suppresses the deletions of its list', async () => {
+    const { indexer, fifo, list, settle } = composed()
+    list('1', put('a', '1'), put('b', '1'))
+    indexer.apply(await fifo.drain())
+    list('2', put('b', '2'), invalid())
+    await settle()
+    expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
+  })
+
+  test.each([
+    ['after', (...[bad, all]: [WatchEvent<string>, WatchEvent<string>]) => [all, bad]],
+    ['before', (...[bad, all]: [WatchEvent<string>, WatchEvent<string>]) => [bad, all]],
+  ])('a key that an invalid event names %s a polled replace counts as listed', async (_, ordered) => {
+    const { indexer, fifo, apply, settle } = composed()
+    apply('1', put('a', '1'), put('b', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', ...ordered(invalid('a'), replaced({ b: '2' })))
+    await settle()
+    expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
+  })
+
+  test('an invalid event without a key suppresses the deletions of the replaces in its batch', async () => {
+    const { indexer, fifo, apply, settle } = composed()
+    apply('1', put('a', '1'), put('b', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', replaced({ b: '2' }), invalid())
+    await settle()
+    expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
+  })
+
+  test('an invalid event in a batch counts as applied: the version moves, nobody is told', async () => {
+    const { fifo, apply } = composed()
+    apply('1', invalid('a'))
+    const batch = await fifo.drain()
+    expect([told(batch), batch.version]).toEqual([[], '1'])
+  })
+})
+
+describe('law 4: every gives the batches as they came, latest everything pending as one', () => {
+  test('every: batches are unmerged and in order', () => {
+    const fifo = new DeltaFIFO<string>()
+    fifo.push([add('a', '1', '1')], '1')
+    fifo.push([update('a', '2', '1', '2')], '2')
+    fifo.push([removal('a', '2', '3')], '3')
+    const taken = [fifo.take(), fifo.take(), fifo.take(), fifo.take()]
+    expect(taken).toEqual([
+      { changes: [add('a', '1', '1')], version: '1' },
+      { changes: [update('a', '2', '1', '2')], version: '2' },
+      { changes: [removal('a', '2', '3')], version: '3' },
+      undefined,
+    ])
+  })
+
+  test('latest: a drain takes everything pending, at the version of the last batch', async () => {
+    const { fifo, apply } = composed({ delivery: 'latest' })
+    apply('1', put('a', '1'), put('b', '1'))
+    apply('2', put('a', '2'))
+    const batch = await fifo.drain()
+    expect([told(batch), batch.version, batch.isBoundary]).toEqual([['added a=2', 'added b=1'], '2', true])
+  })
+
+  test('latest: absent, put, delete is nothing', async () => {
+    const { fifo, apply } = composed({ delivery: 'latest' })
+    apply('1', put('a', '1'))
+    apply('2', gone('a'))
+    expect(told(await fifo.drain())).toEqual([])
+  })
+
+  test('latest: present, delete, put is a delete, then an add', async () => {
+    const { indexer, fifo, apply } = composed({ delivery: 'latest' })
+    apply('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', gone('a'))
+    apply('3', put('a', '3'))
+    expect(told(await fifo.drain())).toEqual(['deleted a=1', 'added a=3'])
+  })
+
+  test('latest: previous is what was last delivered', () => {
+    const fifo = new DeltaFIFO<string>({ delivery: 'latest' })
+    fifo.push([update('a', '2', '1')], '1')
+    fifo.push([update('a', '3', '2')], '2')
+    expect(fifo.take()?.changes).toMatchObject([{ type: 'update', object: '3', previous: '1' }])
+  })
+
+  test.each(['every', 'latest'] as const)('%s: what a reader has taken is never merged into', (delivery) => {
+    const fifo = new DeltaFIFO<string>({ delivery })
+    fifo.push([add('a', '1')], '1')
+    const taken = fifo.take()
+    fifo.push([removal('a', '1')], '2')
+    expect(taken).toEqual({ changes: [add('a', '1')], version: '1' })
+    expect(fifo.take()?.changes).toEqual([removal('a', '1')])
+  })
+
+  test('a delete after a put that was taken and is still being processed is told', async () => {
+    const { fifo, apply } = composed({ delivery: 'latest' })
+    apply('1', put('a', '1'))
+    await fifo.drain()
+    apply('2', gone('a'))
+    const waiting = fifo.drain()
+    expect(told(await waiting)).toEqual(['deleted a=1'])
+  })
+})
+
+describe('law 5: merging two deletes keeps the more informative object and the later version', () => {
+  test('latest: a second delete that brings the final state improves the queued one', async () => {
+    const { indexer, fifo, apply, list } = composed({ delivery: 'latest' })
+    list('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    list('2')
+    apply('3', gone('a', 'final'))
+    expect((await fifo.drain()).deltas).toEqual([{ type: 'deleted', key: 'a', object: 'final', version: '3' }])
+  })
+
+  test('latest: a second delete that only infers leaves the final state of the queued one', async () => {
+    const { indexer, fifo, apply } = composed({ delivery: 'latest' })
+    apply('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', gone('a', 'final'))
+    apply('3', gone('a'))
+    expect((await fifo.drain()).deltas).toEqual([{ type: 'deleted', key: 'a', object: 'final', version: '3' }])
+  })
+})
+
+describe('law 6: bookmarks travel through the queue', () => {
+  test.each(['every', 'latest'] as const)('%s: a bookmark is an empty batch with a version', async (delivery) => {
+    const { fifo, apply } = composed({ delivery })
+    apply('7')
+    expect(await fifo.drain()).toEqual({ deltas: [], version: '7', isBoundary: true })
+  })
+
+  test('every: a bookmark comes after the changes before it', async () => {
+    const { fifo, apply } = composed()
+    apply('1', put('a', '1'))
+    apply('2')
+    expect([(await fifo.drain()).version, (await fifo.drain()).version]).toEqual(['1', '2'])
+  })
+
+  test('every: of bookmarks in a row only the last is kept', () => {
+    const fifo = new DeltaFIFO<string>()
+    for (let version = 1; version <= 1_000; version++) fifo.push([], String(version))
+    expect([fifo.take(), fifo.take()]).toEqual([{ changes: [], version: '1000' }, undefined])
+  })
+
+  test('every: a bookmark does not swallow the batch before it', () => {
+    const fifo = new DeltaFIFO<string>()
+    fifo.push([add('a', '1')], '1')
+    fifo.push([], '2')
+    fifo.push([update('a', '2', '1')], '3')
+    expect([fifo.take()?.version, fifo.take()?.version, fifo.take()?.version]).toEqual(['1', '2', '3'])
+  })
+
+  test('pop gives a bookmark where no key waits', async () => {
+    const { fifo, apply } = composed()
+    apply('7')
+    expect(await fifo.pop()).toEqual({ deltas: [], version: '7', isBoundary: true })
+  })
+
+  test('version is that of what was accepted last, not of what was taken', async () => {
+    const { fifo, apply } = composed()
+    expect(fifo.version).toBeUndefined()
+    apply('1', put('a', '1'))
+    apply('2')
+    await fifo.drain()
+    expect(fifo.version).toBe('2')
+  })
+})
+
+describe('law 7: hasSynced is true only after the whole first list has been processed', () => {
+  test.each(['every', 'latest'] as const)(
+    '%s: not when it is committed, not when it is taken, but when the next is asked for',
+    async (delivery) => {
+      const { fifo, list } = composed({ delivery })
+      const seen = [fifo.hasSynced]
+      list('1', put('a', '1'))
+      seen.push(fifo.hasSynced)
+      await fifo.drain()
+      seen.push(fifo.hasSynced)
+      void fifo.drain()
+      seen.push(fifo.hasSynced)
+      expect(seen).toEqual([false, false, false, true])
+    },
+  )
+
+  test('an empty first list is processed like any other', async () => {
+    const { fifo, list } = composed()
+    list('1')
+    await fifo.drain()
+    expect(fifo.hasSynced).toBe(false)
+    void fifo.drain()
+    expect(fifo.hasSynced).toBe(true)
+  })
+
+  test('popped key by key it is true after the last key of the first list', async () => {
+    const { fifo, list, apply } = composed()
+    list('1', put('a', '1'), put('b', '1'))
+    apply('2', put('c', '1'))
+    await fifo.pop()
+    await fifo.pop()
+    expect(fifo.hasSynced).toBe(false)
+    await fifo.pop()
+    expect(fifo.hasSynced).toBe(true)
+  })
+
+  test('batches before the first list do not count as the list', async () => {
+    const { fifo, apply, list } = composed()
+    apply('1', put('a', '1'))
+    list('2', put('a', '2'))
+    await fifo.drain()
+    await fifo.drain()
+    expect(fifo.hasSynced).toBe(false)
+    void fifo.drain()
+    expect(fifo.hasSynced).toBe(true)
+  })
+
+  test('batches alone never make it true', async () => {
+    const { fifo, apply } = composed()
+    apply('1', put('a', '1'))
+    await fifo.drain()
+    void fifo.drain()
+    expect(fifo.hasSynced).toBe(false)
+  })
+
+  test('latest: a key of the first list that goes before it is popped is not waited for', async () => {
+    const { fifo, apply, list } = composed({ delivery: 'latest' })
+    list('1', put('a', '1'), put('b', '1'))
+    apply('2', gone('b'), put('c', '1'))
+    await fifo.pop()
+    await fifo.pop()
+    expect(fifo.hasSynced).toBe(true)
+  })
+
+  test('it stays true through later lists', async () => {
+    const { fifo, list } = composed()
+    list('1', put('a', '1'))
+    await fifo.drain()
+    void fifo.drain()
+    list('2', put('a', '2'))
+    expect(fifo.hasSynced).toBe(true)
+  })
+
+  test.each(['every', 'latest'] as const)('%s: a delete of a key that nobody knows tells nobody', async (delivery) => {
+    const { fifo, apply } = composed({ delivery })
+    apply('1', gone('nobody', 'final'))
+    expect(told(await fifo.drain())).toEqual([])
+  })
+})
+
+describe('law 8 and I12: the queue is bounded', () => {
+  test('every holds 10 000 changes where nothing is said', () => {
+    expect(DEFAULT_CAPACITY).toBe(10_000)
+  })
+
+  test('every holds capacity changes unmerged', () => {
+    const fifo = new DeltaFIFO<string>({ capacity: 3 })
+    const fits = [
+      fifo.push([add('a', '1')], '1'),
+      fifo.push([update('a', '2', '1'), update('a', '3', '2')], '2'),
+      fifo.push([], '3'),
+      fifo.push([update('a', '4', '3')], '4'),
+    ]
+    expect(fits).toEqual([true, true, true, false])
+  })
+
+  test('what was taken counts no more', () => {
+    const fifo = new DeltaFIFO<string>({ capacity: 1 })
+    fifo.push([add('a', '1')], '1')
+    fifo.take()
+    expect(fifo.push([removal('a', '1')], '2')).toBe(true)
+  })
+
+  test('what was popped counts no more', async () => {
+    const { fifo, apply } = composed({ capacity: 2 })
+    apply('1', put('a', '1'), put('b', '1'))
+    await fifo.pop()
+    apply('2', put('b', '2'))
+    expect([(await fifo.drain()).version, (await fifo.drain()).version]).toEqual(['1', '2'])
+  })
+
+  test('beyond its capacity every behaves as latest until it has caught up', async () => {
+    const { indexer, fifo, apply } = composed({ capacity: 2 })
+    apply('1', put('a', '1'), put('b', '1'))
+    apply('2', put('a', '2'))
+    apply('3', put('a', '3'))
+    const merged = await fifo.drain()
+    indexer.apply(merged)
+    apply('4', put('a', '4'))
+    apply('5', put('a', '5'))
+    expect([told(merged), merged.version]).toEqual([['added a=3', 'added b=1'], '3'])
+    expect([(await fifo.drain()).version, (await fifo.drain()).version]).toEqual(['4', '5'])
+  })
+
+  test('beyond its capacity nothing that pop has taken is told again', async () => {
+    const { fifo, apply } = composed({ capacity: 3 })
+    apply('1', put('a', '1'), put('b', '1'))
+    await fifo.pop()
+    apply('2', put('b', '2'), put('c', '2'), put('d', '2'))
+    expect(told(await fifo.drain())).toEqual(['added b=2', 'added c=2', 'added d=2'])
+  })
+
+  test('latest never refuses', () => {
+    const fifo = new DeltaFIFO<string>({ delivery: 'latest', capacity: 1 })
+    expect(fifo.push([add('a', '1'), add('b', '1'), add('c', '1')], '1')).toBe(true)
+  })
+
+  test('latest holds at most two deltas a key, whatever happens to it', () => {
+    const fifo = new DeltaFIFO<string>({ delivery: 'latest' })
+    fifo.push([removal('a', '0')], '0')
+    for (let version = 1; version <= 1_000; version++) {
+      fifo.push(
+        [add('a', `${version}`), update('a', `${version}b`, `${version}`), removal('a', `${version}b`)],
+        `${version}`,
+      )
+    }
+    fifo.push([add('a', 'last')], '1001')
+    expect(fifo.take()?.changes.map(({ type }) => type)).toEqual(['delete', 'add'])
+  })
+
+  test('a coalesced internal queue is one batch', () => {
+    const fifo = new DeltaFIFO<string>({ capacity: 1 })
+    fifo.push([add('a', '1')], '1')
+    fifo.push([update('a', '2', '1')], '2')
+    fifo.coalesce()
+    fifo.push([add('b', '3')], '3')
+    expect([fifo.take()?.version, fifo.take(), fifo.isEmpty]).toEqual(['3', undefined, true])
+  })
+
+  test('coalescing twice is coalescing once', () => {
+    const fifo = new DeltaFIFO<string>()
+    fifo.push([add('a', '1')], '1')
+    fifo.coalesce()
+    fifo.coalesce()
+    expect(fifo.take()).toEqual({ changes: [add('a', '1')], version: '1' })
+  })
+
+  test('who only pops, and never catches up, holds no batch of which everything has left', async () => {
+    const { fifo, apply } = composed()
+    apply('0', put('last', '0'))
+    for (let version = 1; version <= 2_000; version++) {
+      apply(`${version}`, put(`k${version}`, '1'))
+      await fifo.pop()
+    }
+    const rest: DeltaBatch<string>[] = []
+    while (!fifo.isEmpty) rest.push(await fifo.drain())
+    expect(rest.flatMap(told)).toEqual(['added k2000=1'])
+    expect(rest.length).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('drain and pop', () => {
+  test.each(['drain', 'pop'] as const)('%s waits until something comes', async (take) => {
+    const { fifo, apply } = composed()
+    let batch: DeltaBatch<string> | undefined
+    const waiting = fifo[take]().then((came) => {
+      batch = came
+    })
+    await settled()
+    expect(batch).toBeUndefined()
+    apply('1', put('a', '1'))
+    await waiting
+    expect(batch === undefined ? [] : told(batch)).toEqual(['added a=1'])
+  })
+
+  test.each(['drain', 'pop'] as const)(
+    '%s resolves with an empty batch at no boundary when the signal aborts',
+    async (take) => {
+      const { fifo } = composed()
+      const controller = new AbortController()
+      const waiting = fifo[take]({ signal: controller.signal })
+      controller.abort()
+      expect(await waiting).toEqual({ deltas: [], version: undefined, isBoundary: false })
+    },
+  )
+
+  test.each(['drain', 'pop'] as const)(
+    '%s resolves at once where the signal has aborted and nothing waits',
+    async (take) => {
+      const { fifo } = composed()
+      expect(await fifo[take]({ signal: AbortSignal.abort() })).toMatchObject({ deltas: [], isBoundary: false })
+    },
+  )
+
+  test('an aborted wait takes nothing: the next one has it', async () => {
+    const { fifo, apply } = composed()
+    const controller = new AbortController()
+    const aborted = fifo.drain({ signal: controller.signal })
+    controller.abort()
+    await aborted
+    apply('1', put('a', '1'))
+    expect(told(await fifo.drain())).toEqual(['added a=1'])
+  })
+
+  test('of two that wait each batch goes to one', async () => {
+    const { fifo, apply } = composed()
+    const both = [fifo.drain(), fifo.drain()]
+    apply('1', put('a', '1'))
+    apply('2', put('b', '1'))
+    expect((await Promise.all(both)).map(told)).toEqual([['added a=1'], ['added b=1']])
+  })
+
+  test('no listener stays on the signal', async () => {
+    const { fifo, apply } = composed()
+    const { signal } = new AbortController()
+    const waiting = fifo.drain({ signal })
+    apply('1', put('a', '1'))
+    await waiting
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  test('a delta says how the change was learnt: replaced by lists, added, updated and deleted by the watch', async () => {
+    const { indexer, fifo, apply, list } = composed()
+    list('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', put('a', '2'), put('b', '2'))
+    apply('3', gone('a', 'final'))
+    const later = [await fifo.drain(), await fifo.drain()].flatMap(({ deltas }) => deltas)
+    expect(later).toEqual([
+      { type: 'updated', key: 'a', object: '2', version: '2' },
+      { type: 'added', key: 'b', object: '2', version: '2' },
+      { type: 'deleted', key: 'a', object: 'final', version: '3' },
+    ])
+  })
+
+  test('a resync is a sync delta', () => {
+    const fifo = new DeltaFIFO<string>({ delivery: 'latest' })
+    fifo.push([{ ...update('a', '1', '1'), origin: 'resync' }], '1')
+    return expect(fifo.drain()).resolves.toMatchObject({ deltas: [{ type: 'sync', key: 'a', object: '1' }] })
+  })
+})
+
+describe('options', () => {
+  test.each<[string, object]>([
+    ['delivery', { delivery: 'all' }],
+    ['capacity', { capacity: 0 }],
+    ['capacity', { capacity: -1 }],
+    ['capacity', { capacity: Number.NaN }],
+    ['capacity', { capacity: Infinity }],
+    ['capacity', { capacity: 1.5 }],
+    ['knownObjects', { knownObjects: 1 }],
+    ['Capacity', { Capacity: 1 }],
+  ])('new DeltaFIFO: a senseless "%s" (%j) is a TypeError that names it', (name, options) => {
+    const call = () => new DeltaFIFO(options)
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(`"${name}"`)
+  })
+
+  test.each(['drain', 'pop'] as const)('%s: an unknown option is a TypeError that names it', (take) => {
+    const options: object = { timeoutMs: 1 }
+    expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: unknown option "timeoutMs"`)
+  })
+
+  test.each(['drain', 'pop'] as const)('%s: a signal that is none is a TypeError that names it', (take) => {
+    const options: object = { signal: {} }
+    expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: option "signal" must be an AbortSignal`)
+  })
+})

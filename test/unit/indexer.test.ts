@@ -1,0 +1,1007 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { Change } from '../../src/delta.js'
+import type { SourceError } from '../../src/errors.js'
+import type { IndexBuilder } from '../../src/index-types.js'
+import { type Commit, Indexer, type IndexerHooks } from '../../src/indexer.js'
+import type { Delete, ListEvent, Put, WatchEvent } from '../../src/source.js'
+
+interface Item {
+  readonly color?: string | null
+  readonly n?: number
+}
+
+const put = (key: string, object: Item, more: { version?: string; uid?: string } = {}): Put<Item> => {
+  return { type: 'put', key, object, ...more }
+}
+const gone = (key: string, object?: Item): Delete<Item> => {
+  return object === undefined ? { type: 'delete', key } : { type: 'delete', key, object }
+}
+const invalid = (key?: string, error: unknown = 'bad'): ListEvent<Item> => {
+  return key === undefined ? { type: 'invalid', error } : { type: 'invalid', key, error }
+}
+const replaced = (...entries: Put<Item>[]): WatchEvent<Item> => ({ type: 'replace', entries })
+
+const declare = (ix: IndexBuilder<Item>) => ({
+  color: ix.equal((item) => item.color),
+  colors: ix.multi((item) => (item.color ?? '').split(' ')),
+  n: ix.ordered((item) => item.n),
+  both: ix.compound((item) => [item.color ?? '', item.n ?? 0]),
+})
+
+/** An indexer with one index of each kind, and everything that it told. */
+function made(hooks: IndexerHooks<Item> = {}) {
+  const commits: Commit<Item>[] = []
+  const reports: SourceError[] = []
+  const indexer = new Indexer(
+    { indexes: declare },
+    {
+      onCommit: (commit) => commits.push(commit),
+      report: (error) => reports.push(error),
+      ...hooks,
+    },
+  )
+  return {
+    indexer,
+    commits,
+    reports,
+    apply: (version: string, ...events: WatchEvent<Item>[]) => indexer.apply({ events, version }),
+    list: (version: string, ...events: ListEvent<Item>[]) => listInto(indexer, version, events),
+    listByContent: (version: string, ...events: ListEvent<Item>[]) =>
+      listInto(indexer, version, events, { ignoreVersions: true }),
+    /** The changes of the last commit, on one line each. */
+    told: () => (commits.at(-1)?.changes ?? []).map(lineOf),
+  }
+}
+
+function listInto(
+  indexer: Indexer<Item, object>,
+  version: string,
+  events: ListEvent<Item>[],
+  options?: { ignoreVersions: boolean },
+): void {
+  const replacement = indexer.replace(options)
+  void replacement.page(events)
+  void replacement.commit(version)
+}
+
+function lineOf(change: Change<Item>): string {
+  const { type, key, object, origin } = change
+  const state = type === 'delete' ? ` ${change.finalState}` : ''
+  return `${type} ${key} ${JSON.stringify(object)} ${origin}${state}`
+}
+
+/** Everything that a reader can see. */
+function seen(indexer: Indexer<Item, ReturnType<typeof declare>>): object {
+  const { by } = indexer
+  return {
+    get: indexer.get('a'),
+    has: indexer.has('a'),
+    size: indexer.size,
+    version: indexer.version,
+    keys: [...indexer.keys()],
+    entries: [...indexer.entries()],
+    list: indexer.list(),
+    color: [by.color('red'), [...by.color.entries('red')], by.color.count('red'), [...by.color.values()]],
+    colors: [by.colors('red'), [...by.colors.entries('red')], by.colors.count('red'), [...by.colors.values()]],
+    n: [by.n(), [...by.n.entriesIn()], [...by.n.entries(1)], by.n.count(1), [...by.n.values()]],
+    both: [by.both([]), [...by.both.entries(['red', 1])], by.both.count(['red', 1]), [...by.both.values()]],
+  }
+}
+
+const red = { color: 'red', n: 1 }
+const blue = { color: 'blue', n: 2 }
+
+describe('reading', () => {
+  test('an object is found by its key', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red))
+    expect([indexer.get('a'), indexer.has('a'), indexer.get('b'), indexer.has('b')]).toEqual([
+      red,
+      true,
+      undefined,
+      false,
+    ])
+  })
+
+  test('an object comes out as it came in', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red))
+    expect(indexer.get('a')).toBe(red)
+  })
+
+  test('size, keys, entries and list speak of the same objects', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
+    expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
+    expect([...indexer.entries()]).toMatchObject([
+      { key: 'a', object: red, version: '7', uid: 'u' },
+      { key: 'b', object: blue },
+    ])
+  })
+
+  test('version is undefined before the first list, then that of the last thing accepted', () => {
+    const { indexer, list, apply } = made()
+    const versions = [indexer.version]
+    list('5')
+    versions.push(indexer.version)
+    apply('6')
+    versions.push(indexer.version)
+    expect(versions).toEqual([undefined, '5', '6'])
+  })
+
+  test('list is frozen, and shared until something changes', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red))
+    const list = indexer.list()
+    apply('2', put('a', red))
+    expect([indexer.list() === list, Object.isFrozen(list)]).toEqual([true, true])
+  })
+
+  test('an indexer without indexes has none', () => {
+    expect(Object.keys(new Indexer().by)).toEqual([])
+  })
+})
+
+describe('a batch', () => {
+  test('tells adds, updates and deletes, with what was there before', () => {
+    const { apply, commits } = made()
+    apply('1', put('a', red))
+    apply('2', put('a', blue))
+    apply('3', gone('a'))
+    expect(commits.map(({ changes }) => changes)).toEqual([
+      [{ type: 'add', key: 'a', object: red, previous: undefined, version: '1', origin: 'watch' }],
+      [{ type: 'update', key: 'a', object: blue, previous: red, version: '2', origin: 'watch' }],
+      [{ type: 'delete', key: 'a', object: blue, previous: blue, version: '3', origin: 'watch', finalState: 'known' }],
+    ])
+  })
+
+  test('is one commit, told after it is visible whole', () => {
+    const states: unknown[] = []
+    const { indexer, apply } = made({
+      onCommit: () => states.push([indexer.size, indexer.version, indexer.by.n().length]),
+    })
+    apply('1', put('a', red), put('b', blue))
+    expect(states).toEqual([[2, '1', 2]])
+  })
+
+  test('a delete that brings the final state tells it, and what was there before', () => {
+    const { apply, commits } = made()
+    apply('1', put('a', red))
+    apply('2', gone('a', blue))
+    expect(commits.at(-1)?.changes).toMatchObject([{ object: blue, previous: red, finalState: 'known' }])
+  })
+
+  test('a delete of a key that nobody knows tells nobody', () => {
+    const { apply, told } = made()
+    apply('1', gone('a', red))
+    expect(told()).toEqual([])
+  })
+
+  test('a bookmark moves the version on, and is told without changes', () => {
+    const { apply, commits } = made()
+    apply('7')
+    expect(commits).toEqual([{ type: 'changed', changes: [], memberships: [], version: '7', committedAt: undefined }])
+  })
+
+  test('tells when it was committed', () => {
+    const { indexer, commits } = made()
+    indexer.apply({ events: [], version: '7', committedAt: 1_234 })
+    expect(commits[0]?.committedAt).toBe(1_234)
+  })
+
+  test('later events override earlier ones, and each is told', () => {
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red), put('a', blue), gone('a'), put('a', red))
+    expect(indexer.get('a')).toBe(red)
+    expect(told()).toEqual([
+      'add a {"color":"red","n":1} watch',
+      'update a {"color":"blue","n":2} watch',
+      'delete a {"color":"blue","n":2} watch known',
+      'add a {"color":"red","n":1} watch',
+    ])
+  })
+})
+
+describe('what is equal is no change', () => {
+  test('an equal object keeps the identity of the held one, and tells nobody', () => {
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red))
+    apply('2', put('a', { ...red }))
+    expect([indexer.get('a') === red, told()]).toEqual([true, []])
+  })
+
+  test('an equal object with a newer version moves the version of its entry on', () => {
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red, { version: '1' }))
+    apply('2', put('a', { ...red }, { version: '2' }))
+    expect([[...indexer.entries()][0]?.version, told()]).toEqual(['2', []])
+  })
+
+  test('an object with the same version is not compared: equal versions mean equal objects', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red, { version: '1' }))
+    apply('2', put('a', blue, { version: '1' }))
+    expect(indexer.get('a')).toBe(red)
+  })
+
+  test('where the caller says how to compare, that decides', () => {
+    const { indexer, apply } = made({ equals: (a, b) => a.color === b.color })
+    apply('1', put('a', red))
+    apply('2', put('a', { color: 'red', n: 9 }))
+    expect(indexer.get('a')).toBe(red)
+  })
+
+  test('an equals that throws makes the object count as changed, and is reported once', () => {
+    const { indexer, apply, reports } = made({
+      equals: () => {
+        throw new Error('cyclic')
+      },
+    })
+    apply('1', put('a', red))
+    apply('2', put('a', { ...red, n: 2 }))
+    apply('3', put('a', { ...red, n: 3 }))
+    expect([indexer.get('a'), reports.map(({ message }) => message)]).toEqual([
+      { color: 'red', n: 3 },
+      ['the equals function failed: cyclic; such objects count as changed'],
+    ])
+  })
+})
+
+describe('another uid under the same key is another object', () => {
+  test('it is told as a delete, then an add', () => {
+    const { apply, told } = made()
+    apply('1', put('a', red, { uid: 'first' }))
+    apply('2', put('a', blue, { uid: 'second' }))
+    expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown', 'add a {"color":"blue","n":2} watch'])
+  })
+
+  test('also where the contents and the versions are equal', () => {
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red, { uid: 'first', version: '1' }))
+    const twin = { ...red }
+    apply('2', put('a', twin, { uid: 'second', version: '1' }))
+    expect([told().length, indexer.get('a') === twin]).toEqual([2, true])
+  })
+
+  test('also across a relist', () => {
+    const { list, told } = made()
+    list('1', put('a', red, { uid: 'first' }))
+    list('2', put('a', red, { uid: 'second' }))
+    expect(told()).toEqual(['delete a {"color":"red","n":1} relist unknown', 'add a {"color":"red","n":1} relist'])
+  })
+})
+
+describe('the first list', () => {
+  test('is told once, as filled, without changes', () => {
+    const { list, commits } = made()
+    list('5', put('a', red), put('b', blue))
+    expect(commits).toEqual([{ type: 'filled', changes: [], memberships: [], version: '5', committedAt: undefined }])
+  })
+
+  test('later events override earlier ones', () => {
+    const { indexer, list } = made()
+    list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
+    expect([...indexer.entries()]).toMatchObject([{ key: 'a', object: blue }])
+  })
+
+  test('of nothing is a list', () => {
+    const { indexer, list, commits } = made()
+    list('5')
+    expect([indexer.version, commits.map(({ type }) => type)]).toEqual(['5', ['filled']])
+  })
+
+  test('that is abandoned leaves nothing behind', () => {
+    const { indexer, commits } = made()
+    const before = seen(indexer)
+    const replacement = indexer.replace()
+    void replacement.page([put('a', red), invalid('x')])
+    replacement.abandon()
+    expect([seen(indexer), indexer.invalid.size, commits]).toEqual([before, 0, []])
+  })
+
+  test('after an abandoned one is a first list again', () => {
+    const { indexer, list, commits } = made()
+    const replacement = indexer.replace()
+    void replacement.page([put('a', red)])
+    replacement.abandon()
+    list('5', put('b', blue))
+    expect([[...indexer.keys()], commits.map(({ type }) => type)]).toEqual([['b'], ['filled']])
+  })
+})
+
+describe('I8: no read sees part of a list or of a batch', () => {
+  test('while the first list fills there is nothing to see, through no accessor', () => {
+    const { indexer } = made()
+    const before = seen(indexer)
+    const replacement = indexer.replace()
+    void replacement.page([put('a', red), put('b', blue)])
+    expect(seen(indexer)).toEqual(before)
+    void replacement.page([put('c', red)])
+    expect(seen(indexer)).toEqual(before)
+    void replacement.commit('5')
+    expect([indexer.size, indexer.by.color.count('red'), indexer.by.n().length]).toEqual([3, 2, 3])
+  })
+
+  test('while the first list fills a snapshot is empty, and stays so', () => {
+    const { indexer } = made()
+    const replacement = indexer.replace()
+    void replacement.page([put('a', red)])
+    const snapshot = indexer.snapshot()
+    void replacement.commit('5')
+    expect([snapshot.size, snapshot.get('a'), snapshot.list(), snapshot.by.color('red'), snapshot.by.n()]).toEqual([
+      0,
+      undefined,
+      [],
+      [],
+      [],
+    ])
+    expect(snapshot.version).toBeUndefined()
+  })
+
+  test('an index that is added while the first list fills shows nothing before it is whole', () => {
+    const { indexer } = made()
+    const replacement = indexer.replace()
+    void replacement.page([put('a', red)])
+    const late = indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+    expect([late(1), late.count(1), [...late.values()]]).toEqual([[], 0, []])
+    void replacement.commit('5')
+    expect(late(1)).toEqual([red])
+  })
+
+  test('while a later list comes in the store stays as it was, through every accessor', () => {
+    const { indexer, list } = made()
+    list('5', put('a', red), put('b', blue))
+    const before = seen(indexer)
+    const replacement = indexer.replace()
+    void replacement.page([put('a', blue), put('c', red), invalid('b')])
+    expect([seen(indexer), indexer.invalid.size]).toEqual([before, 0])
+    void replacement.commit('6')
+    expect([...indexer.keys()].sort()).toEqual(['a', 'b', 'c'])
+  })
+
+  test('a later list that is abandoned changes nothing', () => {
+    const { indexer, list, commits } = made()
+    list('5', put('a', red))
+    const before = seen(indexer)
+    const replacement = indexer.replace()
+    void replacement.page([put('a', blue), put('c', red)])
+    replacement.abandon()
+    expect([seen(indexer), commits.length]).toEqual([before, 1])
+  })
+
+  test.each<[string, WatchEvent<Item>[]]>([
+    ['puts', [put('c', red), put('d', red)]],
+    ['a replace', [replaced(put('c', red), put('d', red), put('e', red))]],
+    ['a put before a replace', [put('c', red), replaced(put('a', blue), put('d', red), put('e', red))]],
+  ])('a batch of %s that does not fit is refused whole', (_, events) => {
+    const { indexer, list, apply, commits } = made({ maxObjects: 2 })
+    list('5', put('a', red))
+    const before = seen(indexer)
+    expect(() => apply('6', ...events)).toThrow(expect.objectContaining({ code: 'PROTOCOL', phase: 'apply' }))
+    expect([seen(indexer), commits.length]).toEqual([before, 1])
+  })
+
+  test('deltas that do not fit are refused whole', () => {
+    const { indexer } = made({ maxObjects: 1 })
+    const before = seen(indexer)
+    const deltas = ['a', 'b'].map((key) => ({ type: 'added', key, object: red, version: '1' }) as const)
+    expect(() => indexer.apply({ deltas, version: '1', isBoundary: true })).toThrow(
+      expect.objectContaining({ code: 'PROTOCOL' }),
+    )
+    expect(seen(indexer)).toEqual(before)
+  })
+
+  test('an object that cannot be frozen does not break its batch in two', () => {
+    const { indexer, apply } = made({ freeze: true })
+    const hostile = Object.defineProperty({}, 'trap', {
+      enumerable: true,
+      get: () => {
+        throw new Error('a getter threw')
+      },
+    })
+    apply('1', put('a', red), put('b', hostile), put('c', blue))
+    expect([[...indexer.keys()], indexer.version, [...indexer.invalid.keys()]]).toEqual([['a', 'c'], '1', ['b']])
+  })
+})
+
+describe('a later list', () => {
+  test('is compared with the store: what is equal keeps its identity and tells nobody', () => {
+    const { indexer, list, told } = made()
+    list('5', put('a', red), put('b', blue))
+    list('6', put('a', { ...red }), put('b', { ...blue }))
+    expect([told(), indexer.get('a') === red, indexer.version]).toEqual([[], true, '6'])
+  })
+
+  test('tells what is new, what changed and what is gone', () => {
+    const { list, told, commits } = made()
+    list('5', put('a', red), put('b', blue))
+    list('6', put('c', red), put('b', red))
+    expect(told().sort()).toEqual([
+      'add c {"color":"red","n":1} relist',
+      'delete a {"color":"red","n":1} relist unknown',
+      'update b {"color":"red","n":1} relist',
+    ])
+    expect(commits.at(-1)).toMatchObject({ type: 'listed', version: '6' })
+  })
+
+  test('does not compare or prepare an object with an equal version', () => {
+    let prepared = 0
+    const { list, listByContent } = made({
+      prepare: (object) => {
+        prepared++
+        return object as Item
+      },
+    })
+    list('5', put('a', red, { version: '1' }))
+    list('6', put('a', red, { version: '1' }))
+    expect(prepared).toBe(1)
+    listByContent('7', put('a', red, { version: '1' }))
+    expect(prepared).toBe(2)
+  })
+
+  test('compares contents where versions are ignored', () => {
+    const { indexer, list, listByContent } = made()
+    list('5', put('a', red, { version: '1' }))
+    listByContent('6', put('a', blue, { version: '1' }))
+    expect(indexer.get('a')).toBe(blue)
+  })
+
+  test('moves the version of an unchanged entry on', () => {
+    const { indexer, list } = made()
+    list('5', put('a', red, { version: '1' }))
+    list('6', put('a', { ...red }, { version: '2' }))
+    expect([...indexer.entries()]).toMatchObject([{ version: '2' }])
+  })
+
+  test.each<[string, ListEvent<Item>[], Record<string, Item>]>([
+    ['a change and back', [put('a', blue), put('a', red)], { a: red }],
+    ['a put, then a delete', [put('a', blue), gone('a')], {}],
+    ['a new key, then a delete', [put('a', red), put('c', red), gone('c')], { a: red }],
+    ['a delete, then a put', [put('a', red), gone('a'), put('a', blue)], { a: blue }],
+    ['a new key twice', [put('a', red), put('c', red), put('c', blue)], { a: red, c: blue }],
+  ])('later events override earlier ones: %s', (_, events, expected) => {
+    const { indexer, list } = made()
+    list('5', put('a', red))
+    list('6', ...events)
+    expect(Object.fromEntries([...indexer.entries()].map(({ key, object }) => [key, object]))).toEqual(expected)
+  })
+
+  test('comes after a batch too: who applied before the first list is compared with it', () => {
+    const { indexer, apply, list, told } = made()
+    apply('4', put('a', red))
+    list('5', put('b', blue))
+    expect([told(), [...indexer.keys()]]).toEqual([
+      ['delete a {"color":"red","n":1} relist unknown', 'add b {"color":"blue","n":2} relist'],
+      ['b'],
+    ])
+  })
+
+  test('that does not fit is refused whole', () => {
+    const { indexer, list } = made({ maxObjects: 2 })
+    list('5', put('a', red), put('b', blue))
+    const before = seen(indexer)
+    expect(() => list('6', put('a', blue), put('c', red), put('d', red))).toThrow('there are more than 2 objects')
+    expect(seen(indexer)).toEqual(before)
+  })
+
+  test('that fits once what is gone has gone is taken', () => {
+    const { indexer, list } = made({ maxObjects: 2 })
+    list('5', put('a', red), put('b', blue))
+    list('6', put('c', red), put('d', red))
+    expect([...indexer.keys()].sort()).toEqual(['c', 'd'])
+  })
+})
+
+describe('too many objects', () => {
+  test('a first list that does not fit is refused, and nothing of it is seen', () => {
+    const { indexer } = made({ maxObjects: 2 })
+    const replacement = indexer.replace()
+    expect(() => void replacement.page([put('a', red), put('b', red), put('c', red)])).toThrow(
+      expect.objectContaining({ code: 'PROTOCOL', message: expect.stringContaining('more than 2 objects') }),
+    )
+    replacement.abandon()
+    expect([indexer.size, indexer.by.color('red')]).toEqual([0, []])
+  })
+
+  test('a batch that changes and deletes what a full store holds is taken', () => {
+    const { indexer, list, apply } = made({ maxObjects: 2 })
+    list('5', put('a', red), put('b', red))
+    apply('6', put('a', blue), put('a', red), put('b', blue), gone('a'))
+    expect([...indexer.entries()]).toMatchObject([{ key: 'b', object: blue }])
+  })
+
+  test('a batch whose deletes make room for its puts is taken', () => {
+    const { indexer, list, apply } = made({ maxObjects: 2 })
+    list('5', put('a', red), put('b', red))
+    apply('6', gone('a'), put('c', red))
+    expect([...indexer.keys()].sort()).toEqual(['b', 'c'])
+  })
+
+  test('a replace of all that a full store holds is taken', () => {
+    const { indexer, list, apply } = made({ maxObjects: 2 })
+    list('5', put('a', red), put('b', red))
+    apply('6', replaced(put('c', red), put('d', red)))
+    expect([...indexer.keys()].sort()).toEqual(['c', 'd'])
+  })
+})
+
+describe('a replace inside a batch', () => {
+  test('makes the collection exactly this', () => {
+    const { apply, told } = made()
+    apply('1', put('a', red), put('b', blue))
+    apply('2', replaced(put('b', red), put('c', red)))
+    expect(told()).toEqual([
+      'delete a {"color":"red","n":1} watch unknown',
+      'update b {"color":"red","n":1} watch',
+      'add c {"color":"red","n":1} watch',
+    ])
+  })
+
+  test('of what is there already tells nobody', () => {
+    const { apply, told } = made()
+    apply('1', put('a', red), put('b', blue))
+    apply('2', replaced(put('a', { ...red }), put('b', { ...blue })))
+    expect(told()).toEqual([])
+  })
+
+  test.each<[string, WatchEvent<Item>[]]>([
+    ['after', [replaced(put('b', red)), invalid('a')]],
+    ['before', [invalid('a'), replaced(put('b', red))]],
+  ])('a key that an invalid event names %s it counts as listed', (_, events) => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red), put('b', blue))
+    apply('2', ...events)
+    expect([indexer.get('a'), indexer.get('b'), [...indexer.invalid.keys()]]).toEqual([red, red, ['a']])
+  })
+
+  test('an invalid event without a key suppresses its deletions', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red), put('b', blue))
+    apply('2', replaced(put('b', red)), invalid())
+    expect([indexer.get('a'), indexer.get('b')]).toEqual([red, red])
+  })
+
+  test('clears what was invalid and is no more', () => {
+    const { indexer, apply } = made()
+    apply('1', invalid('a'), invalid('b'))
+    apply('2', replaced(put('b', red)))
+    expect(indexer.invalid.size).toBe(0)
+  })
+})
+
+describe('an invalid object', () => {
+  test('counts as applied: the version moves, and key and reason are kept', () => {
+    const { indexer, apply } = made()
+    apply('1', invalid('a', new Error('no such field')))
+    expect([indexer.version, indexer.invalid.get('a')]).toMatchObject([
+      '1',
+      { code: 'DECODE', phase: 'decode', key: 'a', message: 'the object "a" is invalid: no such field' },
+    ])
+  })
+
+  test('leaves the last good object, and tells nothing', () => {
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red))
+    apply('2', invalid('a'))
+    expect([indexer.get('a'), told()]).toEqual([red, []])
+  })
+
+  test('omit: removes the last good object, and tells a delete', () => {
+    const { indexer, apply, told } = made({ onInvalid: 'omit' })
+    apply('1', put('a', red))
+    apply('2', invalid('a'))
+    expect([indexer.has('a'), told()]).toEqual([false, ['delete a {"color":"red","n":1} watch unknown']])
+  })
+
+  test('is reported once, and again for another reason', () => {
+    const { apply, reports } = made()
+    apply('1', invalid('a', 'one'))
+    apply('2', invalid('a', 'one'))
+    apply('3', invalid('a', 'other'))
+    expect(reports.map(({ message }) => message)).toEqual([
+      'the object "a" is invalid: one',
+      'the object "a" is invalid: other',
+    ])
+  })
+
+  test('without a key is reported', () => {
+    const { apply, reports } = made()
+    apply('1', invalid())
+    expect(reports.map(({ message }) => message)).toEqual(['an object whose key is unknown is invalid: bad'])
+  })
+
+  test.each<[string, WatchEvent<Item>]>([
+    ['a good object', put('a', red)],
+    ['a delete', gone('a')],
+  ])('is cleared by %s', (_, event) => {
+    const { indexer, apply } = made()
+    apply('1', invalid('a'))
+    apply('2', event)
+    expect(indexer.invalid.size).toBe(0)
+  })
+
+  test('is cleared by a good object with the version of the held one', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red, { version: '1' }))
+    apply('2', invalid('a'))
+    apply('3', put('a', red, { version: '1' }))
+    expect(indexer.invalid.size).toBe(0)
+  })
+
+  test('of a list counts as listed', () => {
+    const { indexer, list, told } = made()
+    list('5', put('a', red), put('b', blue))
+    list('6', put('b', blue), invalid('a'))
+    expect([indexer.get('a'), told(), [...indexer.invalid.keys()]]).toEqual([red, [], ['a']])
+  })
+
+  test('omit: of a list removes the object', () => {
+    const { indexer, list, told } = made({ onInvalid: 'omit' })
+    list('5', put('a', red))
+    list('6', invalid('a'))
+    expect([indexer.size, told()]).toEqual([0, ['delete a {"color":"red","n":1} relist unknown']])
+  })
+
+  test('omit: of a first list leaves nothing of its key', () => {
+    const { indexer, list } = made({ onInvalid: 'omit' })
+    list('5', put('a', red), invalid('a'))
+    expect([indexer.size, [...indexer.invalid.keys()]]).toEqual([0, ['a']])
+  })
+
+  test('without a key suppresses the deletions of its list', () => {
+    const { indexer, list, reports } = made()
+    list('5', put('a', red), put('b', blue))
+    list('6', put('b', red), invalid())
+    expect([indexer.get('a'), indexer.get('b'), reports.length]).toEqual([red, red, 1])
+  })
+
+  test('is cleared by a later list in which it is good, though equal to what is held', () => {
+    const { indexer, list } = made()
+    list('5', put('a', red))
+    list('6', invalid('a'))
+    list('7', put('a', { ...red }))
+    expect(indexer.invalid.size).toBe(0)
+  })
+
+  test('is cleared by a later list in which it is good, though that list has an object without a key', () => {
+    const { indexer, list } = made()
+    list('5', put('a', red))
+    list('6', invalid('a'))
+    list('7', put('a', { ...red }), invalid())
+    expect(indexer.invalid.size).toBe(0)
+  })
+
+  test('is cleared by a later list that does not name it', () => {
+    const { indexer, list } = made()
+    list('5')
+    list('6', invalid('a'))
+    list('7')
+    expect(indexer.invalid.size).toBe(0)
+  })
+
+  test('stays where a list without it could not tell what all its objects are', () => {
+    const { indexer, list } = made()
+    list('5', invalid('a'))
+    list('6', invalid())
+    expect([...indexer.invalid.keys()]).toEqual(['a'])
+  })
+})
+
+describe('what prepare leaves out', () => {
+  const onlyRed = (object: unknown): Item | undefined =>
+    (object as Item).color === 'red' ? (object as Item) : undefined
+
+  test('is not in the store', () => {
+    const { indexer, list, apply } = made({ prepare: onlyRed })
+    list('5', put('a', red), put('b', blue))
+    apply('6', put('c', blue))
+    expect([...indexer.keys()]).toEqual(['a'])
+  })
+
+  test('leaves the store as a delete once it was there', () => {
+    const { apply, told } = made({ prepare: onlyRed })
+    apply('1', put('a', red))
+    apply('2', put('a', blue))
+    expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
+  })
+
+  test('leaves the store with a list', () => {
+    const { indexer, list, told } = made({ prepare: onlyRed })
+    list('5', put('a', red))
+    list('6', put('a', blue))
+    expect([indexer.size, told()]).toEqual([0, ['delete a {"color":"red","n":1} relist unknown']])
+  })
+
+  test('is no longer invalid', () => {
+    const { indexer, apply, list } = made({ prepare: onlyRed })
+    list('5')
+    apply('6', invalid('a'))
+    apply('7', put('a', blue))
+    expect(indexer.invalid.size).toBe(0)
+  })
+
+  test('what it throws makes the object invalid, and leaves the last good one', () => {
+    const { indexer, apply } = made({
+      prepare: (object) => {
+        if ((object as Item).n === 2) throw new Error('two')
+        return object as Item
+      },
+    })
+    apply('1', put('a', red))
+    apply('2', put('a', blue))
+    expect([indexer.get('a'), indexer.invalid.get('a')?.message]).toEqual([red, 'the object "a" is invalid: two'])
+  })
+
+  test('a last state that it leaves out is not told: the held one is', () => {
+    const { apply, told } = made({ prepare: onlyRed })
+    apply('1', put('a', red))
+    apply('2', gone('a', blue))
+    expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
+  })
+})
+
+describe('freeze', () => {
+  test('what the store holds is frozen where it is on', () => {
+    const { indexer, list } = made({ freeze: true })
+    list('5', put('a', { color: 'red' }))
+    expect(Object.isFrozen(indexer.get('a'))).toBe(true)
+  })
+
+  test('what the store holds is left alone where it is off', () => {
+    const { indexer, list } = made()
+    list('5', put('a', { color: 'red' }))
+    expect(Object.isFrozen(indexer.get('a'))).toBe(false)
+  })
+})
+
+describe('deltas of a DeltaFIFO', () => {
+  test('are applied in order, at the version of their batch', () => {
+    const { indexer, told } = made()
+    indexer.apply({
+      deltas: [
+        { type: 'replaced', key: 'a', object: red, version: '1' },
+        { type: 'updated', key: 'a', object: blue, version: '1' },
+        { type: 'added', key: 'b', object: red, version: '1' },
+        { type: 'deleted', key: 'b', object: red, version: '1' },
+        { type: 'sync', key: 'c', object: red, version: '1' },
+      ],
+      version: '1',
+      isBoundary: true,
+    })
+    expect([indexer.get('a'), indexer.has('b'), indexer.get('c'), indexer.version]).toEqual([blue, false, red, '1'])
+    expect(told()).toHaveLength(5)
+  })
+
+  test('between two boundaries leave the version as it was', () => {
+    const { indexer, apply } = made()
+    apply('1')
+    indexer.apply({
+      deltas: [{ type: 'added', key: 'a', object: red, version: '2' }],
+      version: undefined,
+      isBoundary: false,
+    })
+    expect([indexer.get('a'), indexer.version]).toEqual([red, '1'])
+  })
+
+  test('of equal objects tell nobody', () => {
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red))
+    const deltas = [{ type: 'replaced', key: 'a', object: { ...red }, version: '2' }] as const
+    indexer.apply({ deltas, version: '2', isBoundary: true })
+    expect([told(), indexer.get('a') === red]).toEqual([[], true])
+  })
+})
+
+describe('indexes', () => {
+  test('are there by name, each with its own values', () => {
+    const { indexer, list } = made()
+    list('5', put('a', { color: 'red', n: 3 }), put('b', { color: 'red blue', n: 1 }), put('c', { n: 2 }))
+    const { by } = indexer
+    expect([by.color('red').length, by.colors('red').length, by.n({ gte: 2 }), by.both(['red']).length]).toEqual([
+      1,
+      2,
+      [{ n: 2 }, { color: 'red', n: 3 }],
+      1,
+    ])
+  })
+
+  test('null and undefined mean: not in this index', () => {
+    const { indexer, list } = made()
+    list('5', put('a', { color: null }), put('b', {}))
+    expect([[...indexer.by.color.values()], [...indexer.by.n.values()], indexer.size]).toEqual([[], [], 2])
+  })
+
+  test('follow batches, lists, and an entry whose version alone moved on', () => {
+    const { indexer, list, apply } = made()
+    list('5', put('a', red, { version: '1' }), put('b', blue))
+    apply('6', put('a', { ...red }, { version: '2' }), gone('b'))
+    expect([...indexer.by.color.entries('red')]).toMatchObject([{ key: 'a', version: '2' }])
+    list('7', put('b', red))
+    expect([indexer.by.color.count('red'), indexer.by.color.count('blue'), indexer.by.n.count(1)]).toEqual([1, 0, 1])
+  })
+
+  test('an index function runs once for each object, and never on an old one or on an equal one', () => {
+    const asked: unknown[] = []
+    const indexer = new Indexer<Item, object>({
+      indexes: (ix) => ({
+        it: ix.equal((item) => {
+          asked.push(item.n)
+          return item.n
+        }),
+      }),
+    })
+    indexer.apply({ events: [put('a', { n: 1 })], version: '1' })
+    indexer.apply({ events: [put('a', { n: 1 })], version: '2' })
+    indexer.apply({ events: [put('a', { n: 2 })], version: '3' })
+    indexer.apply({ events: [gone('a')], version: '4' })
+    expect(asked).toEqual([1, 2])
+  })
+
+  test('an index function that throws never stops the mirror: the object is there, the failure told once', () => {
+    const reports: SourceError[] = []
+    const throwing = (ix: IndexBuilder<Item>) => ({
+      bad: ix.equal((): string => {
+        throw new Error('no such field')
+      }),
+    })
+    const indexer = new Indexer({ indexes: throwing }, { report: (error) => reports.push(error) })
+    indexer.apply({ events: [put('a', red), put('b', blue)], version: '1' })
+    expect([indexer.size, [...indexer.by.bad.values()], reports]).toMatchObject([
+      2,
+      [],
+      [
+        {
+          code: 'DECODE',
+          phase: 'apply',
+          key: 'a',
+          message: 'the function of index "bad" failed: no such field; such objects are left out of it',
+        },
+      ],
+    ])
+  })
+
+  test('addIndex on a full store holds what is there, and follows', () => {
+    const { indexer, list, apply } = made()
+    list('5', put('a', red), put('b', blue))
+    const late = indexer.addIndex('late', (ix) => ix.ordered((item) => item.color))
+    expect(late()).toEqual([blue, red])
+    apply('6', gone('b'), put('c', { color: 'green' }))
+    expect(late()).toEqual([{ color: 'green' }, red])
+  })
+
+  test('addIndex gives the index that is also there by its name', () => {
+    const { indexer } = made()
+    const late = indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+    expect(Object.entries(indexer.by).find(([name]) => name === 'late')?.[1]).toBe(late)
+  })
+
+  test('addIndex with a name that is taken is a TypeError', () => {
+    expect(() => made().indexer.addIndex('color', (ix) => ix.equal((item) => item.n))).toThrow(
+      new TypeError('addIndex: there is an index "color" already'),
+    )
+  })
+
+  test.each(['__proto__', 'constructor'])('addIndex with the hostile name %s is an index like any other', (name) => {
+    const { indexer, list } = made()
+    list('5', put('a', red))
+    const late = indexer.addIndex(name, (ix) => ix.equal((item) => item.n))
+    expect([late(1), Object.keys(indexer.by).includes(name), Object.getPrototypeOf(indexer.by)]).toEqual([
+      [red],
+      true,
+      null,
+    ])
+  })
+})
+
+describe('memberships, beside the changes of a commit', () => {
+  test('are empty where nobody tracks an index', () => {
+    const { apply, commits } = made()
+    apply('1', put('a', red))
+    expect(commits[0]?.memberships).toEqual([])
+  })
+
+  test('are the values before and after, in the order of the tracked indexes', () => {
+    const { indexer, apply, commits } = made()
+    for (const name of ['n', 'colors']) {
+      const index = indexer.declared.get(name)
+      if (index !== undefined) indexer.track(index)
+    }
+    apply('1', put('a', red))
+    apply('2', put('a', blue))
+    apply('3', gone('a'))
+    expect(commits.map(({ memberships }) => memberships)).toEqual([
+      [{ was: [], is: [[1], ['red']] }],
+      [{ was: [[1], ['red']], is: [[2], ['blue']] }],
+      [{ was: [[2], ['blue']], is: [] }],
+    ])
+  })
+
+  test('of another identity belong to the delete and to the add', () => {
+    const { indexer, apply, commits } = made()
+    const index = indexer.declared.get('color')
+    if (index !== undefined) indexer.track(index)
+    apply('1', put('a', red, { uid: 'first' }))
+    apply('2', put('a', blue, { uid: 'second' }))
+    expect(commits.at(-1)?.memberships).toEqual([
+      { was: ['red'], is: [] },
+      { was: [], is: ['blue'] },
+    ])
+  })
+
+  test('are carried until the last tracker has gone', () => {
+    const { indexer, apply, commits } = made()
+    const index = indexer.declared.get('color')
+    const untrack = index === undefined ? [] : [indexer.track(index), indexer.track(index)]
+    untrack[0]?.()
+    apply('1', put('a', red))
+    untrack[1]?.()
+    apply('2', put('a', blue))
+    expect([commits[0]?.memberships.length, commits[1]?.memberships.length, [...indexer.tracked]]).toEqual([1, 0, []])
+  })
+})
+
+describe('commits', () => {
+  test('are counted: lists, batches and bookmarks', () => {
+    const { indexer, list, apply } = made()
+    list('1')
+    apply('2', put('a', red))
+    apply('3')
+    list('4')
+    expect(indexer.commits).toBe(4)
+  })
+
+  test('are not counted where a list is abandoned', () => {
+    const { indexer } = made()
+    indexer.replace().abandon()
+    expect(indexer.commits).toBe(0)
+  })
+})
+
+describe('hostile keys', () => {
+  test.each(['__proto__', 'constructor', 'hasOwnProperty', '', '\u0000', '\ud800', 'k'.repeat(10_000)])(
+    '%j is a key like any other',
+    (key) => {
+      const { indexer, list, apply, told } = made()
+      expect([indexer.get(key), indexer.has(key)]).toEqual([undefined, false])
+      list('5', put(key, red))
+      apply('6', put(key, blue), invalid(`${key}!`))
+      expect([indexer.get(key), indexer.by.color.count('blue'), [...indexer.keys()]]).toEqual([blue, 1, [key]])
+      list('7')
+      expect([told().length, indexer.size]).toEqual([1, 0])
+    },
+  )
+
+  test('an object with an own __proto__ property pollutes nothing', () => {
+    const { indexer, apply } = made({ freeze: true })
+    apply('1', put('a', JSON.parse('{"__proto__":{"color":"polluted"},"color":"red"}')))
+    expect([indexer.by.color.count('red'), Object.hasOwn(Object.prototype, 'color')]).toEqual([1, false])
+  })
+})
+
+describe('options', () => {
+  test('an unknown option is a TypeError that names it', () => {
+    const options: object = { index: declare }
+    expect(() => new Indexer(options)).toThrow('new Indexer: unknown option "index"; allowed are indexes')
+  })
+
+  test('indexes that are no function are a TypeError', () => {
+    const options: object = { indexes: {} }
+    expect(() => new Indexer(options)).toThrow('new Indexer: option "indexes" must be a function, got an object')
+  })
+})
+
+describe('without an informer', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  test('what is reported is a process warning', () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const indexer = new Indexer<Item, object>({ indexes: (ix) => ({ bad: ix.multi(() => 'text') }) })
+    indexer.apply({ events: [put('a', red)], version: '1' })
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('index "bad" failed'), {
+      type: 'ListwatchWarning',
+      code: 'DECODE',
+    })
+  })
+})

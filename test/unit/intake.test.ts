@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'vitest'
+import { structuralEqual } from '../../src/equal.js'
+import { SourceError } from '../../src/errors.js'
+import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from '../../src/intake.js'
+import type { Entry } from '../../src/source.js'
+
+interface Item {
+  readonly n: number
+}
+
+function intake(options: Partial<IntakeOptions<Item>> = {}) {
+  const reports: SourceError[] = []
+  const made = new Intake<Item>({
+    equals: structuralEqual,
+    freeze: false,
+    report: (error) => reports.push(error),
+    ...options,
+  })
+  return { intake: made, reports }
+}
+
+const entry = (n: number, version?: string, uid?: string): Entry<Item> => {
+  return {
+    key: 'k',
+    object: { n },
+    ...(version === undefined ? {} : { version }),
+    ...(uid === undefined ? {} : { uid }),
+  }
+}
+
+describe('an object that arrives', () => {
+  test('for a new key is kept as it came: no second allocation', () => {
+    const arrived = entry(1, '1')
+    expect(intake().intake.take(arrived, undefined, false)).toBe(arrived)
+  })
+
+  test('with the version of the current one is the same, and is not looked at', () => {
+    let looks = 0
+    const { intake: it } = intake({ equals: () => ++looks > 0, prepare: () => ({ n: ++looks }) })
+    expect([it.take(entry(2, '1'), entry(1, '1'), false), looks]).toEqual([SAME, 0])
+  })
+
+  test('with the version of the current one is compared by content where versions are ignored', () => {
+    const arrived = entry(2, '1')
+    expect(intake().intake.take(arrived, entry(1, '1'), true)).toBe(arrived)
+  })
+
+  test('without versions is compared by content', () => {
+    const arrived = entry(2)
+    expect([intake().intake.take(entry(1), entry(1), false), intake().intake.take(arrived, entry(1), false)]).toEqual([
+      SAME,
+      arrived,
+    ])
+  })
+
+  test('with another version and the same content keeps the identity of the current object, and moves the version on', () => {
+    const current = entry(1, '1')
+    const taken = intake().intake.take(entry(1, '2'), current, false)
+    expect(taken).toEqual({ key: 'k', object: { n: 1 }, version: '2' })
+    expect((taken as Entry<Item>).object).toBe(current.object)
+  })
+
+  test('with another uid is another object, whatever else is the same', () => {
+    const arrived = entry(1, '1', 'second')
+    expect(intake().intake.take(arrived, entry(1, '1', 'first'), false)).toBe(arrived)
+  })
+})
+
+describe('isOtherIdentity', () => {
+  test.each<[string | undefined, string | undefined, boolean]>([
+    ['first', 'second', true],
+    ['first', 'first', false],
+    ['first', undefined, false],
+    [undefined, 'first', false],
+    [undefined, undefined, false],
+  ])('uids %s and %s are two objects: %s', (a, b, expected) => {
+    expect(isOtherIdentity(entry(1, '1', a), entry(1, '1', b))).toBe(expected)
+  })
+})
+
+describe('prepare', () => {
+  test('gives the object that is kept, from the object and its key', () => {
+    const { intake: it } = intake({ prepare: (object, key) => ({ n: (object as Item).n + key.length }) })
+    expect(it.take(entry(1, '1'), undefined, false)).toEqual({ key: 'k', object: { n: 2 }, version: '1' })
+  })
+
+  test('that gives undefined leaves the object out', () => {
+    const { intake: it } = intake({ prepare: () => undefined })
+    expect(it.take(entry(1), entry(1), false)).toBe(OMITTED)
+  })
+
+  test('that throws makes the object invalid, with its key and the cause', () => {
+    const cause = new Error('no n')
+    const { intake: it } = intake({
+      prepare: () => {
+        throw cause
+      },
+    })
+    const taken = it.take(entry(1), undefined, false)
+    expect(taken).toBeInstanceOf(SourceError)
+    expect(taken).toMatchObject({
+      code: 'DECODE',
+      phase: 'decode',
+      key: 'k',
+      cause,
+      message: 'the object "k" is invalid: no n',
+    })
+  })
+
+  test('that throws what cannot be made a text makes the object invalid all the same', () => {
+    const { intake: it } = intake({
+      prepare: () => {
+        throw Object.create(null)
+      },
+    })
+    expect(it.take(entry(1), undefined, false)).toMatchObject({ code: 'DECODE', key: 'k' })
+  })
+
+  test('what it gives is compared with what is held, not with what arrived', () => {
+    const { intake: it } = intake({ prepare: (object) => ({ n: (object as Item).n % 2 }) })
+    expect(it.take(entry(3), entry(1), false)).toBe(SAME)
+  })
+})
+
+describe('equals', () => {
+  test('decides what counts as changed', () => {
+    const { intake: it } = intake({ equals: (a, b) => a.n % 2 === b.n % 2 })
+    const arrived = entry(2)
+    expect([it.take(entry(3), entry(1), false), it.take(arrived, entry(1), false)]).toEqual([SAME, arrived])
+  })
+
+  test('that throws makes the object count as changed, and is reported once', () => {
+    const cause = new Error('cyclic')
+    const { intake: it, reports } = intake({
+      equals: () => {
+        throw cause
+      },
+    })
+    const arrived = entry(1)
+    expect([it.take(arrived, entry(1), false), it.take(arrived, entry(1), false)]).toEqual([arrived, arrived])
+    expect(reports).toHaveLength(1)
+    expect(reports[0]).toMatchObject({
+      code: 'DECODE',
+      phase: 'apply',
+      cause,
+      message: 'the equals function failed: cyclic; such objects count as changed',
+    })
+  })
+})
+
+describe('freeze', () => {
+  test('freezes what is kept, at any depth', () => {
+    const list: unknown[] = []
+    const object = { n: 1, deep: { list } }
+    intake({ freeze: true }).intake.take({ key: 'k', object }, undefined, false)
+    expect([object, object.deep, list].every(Object.isFrozen)).toBe(true)
+  })
+
+  test('leaves objects alone where it is off', () => {
+    const arrived = entry(1)
+    intake().intake.take(arrived, undefined, false)
+    expect(Object.isFrozen(arrived.object)).toBe(false)
+  })
+
+  test('an object that cannot be frozen is invalid', () => {
+    const hostile = Object.defineProperty({ n: 1 }, 'trap', {
+      enumerable: true,
+      get: () => {
+        throw new Error('a getter threw')
+      },
+    })
+    const taken = intake({ freeze: true }).intake.take({ key: 'k', object: hostile }, undefined, false)
+    expect(taken).toMatchObject({ code: 'DECODE', key: 'k', message: 'the object "k" is invalid: a getter threw' })
+  })
+})
+
+describe('the last state that a delete brings', () => {
+  test('is prepared and frozen like any object', () => {
+    const { intake: it } = intake({ freeze: true, prepare: (object) => ({ n: (object as Item).n + 1 }) })
+    const last = it.lastState('k', { n: 1 })
+    expect([last, Object.isFrozen(last)]).toEqual([{ n: 2 }, true])
+  })
+
+  test('is none where the source brings none', () => {
+    expect(intake({ prepare: () => ({ n: 1 }) }).intake.lastState('k', undefined)).toBeUndefined()
+  })
+
+  test('is none where it cannot be prepared', () => {
+    const { intake: it } = intake({
+      prepare: () => {
+        throw new Error('bad')
+      },
+    })
+    expect(it.lastState('k', { n: 1 })).toBeUndefined()
+  })
+})
+
+describe('invalid', () => {
+  test('an object whose key nobody knows has an error that says so', () => {
+    expect(invalid(undefined, new Error('cut off'))).toMatchObject({
+      code: 'DECODE',
+      phase: 'decode',
+      key: undefined,
+      message: 'an object whose key is unknown is invalid: cut off',
+    })
+  })
+})

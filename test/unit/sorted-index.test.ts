@@ -1,0 +1,376 @@
+import { describe, expect, test } from 'vitest'
+import type { Range } from '../../src/index-types.js'
+import type { Scalar } from '../../src/scalar.js'
+import { SortedIndex } from '../../src/sorted-index.js'
+import type { Entry } from '../../src/source.js'
+import { type Pin, Store } from '../../src/store.js'
+
+type Tuple = readonly Scalar[]
+
+interface Item {
+  readonly name: string
+  readonly at?: Tuple | undefined
+}
+
+const entry = (name: string, at?: Tuple): Entry<Item> => ({ key: name, object: { name, at } })
+
+function sorted(items: Readonly<Record<string, Tuple | undefined>> = {}) {
+  const store = new Store<Item>()
+  const index = new SortedIndex<Item>(store, ({ object }) => object.at)
+  store.addIndex(index)
+  for (const [name, at] of Object.entries(items)) store.set(entry(name, at))
+  return {
+    store,
+    index,
+    put: (name: string, at?: Tuple) => store.set(entry(name, at)),
+    by: index.ordered<Scalar>(),
+    compound: index.compound<Tuple>(),
+  }
+}
+
+const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) => name).join('')
+const keys = (entries: Iterable<Entry<Item>>): string => Array.from(entries, ({ key }) => key).join('')
+
+const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
+
+describe('an ordered index', () => {
+  test.each<[string, Range<Scalar>]>([
+    ['abcde', {}],
+    ['edcba', { reverse: true }],
+    ['cde', { gt: 2 }],
+    ['bcde', { gte: 2 }],
+    ['abc', { lt: 4 }],
+    ['abcd', { lte: 4 }],
+    ['bcd', { gte: 2, lte: 4 }],
+    ['c', { gt: 2, lt: 4 }],
+    ['dc', { gt: 2, lte: 4, reverse: true }],
+    ['cd', { gt: 2, gte: 1, limit: 2 }],
+    ['ed', { reverse: true, limit: 2 }],
+    ['cde', { gt: 2.5 }],
+    ['cde', { gt: 2n }],
+    ['', { gt: 5 }],
+    ['', { lt: 1, reverse: true }],
+    ['', { gt: 4, lt: 2 }],
+    ['', { gt: 4, lt: 2, reverse: true }],
+    ['', { gt: 'a' }],
+    ['abcde', { lt: 'a' }],
+    ['abcde', { limit: 100 }],
+    ['b', { gte: 2, lte: 2 }],
+  ])('gives "%s" for %o', (expected, range) => {
+    const { by } = sorted(digits)
+    expect([names(by(range)), keys(by.entriesIn(range))]).toEqual([expected, expected])
+  })
+
+  test.each<[string, Range<Scalar> & { prefix?: string }]>([
+    ['bcd', { prefix: 'ap' }],
+    ['dcb', { prefix: 'ap', reverse: true }],
+    ['dc', { prefix: 'ap', reverse: true, limit: 2 }],
+    ['c', { prefix: 'ap', gt: 'ap', lt: 'apz' }],
+    ['abcde', { prefix: '' }],
+    ['', { prefix: 'x' }],
+    ['c', { prefix: 'app' }],
+  ])('gives "%s" for the texts in %o', (expected, range) => {
+    const { by } = sorted({ a: ['am'], b: ['ap'], c: ['app'], d: ['apz'], e: ['aq'], n: [1], o: [new Date(0)] })
+    expect(names(by(range))).toBe(expected)
+  })
+
+  test('equal values stand in the order of their keys', () => {
+    expect(names(sorted({ c: [1], a: [1], d: [0], b: [1] }).by())).toBe('dabc')
+  })
+
+  test('equal values stand in the order of their keys when the index is kept, not built', () => {
+    const { by, put } = sorted()
+    by()
+    for (const name of ['c', 'a', 'b']) put(name, [1])
+    expect([names(by()), names(by({ reverse: true }))]).toEqual(['abc', 'cba'])
+  })
+
+  test('an object without a value is not in it', () => {
+    expect(names(sorted({ a: [1], b: undefined }).by())).toBe('a')
+  })
+
+  test('entries, count and values answer for one value', () => {
+    const { by } = sorted({ a: [1], b: [2], c: [2] })
+    expect([keys(by.entries(2)), by.count(2), by.count(9), [...by.values()]]).toEqual(['bc', 2, 0, [1, 2]])
+  })
+
+  test('Dates match by value', () => {
+    const { by } = sorted({ a: [new Date(7)], b: [new Date(7)], c: [new Date(8)] })
+    expect([by.count(new Date(7)), [...by.values()].length, names(by({ gt: new Date(7) }))]).toEqual([2, 2, 'c'])
+  })
+
+  test('values of all kinds have one order: booleans, numbers, Dates, texts', () => {
+    const { by } = sorted({ d: ['a'], a: [true], c: [new Date(0)], b: [2n] })
+    expect(names(by())).toBe('abcd')
+  })
+
+  test.each(['before the first question', 'after it'])('it follows changes, deletions and lost values %s', (when) => {
+    const { by, store, put } = sorted(digits)
+    if (when === 'after it') by()
+    put('a', [9])
+    put('b')
+    store.delete('c')
+    put('f', [0])
+    expect([names(by()), by.count(3)]).toEqual(['fdea', 0])
+  })
+
+  test('an object whose value stays the same is given anew', () => {
+    const { by, put } = sorted(digits)
+    by()
+    put('a', [1])
+    expect(by()[0]).toEqual({ name: 'a', at: [1] })
+  })
+
+  test('what was handed out never changes', () => {
+    const { by, store } = sorted(digits)
+    const before = by()
+    store.delete('a')
+    expect([names(before), Object.isFrozen(before)]).toEqual(['abcde', true])
+  })
+
+  test('the function runs once for each object that comes, and never on an old one', () => {
+    const store = new Store<Item>()
+    const asked: string[] = []
+    const index = new SortedIndex<Item>(store, ({ object }) => {
+      asked.push(`${object.name}${String(object.at)}`)
+      return object.at
+    })
+    store.addIndex(index)
+    const by = index.ordered()
+    store.set(entry('a', [1]))
+    by()
+    store.set(entry('a', [2]))
+    by()
+    store.delete('a')
+    expect(asked).toEqual(['a1', 'a2'])
+  })
+
+  test('a cleared store leaves it empty and usable', () => {
+    const { by, store, put } = sorted(digits)
+    by()
+    store.clear()
+    put('x', [1])
+    expect([names(by()), by.count(5)]).toEqual(['x', 0])
+  })
+
+  test('5 000 objects in random order stay in order through 5 000 changes', () => {
+    const { by, store, put } = sorted()
+    const at = (n: number): number => (n * 7919) % 5003
+    for (let n = 0; n < 5_000; n++) put(`k${n}`, [at(n)])
+    by()
+    for (let n = 0; n < 2_500; n++) put(`k${n}`, [at(n + 5_000)])
+    for (let n = 2_500; n < 4_900; n++) store.delete(`k${n}`)
+    const values = by().map((item) => Number(item.at?.[0]))
+    expect(values).toHaveLength(2_600)
+    expect(values).toEqual(values.toSorted((a, b) => a - b))
+    expect(by({ gte: 100, lt: 200 }).length).toBe(values.filter((value) => value >= 100 && value < 200).length)
+  })
+})
+
+describe('a compound index', () => {
+  const orders = {
+    a: ['acme', 1],
+    b: ['acme', 2],
+    c: ['acme', 3],
+    d: ['bolt', 1],
+    e: ['bolt', 2],
+    f: ['a', 9],
+  }
+
+  test.each<[string, Tuple, Range<Scalar>]>([
+    ['fabcde', [], {}],
+    ['abc', ['acme'], {}],
+    ['cb', ['acme'], { reverse: true, limit: 2 }],
+    ['bc', ['acme'], { gte: 2 }],
+    ['a', ['acme'], { lt: 2 }],
+    ['b', ['acme', 2], {}],
+    ['', ['nobody'], {}],
+    ['', ['acme', 9], {}],
+    ['de', [], { gt: 'acme' }],
+    ['fabc', [], { lte: 'acme' }],
+  ])('gives "%s" for the prefix %j and %o', (expected, prefix, range) => {
+    expect(names(sorted(orders).compound(prefix, range))).toBe(expected)
+  })
+
+  test('entries, count and values answer for whole tuples', () => {
+    const { compound, put } = sorted(orders)
+    put('g', ['acme', 2])
+    expect([keys(compound.entries(['acme', 2])), compound.count(['acme', 2]), [...compound.values()]]).toEqual([
+      'bg',
+      2,
+      [
+        ['a', 9],
+        ['acme', 1],
+        ['acme', 2],
+        ['acme', 3],
+        ['bolt', 1],
+        ['bolt', 2],
+      ],
+    ])
+  })
+
+  describe('with tuples of several lengths', () => {
+    const ragged = {
+      a: ['acme'],
+      b: ['acme', 1],
+      c: ['acme', 1, 'x'],
+      d: ['acme', 'text'],
+      e: ['acme', new Date(7)],
+      f: [],
+      g: ['bolt', 1],
+    }
+
+    test.each<[string, Tuple, Range<Scalar>]>([
+      ['fabcedg', [], {}],
+      ['abced', ['acme'], {}],
+      ['bc', ['acme', 1], {}],
+      ['e', ['acme', new Date(7)], {}],
+      ['d', ['acme', 'text'], {}],
+      ['c', ['acme', 1, 'x'], {}],
+      ['bc', ['acme'], { gte: 0, lte: 1 }],
+      ['bc', ['acme'], { lte: 1 }],
+      ['ed', ['acme'], { gt: 1 }],
+      ['de', ['acme'], { gt: 1, reverse: true }],
+      ['g', [], { gt: 'acme' }],
+    ])('gives "%s" for the prefix %j and %o: what has no next component is in no range', (expected, prefix, range) => {
+      expect(names(sorted(ragged).compound(prefix, range))).toBe(expected)
+    })
+
+    test('count and entries agree', () => {
+      const { compound } = sorted(ragged)
+      expect([compound.count(['acme', 1]), keys(compound.entries(['acme', 1]))]).toEqual([2, 'bc'])
+      expect([compound.count(['acme', new Date(7)]), keys(compound.entries(['acme', new Date(7)]))]).toEqual([1, 'e'])
+    })
+
+    test('they are kept in the order in which they are built', () => {
+      const kept = sorted()
+      kept.compound([])
+      for (const [name, at] of Object.entries(ragged)) kept.put(name, at)
+      for (const name of Object.keys(ragged)) kept.put(name, [1, name])
+      for (const [name, at] of Object.entries(ragged).toReversed()) kept.put(name, at)
+      expect(names(kept.compound([]))).toBe('fabcedg')
+    })
+  })
+
+  test.each<[string, unknown]>([
+    ['a string', 'acme'],
+    ['a hole', [undefined]],
+    ['null inside', ['acme', null]],
+    ['an object', { 0: 'acme' }],
+  ])('a prefix that is %s is a TypeError', (_, prefix) => {
+    expect(() => sorted(orders).compound(prefix as Tuple)).toThrow(
+      new TypeError('a compound index: the prefix must be an array of scalars'),
+    )
+  })
+})
+
+describe('ranges are checked', () => {
+  test.each<[string, object]>([
+    ['limit', { limit: 0 }],
+    ['limit', { limit: -1 }],
+    ['limit', { limit: Number.NaN }],
+    ['limit', { limit: Infinity }],
+    ['limit', { limit: 1.5 }],
+    ['reverse', { reverse: 1 }],
+    ['gt', { gt: {} }],
+    ['gte', { gte: null }],
+    ['lt', { lt: [] }],
+    ['lte', { lte: Symbol('s') }],
+    ['greaterThan', { greaterThan: 1 }],
+  ])('a senseless "%s" (%o) is a TypeError that names it', (name, range) => {
+    const { by, compound } = sorted(digits)
+    for (const call of [() => by(range), () => by.entriesIn(range), () => compound([], range)]) {
+      expect(call).toThrow(TypeError)
+      expect(call).toThrow(`"${name}"`)
+    }
+  })
+
+  test('a prefix that is no text is a TypeError that names it', () => {
+    const range: object = { prefix: 1 }
+    expect(() => sorted(digits).by(range)).toThrow('option "prefix" must be a string')
+  })
+
+  test('a compound index has no prefix in its range: the first argument is one', () => {
+    const range: object = { prefix: 'a' }
+    expect(() => sorted(digits).compound([], range)).toThrow('unknown option "prefix"')
+  })
+
+  test('a range that is undefined is everything', () => {
+    expect(names(sorted(digits).by(undefined))).toBe('abcde')
+  })
+})
+
+describe('a sorted index over a pinned store', () => {
+  function pinned(): { pin: Pin<Item>; index: SortedIndex<Item>; store: Store<Item> } {
+    const { store, index, by, put } = sorted(digits)
+    by()
+    const pin = store.pin()
+    put('a', [9])
+    store.delete('b')
+    put('c')
+    put('d', [4])
+    put('x', [3])
+    store.delete('e')
+    put('y', [5])
+    return { pin, index, store }
+  }
+
+  test.each<[string, Range<Scalar>]>([
+    ['abcde', {}],
+    ['edcba', { reverse: true }],
+    ['ab', { limit: 2 }],
+    ['ed', { reverse: true, limit: 2 }],
+    ['bcd', { gte: 2, lte: 4 }],
+    ['bc', { gte: 2, limit: 2 }],
+    ['', { gt: 5 }],
+  ])('gives "%s" of then for %o', (expected, range) => {
+    const { pin, index } = pinned()
+    expect(names(index.ordered(pin)(range))).toBe(expected)
+  })
+
+  test('counts and names the values of then', () => {
+    const { pin, index } = pinned()
+    const at = index.ordered<Scalar>(pin)
+    expect([at.count(3), at.count(9), keys(at.entries(2)), [...at.values()]]).toEqual([1, 0, 'b', [1, 2, 3, 4, 5]])
+  })
+
+  test('gives the very objects of then', () => {
+    const { pin, index } = pinned()
+    expect(index.ordered(pin)({ gte: 1, lte: 1 })).toEqual([{ name: 'a', at: [1] }])
+  })
+
+  test('a compound index shows the tuples of then', () => {
+    const { store, index, put } = sorted({ a: ['acme', 1], b: ['acme', 2], c: ['bolt', 1] })
+    const pin = store.pin()
+    put('a', ['bolt', 0])
+    store.delete('c')
+    const at = index.compound<Tuple>(pin)
+    expect([names(at(['acme'])), names(at(['bolt'])), at.count(['acme', 1]), [...at.values()]]).toEqual([
+      'ab',
+      'c',
+      1,
+      [
+        ['acme', 1],
+        ['acme', 2],
+        ['bolt', 1],
+      ],
+    ])
+  })
+})
+
+describe('I8: while the store is hidden', () => {
+  test('a sorted index shows nothing', () => {
+    const { store, by, compound, put } = sorted()
+    store.isVisible = false
+    put('a', [1])
+    expect([by(), [...by.entries(1)], [...by.entriesIn()], by.count(1), [...by.values()]]).toEqual([[], [], [], 0, []])
+    expect([compound([]), compound.count([1]), [...compound.entries([1])], [...compound.values()]]).toEqual([
+      [],
+      0,
+      [],
+      [],
+    ])
+    store.isVisible = true
+    expect([names(by()), names(compound([1]))]).toEqual(['a', 'a'])
+  })
+})

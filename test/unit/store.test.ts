@@ -1,0 +1,294 @@
+import { describe, expect, test } from 'vitest'
+import type { Entry } from '../../src/source.js'
+import { MAX_OBJECTS, type Ordinal, Store, type StoreIndex } from '../../src/store.js'
+
+const entry = (key: string, object: string, version = '1'): Entry<string> => ({ key, object, version })
+
+/** An index that remembers the object itself, and what it was told. */
+class Recorder implements StoreIndex<string> {
+  readonly values: (string | undefined)[] = []
+  readonly told: string[] = []
+
+  set(ordinal: Ordinal, { key, object }: Entry<string>): void {
+    this.values[ordinal] = object
+    this.told.push(`set ${ordinal} ${key}=${object}`)
+  }
+
+  delete(ordinal: Ordinal): void {
+    this.values[ordinal] = undefined
+    this.told.push(`delete ${ordinal}`)
+  }
+
+  valueAt(ordinal: Ordinal): string | undefined {
+    return this.values[ordinal]
+  }
+
+  clear(): void {
+    this.values.length = 0
+    this.told.push('clear')
+  }
+}
+
+function filled(...keys: string[]): Store<string> {
+  const store = new Store<string>()
+  for (const key of keys) store.set(entry(key, `${key}1`))
+  return store
+}
+
+describe('Store', () => {
+  test('entries are kept as they come: no second allocation', () => {
+    const store = new Store<string>()
+    const kept = entry('a', '1')
+    store.set(kept)
+    expect([store.entryOf('a') === kept, store.entries()[0] === kept]).toEqual([true, true])
+  })
+
+  test('set replaces the entry of its key, in the same place', () => {
+    const store = filled('a')
+    const ordinal = store.set(entry('a', 'a2'))
+    expect([ordinal, store.size, store.entryAt(ordinal)?.object]).toEqual([0, 1, 'a2'])
+  })
+
+  test('delete gives the entry that was there', () => {
+    const store = filled('a', 'b')
+    expect([store.delete('a')?.object, store.entryOf('a'), store.size]).toEqual(['a1', undefined, 1])
+  })
+
+  test('deleting an unknown key changes nothing', () => {
+    const store = filled('a')
+    const list = store.list()
+    expect([store.delete('x'), store.list() === list]).toEqual([undefined, true])
+  })
+
+  test('the place of a deleted key is used again', () => {
+    const store = filled('a', 'b')
+    store.delete('a')
+    expect([store.set(entry('c', 'c1')), store.ordinalLimit]).toEqual([0, 2])
+  })
+
+  test('keys, entries and list speak of the same objects', () => {
+    const store = filled('a', 'b', 'c')
+    store.delete('b')
+    store.set(entry('d', 'd1'))
+    const entries = store.entries()
+    expect(store.keys().sort()).toEqual(['a', 'c', 'd'])
+    expect(entries.map(({ key }) => key).sort()).toEqual(['a', 'c', 'd'])
+    expect(store.list()).toEqual(entries.map(({ object }) => object))
+  })
+
+  test('list is frozen, and made once until something changes', () => {
+    const store = filled('a')
+    const list = store.list()
+    expect([Object.isFrozen(list), store.list() === list]).toEqual([true, true])
+    store.set(entry('a', 'a2'))
+    expect([store.list(), list]).toEqual([['a2'], ['a1']])
+  })
+
+  test('a list that was handed out does not change with a delete', () => {
+    const store = filled('a', 'b')
+    const list = store.list()
+    store.delete('a')
+    expect([store.list(), list]).toEqual([['b1'], ['a1', 'b1']])
+  })
+
+  test('keys and entries that were handed out do not change', () => {
+    const store = filled('a')
+    const [keys, entries] = [store.keys(), store.entries()]
+    store.set(entry('b', 'b1'))
+    expect([keys, entries.map(({ key }) => key)]).toEqual([['a'], ['a']])
+  })
+
+  test('touch moves the version on, and tells no index', () => {
+    const store = filled('a')
+    const recorder = new Recorder()
+    store.addIndex(recorder)
+    recorder.told.length = 0
+    store.touch(0, entry('a', 'a1', '2'))
+    expect([store.entryOf('a')?.version, recorder.told]).toEqual(['2', []])
+  })
+
+  test('clear forgets everything, and the places too', () => {
+    const store = filled('a', 'b')
+    store.delete('a')
+    store.clear()
+    expect([store.size, store.ordinalLimit, store.keys(), store.entries(), store.list()]).toEqual([0, 0, [], [], []])
+    expect(store.set(entry('c', 'c1'))).toBe(0)
+  })
+
+  test.each(['__proto__', 'constructor', '', '\u0000', '\ud800', 'k'.repeat(10_000)])(
+    'the hostile key %j is a key like any other',
+    (key) => {
+      const store = new Store<string>()
+      expect(store.entryOf(key)).toBeUndefined()
+      store.set(entry(key, '1'))
+      expect([store.entryOf(key)?.object, store.keys()]).toEqual(['1', [key]])
+      expect([store.delete(key)?.object, store.size]).toEqual(['1', 0])
+    },
+  )
+})
+
+describe('the limit of objects', () => {
+  test('a store holds 16 000 000 where nothing is said', () => {
+    expect(MAX_OBJECTS).toBe(16_000_000)
+  })
+
+  test('the object that would make it overflow is refused, and nothing changes', () => {
+    const store = new Store<string>(2)
+    store.set(entry('a', '1'))
+    store.set(entry('b', '1'))
+    const message = 'there are more than 2 objects, the most that one store holds'
+    expect(() => store.set(entry('c', '1'))).toThrow(
+      expect.objectContaining({ code: 'PROTOCOL', phase: 'apply', message }),
+    )
+    expect([store.keys(), store.size, store.room, store.ordinalLimit]).toEqual([['a', 'b'], 2, 0, 2])
+  })
+
+  test('a full store takes changes of what it holds', () => {
+    const store = new Store<string>(1)
+    store.set(entry('a', '1'))
+    store.set(entry('a', '2'))
+    expect(store.entryOf('a')?.object).toBe('2')
+  })
+
+  test('a delete makes room', () => {
+    const store = new Store<string>(1)
+    store.set(entry('a', '1'))
+    store.delete('a')
+    expect(() => store.set(entry('b', '1'))).not.toThrow()
+  })
+})
+
+describe('indexes of a store', () => {
+  test('an index that is added late is told of everything that is there', () => {
+    const store = filled('a', 'b', 'c')
+    store.delete('b')
+    const recorder = new Recorder()
+    store.addIndex(recorder)
+    expect(recorder.told).toEqual(['set 0 a=a1', 'set 2 c=c1'])
+  })
+
+  test('an index is told of every write, and of a delete before the store forgets the entry', () => {
+    const store = filled('a')
+    const recorder = new Recorder()
+    const seen: (string | undefined)[] = []
+    recorder.delete = (ordinal) => seen.push(store.entryAt(ordinal)?.object)
+    store.addIndex(recorder)
+    store.set(entry('a', 'a2'))
+    store.delete('a')
+    expect([recorder.told, seen]).toEqual([['set 0 a=a1', 'set 0 a=a2'], ['a2']])
+  })
+
+  test('an index is told of a clear', () => {
+    const store = filled('a')
+    const recorder = new Recorder()
+    store.addIndex(recorder)
+    store.clear()
+    expect(recorder.told.at(-1)).toBe('clear')
+  })
+})
+
+describe('Pin', () => {
+  test('it shows what was there, whatever is written, deleted and added later', () => {
+    const store = filled('a', 'b', 'c')
+    const pin = store.pin()
+    store.set(entry('a', 'a2'))
+    store.delete('b')
+    store.set(entry('d', 'd1'))
+    store.set(entry('b', 'b2'))
+    expect(['a', 'b', 'c', 'd'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', 'b1', 'c1', undefined])
+    expect(pin.entries().map(({ object }) => object)).toEqual(['a1', 'b1', 'c1'])
+    expect(pin.size).toBe(3)
+  })
+
+  test('a key that took the place of a deleted one is not seen', () => {
+    const store = filled('a')
+    const pin = store.pin()
+    store.delete('a')
+    store.set(entry('b', 'b1'))
+    expect([pin.entryOf('a')?.object, pin.entryOf('b'), pin.entryAt(0)?.object]).toEqual(['a1', undefined, 'a1'])
+  })
+
+  test('a key that came back in another place is seen as it was', () => {
+    const store = filled('a', 'b')
+    const pin = store.pin()
+    store.delete('a')
+    store.set(entry('x', 'x1'))
+    store.set(entry('a', 'a2'))
+    expect([pin.entryOf('a')?.object, pin.entries().map(({ object }) => object)]).toEqual(['a1', ['a1', 'b1']])
+  })
+
+  test('a version that moved on is not seen', () => {
+    const store = filled('a')
+    const pin = store.pin()
+    store.touch(0, entry('a', 'a1', '2'))
+    expect([pin.entryOf('a')?.version, store.entryOf('a')?.version]).toEqual(['1', '2'])
+  })
+
+  test('two pins show each its own moment', () => {
+    const store = filled('a')
+    const first = store.pin()
+    store.set(entry('a', 'a2'))
+    const second = store.pin()
+    store.delete('a')
+    expect([first.entryOf('a')?.object, second.entryOf('a')?.object]).toEqual(['a1', 'a2'])
+  })
+
+  test('a cleared store is still seen', () => {
+    const store = filled('a', 'b')
+    const pin = store.pin()
+    store.clear()
+    expect([pin.entries().length, store.size]).toEqual([2, 0])
+  })
+
+  test('a walk by ordinal meets every object once, though the store changes on the way', () => {
+    const store = filled('a', 'b', 'c', 'd')
+    const pin = store.pin()
+    const met: string[] = []
+    for (let ordinal = 0; ordinal < pin.ordinalLimit; ordinal++) {
+      met.push(pin.entryAt(ordinal)?.object ?? '-')
+      store.delete('d')
+      store.delete('a')
+      store.set(entry(`new${ordinal}`, 'new'))
+    }
+    expect(met).toEqual(['a1', 'b1', 'c1', 'd1'])
+  })
+
+  test('it keeps the index values of what is overwritten', () => {
+    const store = filled('a')
+    const recorder = new Recorder()
+    store.addIndex(recorder)
+    const pin = store.pin()
+    store.set(entry('a', 'a2'))
+    expect([...pin.overwritten()].map(({ values }) => values.get(recorder))).toEqual(['a1'])
+  })
+
+  test('it knows which live entries are those of then', () => {
+    const store = filled('a', 'b')
+    const pin = store.pin()
+    store.set(entry('a', 'a2'))
+    store.set(entry('c', 'c1'))
+    expect([0, 1, 2].map((ordinal) => pin.isUnchanged(ordinal))).toEqual([false, true, false])
+  })
+
+  test('a closed pin costs the store nothing any more', () => {
+    const store = filled('a')
+    const pin = store.pin()
+    expect(store.pins).toBe(1)
+    pin.close()
+    expect([store.pins, pin.isClosed]).toEqual([0, true])
+  })
+
+  test.each<[string, (pin: ReturnType<Store<string>['pin']>) => unknown]>([
+    ['entryOf', (pin) => pin.entryOf('a')],
+    ['entryAt', (pin) => pin.entryAt(0)],
+    ['entries', (pin) => pin.entries()],
+    ['isUnchanged', (pin) => pin.isUnchanged(0)],
+    ['overwritten', (pin) => [...pin.overwritten()]],
+  ])('after close %s throws STOPPED, over an empty store too', (_, read) => {
+    for (const store of [filled('a'), filled()]) {
+      const pin = store.pin()
+      pin.close()
+      expect(() => read(pin)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
+    }
+  })
+})
