@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import colors from 'picocolors'
+import { type PostgresSource, postgresSource } from '../../../adapters/postgres/index.js'
+import { systemClock } from '../../clock.js'
+import { SourceError } from '../../errors.js'
+import type { Equal } from '../../index-types.js'
+import { createInformer, type Informer } from '../../informer.js'
+import type { Scalar } from '../../scalar.js'
+import { parseDuration } from '../duration.js'
+import { endAfter, endingSignal } from '../ending.js'
+import { Failure } from '../failure.js'
+import { Meter } from '../meter.js'
+import { columns, statusLines, thousands } from '../picture.js'
+import { checkPostgresUrl, loadPg } from '../postgres-driver.js'
+import { show } from '../screen.js'
+
+export interface WatchFlags {
+  readonly table: string
+  readonly index: readonly string[]
+  readonly columns?: readonly string[]
+  readonly where?: string
+  readonly json?: boolean
+  readonly for?: string
+}
+
+type Row = Readonly<Record<string, unknown>>
+type Indexes = Readonly<Record<string, Equal<Row, Scalar>>>
+
+/** Mirrors a table of the user's, and tells of it: as NDJSON, or as a live picture. */
+export async function watch(url: string, flags: WatchFlags): Promise<void> {
+  const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
+  const connectionString = checkPostgresUrl(url)
+  const driver = await loadPg()
+  const { table, where, columns: wanted } = flags
+  const source = postgresSource<Row>({
+    client: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
+    table,
+    ...(wanted === undefined ? {} : { columns: wanted }),
+    ...(where === undefined ? {} : { where }),
+  })
+  const ending = endingSignal()
+  const rows = createInformer({
+    source,
+    indexes: (ix) =>
+      Object.fromEntries(
+        flags.index.map((column) => [column, ix.multi((row: Row) => valuesOf(row, column))]),
+      ) as Indexes,
+  })
+  try {
+    await firstList(rows, ending.signal)
+    assertColumns(rows, flags.index, table)
+    endAfter(forMs, ending)
+    await (flags.json === true ? printChanges(rows, ending.signal) : showRows(rows, source, flags, ending))
+  } finally {
+    await rows.stop()
+  }
+}
+
+/** Before the first list is in, any failure ends the command: it is most likely a mistake in the command line. */
+async function firstList(rows: Informer<Row, Indexes>, signal: AbortSignal): Promise<void> {
+  let fail: (error: Error) => void = () => {}
+  const failed = new Promise<never>((_resolve, reject) => {
+    fail = reject
+  })
+  const refuse = ({ cause, message }: SourceError): void =>
+    fail(new Failure(cause instanceof SourceError ? cause.message : message))
+  rows.on('error', refuse)
+  try {
+    await Promise.race([rows.start({ signal }).synced({ signal }), failed])
+  } finally {
+    rows.off('error', refuse)
+    rows.on('error', (error) => {
+      if (!process.stdout.isTTY) process.stderr.write(`listwatch: ${error.message}\n`)
+    })
+  }
+}
+
+function assertColumns(rows: Informer<Row, Indexes>, index: readonly string[], table: string): void {
+  const [first] = rows.list()
+  const missing = first === undefined ? undefined : index.find((column) => !Object.hasOwn(first, column))
+  if (first === undefined || missing === undefined) return
+  throw new Failure(`--index: ${table} has no column "${missing}"; it has ${Object.keys(first).join(', ')}`)
+}
+
+/** One line for each change; `{"type":"synced"}` after those that tell what is there at the beginning. */
+async function printChanges(rows: Informer<Row, Indexes>, signal: AbortSignal): Promise<void> {
+  let isSynced = false
+  for await (const batch of rows.changes({ signal })) {
+    let lines = ''
+    for (const { type, key, object, previous, origin } of batch.changes) {
+      lines += `${JSON.stringify({ type, key, object, previous, origin }, printable)}\n`
+    }
+    if (batch.isSynced && !isSynced)
+      lines += `${JSON.stringify({ type: 'synced', rows: rows.size, version: batch.version })}\n`
+    isSynced ||= batch.isSynced
+    if (lines !== '' && !process.stdout.write(lines)) await once(process.stdout, 'drain', { signal }).catch(() => {})
+  }
+}
+
+async function showRows(
+  rows: Informer<Row, Indexes>,
+  source: PostgresSource<Row>,
+  flags: WatchFlags,
+  ending: AbortController,
+): Promise<void> {
+  const meter = new Meter(systemClock)
+  const count = ({ origin }: { readonly origin: string }): void => {
+    if (origin !== 'initial') meter.add(undefined)
+  }
+  rows.subscribe({ add: count, update: count, delete: count })
+  const keys = new Map([
+    ['q', () => ending.abort()],
+    ['ctrl-c', () => ending.abort()],
+  ])
+  const indexLines = (): string[] => flags.index.map((column) => topOf(column, rows.by[column]))
+  const picture = (): string =>
+    [
+      ...statusLines(source.name, rows.status, rows.size, meter),
+      ...indexLines(),
+      ...(rows.invalid.size === 0 ? [] : [colors.yellow(`${rows.invalid.size} rows cannot be decoded`)]),
+      colors.dim('[q] quit'),
+    ].join('\n')
+  const line = (): string => {
+    const { state, relists, reconnects } = rows.status
+    return `${state}: ${rows.size} rows, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects`
+  }
+  await show({ picture, line }, keys, systemClock, ending.signal)
+}
+
+/** The values that most rows have. */
+function topOf(column: string, index: Equal<Row, Scalar> | undefined): string {
+  const values = [...(index?.values() ?? [])].map((value) => [String(value), index?.count(value) ?? 0] as const)
+  const top = values.sort((a, b) => b[1] - a[1]).slice(0, 5)
+  return `${colors.dim(`by ${column}`)}   ${columns(top.map(([value, count]) => [value, thousands(count)]))}`
+}
+
+/** An array is found by each of its elements; what is no scalar is in no index. */
+function valuesOf(row: Row, column: string): Scalar[] {
+  const values: unknown[] = [row[column]].flat()
+  return values.filter(
+    (value) => value instanceof Date || ['string', 'number', 'bigint', 'boolean'].includes(typeof value),
+  ) as Scalar[]
+}
+
+function printable(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}

@@ -1,0 +1,11 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+/** The heap in use after a collection, in megabytes, to one place. */
+export function heapMb(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  setFlagsFromString('--no-expose-gc')
+  collect()
+  return Math.round((process.memoryUsage().heapUsed / 1024 ** 2) * 10) / 10
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import { messageOf, SourceError } from '../errors.js'
+import { redact } from '../redact.js'
+import { Failure, load } from './failure.js'
+
+/** What went wrong, in one line; 2 for what the user can mend. */
+function fail(error: unknown): void {
+  const isExpected = error instanceof Failure || error instanceof SourceError || error instanceof TypeError
+  const [line] = redact(messageOf(error)).split('\n')
+  process.stderr.write(`listwatch: ${line}\n`)
+  if (!isExpected && process.env['LISTWATCH_DEBUG'] !== undefined) console.error(error)
+  process.exitCode = error instanceof Failure ? error.exitCode : isExpected ? 2 : 1
+}
+
+async function main(): Promise<void> {
+  const { Command, CommanderError, Option } = await load(
+    'commander',
+    () => import('commander'),
+    'npm i commander picocolors log-update',
+  )
+  await load('picocolors', () => import('picocolors'), 'npm i commander picocolors log-update')
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string
+  }
+  const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+    ...(before ?? []),
+    value,
+  ]
+  const list = (value: string): readonly string[] => value.split(',').map((each) => each.trim())
+
+  const program = new Command('listwatch')
+    .description('Mirrors a versioned collection into an indexed local store, and tells what changes.')
+    .version(version)
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'listwatch: ')) })
+
+  program
+    .command('watch')
+    .description('mirror a table of yours: a live picture on a terminal, NDJSON with --json')
+    .argument('<url>', 'postgres://user@host:5432/database')
+    .requiredOption('--table <name>', 'the table, as in SQL: orders, shop.orders, "Orders"')
+    .option('--index <column>', 'index by this column; may be given more than once', collect, [])
+    .option('--columns <names>', 'mirror only these columns, separated by commas; the key always is', list)
+    .option('--where <sql>', 'mirror only rows for which this holds; it must depend on nothing but the row')
+    .option('--json', 'one line of JSON for each change')
+    .option('--for <duration>', 'stop after this time: 20s, 10m')
+    .action(async (url: string, flags) => (await import('./commands/watch.js')).watch(url, flags))
+
+  const pg = program.command('pg').description('manage the change logs that a mirror of Postgres needs')
+  pg.command('install')
+    .description('make the change log of a table and the triggers that write it; again, where they are there')
+    .argument('[url]', 'postgres://user@host:5432/database')
+    .requiredOption('--table <name>', 'the table, as in SQL')
+    .option(
+      '--key <columns>',
+      'columns of a unique index without NULLs, separated by commas; default: the primary key',
+      list,
+    )
+    .addOption(new Option('--level <level>', 'triggers for each …').choices(['auto', 'statement', 'row']))
+    .addOption(new Option('--wake <wake>', 'who wakes readers').choices(['auto', 'bucket', 'each', 'none']))
+    .option('--bulk <rows>', 'a statement that changes more rows makes readers read the table again; default 100000')
+    .option('--grant <role>', 'let this role mirror the table; may be given more than once', collect)
+    .option('--print', 'print the SQL and do nothing')
+    .action(async (url: string | undefined, flags) => (await import('./commands/pg.js')).pgInstall(url, flags))
+  pg.command('uninstall')
+    .description('remove the change log of a table, or everything')
+    .argument('[url]', 'postgres://user@host:5432/database')
+    .option('--table <name>', 'the table, as in SQL')
+    .option('--all', 'all tables, and the schema listwatch')
+    .option('--print', 'print the SQL and do nothing')
+    .action(async (url: string | undefined, flags) => (await import('./commands/pg.js')).pgUninstall(url, flags))
+  pg.command('status')
+    .description('show what is installed; exit code 1 where something needs a look')
+    .argument('<url>', 'postgres://user@host:5432/database')
+    .option('--json', 'as JSON')
+    .action(async (url: string, flags) => (await import('./commands/pg.js')).pgStatus(url, flags))
+  pg.command('trim')
+    .description('remove old rows from all logs; connected mirrors do so by themselves')
+    .argument('<url>', 'postgres://user@host:5432/database')
+    .option('--keep <duration>', 'keep what is younger than this; default 1h')
+    .action(async (url: string, flags) => (await import('./commands/pg.js')).pgTrim(url, flags))
+
+  program
+    .command('demo')
+    .description('start a Postgres, write to a table of it, and mirror the table')
+    .option('--for <duration>', 'stop after this time: 20s, 10m; default: until q or Ctrl-C')
+    .option('--disconnects <count>', "kill the mirror's connection so many times")
+    .option('--json', 'print nothing but the outcome, as JSON')
+    .action(async (flags) => (await import('./commands/demo.js')).demo(flags))
+
+  try {
+    await program.parseAsync()
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    process.exitCode = error.exitCode === 0 ? 0 : 2
+  }
+}
+
+main().catch(fail)

@@ -1,0 +1,49 @@
+import { createRequire } from 'node:module'
+import type pg from 'pg'
+import { messageOf } from '../errors.js'
+import { redact } from '../redact.js'
+import { Failure, load } from './failure.js'
+
+/** The oldest version of the driver that is tested. */
+const OLDEST_MINOR = 16
+
+/** The user's driver, of a version that fits. */
+export async function loadPg(): Promise<typeof pg> {
+  const { default: driver } = await load('pg', () => import('pg'), 'npm i pg@^8.20')
+  const { version } = createRequire(import.meta.url)('pg/package.json') as { readonly version: string }
+  const [major, minor] = version.split('.').map(Number)
+  if (major !== 8 || (minor ?? 0) < OLDEST_MINOR) {
+    throw new Failure(`pg ${version} is not supported; install a newer one with: npm i pg@^8.20`)
+  }
+  return driver
+}
+
+/** A URL of Postgres, as given. */
+export function checkPostgresUrl(url: string): string {
+  if (!URL.canParse(url))
+    throw new Failure(`"${redact(url)}" is no URL; it should look like postgres://user@host:5432/database`)
+  const { protocol } = new URL(url)
+  if (protocol === 'postgres:' || protocol === 'postgresql:') return url
+  throw new Failure(`"${protocol}//" is not supported here; a URL should look like postgres://user@host:5432/database`)
+}
+
+/** Runs `work` on a connection of its own. */
+export async function withPg<V>(url: string, work: (client: pg.Client) => Promise<V>): Promise<V> {
+  const driver = await loadPg()
+  const client = new driver.Client({
+    connectionString: checkPostgresUrl(url),
+    connectionTimeoutMillis: 10_000,
+    application_name: 'listwatch',
+  })
+  client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
+  try {
+    await client.connect()
+  } catch (error) {
+    throw new Failure(`cannot connect to ${redact(url)}: ${redact(messageOf(error))}`)
+  }
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
