@@ -77,7 +77,6 @@ export class FeedController<T> implements Controller {
       readonly random: Random
     },
   ) {
-    if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
     this.#feed = feed
     this.#fn = fn
     this.#concurrency = options.concurrency ?? 1

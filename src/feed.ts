@@ -279,7 +279,7 @@ export class Feed<T> {
     return waiting(this.#named('waitFor'), wait, this.host.clock, (settle) => {
       const leave = this.#waiters.enter(version, this.version, settle)
       if (this.#closed !== undefined) settle.reject(this.#closed)
-      this.host.awaitVersion(this)
+      if (this.#waiters.size > 0) this.host.awaitVersion(this)
       return leave
     })
   }

@@ -11,7 +11,7 @@ import { type Random, systemRandom } from './random.js'
 import { assertSource, Reflector } from './reflector.js'
 import { Router } from './router.js'
 import type { Entry, ListerWatcher } from './source.js'
-import { HandlerSubscription, type Handlers } from './subscription.js'
+import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
 import { channels, type Logger, type Status } from './telemetry.js'
 import type { Version } from './version.js'
 import type { StoreView } from './views.js'
@@ -150,7 +150,8 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   #unlink: () => void = () => {}
   #startedAt: number | undefined
   #lagMs: number | undefined
-  #lists = 0
+  /** The last list that is in the store, by the reflector's count. */
+  #listed = 0
   #warnedAt = -Infinity
 
   constructor(options: InformerOptions<S, I, T>) {
@@ -166,7 +167,8 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
         freeze: options.freeze ?? process.env['NODE_ENV'] !== 'production',
         onInvalid: options.onInvalid,
         onCommit: (commit) => this.#committed(commit),
-        report: (error) => this.#report(error),
+        // Not in the middle of a batch: a listener that reads would see a part of it.
+        report: (error) => void Promise.resolve().then(() => this.#report(error)),
       },
     )
     const clock = { clock: this.#clock, random: this.#random }
@@ -320,6 +322,7 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   }
 
   subscribe(handlers: Handlers<T>, options: SubscribeOptions<T, I> = {}): Subscription {
+    assertHandlers(handlers, 'subscribe')
     const feed = this.#feed('subscribe', options)
     return this.#own(feed, new HandlerSubscription(feed, handlers, options))
   }
@@ -330,6 +333,7 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   }
 
   reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options: Scope<T, I> = {}): Controller {
+    if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
     const feed = this.#feed('reconcile', options)
     const { concurrency, signal } = options
     return this.#own(feed, new FeedController(feed, fn, { concurrency, signal, random: this.#random }))
@@ -378,11 +382,10 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   relist(wait: Wait = {}): Promise<void> {
     checkWait('relist', wait)
     return waiting(`relist of ${this.#source.name}`, wait, this.#clock, (settle) => {
-      // A list that is on its way began before this call: the next one counts.
-      const { name } = this.#reflector.state
-      const wanted = this.#lists + (name === 'listing' || name === 'relisting' ? 2 : 1)
+      // A list that is on its way began before this call: it does not count.
+      const { lists } = this.#reflector
       const leave = this.#watch(settle, () => {
-        if (this.#lists >= wanted) settle.resolve()
+        if (this.#listed > lists) settle.resolve()
       })
       this.#reflector.relist('asked for by relist()')
       return leave
@@ -457,7 +460,7 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   #committed(commit: Commit<T>): void {
     const { version, committedAt, changes } = commit
     if (committedAt !== undefined) this.#lagMs = Math.max(0, this.#clock.now() - committedAt)
-    if (commit.type !== 'changed') this.#lists++
+    if (commit.type !== 'changed') this.#listed = this.#reflector.lists
     if (commit.type === 'filled') {
       this.#synced.open()
       for (const feed of this.#router.feeds) feed.begin()

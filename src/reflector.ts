@@ -60,6 +60,7 @@ export class Reflector<T> {
   #version: Version | undefined
   #lastContactAt: number | undefined
   #lastError: SourceError | undefined
+  #lists = 0
   #listedAt = -Infinity
   #reportedAt = -Infinity
   #isRelistScheduled = false
@@ -118,6 +119,11 @@ export class Reflector<T> {
   /** @internal */
   get lastError(): SourceError | undefined {
     return this.#lastError
+  }
+
+  /** @internal How many lists have begun. */
+  get lists(): number {
+    return this.#lists
   }
 
   /** @internal Reads the source again. */
@@ -188,6 +194,7 @@ export class Reflector<T> {
   }
 
   async #list(attempt: Attempt, ignoreVersions: boolean): Promise<Bare<Outcome>> {
+    this.#lists++
     // Without hasReached nobody can say whether a version is of this history: contents are compared.
     const byContent = ignoreVersions || this.#source.hasReached === undefined
     const replacement = this.#sink.replace({ ignoreVersions: byContent })

@@ -53,8 +53,6 @@ export class HandlerSubscription<T> implements Subscription {
   #blockedCount = 0
 
   constructor(feed: Feed<T>, handlers: Handlers<T>, options: HandlerOptions) {
-    checkOptions('subscribe: the handlers', handlers, { add: isFunction, update: isFunction, delete: isFunction })
-    if (handlers === undefined) throw new TypeError('subscribe: the handlers must be an object')
     this.#feed = feed
     this.#handlers = handlers
     this.#concurrency = options.concurrency ?? 1
@@ -293,6 +291,12 @@ export class HandlerSubscription<T> implements Subscription {
     const { name, host } = this.#feed
     return name === undefined ? `${what} on ${host.sourceName}` : `${what} of "${name}" on ${host.sourceName}`
   }
+}
+
+/** Refuses what are no handlers, at the call. */
+export function assertHandlers(handlers: unknown, call: string): void {
+  if (typeof handlers !== 'object' || handlers === null) throw new TypeError(`${call}: the handlers must be an object`)
+  checkOptions(`${call}: the handlers`, handlers, { add: isFunction, update: isFunction, delete: isFunction })
 }
 
 export interface HandlerOptions {

@@ -119,8 +119,8 @@ export class VersionWaiters {
       settle.reject(error)
       return () => {}
     }
+    if (at !== undefined && this.#tell(settle, mark, at)) return () => {}
     this.#waiting.set(settle, mark)
-    if (at !== undefined) this.#tell(settle, mark, at)
     return () => this.#waiting.delete(settle)
   }
 
@@ -133,11 +133,14 @@ export class VersionWaiters {
     for (const settle of [...this.#waiting.keys()]) settle.reject(reason)
   }
 
-  #tell(settle: Settle<void>, mark: Version, at: Version): void {
+  /** Whether that was the end of it. */
+  #tell(settle: Settle<void>, mark: Version, at: Version): boolean {
     try {
-      if (this.#hasReached(at, mark)) settle.resolve()
+      if (!this.#hasReached(at, mark)) return false
+      settle.resolve()
     } catch (error) {
       settle.reject(error)
     }
+    return true
   }
 }

@@ -578,13 +578,6 @@ describe('close', () => {
   })
 })
 
-test('what is no function is a TypeError', () => {
-  const mirror = numbers()
-  expect(() => Reflect.construct(FeedController, [mirror.feed(), 5, {}])).toThrow(
-    new TypeError('reconcile: the first argument must be a function'),
-  )
-})
-
 test('options of another kind of subscription are TypeErrors', () => {
   const mirror = numbers()
   expect(() => new Feed(mirror.host, 'reconcile', { delivery: 'latest' })).toThrow(

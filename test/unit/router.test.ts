@@ -174,11 +174,17 @@ test('whatever is written, every scope folds to what it holds of the store', () 
       { options: { key: 'k1' }, isIn: (_o: Order, key: string) => key === 'k1' },
       { options: { where: { tenant: 't0' } }, isIn: (o: Order) => o.tenant === 't0' },
       { options: { where: { tag: 'g1' } }, isIn: (o: Order) => o.tags?.includes('g1') === true },
-      { options: { where: { tag: 'g0', tenant: 't1' } }, isIn: (o: Order) => o.tenant === 't1' && o.tags?.includes('g0') === true },
+      {
+        options: { where: { tag: 'g0', tenant: 't1' } },
+        isIn: (o: Order) => o.tenant === 't1' && o.tags?.includes('g0') === true,
+      },
       { options: { where: { both: ['t1', 2] } }, isIn: (o: Order) => o.tenant === 't1' && o.total === 2 },
       { options: { where: { total: 1 }, delivery: 'latest' as const }, isIn: (o: Order) => o.total === 1 },
       { options: { filter: (o: Order) => o.total > 1 }, isIn: (o: Order) => o.total > 1 },
-      { options: { key: 'k2', where: { tenant: 't1' } }, isIn: (o: Order, key: string) => key === 'k2' && o.tenant === 't1' },
+      {
+        options: { key: 'k2', where: { tenant: 't1' } },
+        isIn: (o: Order, key: string) => key === 'k2' && o.tenant === 't1',
+      },
     ]
     const followers = scopes.map((scope) => ({ ...scope, feed: mirror.feed(scope.options), fold: new Fold<Order>() }))
     for (let i = 2; i < 80; i++) {

@@ -1,0 +1,182 @@
+import diagnostics from 'node:diagnostics_channel'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { memorySource } from '../../adapters/memory/index.js'
+import type { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import type { Logger } from '../../src/telemetry.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { assertCleanStop, mirrorOf, warnings } from '../support/informers.js'
+
+function failingHandlers(): { add: () => never } {
+  return {
+    add: () => {
+      throw new Error('no')
+    },
+  }
+}
+
+/** An informer to whose errors nobody listens. */
+function unheard(logger?: Logger): {
+  clock: VirtualClock
+  informer: Informer<number>
+  source: ReturnType<typeof memorySource<number>>
+} {
+  const clock = new VirtualClock()
+  const source = memorySource<number>({ entries: [['a', 1]] })
+  const informer = createInformer({ source, clock, ...(logger === undefined ? {} : { logger }) })
+  onTestFinished(() => assertCleanStop(informer, clock))
+  return { clock, informer, source }
+}
+
+function memoLogger(): Logger & { lines: string[] } {
+  const lines: string[] = []
+  const at =
+    (level: string) =>
+    (message: string, fields?: object): void =>
+      void lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+describe('errors', () => {
+  test('every failure is told, with its source and what happens next', async () => {
+    const { clock, source, informer, errors } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    await clock.advance(0)
+    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'watch', source: 'memory' }])
+    expect(errors[0]?.message).toMatch(/^watch of memory failed: the connection was lost; reconnecting in 0\.\d s$/)
+  })
+
+  test('one that nobody listens to is a warning of the process, at most once a minute', async () => {
+    const said = warnings()
+    const { clock, informer, source } = unheard()
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    source.put('b', 1)
+    await clock.advance(59_000)
+    source.put('c', 1)
+    await clock.advance(0)
+    expect(said).toHaveLength(1)
+    await clock.advance(1_000)
+    source.put('d', 1)
+    await clock.advance(0)
+    expect(said).toHaveLength(2)
+    expect(said[0]).toContain('the add handler on memory failed at key "a": no')
+  })
+
+  test('one that somebody listens to is no warning', async () => {
+    const said = warnings()
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect(said).toEqual([])
+  })
+
+  test('one that a logger is told is no warning either', async () => {
+    const said = warnings()
+    const logger = memoLogger()
+    const { clock, informer } = unheard(logger)
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect(said).toEqual([])
+    expect(logger.lines).toContain('warn the add handler on memory failed at key "a": no {"code":"HANDLER","key":"a"}')
+  })
+
+  // I14
+  test('a listener that throws harms no other, and is a warning', async () => {
+    const said = warnings()
+    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
+    const before: SourceError[] = []
+    informer.on('error', () => {
+      throw new Error('mine')
+    })
+    informer.on('error', (error) => before.push(error))
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect([errors.length, before.length]).toEqual([1, 1])
+    expect(said).toEqual(['a listener of "error" on memory threw: mine'])
+  })
+
+  test('off takes a listener away', async () => {
+    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
+    const told: SourceError[] = []
+    const listener = (error: SourceError): void => void told.push(error)
+    informer.on('error', listener).off('error', listener)
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect([told, errors.length]).toEqual([[], 1])
+  })
+
+  test.each<[unknown[], string]>([
+    [['change', () => {}], 'the event must be "error" or "status", got "change"'],
+    [['error', 5], 'the listener must be a function'],
+  ])('on and off of %j are TypeErrors', (args, message) => {
+    const { informer } = mirrorOf<number, object>([])
+    expect(() => Reflect.apply(informer.on, informer, args)).toThrow(new TypeError(`on: ${message}`))
+    expect(() => Reflect.apply(informer.off, informer, args)).toThrow(new TypeError(`off: ${message}`))
+  })
+})
+
+describe('status', () => {
+  test('a listener that throws harms nothing', async () => {
+    const said = warnings()
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    informer.on('status', () => {
+      throw new Error('mine')
+    })
+    informer.start()
+    await clock.advance(0)
+    expect([informer.status.state, said.length]).toEqual(['live', 1])
+  })
+})
+
+describe('a logger', () => {
+  test('is told each state, each failure, and what was left out', async () => {
+    const logger = memoLogger()
+    const { clock, informer, source } = unheard(logger)
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    await clock.advance(1_000)
+    expect(logger.lines.map((line) => line.split(':')[0])).toEqual([
+      'info memory is listing',
+      'info memory is connecting',
+      'info memory is live',
+      'warn watch of memory failed',
+      'info memory is backing-off',
+      'info memory is connecting',
+      'info memory is live',
+    ])
+  })
+})
+
+describe('diagnostics channels', () => {
+  test('tell of states, batches and errors', async () => {
+    const messages: string[] = []
+    const listen = (name: string): void => {
+      const listener = (message: unknown): void => {
+        messages.push(
+          `${name} ${JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))}`,
+        )
+      }
+      diagnostics.subscribe(name, listener)
+      onTestFinished(() => void diagnostics.unsubscribe(name, listener))
+    }
+    for (const name of ['listwatch:status', 'listwatch:batch', 'listwatch:error']) listen(name)
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    const version = source.put('a', 2)
+    await clock.advance(0)
+    expect(messages).toContain('listwatch:status {"source":"memory","status":"listing","previous":"idle"}')
+    expect(messages).toContain(`listwatch:batch {"source":"memory","changes":1,"version":"${version}"}`)
+    expect(messages.some((message) => message.startsWith('listwatch:error') && message.includes('HANDLER'))).toBe(true)
+  })
+})

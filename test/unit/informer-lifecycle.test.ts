@@ -1,0 +1,544 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import { memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import type { Status } from '../../src/telemetry.js'
+import type { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { informerOf, mirrorOf, outcomeOf } from '../support/informers.js'
+import { put, scripted } from '../support/scripted-source.js'
+
+const REFUSED = new SourceError('no such table', { code: 'NOT_FOUND' })
+
+describe('start', () => {
+  test('nothing is opened before it', async () => {
+    const source = scripted<number>()
+    const { clock, informer } = informerOf(source)
+    await clock.advance(60_000)
+    expect([source.lists.length, informer.status.state, informer.status.reason]).toEqual([0, 'idle', 'not started'])
+  })
+
+  test('gives the informer back', () => {
+    const { informer } = mirrorOf([])
+    expect(informer.start()).toBe(informer)
+  })
+
+  test('a second one does nothing', async () => {
+    const source = scripted<number>()
+    const { clock, informer } = informerOf(source)
+    informer.start().start()
+    await clock.advance(0)
+    expect(source.lists).toHaveLength(1)
+  })
+
+  test('after stop it throws STOPPED', async () => {
+    const { informer } = mirrorOf([])
+    await informer.stop()
+    expect(() => informer.start()).toThrow(expect.objectContaining({ code: 'STOPPED' }))
+  })
+
+  test('with a signal, the abort stops it', async () => {
+    const { clock, informer } = mirrorOf([['a', 1]])
+    const control = new AbortController()
+    informer.start({ signal: control.signal })
+    await clock.advance(0)
+    control.abort()
+    await clock.advance(0)
+    expect([informer.status.state, clock.sleeping]).toEqual(['stopped', 0])
+  })
+
+  test('with a signal that has aborted already it settles at once, and nothing is opened', async () => {
+    const source = scripted<number>()
+    const { clock, informer } = informerOf(source)
+    const synced = informer.start({ signal: AbortSignal.abort() }).synced()
+    await expect(synced).rejects.toMatchObject({ code: 'STOPPED' })
+    await informer.stop()
+    expect([source.lists.length, informer.status.state, clock.sleeping]).toEqual([0, 'stopped', 0])
+  })
+
+  // I15
+  test('keeps no listener on its signal after stop', async () => {
+    const { informer } = mirrorOf([])
+    const { signal } = new AbortController()
+    informer.start({ signal })
+    expect(getEventListeners(signal, 'abort').length).toBeGreaterThan(0)
+    await informer.stop()
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  test.each([
+    [{ signal: {} }, 'start: option "signal" must be an AbortSignal, got an object'],
+    [{ singal: undefined }, 'start: unknown option "singal"; allowed are signal'],
+    [5, 'start: the options must be an object'],
+  ])('%j is a TypeError that says why', (options, message) => {
+    const { informer } = mirrorOf([])
+    expect(() => Reflect.apply(informer.start, informer, [options])).toThrow(new TypeError(message))
+  })
+})
+
+describe('synced', () => {
+  // I8
+  test('resolves when the whole first list is in the store, and not before', async () => {
+    const source = scripted<number>()
+    const { clock, informer } = informerOf(source)
+    const synced = informer.start().synced()
+    await clock.advance(0)
+    source.lists[0]?.page([put('a', 1)])
+    expect(await outcomeOf(synced, clock)).toBe('pending')
+    source.lists[0]?.answer([put('b', 2)], '5')
+    expect(await outcomeOf(synced, clock)).toBe('resolved')
+    expect([informer.size, informer.status.isSynced]).toEqual([2, true])
+  })
+
+  test('resolves where the collection is empty', async () => {
+    const { clock, informer } = mirrorOf([])
+    expect(await outcomeOf(informer.start().synced(), clock)).toBe('resolved')
+    expect([informer.size, informer.list(), informer.status.isSynced]).toEqual([0, [], true])
+  })
+
+  test('resolves at once afterwards', async () => {
+    const { clock, informer } = mirrorOf([])
+    informer.start()
+    await clock.advance(0)
+    await expect(informer.synced()).resolves.toBeUndefined()
+  })
+
+  test('may be asked before start', async () => {
+    const { clock, informer } = mirrorOf([])
+    const synced = informer.synced()
+    expect(await outcomeOf(synced, clock)).toBe('pending')
+    informer.start()
+    expect(await outcomeOf(synced, clock)).toBe('resolved')
+  })
+
+  test('rejects when the state becomes failed before that, with what failed', async () => {
+    const { clock, source, informer } = mirrorOf([])
+    source.fail(REFUSED)
+    const synced = informer.start().synced()
+    await expect(synced).rejects.toMatchObject({ code: 'NOT_FOUND', phase: 'list' })
+    await expect(informer.synced()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect(informer.status.state).toBe('failed')
+    await clock.advance(30_000)
+    await expect(informer.synced()).resolves.toBeUndefined()
+  })
+
+  test('goes on waiting where the source is only unavailable', async () => {
+    const { clock, source, informer } = mirrorOf([])
+    source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 3)
+    const synced = informer.start().synced()
+    expect(await outcomeOf(synced, clock)).toBe('pending')
+    await clock.advance(60_000)
+    expect(await outcomeOf(synced, clock)).toBe('resolved')
+  })
+
+  test('resolves where it has been synced, though the state is failed now', async () => {
+    const { clock, source, informer } = mirrorOf([])
+    await outcomeOf(informer.start().synced(), clock)
+    source.fail(REFUSED)
+    source.disconnect()
+    await clock.advance(1_000)
+    expect(informer.status.state).toBe('failed')
+    await expect(informer.synced()).resolves.toBeUndefined()
+  })
+
+  test('rejects with TIMEOUT after timeoutMs', async () => {
+    const { clock, informer } = informerOf(scripted<number>())
+    const synced = informer.start().synced({ timeoutMs: 100 })
+    const late = expect(synced).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await clock.advance(100)
+    await late
+  })
+
+  test('rejects with the reason of its signal', async () => {
+    const { informer } = informerOf(scripted<number>())
+    const control = new AbortController()
+    const synced = informer.start().synced({ signal: control.signal })
+    control.abort('enough')
+    await expect(synced).rejects.toBe('enough')
+  })
+
+  test('rejects with STOPPED when the informer is stopped', async () => {
+    const { informer } = informerOf(scripted<number>())
+    const synced = informer.start().synced()
+    await Promise.all([expect(synced).rejects.toMatchObject({ code: 'STOPPED' }), informer.stop()])
+    await expect(informer.synced()).rejects.toMatchObject({ code: 'STOPPED' })
+  })
+
+  test('an option that makes no sense is a TypeError', () => {
+    const { informer } = mirrorOf([])
+    expect(() => informer.synced({ timeoutMs: -1 })).toThrow(
+      new TypeError('synced: option "timeoutMs" must be a finite number above 0, got -1'),
+    )
+  })
+})
+
+// I15
+describe('stop', () => {
+  test('leaves no timer, however busy it was', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    informer.subscribe({ add: () => new Promise(() => {}) })
+    informer.subscribe({ add: () => {} }, { delivery: 'latest', concurrency: 3 })
+    const changes = informer.changes()
+    informer.reconcile(async () => {
+      throw new Error('no')
+    })
+    informer.start()
+    await clock.advance(0)
+    const waits = [
+      changes.synced({ timeoutMs: 60_000 }),
+      informer.until('x', () => false, { timeoutMs: 60_000 }),
+      informer.relist({ timeoutMs: 60_000 }),
+    ]
+    for (const wait of waits) wait.catch(() => {})
+    source.disconnect()
+    await clock.advance(100)
+    const stopped = informer.stop()
+    await clock.advance(1_000)
+    await stopped
+    expect(clock.sleeping).toBe(0)
+  })
+
+  test('no callback begins any more', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    const told: string[] = []
+    informer.on('status', ({ state }) => told.push(state))
+    informer.on('error', ({ code }) => told.push(code))
+    informer.subscribe({ add: ({ key }) => void told.push(key) })
+    informer.reconcile(async (key) => void told.push(key))
+    informer.start()
+    await clock.advance(0)
+    await informer.stop()
+    const before = [...told]
+    source.put('a', 1)
+    source.disconnect()
+    await clock.advance(600_000)
+    expect(told).toEqual(before)
+    expect(before.at(-1)).toBe('stopped')
+  })
+
+  test.each(['listing', 'watching', 'waiting'])(
+    'settles at once against a source that ignores its signal: %s',
+    async (at) => {
+      const source = scripted<number>({
+        onList: (list) => at !== 'listing' && (at === 'waiting' ? list.fail(new Error('no')) : list.answer([], '5')),
+      })
+      const { clock, informer } = informerOf(source)
+      informer.start()
+      await clock.advance(0)
+      expect(await outcomeOf(informer.stop(), clock)).toBe('resolved')
+      expect(clock.sleeping).toBe(0)
+    },
+  )
+
+  test('waits for a handler that runs, 1 s at most', async () => {
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    informer.subscribe({ add: () => new Promise(() => {}) })
+    informer.start()
+    await clock.advance(0)
+    const stopped = informer.stop()
+    await clock.advance(999)
+    expect(await outcomeOf(stopped, clock)).toBe('pending')
+    await clock.advance(1)
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
+  })
+
+  test('ends change streams without an error', async () => {
+    const { clock, informer } = mirrorOf<number, object>([])
+    informer.start()
+    const read = async (): Promise<void> => {
+      for await (const _batch of informer.changes());
+    }
+    const end = read()
+    await clock.advance(0)
+    await informer.stop()
+    await expect(end).resolves.toBeUndefined()
+  })
+
+  test('rejects whoever waits, with STOPPED', async () => {
+    const { clock, informer } = mirrorOf<number, object>([])
+    const subscription = informer.subscribe({})
+    informer.start()
+    await clock.advance(0)
+    const beyond = `${informer.version?.slice(0, -1)}9`
+    const waits = [
+      informer.waitFor(beyond),
+      informer.until('x', () => false),
+      informer.relist(),
+      subscription.waitFor(beyond),
+    ].map((wait) => expect(wait).rejects.toMatchObject({ code: 'STOPPED' }))
+    await informer.stop()
+    await Promise.all(waits)
+  })
+
+  test('whoever comes later is told STOPPED', async () => {
+    const { clock, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    const beyond = `${informer.version?.slice(0, -1)}9`
+    await informer.stop()
+    const stopped = expect.objectContaining({ code: 'STOPPED' })
+    const waits = [informer.waitFor(beyond), informer.fresh(), informer.relist(), informer.until('x', () => true)]
+    await Promise.all(waits.map((wait) => expect(wait).rejects.toEqual(stopped)))
+    expect(() => informer.subscribe({})).toThrow(stopped)
+    expect(() => informer.changes()).toThrow(stopped)
+    expect(() => informer.reconcile(async () => {})).toThrow(stopped)
+  })
+
+  test('what has happened has happened: synced resolves where it was', async () => {
+    const { clock, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    await informer.stop()
+    await expect(informer.synced()).resolves.toBeUndefined()
+  })
+
+  test('the store stays readable', async () => {
+    const { clock, informer } = mirrorOf([['a', 1]], {
+      indexes: (ix) => ({ odd: ix.equal((n: number) => n % 2 === 1) }),
+    })
+    informer.start()
+    await clock.advance(0)
+    await informer.stop()
+    expect([informer.get('a'), informer.by.odd(true), informer.size]).toEqual([1, [1], 1])
+    using snapshot = informer.snapshot()
+    expect(snapshot.get('a')).toBe(1)
+  })
+
+  test('twice is once', async () => {
+    const { informer } = mirrorOf([])
+    informer.start()
+    expect(informer.stop()).toBe(informer.stop())
+    await informer.stop()
+  })
+
+  test('before start it is final too', async () => {
+    const { clock, informer } = mirrorOf([])
+    await informer.stop()
+    expect([informer.status.state, clock.sleeping]).toEqual(['stopped', 0])
+  })
+
+  test('is what disposing of it does', async () => {
+    const { clock, informer } = mirrorOf([])
+    informer.start()
+    await clock.advance(0)
+    await informer[Symbol.asyncDispose]()
+    expect(informer.status.state).toBe('stopped')
+  })
+
+  test('inside a handler it works, and nothing more is told', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([
+      ['a', 1],
+      ['b', 2],
+    ])
+    const told: string[] = []
+    let stopped: Promise<void> | undefined
+    informer.subscribe({
+      add: ({ key }) => {
+        told.push(key)
+        stopped = informer.stop()
+      },
+    })
+    informer.start()
+    await clock.advance(0)
+    source.put('c', 3)
+    await clock.advance(1_000)
+    await stopped
+    expect([told, clock.sleeping]).toEqual([['a'], 0])
+  })
+
+  test('inside an async handler that waits for it, it takes the second that a handler is given', async () => {
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    let isOver = false
+    informer.subscribe({
+      add: async () => {
+        await informer.stop()
+        isOver = true
+      },
+    })
+    informer.start()
+    await clock.advance(999)
+    expect(isOver).toBe(false)
+    await clock.advance(1)
+    expect([isOver, clock.sleeping]).toEqual([true, 0])
+  })
+
+  test('inside a status listener it works', async () => {
+    const { clock, informer } = mirrorOf([])
+    const states: string[] = []
+    informer.on('status', ({ state }) => {
+      states.push(state)
+      if (state === 'connecting') void informer.stop()
+    })
+    informer.start()
+    await clock.advance(60_000)
+    expect(states).toEqual(['listing', 'connecting', 'stopped'])
+  })
+
+  test('inside a condition of until it works', async () => {
+    const { clock, informer } = mirrorOf([])
+    const waited = informer.until('a', () => {
+      void informer.stop()
+      return false
+    })
+    const rejected = expect(waited).rejects.toMatchObject({ code: 'STOPPED' })
+    informer.start()
+    await clock.advance(60_000)
+    await rejected
+    expect(informer.status.state).toBe('stopped')
+  })
+})
+
+describe('status', () => {
+  test('of a healthy life', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    const begun = clock.now()
+    const seen: Status[] = []
+    informer.on('status', (status) => seen.push(status))
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    await clock.advance(1_000)
+    expect(seen.map(({ state }) => state)).toEqual([
+      'listing',
+      'connecting',
+      'live',
+      'backing-off',
+      'connecting',
+      'live',
+    ])
+    expect(seen[0]).toMatchObject({ isSynced: false, version: undefined, reason: 'reading the first list', attempt: 1 })
+    expect(seen[1]).toMatchObject({ isSynced: true, version: informer.version, attempt: 0, lastContactAt: begun })
+    expect(seen[3]).toMatchObject({ attempt: 0, lastError: { code: 'UNAVAILABLE' } })
+    expect(seen[3]?.retryInMs).toBeGreaterThanOrEqual(400)
+    expect(seen[4]).toMatchObject({ attempt: 1, reconnects: 1, retryInMs: undefined })
+    expect(informer.status).toMatchObject({ attempt: 0, relists: 0, reconnects: 1, reason: 'following the watch' })
+  })
+
+  test('comes with the one before', async () => {
+    const { clock, informer } = mirrorOf([])
+    const pairs: string[] = []
+    informer.on('status', (status, previous) => pairs.push(`${previous.state} → ${status.state}`))
+    informer.start()
+    await clock.advance(0)
+    expect(pairs).toEqual(['idle → listing', 'listing → connecting', 'connecting → live'])
+  })
+
+  test('staleMs is how long the source has been silent; before it spoke, how long it has been asked', async () => {
+    const { clock, informer } = informerOf(scripted<number>({ onWatch: (watch) => watch.batch([], '5') }))
+    expect(informer.status.staleMs).toBe(0)
+    informer.start()
+    await clock.advance(700)
+    expect([informer.status.staleMs, informer.status.lastContactAt]).toEqual([700, undefined])
+  })
+
+  test('staleMs begins anew with each thing that is said', async () => {
+    const { clock, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(10_500)
+    expect(informer.status.staleMs).toBe(500)
+  })
+
+  test('lagMs is the time from the commit at the source', async () => {
+    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    expect(informer.status.lagMs).toBeUndefined()
+    source.watches[0]?.send({ events: [put('a', 1)], version: '6', committedAt: clock.now() - 30 })
+    await clock.advance(0)
+    expect(informer.status.lagMs).toBe(30)
+    source.watches[0]?.send({ events: [put('a', 2)], version: '7', committedAt: clock.now() + 30 })
+    await clock.advance(0)
+    expect(informer.status.lagMs).toBe(0)
+  })
+})
+
+describe('health', () => {
+  async function started(): Promise<{ clock: VirtualClock; informer: Informer<number>; break: () => void }> {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    return { clock, informer, break: () => source.stall() }
+  }
+
+  test('isLive: started and not stopped', async () => {
+    const { informer } = mirrorOf([])
+    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
+    informer.start()
+    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
+    await informer.stop()
+    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped: stopped' })
+  })
+
+  test('isReady: the first list is in', async () => {
+    const { informer } = await started()
+    expect(informer.health()).toEqual({ isLive: true, isReady: true, reason: 'live: following the watch' })
+  })
+
+  test('with staleAfterMs, and the source was heard within that time', async () => {
+    const { clock, informer, ...of } = await started()
+    of.break()
+    await clock.advance(20_000)
+    expect(informer.health()).toMatchObject({ isReady: true })
+    expect(informer.health({ staleAfterMs: 20_000 })).toMatchObject({ isReady: true })
+    expect(informer.health({ staleAfterMs: 19_999 })).toEqual({
+      isLive: true,
+      isReady: false,
+      reason: 'live: following the watch; nothing was heard from the source for 20 s',
+    })
+  })
+
+  test('a source that refuses for good: live, and ready as long as what was read is good enough', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    source.fail(REFUSED)
+    informer.start()
+    await clock.advance(0)
+    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
+    expect(informer.health().reason).toMatch(/^failed: /)
+  })
+
+  test('an option that makes no sense is a TypeError', async () => {
+    const { informer } = await started()
+    expect(() => informer.health({ staleAfterMs: 0 })).toThrow(
+      new TypeError('health: option "staleAfterMs" must be a finite number above 0, got 0'),
+    )
+  })
+})
+
+describe('createInformer refuses options that make no sense, at the call', () => {
+  const source = memorySource<number>()
+  test.each([
+    [{}, 'createInformer: the source must have a name'],
+    [{ source: 5 }, 'createInformer: option "source" must be an object, got 5'],
+    [{ source: { name: 'x' } }, 'createInformer: the source "x" must have list and watch'],
+    [{ source, transform: 5 }, 'createInformer: option "transform" must be a function, got 5'],
+    [{ source, equals: true }, 'createInformer: option "equals" must be a function, got true'],
+    [{ source, indexes: {} }, 'createInformer: option "indexes" must be a function, got an object'],
+    [
+      { source, onInvalid: 'ignore' },
+      'createInformer: option "onInvalid" must be one of "omit", "keep-previous", got "ignore"',
+    ],
+    [{ source, freeze: 1 }, 'createInformer: option "freeze" must be true or false, got 1'],
+    [{ source, clock: 5 }, 'createInformer: option "clock" must be an object, got 5'],
+    [{ source, random: 5 }, 'createInformer: option "random" must be an object, got 5'],
+    [{ source, logger: 5 }, 'createInformer: option "logger" must be an object, got 5'],
+    [{ source, indexes: () => ({ a: 5 }) }, 'indexes: "a" is not an index; make it with ix.equal, ix.multi, …'],
+  ])('%#: %j', (options, message) => {
+    expect(() => Reflect.apply(createInformer, undefined, [options])).toThrow(new TypeError(message))
+  })
+
+  test('one that it does not know is named, with those that there are', () => {
+    expect(() => Reflect.apply(createInformer, undefined, [{ source, indices: () => ({}) }])).toThrow(
+      /^createInformer: unknown option "indices"; allowed are source, .*indexes/,
+    )
+  })
+})
+
+test('real time and chance are what it takes where none are given', async () => {
+  const source = memorySource<number>({ entries: [['a', 1]] })
+  const informer = createInformer({ source })
+  await informer.start().synced({ timeoutMs: 5_000 })
+  await informer.waitFor(source.put('b', 2), { timeoutMs: 5_000 })
+  expect(informer.list()).toEqual([1, 2])
+  await informer.stop()
+})

@@ -1,0 +1,435 @@
+import { describe, expect, test } from 'vitest'
+import { memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/errors.js'
+import type { Version } from '../../src/version.js'
+import { informerOf, mirrorOf, outcomeOf, type World } from '../support/informers.js'
+import { numbered, put, scripted } from '../support/scripted-source.js'
+
+type Numbers = World<number, object, ReturnType<typeof memorySource<number>>>
+
+async function started(entries: readonly (readonly [string, number])[] = []): Promise<Numbers> {
+  const world = mirrorOf<number, object>(entries)
+  world.informer.start()
+  await world.clock.advance(0)
+  return world
+}
+
+/** A version that nobody will reach soon. */
+function beyond(version: Version | undefined, by = 100): Version {
+  return (version ?? '').replace(/\d+$/, (n) => `${Number(n) + by}`)
+}
+
+describe('waitFor', () => {
+  test('resolves when the store includes what a writer wrote', async () => {
+    const { clock, source, informer } = await started()
+    const version = source.put('a', 1)
+    const waited = informer.waitFor(version)
+    expect(informer.get('a')).toBeUndefined()
+    expect(await outcomeOf(waited, clock)).toBe('resolved')
+    expect(informer.get('a')).toBe(1)
+  })
+
+  test('resolves at once where the store includes it already', async () => {
+    const { informer } = await started()
+    await expect(informer.waitFor(informer.version ?? '')).resolves.toBeUndefined()
+  })
+
+  test('resolves with a bookmark', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    const waited = informer.waitFor('8')
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    source.watches[0]?.batch([], '8')
+    expect(await outcomeOf(waited, clock)).toBe('resolved')
+  })
+
+  test('resolves with a relist that shows it', async () => {
+    const { clock, source, informer } = await started()
+    source.stall()
+    const waited = informer.waitFor(source.put('a', 1))
+    source.compact()
+    await clock.advance(30_000)
+    expect(await outcomeOf(waited, clock)).toBe('resolved')
+    expect(informer.status.relists).toBe(1)
+  })
+
+  test('may be asked before start, and waits for the first list', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    const waited = informer.waitFor(source.put('a', 1))
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    informer.start()
+    expect(await outcomeOf(waited, clock)).toBe('resolved')
+  })
+
+  test('nudges the source, when it is asked and when a watch opens', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const waited = informer.waitFor('9')
+    expect(source.watches[0]?.nudges).toBe(1)
+    source.watches[0]?.end()
+    await clock.advance(1_000)
+    expect(source.watches[1]?.nudges).toBe(1)
+    source.watches[1]?.batch([], '9')
+    await clock.advance(0)
+    await waited
+  })
+
+  test('that was satisfied at once bothers nobody', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    await informer.waitFor('5')
+    expect(source.watches[0]?.nudges).toBe(0)
+  })
+
+  test('rejects at once for a mark of another epoch', async () => {
+    const { informer } = await started()
+    await expect(informer.waitFor(memorySource().put('a', 1))).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+  })
+
+  // Waiters reject on a change of epoch.
+  test('rejects when the epoch changes while it waits', async () => {
+    const { clock, source, informer } = await started()
+    const waited = informer.waitFor(beyond(informer.version))
+    const rejected = expect(waited).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    source.restore([])
+    await clock.advance(2_000)
+    await rejected
+  })
+
+  test.each(['', 'x'.repeat(65_537), 'a\u0000'])('rejects a mark that can be none, as PROTOCOL (%#)', async (mark) => {
+    const { informer } = await started()
+    await expect(informer.waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })
+  })
+
+  test('rejects a mark that the source does not know, as PROTOCOL', async () => {
+    const { informer } = await started()
+    await expect(informer.waitFor('hello')).rejects.toMatchObject({ code: 'PROTOCOL' })
+  })
+
+  test('rejects with TIMEOUT, and is forgotten', async () => {
+    const { clock, informer } = await started()
+    const waited = informer.waitFor(beyond(informer.version), { timeoutMs: 500 })
+    const late = expect(waited).rejects.toMatchObject({
+      code: 'TIMEOUT',
+      message: 'waitFor on memory: not within 500 ms',
+    })
+    await clock.advance(500)
+    await late
+  })
+
+  test('rejects with the reason of its signal', async () => {
+    const { informer } = await started()
+    const control = new AbortController()
+    const waited = informer.waitFor(beyond(informer.version), { signal: control.signal })
+    control.abort('enough')
+    await expect(waited).rejects.toBe('enough')
+  })
+
+  test('is a TypeError at the call where the source cannot compare versions', () => {
+    const { informer } = informerOf(scripted<number>())
+    expect(() => informer.waitFor('5')).toThrow(
+      new TypeError('waitFor: the source "scripted" cannot compare versions (it has no hasReached)'),
+    )
+    const subscription = informer.subscribe({})
+    expect(() => subscription.waitFor('5')).toThrow(TypeError)
+  })
+
+  test.each<[unknown[], string]>([
+    [[5], 'waitFor: the version must be a string, got number'],
+    [['1.1.1', { timeoutMs: Number.NaN }], 'waitFor: option "timeoutMs" must be a finite number above 0, got NaN'],
+    [['1.1.1', { source: 5 }], 'waitFor: option "source" must be a string, got 5'],
+  ])('%j is a TypeError that says why', async (args, message) => {
+    const { informer } = await started()
+    expect(() => Reflect.apply(informer.waitFor, informer, args)).toThrow(new TypeError(message))
+  })
+
+  test('is what a subscription offers too, for what has been handled', async () => {
+    const { clock, source, informer } = await started()
+    const seen: string[] = []
+    const subscription = informer.subscribe({
+      add: async ({ key }) => {
+        await clock.sleep(100)
+        seen.push(key)
+      },
+    })
+    const version = source.put('a', 1)
+    const [stored, handled] = [informer.waitFor(version), subscription.waitFor(version)]
+    expect([await outcomeOf(stored, clock), await outcomeOf(handled, clock)]).toEqual(['resolved', 'pending'])
+    await clock.advance(100)
+    expect([seen, await outcomeOf(handled, clock)]).toEqual([['a'], 'resolved'])
+  })
+
+  test('of a subscription rejects when the epoch changes while it waits', async () => {
+    const { clock, source, informer } = await started([['a', 1]])
+    const subscription = informer.subscribe({})
+    await clock.advance(0)
+    const waited = subscription.waitFor(beyond(informer.version))
+    const rejected = expect(waited).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    source.restore([['a', 2]])
+    await clock.advance(2_000)
+    await rejected
+  })
+
+  test('of a subscription nudges the source', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    const subscription = informer.start().subscribe({})
+    await clock.advance(0)
+    const waited = subscription.waitFor('6')
+    expect(source.watches[0]?.nudges).toBe(1)
+    source.watches[0]?.batch([], '6')
+    await clock.advance(0)
+    await waited
+  })
+})
+
+describe('fresh', () => {
+  test('waits until the store includes where the source is now', async () => {
+    const { clock, source, informer } = await started()
+    source.stall()
+    source.put('a', 1)
+    const waited = informer.fresh()
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    await clock.advance(30_000)
+    expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['resolved', 1])
+  })
+
+  test('is a TypeError at the call where the source has no head', () => {
+    const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
+    expect(() => informer.fresh()).toThrow(
+      new TypeError('fresh: the source "scripted" cannot say where it is (it has no head)'),
+    )
+  })
+
+  test('is a TypeError at the call where the source cannot compare versions', () => {
+    const { informer } = informerOf(scripted<number>({ head: async () => '5' }))
+    expect(() => informer.fresh()).toThrow(
+      new TypeError('fresh: the source "scripted" cannot compare versions (it has no hasReached)'),
+    )
+  })
+
+  test('rejects as the source does, with where it happened', async () => {
+    const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(new Error('down')) })
+    const { informer } = informerOf(source)
+    await expect(informer.fresh()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'down', source: 'scripted' })
+  })
+
+  test('rejects with TIMEOUT though the source never answers, and tells it to stop', async () => {
+    let asked: AbortSignal | undefined
+    const source = {
+      ...scripted<number>({ hasReached: numbered }),
+      head: ({ signal }: { signal: AbortSignal }) => {
+        asked = signal
+        return new Promise<Version>(() => {})
+      },
+    }
+    const { clock, informer } = informerOf(source)
+    const late = expect(informer.fresh({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await clock.advance(100)
+    await late
+    expect(asked?.aborted).toBe(true)
+  })
+
+  test('rejects with STOPPED when the informer is stopped meanwhile', async () => {
+    const source = scripted<number>({ hasReached: numbered, head: () => new Promise(() => {}) })
+    const { informer } = informerOf(source)
+    const waited = expect(informer.fresh()).rejects.toMatchObject({ code: 'STOPPED' })
+    await informer.stop()
+    await waited
+  })
+})
+
+describe('until', () => {
+  test('resolves with the object once the condition holds', async () => {
+    const { clock, source, informer } = await started([['a', 1]])
+    const waited = informer.until('a', (n) => n === 3)
+    source.put('a', 2)
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    source.put('a', 3)
+    expect(await outcomeOf(waited, clock)).toBe('resolved')
+    expect(await waited).toBe(3)
+  })
+
+  test('resolves at once where it holds already', async () => {
+    const { informer } = await started([['a', 1]])
+    await expect(informer.until('a', (n) => n === 1)).resolves.toBe(1)
+  })
+
+  test('looks at nothing before the first list is in', async () => {
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    const looks: unknown[] = []
+    const waited = informer.until('a', (n) => {
+      looks.push(n)
+      return true
+    })
+    expect([await outcomeOf(waited, clock), looks]).toEqual(['pending', []])
+    informer.start()
+    expect([await outcomeOf(waited, clock), looks]).toEqual(['resolved', [1]])
+  })
+
+  test('an absent key is undefined', async () => {
+    const { clock, source, informer } = await started([['a', 1]])
+    const waited = informer.until('a', (n) => n === undefined)
+    source.delete('a')
+    await clock.advance(0)
+    await expect(waited).resolves.toBeUndefined()
+  })
+
+  test('sees each state that the store had', async () => {
+    const { clock, source, informer } = await started()
+    const seen: unknown[] = []
+    const waited = informer.until('a', (n) => {
+      seen.push(n)
+      return n === 3
+    })
+    for (let i = 1; i <= 3; i++) source.put('a', i)
+    await clock.advance(0)
+    await waited
+    expect(seen).toEqual([undefined, 1, 2, 3])
+  })
+
+  test('rejects with what the condition throws', async () => {
+    const { clock, source, informer } = await started()
+    const waited = informer.until('a', (n) => {
+      if (n !== undefined) throw new Error('mine')
+      return false
+    })
+    const rejected = expect(waited).rejects.toThrow('mine')
+    source.put('a', 1)
+    await clock.advance(0)
+    await rejected
+  })
+
+  test('rejects with TIMEOUT, and looks no more', async () => {
+    const { clock, source, informer } = await started()
+    let looks = 0
+    const waited = informer.until(
+      'a',
+      () => {
+        looks++
+        return false
+      },
+      { timeoutMs: 100 },
+    )
+    const late = expect(waited).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await clock.advance(100)
+    await late
+    const before = looks
+    source.put('a', 1)
+    await clock.advance(0)
+    expect(looks).toBe(before)
+  })
+
+  test.each<[unknown[], string]>([
+    [[5, () => true], 'until: the key must be a string, got number'],
+    [['a', 5], 'until: the condition must be a function'],
+    [['a', () => true, { timeout: 5 }], 'until: unknown option "timeout"; allowed are signal, timeoutMs'],
+  ])('%j is a TypeError that says why', async (args, message) => {
+    const { informer } = await started()
+    expect(() => Reflect.apply(informer.until, informer, args)).toThrow(new TypeError(message))
+  })
+})
+
+describe('relist', () => {
+  test('reads the whole source again, and resolves when that is in the store', async () => {
+    const source = scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const relisted = informer.relist()
+    expect(await outcomeOf(relisted, clock)).toBe('pending')
+    await clock.advance(1_000)
+    expect([await outcomeOf(relisted, clock), informer.get('a')]).toEqual(['resolved', 2])
+  })
+
+  test('right after synced it resolves', async () => {
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    const relistAtOnce = async (): Promise<void> => {
+      await informer.start().synced()
+      await informer.relist()
+    }
+    const relisted = relistAtOnce()
+    await clock.advance(10_000)
+    expect(await outcomeOf(relisted, clock)).toBe('resolved')
+    expect(informer.status.relists).toBe(1)
+  })
+
+  test('a list that is on its way began before: the one after it counts', async () => {
+    const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const relisted = informer.relist()
+    source.lists[0]?.answer([put('a', 1)], '1')
+    expect(await outcomeOf(relisted, clock)).toBe('pending')
+    await clock.advance(1_000)
+    expect([await outcomeOf(relisted, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 2, 2])
+  })
+
+  test('where the list that is on its way fails, the next one began after the call', async () => {
+    const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const relisted = informer.relist()
+    source.lists[0]?.fail(new Error('no'))
+    await clock.advance(60_000)
+    expect([await outcomeOf(relisted, clock), source.lists.length]).toEqual(['resolved', 2])
+  })
+
+  test('before start the first list counts', async () => {
+    const { clock, informer } = mirrorOf<number, object>([])
+    const relisted = informer.relist()
+    expect(await outcomeOf(relisted, clock)).toBe('pending')
+    informer.start()
+    expect(await outcomeOf(relisted, clock)).toBe('resolved')
+  })
+
+  test('goes on waiting where the list fails, until one is in', async () => {
+    const { clock, source, informer } = await started()
+    source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 2)
+    const relisted = informer.relist()
+    await clock.advance(1_000)
+    expect(await outcomeOf(relisted, clock)).toBe('pending')
+    await clock.advance(10_000)
+    expect(await outcomeOf(relisted, clock)).toBe('resolved')
+  })
+
+  test('asked for by many at once, it is one', async () => {
+    const { clock, informer } = await started()
+    const all = Promise.all([informer.relist(), informer.relist(), informer.relist()])
+    await clock.advance(10_000)
+    expect(await outcomeOf(all, clock)).toBe('resolved')
+    expect(informer.status.relists).toBe(1)
+  })
+
+  test('asked for again and again it is spaced, never a tight loop', async () => {
+    const { clock, source, informer } = await started()
+    let lists = 0
+    const list = source.list.bind(source)
+    Object.assign(source, {
+      list: (context: Parameters<typeof list>[0]) => {
+        lists++
+        return list(context)
+      },
+    })
+    for (let i = 0; i < 60; i++) {
+      informer.relist().catch(() => {})
+      await clock.advance(1_000)
+    }
+    expect(lists).toBeLessThanOrEqual(10)
+  })
+
+  test('rejects with TIMEOUT', async () => {
+    const { clock, source, informer } = await started()
+    source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 100)
+    const late = expect(informer.relist({ timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await clock.advance(5_000)
+    await late
+  })
+})
