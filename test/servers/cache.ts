@@ -1,0 +1,110 @@
+import {
+  access,
+  constants,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** What is being put together; older ones were left by a run that was killed. */
+const PARTIAL = '.partial-'
+const PARTIAL_LIFE_MS = 3_600_000
+
+let found: Promise<string> | undefined
+
+/** Where servers are kept between runs: outside the work tree, in the user's cache, else in the temporary folder. */
+export function serverCache(): Promise<string> {
+  found ??= findCache()
+  return found
+}
+
+/** Folder of one server; it exists only when it is whole. */
+export async function cachedFolder(name: string): Promise<string> {
+  return join(await serverCache(), `${name.replaceAll(' ', '-')}-${await systemName()}`)
+}
+
+/** Fills the folder of a server, replacing what was there. Whoever is killed halfway, or comes second, leaves no half folder. */
+export async function fillCache(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
+  const target = await cachedFolder(name)
+  const partial = await mkdtemp(join(await serverCache(), PARTIAL))
+  try {
+    await fill(partial)
+    await rename(target, `${partial}-old`).catch(() => {})
+    await rename(partial, target).catch(async (error: unknown) => {
+      // Another run was quicker: its copy is as good.
+      if (!(await isThere(target))) throw error
+    })
+  } finally {
+    await rm(partial, { recursive: true, force: true })
+    await rm(`${partial}-old`, { recursive: true, force: true })
+  }
+  return target
+}
+
+/** Removes what killed runs left behind. */
+export async function sweepCache(): Promise<void> {
+  const folder = await serverCache()
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name)
+    const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now())
+    if (name.startsWith(PARTIAL) && age > PARTIAL_LIFE_MS) await rm(path, { recursive: true, force: true })
+  }
+}
+
+/** Why a server is lacking, by its name, as the last `npm run servers` found. */
+export async function readLacking(): Promise<ReadonlyMap<string, string>> {
+  const text = await readFile(await lackingFile(), 'utf8').catch(() => '{}')
+  const value: unknown = JSON.parse(text)
+  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
+}
+
+export async function writeLacking(reasons: ReadonlyMap<string, string>): Promise<void> {
+  const file = await lackingFile()
+  await writeFile(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(reasons)))
+  await rename(`${file}.${process.pid}`, file)
+}
+
+async function lackingFile(): Promise<string> {
+  return join(await serverCache(), 'lacking.json')
+}
+
+async function findCache(): Promise<string> {
+  const asked = process.env['XDG_CACHE_HOME']
+  const user = join(asked === undefined || asked === '' ? join(homedir(), '.cache') : asked, 'listwatch', 'servers')
+  try {
+    await mkdir(user, { recursive: true })
+    await access(user, constants.W_OK)
+    return user
+  } catch {
+    return await temporaryCache()
+  }
+}
+
+async function temporaryCache(): Promise<string> {
+  const uid = process.getuid?.() ?? 0
+  const folder = join(tmpdir(), `listwatch-servers-${uid}`)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Anybody may make a folder of that name there, and we are about to run what lies in it.
+  const { uid: owner } = await lstat(folder)
+  if (owner !== uid) throw new Error(`${folder} belongs to another user: remove it, or set XDG_CACHE_HOME`)
+  return folder
+}
+
+/** Programs of one system do not run on another that shares the home folder. */
+async function systemName(): Promise<string> {
+  const text = await readFile('/etc/os-release', 'utf8').catch(() => '')
+  const field = (name: string): string => new RegExp(`^${name}="?([^"\n]*)`, 'm').exec(text)?.[1] ?? ''
+  return `${field('ID') || process.platform}${field('VERSION_ID')}-${process.arch}`
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined
+}

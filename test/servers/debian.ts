@@ -1,0 +1,145 @@
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runProgram } from '../../src/cli/run-program.js'
+import { messageOf } from '../../src/errors.js'
+import { serverCache } from './cache.js'
+
+export interface DebianServer {
+  readonly packages: readonly string[]
+  /** Programs that must find all their libraries, within the folder. */
+  readonly programs: readonly string[]
+  /** What to leave out, within the folder: parts that need much more than the rest. */
+  readonly without?: readonly string[]
+}
+
+const UPDATE_TIMEOUT_MS = 180_000
+const DOWNLOAD_TIMEOUT_MS = 300_000
+/** Libraries need libraries; deeper than this they do not go. */
+const MAX_ROUNDS = 6
+/** Not to be mixed with those of the system, or large and only for parts that are left out. */
+const NEVER = /^(libc6|libc-bin|libcrypt1|libgcc-s1|libllvm\S*)$/
+
+/**
+ * Unpacks Debian packages into a folder, and those of the libraries they need which this machine lacks. Nothing is installed,
+ * no service is started and root is not needed.
+ */
+export async function unpackDebian(folder: string, server: DebianServer): Promise<void> {
+  await requireTools()
+  await using apt = new Apt()
+  const done = new Set<string>()
+  let wanted = [...server.packages]
+  for (let round = 0; wanted.length > 0; round++) {
+    if (round === MAX_ROUNDS) throw new Error(`needs ever more packages: ${wanted.join(' ')}`)
+    await apt.unpack(wanted, folder)
+    for (const path of server.without ?? []) await rm(join(folder, path), { force: true })
+    for (const name of wanted) done.add(name)
+    wanted = []
+    const missing = await missingLibraries(folder, server.programs)
+    if (missing.length === 0) return
+    for (const name of await apt.librariesOf([...done])) {
+      if (!done.has(name) && !NEVER.test(name) && !(await isInstalled(name))) wanted.push(name)
+    }
+    if (wanted.length === 0) throw new Error(`no Debian package found for ${missing.join(', ')}`)
+  }
+}
+
+/** What the unpacked programs need in their environment. */
+export async function debianEnvironment(folder: string): Promise<Record<string, string>> {
+  const names = await readdir(join(folder, 'usr/lib')).catch((): string[] => [])
+  const more = await readdir(join(folder, 'lib')).catch((): string[] => [])
+  const isPlace = (name: string): boolean => /-linux-(gnu|musl)/.test(name)
+  const paths = [
+    ...names.filter(isPlace).map((name) => join(folder, 'usr/lib', name)),
+    ...more.filter(isPlace).map((name) => join(folder, 'lib', name)),
+  ]
+  return paths.length === 0 ? {} : { LD_LIBRARY_PATH: paths.join(':') }
+}
+
+async function requireTools(): Promise<void> {
+  for (const tool of ['apt-get', 'dpkg-deb']) {
+    await runProgram(tool, ['--version']).catch(() => {
+      throw new Error(`not installed here, and fetched only on Debian and its like (there is no ${tool})`)
+    })
+  }
+}
+
+async function missingLibraries(folder: string, programs: readonly string[]): Promise<string[]> {
+  const env = { ...process.env, ...(await debianEnvironment(folder)), LC_ALL: 'C' }
+  const missing = new Set<string>()
+  for (const program of programs) {
+    const lines = await runProgram('ldd', [join(folder, program)], { env })
+    for (const match of lines.matchAll(/^\s*(\S+) => not found/gm)) missing.add(match[1] ?? '')
+  }
+  return [...missing]
+}
+
+async function isInstalled(name: string): Promise<boolean> {
+  const facts = await runProgram('dpkg-query', ['--status', name]).catch(() => '')
+  return /^Status: install ok installed$/m.test(facts)
+}
+
+/** apt with the package lists that the system has; where those do not serve, with lists of our own, fetched once. */
+class Apt implements AsyncDisposable {
+  #options: readonly string[] = []
+  #lists: string | undefined
+
+  /** Downloads packages and unpacks them. */
+  async unpack(names: readonly string[], folder: string): Promise<void> {
+    const downloads = join(folder, '.downloads')
+    await mkdir(downloads)
+    await this.#withLists(() => this.#run('apt-get', ['download', ...names], downloads))
+    for (const file of await readdir(downloads)) {
+      if (file.endsWith('.deb')) await runProgram('dpkg-deb', ['-x', join(downloads, file), folder])
+    }
+    await rm(downloads, { recursive: true })
+  }
+
+  /** Packages with libraries that these depend on. */
+  async librariesOf(names: readonly string[]): Promise<string[]> {
+    const lines = await this.#run('apt-cache', ['depends', ...names], '/')
+    return [...new Set([...lines.matchAll(/^\s+(?:Pre)?Depends: (z?lib\S+)$/gm)].map((match) => match[1] ?? ''))]
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#lists !== undefined) await rm(this.#lists, { recursive: true, force: true })
+  }
+
+  /** Lists that are missing, or so old that what they name is gone, fail alike. */
+  async #withLists(step: () => Promise<unknown>): Promise<void> {
+    try {
+      await step()
+    } catch (error) {
+      if (this.#lists !== undefined) throw error
+      await this.#fetchLists()
+      await step()
+    }
+  }
+
+  /** Into a folder of our own, which needs no root and leaves the system's as they are. */
+  async #fetchLists(): Promise<void> {
+    const lists = join(await serverCache(), `.partial-apt-${process.pid}`)
+    this.#lists = lists
+    await mkdir(join(lists, 'lists', 'partial'), { recursive: true })
+    await mkdir(join(lists, 'archives', 'partial'), { recursive: true })
+    this.#options = [
+      `Dir::State=${lists}`,
+      `Dir::State::Lists=${join(lists, 'lists')}`,
+      'Dir::State::status=/var/lib/dpkg/status',
+      `Dir::Cache=${lists}`,
+      'Acquire::Languages=none',
+      'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false',
+      'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false',
+    ].flatMap((option) => ['-o', option])
+    // Without this, it counts lists that could not be fetched as no failure.
+    const strict = ['-o', 'APT::Update::Error-Mode=any']
+    await this.#run('apt-get', [...strict, 'update'], '/', UPDATE_TIMEOUT_MS).catch((error: unknown) => {
+      throw new Error(`the package lists cannot be fetched: ${messageOf(error)}`)
+    })
+  }
+
+  #run(tool: string, args: readonly string[], cwd: string, timeoutMs = DOWNLOAD_TIMEOUT_MS): Promise<string> {
+    const common = ['-o', 'APT::Sandbox::User=root', '-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=15']
+    const env = { ...process.env, LC_ALL: 'C' }
+    return runProgram(tool, ['-q', ...common, ...this.#options, ...args], { cwd, env, timeoutMs })
+  }
+}

@@ -1,0 +1,179 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import { freePort } from '../../src/cli/free-port.js'
+import { Pair } from './proxy-pair.js'
+
+/** Which way bytes go. */
+export type Direction = 'toServer' | 'toClient'
+
+export interface FaultProxyOptions {
+  /** Port on 127.0.0.1 that connections are passed on to. */
+  readonly targetPort: number
+  /** Default: a free port. */
+  readonly port?: number
+}
+
+export interface ProxyCounts {
+  /** Connections that clients made since the start, refused ones too. */
+  readonly accepted: number
+  readonly refused: number
+  /** Connections that `reset` and `cutAfter` ended. */
+  readonly reset: number
+  /** Connections that clients hold now. */
+  readonly open: number
+}
+
+/**
+ * Stands between a client and a server on TCP, and does to their connections what networks do. Bytes are delayed, cut off
+ * at the end or never sent, but none is lost from the middle of a stream: TCP does not do that.
+ */
+export interface FaultProxy extends AsyncDisposable {
+  readonly port: number
+  readonly counts: ProxyCounts
+  /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are: nobody hears of it. */
+  pass(): void
+  /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
+  hold(): void
+  /**
+   * A server that vanished: the connections it had are gone and their clients are never told; what they send is
+   * taken and never answered. With `newConnections`, later ones fare the same, until `pass`; without, they are passed on.
+   */
+  halfOpen(options?: { readonly newConnections?: boolean }): void
+  /** RST to both ends of every connection, once; later connections are passed on. */
+  reset(): void
+  /** RST to every new connection, until `pass`; those there are stay. */
+  refuse(): void
+  /** Every piece takes so long to cross, in milliseconds; 0 ends it. */
+  delay(ms: number): void
+  /** Bytes go in pieces of at most so many, each sent for itself; 0 ends it. */
+  chop(bytes: number): void
+  /**
+   * After so many more bytes in this direction, over all connections, the one that carried the last of them gets RST at
+   * both ends: the bytes up to there arrive, none after. Once. Resolves when that has happened; `pass` calls it off.
+   */
+  cutAfter(bytes: number, direction: Direction): Promise<void>
+}
+
+/** What a new connection meets. */
+type Welcome = 'pass' | 'ignore' | 'refuse'
+
+/** What every connection obeys; read at each piece, so that a change takes hold at once. */
+export interface Rules {
+  isHeld: boolean
+  delayMs: number
+  chopBytes: number
+  readonly cuts: Map<Direction, Cut>
+}
+
+export interface Cut {
+  left: number
+  readonly done: () => void
+}
+
+export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
+  const port = options.port ?? (await freePort())
+  const proxy = new PairProxy(port, options.targetPort)
+  await proxy.listen()
+  return proxy
+}
+
+class PairProxy implements FaultProxy {
+  readonly port: number
+  readonly #targetPort: number
+  readonly #server: Server
+  readonly #pairs = new Set<Pair>()
+  readonly #rules: Rules = { isHeld: false, delayMs: 0, chopBytes: 0, cuts: new Map() }
+  #welcome: Welcome = 'pass'
+  #accepted = 0
+  #refused = 0
+  #reset = 0
+
+  constructor(port: number, targetPort: number) {
+    this.port = port
+    this.#targetPort = targetPort
+    // Paused: a connection made while all is held must not be read from.
+    const sockets = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true }
+    this.#server = createServer(sockets, (socket) => this.#accept(socket))
+  }
+
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen({ port: this.port, host: '127.0.0.1', exclusive: true }, resolve)
+    })
+  }
+
+  get counts(): ProxyCounts {
+    return { accepted: this.#accepted, refused: this.#refused, reset: this.#reset, open: this.#pairs.size }
+  }
+
+  pass(): void {
+    this.#welcome = 'pass'
+    this.#rules.delayMs = 0
+    this.#rules.chopBytes = 0
+    this.#rules.cuts.clear()
+    this.#setHeld(false)
+  }
+
+  hold(): void {
+    this.#setHeld(true)
+  }
+
+  halfOpen({ newConnections = false }: { readonly newConnections?: boolean } = {}): void {
+    this.#welcome = newConnections ? 'ignore' : 'pass'
+    for (const pair of this.#pairs) pair.dropServer()
+    this.#setHeld(false)
+  }
+
+  reset(): void {
+    for (const pair of [...this.#pairs]) pair.reset()
+    this.#welcome = 'pass'
+    this.#setHeld(false)
+  }
+
+  refuse(): void {
+    this.#welcome = 'refuse'
+  }
+
+  delay(ms: number): void {
+    this.#rules.delayMs = ms
+  }
+
+  chop(bytes: number): void {
+    this.#rules.chopBytes = bytes
+  }
+
+  cutAfter(bytes: number, direction: Direction): Promise<void> {
+    return new Promise((done) => this.#rules.cuts.set(direction, { left: bytes, done }))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const pair of [...this.#pairs]) pair.destroy()
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()))
+  }
+
+  #accept(socket: Socket): void {
+    this.#accepted++
+    if (this.#welcome === 'refuse') {
+      this.#refused++
+      socket.on('error', () => {})
+      socket.resetAndDestroy()
+      return
+    }
+    const pair: Pair = new Pair(socket, this.#targetPort, this.#rules, {
+      reset: () => {
+        this.#reset++
+      },
+      closed: () => {
+        this.#pairs.delete(pair)
+      },
+    })
+    this.#pairs.add(pair)
+    if (this.#welcome === 'ignore') pair.dropServer()
+    pair.move()
+  }
+
+  #setHeld(isHeld: boolean): void {
+    this.#rules.isHeld = isHeld
+    for (const pair of [...this.#pairs]) pair.move()
+  }
+}

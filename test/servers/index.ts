@@ -1,0 +1,48 @@
+import { describe, test } from 'vitest'
+import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
+import { type PostgresVersion, postgresNames } from './lookups.js'
+import type { ServerName } from './recipes.js'
+import { areServersRequired } from './required.js'
+
+export type { FoundServer } from './locate.js'
+export { type PgbouncerBinary, type PostgresVersion, pgbouncerBinary, postgresVersions } from './lookups.js'
+export type { ServerName } from './recipes.js'
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Set on a test that stands for those that need a server which is lacking. */
+    missingServer?: { readonly name: string; readonly why: string }
+  }
+}
+
+/**
+ * Tests against every Postgres we know of. One that is lacking becomes a skipped test, and a line in the table at the end of
+ * the run; with `LISTWATCH_REQUIRE_SERVERS=all`, a failed one.
+ */
+export function describePostgres(title: string, body: (postgres: PostgresVersion) => void): void {
+  describe(title, async () => {
+    for (const name of postgresNames()) describeLocated(name, await locateServer(name), body)
+  })
+}
+
+/** The same for tests against one server. */
+export function describeServer(name: ServerName, title: string, body: (server: FoundServer) => void): void {
+  describe(title, async () => {
+    describeLocated(`with ${name}`, await locateServer(name), body)
+  })
+}
+
+function describeLocated(title: string, server: LocatedServer, body: (server: FoundServer) => void): void {
+  describe(title, () => {
+    if (server.type === 'found') body(server)
+    else standIn(server)
+  })
+}
+
+function standIn({ name, why }: MissingServer): void {
+  test(`needs ${name}`, ({ skip, task }) => {
+    if (areServersRequired()) throw new Error(`${name} is required and lacking: ${why}`)
+    task.meta.missingServer = { name, why }
+    skip(`${name} is lacking: ${why}`)
+  })
+}

@@ -1,0 +1,85 @@
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Installation } from '../../src/cli/reachable.js'
+import { messageOf } from '../../src/errors.js'
+import { cachedFolder, fillCache, readLacking } from './cache.js'
+import { type Recipe, recipes, type ServerName } from './recipes.js'
+
+export interface FoundServer extends Installation {
+  readonly type: 'found'
+  readonly name: ServerName
+  readonly version: string
+}
+
+export interface MissingServer {
+  readonly type: 'missing'
+  readonly name: ServerName
+  readonly why: string
+}
+
+export type LocatedServer = FoundServer | MissingServer
+
+const located = new Map<ServerName, Promise<LocatedServer>>()
+
+/** A server as this machine or the cache has it; nothing is fetched. Looked for once. */
+export function locateServer(name: ServerName): Promise<LocatedServer> {
+  const known = located.get(name)
+  if (known !== undefined) return known
+  const looked = locate(recipeOf(name))
+  located.set(name, looked)
+  return looked
+}
+
+/** Fetches a server into the cache. */
+export async function fetchServer(name: ServerName): Promise<LocatedServer> {
+  const recipe = recipeOf(name)
+  const { fetch, fetched } = recipe
+  if (fetch === undefined || fetched === undefined) return await locateServer(name)
+  try {
+    const folder = await fillCache(name, async (empty) => {
+      await fetch(empty)
+      // Before it is kept: what does not run here is no better than nothing.
+      await recipe.version(await fetched(empty))
+    })
+    const at = await fetched(folder)
+    return { type: 'found', name, version: await recipe.version(at), ...at }
+  } catch (error) {
+    return { type: 'missing', name, why: messageOf(error) }
+  }
+}
+
+async function locate(recipe: Recipe): Promise<LocatedServer> {
+  const { name } = recipe
+  let why: string | undefined
+  try {
+    for (const at of await places(recipe)) {
+      if (!(await isThere(join(at.binDir, recipe.program)))) continue
+      const version = await recipe.version(at).catch((error: unknown) => {
+        why = messageOf(error)
+      })
+      if (version !== undefined) return { type: 'found', name, version, ...at }
+    }
+  } catch (error) {
+    why = messageOf(error)
+  }
+  return { type: 'missing', name, why: (await readLacking()).get(name) ?? why ?? 'not fetched yet: npm run servers' }
+}
+
+async function places(recipe: Recipe): Promise<Installation[]> {
+  const cached = await cachedFolder(recipe.name)
+  const fetched = (await isThere(cached)) ? await recipe.fetched?.(cached) : undefined
+  return fetched === undefined ? [...recipe.installed()] : [...recipe.installed(), fetched]
+}
+
+function recipeOf(name: ServerName): Recipe {
+  const recipe = recipes.find((one) => one.name === name)
+  if (recipe === undefined) throw new Error(`there is no recipe for ${name}`)
+  return recipe
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  )
+}

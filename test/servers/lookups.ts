@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import { type FoundServer, locateServer } from './locate.js'
+import { recipes, type ServerName } from './recipes.js'
+
+/** One Postgres that this machine has; what `startPostgres` takes. */
+export interface PostgresVersion {
+  readonly name: ServerName
+  readonly version: string
+  readonly binDir: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Every Postgres that this machine has, newest first. */
+export async function postgresVersions(): Promise<PostgresVersion[]> {
+  const servers = await Promise.all(postgresNames().map(locateServer))
+  return servers.filter((server) => server.type === 'found')
+}
+
+export interface PgbouncerBinary extends FoundServer {
+  readonly path: string
+}
+
+/** The pgbouncer that this machine has. */
+export async function pgbouncerBinary(): Promise<PgbouncerBinary | undefined> {
+  const server = await locateServer('pgbouncer')
+  return server.type === 'found' ? { ...server, path: join(server.binDir, 'pgbouncer') } : undefined
+}
+
+/** Every Postgres that tests run against, here or not, newest first. */
+export function postgresNames(): ServerName[] {
+  return recipes.map((recipe) => recipe.name).filter((name) => name.startsWith('postgres'))
+}

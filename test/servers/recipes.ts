@@ -1,0 +1,91 @@
+import { dirname, join } from 'node:path'
+import { embeddedBinDir, postgresPrograms } from '../../src/cli/postgres-binaries.js'
+import type { Installation } from '../../src/cli/reachable.js'
+import { runProgram } from '../../src/cli/run-program.js'
+import { type DebianServer, debianEnvironment, unpackDebian } from './debian.js'
+
+/** A server that tests ask for by this name. */
+export type ServerName = 'postgres 18' | 'postgres 15' | 'pgbouncer'
+
+/** How one server is had. */
+export interface Recipe {
+  readonly name: ServerName
+  /** The program that shows that it is there. */
+  readonly program: string
+  /** Where the machine may have it without our doing, best first; throws where it can say why not. */
+  installed(): readonly Installation[]
+  /** Its version; rejects where it does not run. */
+  version(at: Installation): Promise<string>
+  /** Fills an empty folder with it. */
+  fetch?(folder: string): Promise<void>
+  /** What `fetch` made of the folder. */
+  fetched?(folder: string): Promise<Installation>
+}
+
+/** Every server, in the order of the table; one more server is one more entry. */
+export const recipes: readonly Recipe[] = [
+  {
+    name: 'postgres 18',
+    program: 'postgres',
+    installed: () => [{ root: dirname(embeddedBinDir()), binDir: embeddedBinDir(), env: {} }],
+    version: (at) => postgresVersion(at, '18'),
+  },
+  {
+    name: 'postgres 15',
+    program: 'postgres',
+    installed: () =>
+      [
+        '/usr/lib/postgresql/15/bin',
+        '/usr/pgsql-15/bin',
+        '/opt/homebrew/opt/postgresql@15/bin',
+        '/usr/local/opt/postgresql@15/bin',
+      ].map((binDir) => ({ root: dirname(binDir), binDir, env: {} })),
+    version: (at) => postgresVersion(at, '15'),
+    ...debian('usr/lib/postgresql/15/bin', {
+      packages: ['postgresql-15'],
+      programs: ['usr/lib/postgresql/15/bin/postgres', 'usr/lib/postgresql/15/bin/initdb'],
+      // The just-in-time compiler: 100 MB of libraries, and Postgres does without where this file is missing.
+      without: ['usr/lib/postgresql/15/lib/llvmjit.so'],
+    }),
+  },
+  {
+    name: 'pgbouncer',
+    program: 'pgbouncer',
+    installed: () =>
+      ['/usr/sbin', '/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map((binDir) => ({
+        root: binDir,
+        binDir,
+        env: {},
+      })),
+    version: (at) => versionOf(at, 'pgbouncer'),
+    ...debian('usr/sbin', { packages: ['pgbouncer'], programs: ['usr/sbin/pgbouncer'] }),
+  },
+]
+
+function debian(binDir: string, server: DebianServer): Required<Pick<Recipe, 'fetch' | 'fetched'>> {
+  return {
+    fetch: (folder) => unpackDebian(folder, server),
+    fetched: async (folder) => ({
+      root: folder,
+      binDir: join(folder, binDir),
+      env: await debianEnvironment(folder),
+    }),
+  }
+}
+
+async function postgresVersion(at: Installation, major: string): Promise<string> {
+  // A plain look first: the other way may have to make a copy.
+  const version = await versionOf(at, 'postgres').catch(
+    async () => (await postgresPrograms({ binDir: at.binDir, env: at.env }, undefined)).version,
+  )
+  if (version.split('.')[0] === major) return version
+  throw new Error(`${at.binDir} holds version ${version}`)
+}
+
+async function versionOf(at: Installation, program: string): Promise<string> {
+  const env = { ...process.env, ...at.env, LC_ALL: 'C' }
+  const says = await runProgram(join(at.binDir, program), ['--version'], { env, timeoutMs: 10_000 })
+  const version = /\d+\.[\d.]+\w*/.exec(says)?.[0]
+  if (version === undefined) throw new Error(`${program} does not say its version: ${says.trim()}`)
+  return version
+}
