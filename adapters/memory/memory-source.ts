@@ -107,18 +107,22 @@ class Memory<T> implements MemorySource<T> {
   }
 
   transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version {
-    const writes: ((version: Version) => WatchEvent<T> | undefined)[] = []
+    const writes: { readonly key: string; write(version: Version, isLast: boolean): WatchEvent<T> | undefined }[] = []
     fn({
       put: (key, object) => {
-        writes.push((version) => this.#store({ key, object, version, uid: this.#stored.get(key)?.uid ?? version }))
+        writes.push({ key, write: (version, isLast) => this.#put(key, object, version, isLast) })
       },
       delete: (key) => {
-        writes.push((version) => (this.#stored.delete(key) ? { type: 'delete', key, version } : undefined))
+        const write = (version: Version): WatchEvent<T> | undefined =>
+          this.#stored.delete(key) ? { type: 'delete', key, version } : undefined
+        writes.push({ key, write })
       },
     })
     // Only now: `fn` may have written by other ways.
     const version = this.#next()
-    return this.#commit(writes.map((write) => write(version)).filter((event) => event !== undefined))
+    const last = new Map(writes.map(({ key }, at) => [key, at]))
+    const events = writes.map(({ key, write }, at) => write(version, last.get(key) === at))
+    return this.#commit(events.filter((event) => event !== undefined))
   }
 
   corrupt(key: string, error: unknown): Version {
@@ -261,6 +265,12 @@ class Memory<T> implements MemorySource<T> {
   #fill(entries: Iterable<readonly [string, T]>): void {
     const version = this.#version(this.#sequence)
     for (const [key, object] of entries) this.#store({ key, object, version, uid: '0' })
+  }
+
+  /** Equal versions mean equal objects: what the same transaction overwrites has none. */
+  #put(key: string, object: T, version: Version, isLast: boolean): WatchEvent<T> {
+    const uid = this.#stored.get(key)?.uid ?? version
+    return this.#store(isLast ? { key, object, version, uid } : { key, object, uid })
   }
 
   #store(entry: Entry<T>): WatchEvent<T> {

@@ -1,23 +1,29 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Change } from '../../src/delta.js'
 import type { Handlers } from '../../src/subscription.js'
 
 /**
  * What somebody knows who was told the changes. Each must be legal (I4): per key `(add update* delete)*`, and
- * `previous` the very object that was told last.
+ * `previous` the very object that was told last. What is not fails the test when it is over: inside a handler nobody
+ * would hear of it.
  */
 export class Fold<T> {
   readonly objects = new Map<string, T>()
   readonly changes: Change<T>[] = []
+  readonly flaws: string[] = []
+
+  constructor(name = 'the changes') {
+    onTestFinished(() => expect(this.flaws, `what is wrong with ${name}`).toEqual([]))
+  }
 
   tell(change: Change<T>): void {
-    const known = this.objects.get(change.key)
-    const what = `${change.type} of "${change.key}" at ${change.version}`
-    expect(this.objects.has(change.key), `${what}: told before`).toBe(change.type !== 'add')
-    expect(Object.is(change.previous, known), `${what}: previous is what was told last`).toBe(true)
+    const { type, key, object, previous } = change
+    const isKnown = this.objects.has(key)
+    if (isKnown !== (type !== 'add')) this.#flaw(change, isKnown ? 'it was told already' : 'it was never told')
+    if (!Object.is(previous, this.objects.get(key))) this.#flaw(change, 'its previous is not what was told last')
     this.changes.push(change)
-    if (change.type === 'delete') this.objects.delete(change.key)
-    else this.objects.set(change.key, change.object)
+    if (type === 'delete') this.objects.delete(key)
+    else this.objects.set(key, object)
   }
 
   /** `add a`, `update a`, … */
@@ -28,5 +34,9 @@ export class Fold<T> {
   get handlers(): Handlers<T> {
     const tell = (change: Change<T>): void => this.tell(change)
     return { add: tell, update: tell, delete: tell }
+  }
+
+  #flaw({ type, key, version }: Change<T>, why: string): void {
+    this.flaws.push(`${type} of "${key}" at ${version}: ${why}`)
   }
 }

@@ -293,6 +293,18 @@ describe('versions', () => {
 })
 
 describe('equal versions of an object mean equal objects', () => {
+  test('what a transaction overwrites itself has none', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    source.transaction((tx) => {
+      tx.put('a', 1)
+      tx.put('a', 2)
+    })
+    await clock.advance(0)
+    expect(informer.get('a')).toBe(2)
+  })
+
   test('a write inside a transaction of the same key is another version', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
     informer.start()
