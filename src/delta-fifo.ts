@@ -346,9 +346,14 @@ export class DeltaFIFO<T> implements Sink<T> {
 
   /** What the consumer will hold of a key once it has processed everything before `staged`'s batch and `staged` itself. */
   #objectOf(key: string, staged: ReadonlyMap<string, Change<T>>): T | undefined {
-    const last = staged.get(key) ?? this.#lastQueued(key) ?? this.#taken.get(key)
-    if (last !== undefined) return last.type === 'delete' ? undefined : last.object
-    return this.#known?.get(key)
+    const last = staged.get(key) ?? this.#lastQueued(key)
+    return last === undefined ? this.#delivered(key) : objectAfter(last)
+  }
+
+  /** What the consumer will hold of a key once it has processed what it has taken. */
+  #delivered(key: string): T | undefined {
+    const taken = this.#taken.get(key)
+    return taken === undefined ? this.#known?.get(key) : objectAfter(taken)
   }
 
   #lastQueued(key: string): Change<T> | undefined {
@@ -378,8 +383,9 @@ export class DeltaFIFO<T> implements Sink<T> {
     if (previous !== undefined) {
       return { type: 'delete', key, object: object ?? previous, previous, version, origin, finalState }
     }
+    // A second delete improves one that will be told: of a key that the consumer holds.
     const queued = staged.get(key) ?? this.#lastQueued(key)
-    if (queued?.type !== 'delete' || this.#merged === undefined) return undefined
+    if (queued?.type !== 'delete' || this.#merged === undefined || this.#delivered(key) === undefined) return undefined
     return {
       ...queued,
       object: object ?? queued.object,
@@ -415,6 +421,10 @@ export class DeltaFIFO<T> implements Sink<T> {
     for (const { key } of this.#known?.entries() ?? []) keys.add(key)
     return keys
   }
+}
+
+function objectAfter<T>(change: Change<T>): T | undefined {
+  return change.type === 'delete' ? undefined : change.object
 }
 
 /** Whether all changes of a batch have left by `pop`. */

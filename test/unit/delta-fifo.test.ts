@@ -429,6 +429,27 @@ describe('law 5: merging two deletes keeps the more informative object and the l
     apply('3', gone('a'))
     expect((await fifo.drain()).deltas).toEqual([{ type: 'deleted', key: 'a', object: 'final', version: '3' }])
   })
+
+  test('latest: a second delete within the batch that also added the key tells nobody', async () => {
+    const { fifo, apply } = composed({ delivery: 'latest' })
+    apply('1', put('a', '1'), gone('a'), gone('a', 'final'))
+    expect(told(await fifo.drain())).toEqual([])
+  })
+
+  test('latest: a second delete of a key that was only queued tells nobody', async () => {
+    const { fifo, apply } = composed({ delivery: 'latest' })
+    apply('1', put('a', '1'))
+    apply('2', gone('a'), gone('a'))
+    expect(told(await fifo.drain())).toEqual([])
+  })
+
+  test('latest: two deletes in one batch of a key that is known are one, with the final state', async () => {
+    const { indexer, fifo, apply, list } = composed({ delivery: 'latest' })
+    list('1', put('a', '1'))
+    indexer.apply(await fifo.drain())
+    apply('2', gone('a'), gone('a', 'final'))
+    expect(told(await fifo.drain())).toEqual(['deleted a=final'])
+  })
 })
 
 describe('law 6: bookmarks travel through the queue', () => {

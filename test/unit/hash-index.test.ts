@@ -289,7 +289,8 @@ describe.each([
   test('counts and names the values of then', () => {
     const { at } = pinned()
     expect([at.count('red'), at.count('green'), keys(at.entries('blue'))]).toEqual([2, 0, ['c', 'd']])
-    expect([...at.values()].sort()).toEqual(['blue', 'red'])
+    expect(new Set(at.values())).toEqual(new Set(['blue', 'red']))
+    expect([...at.values()]).toHaveLength(2)
   })
 
   test('gives frozen arrays', () => {

@@ -39,7 +39,7 @@ function shown(view: StoreView<Item, By>): object {
     version: view.version,
     objects: ['a', 'b', 'c', 'd'].map((key) => [view.has(key), view.get(key)]),
     keys: [...view.keys()].sort(),
-    entries: [...view.entries()].map(({ key, object }) => [key, object]).sort(),
+    entries: new Map([...view.entries()].map(({ key, object }) => [key, object])),
     list: [...view.list()].sort((x, y) => x.n - y.n),
     color: [...by.color.values()].sort().map((value) => [value, by.color.count(value), by.color(value)]),
     parts: [...by.parts.values()].sort().map((value) => [value, by.parts.count(value), by.parts(value).length]),

@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { atCeiling, type Backoff, backoff, delayOf, drawDelay, grown, reset } from '../../src/backoff.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { runs } from '../support/property.js'
+
+const bounds = fc
+  .tuple(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 0, max: 100_000 }))
+  .map(([initial, more]) => backoff(initial, initial + more))
+
+const steps = fc.array(fc.constantFrom<(from: Backoff) => Backoff>(grown, grown, grown, reset, atCeiling), {
+  maxLength: 30,
+})
+
+describe('Backoff', () => {
+  test('stays between its initial distance and its ceiling, whatever happens', () => {
+    fc.assert(
+      fc.property(bounds, steps, (first, all) => {
+        const { currentMs } = all.reduce((at, step) => step(at), first)
+        expect(currentMs).toBeGreaterThanOrEqual(first.initialMs)
+        expect(currentMs).toBeLessThanOrEqual(first.maxMs)
+      }),
+      runs(300),
+    )
+  })
+
+  test('doubles with each failure in a row, up to the ceiling', () => {
+    fc.assert(
+      fc.property(bounds, fc.nat({ max: 40 }), (first, failures) => {
+        let at = first
+        for (let i = 0; i < failures; i++) at = grown(at)
+        expect(at.currentMs).toBe(Math.min(first.initialMs * 2 ** failures, first.maxMs))
+      }),
+      runs(300),
+    )
+  })
+
+  test('never loses its bounds', () => {
+    fc.assert(
+      fc.property(bounds, steps, (first, all) => {
+        expect(reset(all.reduce((at, step) => step(at), first))).toEqual(first)
+      }),
+      runs(300),
+    )
+  })
+
+  test('a delay is at least half the distance, and less than all of it', () => {
+    const chance = fc.nat({ max: 2 ** 31 - 1 }).map((n) => n / 2 ** 31)
+    fc.assert(
+      fc.property(bounds, steps, chance, (first, all, drawn) => {
+        const at = all.reduce((from, step) => step(from), first)
+        const delay = delayOf(at, drawn)
+        expect(delay).toBeGreaterThanOrEqual(at.currentMs / 2)
+        expect(delay).toBeLessThan(at.currentMs)
+      }),
+      runs(500),
+    )
+  })
+
+  test('drawn delays follow from the seed', () => {
+    fc.assert(
+      fc.property(bounds, fc.integer(), (at, seed) => {
+        const [one, other] = [new SeededRandom(seed), new SeededRandom(seed)]
+        expect([drawDelay(at, one), drawDelay(at, one)]).toEqual([drawDelay(at, other), drawDelay(at, other)])
+      }),
+      runs(100),
+    )
+  })
+})

@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Change, changesOf, mergePending, type Pending } from '../../src/delta.js'
+import { runs } from '../support/property.js'
+
+/** What happens to one key: it becomes an object, or goes. */
+const fates = fc.array(
+  fc.record({ object: fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined }), isInferred: fc.boolean() }),
+  { maxLength: 12 },
+)
+const told = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined })
+
+/** The changes by which a store that held `from` tells these fates. */
+function changesFor(from: number | undefined, all: readonly { object: number | undefined; isInferred: boolean }[]) {
+  const changes: Change<number>[] = []
+  let previous = from
+  all.forEach(({ object, isInferred }, at) => {
+    const base = { key: 'k', version: String(at), origin: 'watch' } as const
+    if (object !== undefined && previous === undefined) changes.push({ ...base, type: 'add', object, previous })
+    else if (object !== undefined && previous !== undefined) changes.push({ ...base, type: 'update', object, previous })
+    else if (previous !== undefined) {
+      const finalState = isInferred ? 'unknown' : 'known'
+      changes.push({ ...base, type: 'delete', object: previous, previous, finalState })
+    }
+    previous = object
+  })
+  return { changes, end: previous }
+}
+
+function merge(changes: readonly Change<number>[]): Pending<number> | undefined {
+  return changes.reduce<Pending<number> | undefined>(mergePending, undefined)
+}
+
+describe('law 4: pending changes of one key', () => {
+  test('take whoever had what was last delivered to where the changes one by one would have', () => {
+    fc.assert(
+      fc.property(told, fates, (from, all) => {
+        const { changes, end } = changesFor(from, all)
+        const pending = merge(changes)
+        let holds = from
+        for (const change of pending === undefined ? [] : changesOf(pending)) {
+          expect(change.previous).toBe(holds)
+          expect(change.type).toBe(change.type === 'delete' ? 'delete' : holds === undefined ? 'add' : 'update')
+          holds = change.type === 'delete' ? undefined : change.object
+        }
+        expect(holds).toBe(end)
+      }),
+      runs(1_000),
+    )
+  })
+
+  test('are as few as can be: nothing, one, or a delete and then an add', () => {
+    fc.assert(
+      fc.property(told, fates, (from, all) => {
+        const { changes, end } = changesFor(from, all)
+        const pending = merge(changes)
+        const types = pending === undefined ? [] : changesOf(pending).map(({ type }) => type)
+        const wasGone = changes.some(({ type }) => type === 'delete')
+        if (from === undefined) expect(types).toEqual(end === undefined ? [] : ['add'])
+        else if (end === undefined) expect(types).toEqual(['delete'])
+        else expect(types).toEqual(changes.length === 0 ? [] : wasGone ? ['delete', 'add'] : ['update'])
+      }),
+      runs(1_000),
+    )
+  })
+
+  test('end at the version of the last change', () => {
+    fc.assert(
+      fc.property(told, fates, (from, all) => {
+        const { changes } = changesFor(from, all)
+        const pending = merge(changes)
+        fc.pre(pending !== undefined)
+        if (pending !== undefined) expect(changesOf(pending).at(-1)?.version).toBe(changes.at(-1)?.version)
+      }),
+      runs(500),
+    )
+  })
+})

@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { structuralEqual } from '../../src/equal.js'
+import { runs } from '../support/property.js'
+
+/** Everything that plain data is made of, and Dates, typed arrays, Maps, Sets. */
+const anything = fc.anything({
+  withBigInt: true,
+  withDate: true,
+  withMap: true,
+  withNullPrototype: true,
+  withSet: true,
+  withSparseArray: true,
+  withTypedArray: true,
+})
+
+/** JSON values so small that two of them are often equal, or nearly so. JSON has no -0. */
+const json = fc
+  .letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3, withCrossShrink: true },
+      fc.constantFrom(null, true, false, 0, 1, '', 'a'),
+      fc.array(tie('value'), { maxLength: 2 }),
+      fc.dictionary(fc.constantFrom('a', 'b', '__proto__', 'constructor', ''), tie('value'), {
+        maxKeys: 2,
+        noNullPrototype: true,
+      }),
+    ),
+  }))
+  .value.map((value): unknown => JSON.parse(JSON.stringify(value)))
+
+describe('structuralEqual', () => {
+  test('is reflexive', () => {
+    fc.assert(
+      fc.property(anything, (value) => structuralEqual(value, value) && structuralEqual([value], [value])),
+      runs(500),
+    )
+  })
+
+  test('is symmetric', () => {
+    fc.assert(
+      fc.property(anything, anything, (a, b) => structuralEqual(a, b) === structuralEqual(b, a)),
+      runs(1_000),
+    )
+  })
+
+  test('is symmetric for values that are nearly equal', () => {
+    fc.assert(
+      fc.property(json, json, (a, b) => structuralEqual(a, b) === structuralEqual(b, a)),
+      runs(2_000),
+    )
+  })
+
+  test('agrees with node:assert on JSON values', () => {
+    fc.assert(
+      fc.property(json, json, (a, b) => {
+        expect(structuralEqual(a, b)).toBe(isDeepStrictEqual(a, b))
+      }),
+      runs(3_000),
+    )
+  })
+
+  test('a JSON value equals its copy', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => structuralEqual(JSON.parse(text), JSON.parse(text))),
+      runs(500),
+    )
+  })
+
+  test('Dates and typed arrays equal their copies', () => {
+    const value = fc.anything({ withDate: true, withTypedArray: true, withBigInt: true })
+    fc.assert(
+      fc.property(value, (original) => structuralEqual(original, structuredClone(original))),
+      runs(500),
+    )
+  })
+})

@@ -1,0 +1,98 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { compareScalars, type Scalar, ScalarMap, sameScalar } from '../../src/scalar.js'
+import { runs, scalars } from '../support/property.js'
+
+const isNumeric = (value: Scalar): boolean => typeof value === 'number' || typeof value === 'bigint'
+
+describe('compareScalars is a total order', () => {
+  test('every scalar equals itself', () => {
+    fc.assert(
+      fc.property(scalars, (a) => compareScalars(a, a) === 0),
+      runs(500),
+    )
+  })
+
+  test('whichever comes first, the answer is the same', () => {
+    fc.assert(
+      fc.property(scalars, scalars, (a, b) => Math.sign(compareScalars(a, b)) === 0 - Math.sign(compareScalars(b, a))),
+      runs(2_000),
+    )
+  })
+
+  test('it is transitive', () => {
+    fc.assert(
+      fc.property(scalars, scalars, scalars, (a, b, c) => {
+        fc.pre(compareScalars(a, b) <= 0 && compareScalars(b, c) <= 0)
+        expect(compareScalars(a, c)).toBeLessThanOrEqual(0)
+      }),
+      runs(2_000),
+    )
+  })
+
+  test('what is equal to the same is ordered the same', () => {
+    fc.assert(
+      fc.property(scalars, scalars, scalars, (a, b, c) => {
+        fc.pre(compareScalars(a, b) === 0)
+        expect(Math.sign(compareScalars(a, c))).toBe(Math.sign(compareScalars(b, c)))
+      }),
+      runs(500),
+    )
+  })
+
+  test('two scalars compare as equal exactly when they are the same, or a number and a bigint of one value', () => {
+    fc.assert(
+      fc.property(scalars, scalars, (a, b) => {
+        const isOneValue = isNumeric(a) && isNumeric(b) && a.toString() === b.toString()
+        expect(compareScalars(a, b) === 0).toBe(sameScalar(a, b) || isOneValue)
+      }),
+      runs(2_000),
+    )
+  })
+
+  test('a number and a bigint are compared by value, exactly', () => {
+    fc.assert(
+      fc.property(fc.bigInt(), fc.maxSafeInteger(), (a, b) => {
+        expect(Math.sign(compareScalars(a, b))).toBe(a < BigInt(b) ? -1 : a > BigInt(b) ? 1 : 0)
+      }),
+      runs(500),
+    )
+  })
+})
+
+describe('sameScalar', () => {
+  test('is reflexive, and symmetric', () => {
+    fc.assert(
+      fc.property(scalars, scalars, (a, b) => sameScalar(a, a) && sameScalar(a, b) === sameScalar(b, a)),
+      runs(1_000),
+    )
+  })
+})
+
+describe('ScalarMap', () => {
+  test('is a map in which the same scalars are one key', () => {
+    const step = fc.record({ key: scalars, does: fc.constantFrom('set', 'set', 'delete', 'clear') })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const map = new ScalarMap<number>()
+        let model: { readonly key: Scalar; readonly value: number }[] = []
+        steps.forEach(({ key, does }, value) => {
+          if (does !== 'clear') model = model.filter((each) => !sameScalar(each.key, key))
+          if (does === 'set') {
+            map.set(key, value)
+            model.push({ key, value })
+          } else if (does === 'delete') map.delete(key)
+          else {
+            map.clear()
+            model = []
+          }
+          expect(map.get(key)).toBe(does === 'set' ? value : undefined)
+        })
+        for (const { key, value } of model) expect(map.get(key)).toBe(value)
+        const values = [...map.values()].toSorted((a, b) => a - b)
+        expect([map.size, values]).toEqual([model.length, model.map(({ value }) => value).toSorted((a, b) => a - b)])
+      }),
+      runs(500),
+    )
+  })
+})

@@ -1,0 +1,184 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Range } from '../../src/index-types.js'
+import { compareScalars, type Scalar } from '../../src/scalar.js'
+import { SortedIndex } from '../../src/sorted-index.js'
+import { Store } from '../../src/store.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { runs, scalars } from '../support/property.js'
+
+type Tuple = readonly Scalar[]
+
+interface Item {
+  readonly key: string
+  readonly at: Tuple | undefined
+}
+
+function sorted() {
+  const store = new Store<Item>()
+  const index = new SortedIndex<Item>(store, ({ object }) => object.at)
+  store.addIndex(index)
+  const put = (item: Item): void => void store.set({ key: item.key, object: item })
+  return { store, index, put, all: () => store.list() }
+}
+
+/** Component by component; a tuple that ends before stands before. */
+function compare(a: Tuple, b: Tuple): number {
+  for (const [i, each] of a.entries()) {
+    const other = b[i]
+    if (other === undefined) return 1
+    const order = compareScalars(each, other)
+    if (order !== 0) return order
+  }
+  return a.length - b.length
+}
+
+const byKey = (a: Item, b: Item): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+
+/** The naive answer: look at all, then sort. */
+function answer(items: readonly Item[], head: Tuple, range: Range<Scalar> & { prefix?: string }): Item[] {
+  const { gt, gte, lt, lte, prefix, reverse = false, limit = Infinity } = range
+  const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)
+  const isIn = (at: Tuple): boolean => {
+    if (at.length < head.length || compare(at.slice(0, head.length), head) !== 0) return false
+    const next = at[head.length]
+    if (next === undefined) return !isBounded
+    if (gt !== undefined && compareScalars(next, gt) <= 0) return false
+    if (gte !== undefined && compareScalars(next, gte) < 0) return false
+    if (lt !== undefined && compareScalars(next, lt) >= 0) return false
+    if (lte !== undefined && compareScalars(next, lte) > 0) return false
+    return prefix === undefined || (typeof next === 'string' && next.startsWith(prefix))
+  }
+  const found = items.filter(({ at }) => at !== undefined && isIn(at))
+  found.sort((a, b) => compare(a.at ?? [], b.at ?? []) || byKey(a, b))
+  return (reverse ? found.toReversed() : found).slice(0, limit)
+}
+
+const bound = { nil: undefined, freq: 2 }
+const range: fc.Arbitrary<Range<Scalar>> = fc.record(
+  {
+    gt: scalars,
+    gte: scalars,
+    lt: scalars,
+    lte: scalars,
+    reverse: fc.boolean(),
+    limit: fc.integer({ min: 1, max: 6 }),
+  },
+  { requiredKeys: [] },
+)
+const item = fc.record({
+  key: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', '__proto__', ''),
+  at: fc.option(fc.array(scalars, { minLength: 1, maxLength: 1 }), bound),
+})
+const tuples = fc.record({ key: item.map(({ key }) => key), at: fc.option(fc.array(scalars, { maxLength: 3 }), bound) })
+
+describe('I9: an ordered index equals the recomputed one', () => {
+  test('for every range, built by the first question or kept since', () => {
+    fc.assert(
+      fc.property(
+        fc.array(item, { maxLength: 20 }),
+        fc.array(item, { maxLength: 20 }),
+        range,
+        (first, later, asked) => {
+          const { index, put, all } = sorted()
+          const by = index.ordered<Scalar>()
+          for (const each of first) put(each)
+          expect(by(asked)).toEqual(answer(all(), [], asked))
+          for (const each of later) put(each)
+          expect(by(asked)).toEqual(answer(all(), [], asked))
+          expect([...by.entriesIn(asked)].map(({ object }) => object)).toEqual(by(asked))
+        },
+      ),
+      runs(1_000),
+    )
+  })
+
+  test('for every prefix of texts', () => {
+    const text = fc.string({ maxLength: 3, unit: fc.constantFrom('a', 'b', '\u0000', '\ud800', '\udc00', '\uffff') })
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 20 }), text, fc.boolean(), (texts, prefix, reverse) => {
+        const { index, put, all } = sorted()
+        for (const [at, each] of texts.entries()) put({ key: `${at}`, at: [each] })
+        put({ key: 'n', at: [1] })
+        put({ key: 'o', at: [new Date(0)] })
+        expect(index.ordered<Scalar>()({ prefix, reverse })).toEqual(answer(all(), [], { prefix, reverse }))
+      }),
+      runs(500),
+    )
+  })
+
+  test('for every value: its entries, their count, and all values once in order', () => {
+    fc.assert(
+      fc.property(fc.array(item, { maxLength: 20 }), scalars, (items, value) => {
+        const { index, put, all } = sorted()
+        const by = index.ordered<Scalar>()
+        for (const each of items) put(each)
+        const expected = answer(all(), [], { gte: value, lte: value })
+        expect(Array.from(by.entries(value), ({ object }) => object)).toEqual(expected)
+        expect(by.count(value)).toBe(expected.length)
+        const values = [...by.values()]
+        for (const [i, each] of values.slice(1).entries()) {
+          expect(compareScalars(values[i] ?? each, each)).toBeLessThan(0)
+        }
+        for (const { at } of all()) {
+          if (at !== undefined) expect(values.some((each) => compareScalars(each, at[0] ?? each) === 0)).toBe(true)
+        }
+      }),
+      runs(500),
+    )
+  })
+})
+
+describe('I9: a compound index equals the recomputed one', () => {
+  test('for every prefix and range, also with tuples of several lengths', () => {
+    const prefix = fc.array(scalars, { maxLength: 3 })
+    fc.assert(
+      fc.property(fc.array(tuples, { maxLength: 30 }), prefix, range, fc.boolean(), (items, head, asked, isKept) => {
+        const { index, put, all } = sorted()
+        const by = index.compound<Tuple>()
+        if (isKept) by([])
+        for (const each of items) put(each)
+        for (const from of [head, ...all().map(({ at }) => at?.slice(0, head.length) ?? [])]) {
+          expect(by(from, asked)).toEqual(answer(all(), from, asked))
+          expect(by.count(from)).toBe(answer(all(), from, {}).length)
+        }
+      }),
+      runs(500),
+    )
+  })
+})
+
+describe('I9: over thousands of objects, in many chunks', () => {
+  test('an index equals the recomputed one through writes, deletes and clears', () => {
+    fc.assert(
+      fc.property(fc.integer(), (seed) => {
+        const random = new SeededRandom(seed)
+        const { store, index, put, all } = sorted()
+        const by = index.compound<Tuple>()
+        const span = random.pick([5, 50, 5_000])
+        const grow = (count: number): void => {
+          for (let n = 0; n < count; n++) {
+            const key = `k${random.below(4_000)}`
+            if (random.chance(0.3)) store.delete(key)
+            else put({ key, at: random.chance(0.05) ? undefined : [random.below(3), random.below(span)] })
+          }
+        }
+        for (let round = 0; round < 6; round++) {
+          grow(random.below(2_500))
+          if (random.chance(0.05)) store.clear()
+          const low = random.below(span)
+          const asked = {
+            gte: low,
+            lt: low + random.below(span),
+            reverse: random.chance(0.5),
+            limit: 1 + random.below(900),
+          }
+          expect(by([1], asked)).toEqual(answer(all(), [1], asked))
+          expect(by([])).toEqual(answer(all(), [], {}))
+          expect(by.count([2])).toBe(answer(all(), [2], {}).length)
+        }
+      }),
+      runs(20),
+    )
+  })
+})

@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Entry } from '../../src/source.js'
+import { type Ordinal, type Pin, Store, type StoreIndex } from '../../src/store.js'
+import { keys, runs } from '../support/property.js'
+
+type Step =
+  | { readonly does: 'set' | 'touch'; readonly key: string; readonly object: number }
+  | { readonly does: 'delete'; readonly key: string }
+  | { readonly does: 'clear' | 'pin' | 'close' }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ does: fc.constantFrom('set', 'touch'), key: keys, object: fc.nat({ max: 5 }) }) },
+  { weight: 4, arbitrary: fc.record({ does: fc.constant('delete'), key: keys }) },
+  { weight: 2, arbitrary: fc.record({ does: fc.constantFrom('pin', 'close') }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant('clear') }) },
+)
+
+/** Remembers the objects by ordinal: what it holds must always be what the store holds. */
+class Mirror implements StoreIndex<number> {
+  readonly held = new Map<Ordinal, number>()
+
+  set(ordinal: Ordinal, { object }: Entry<number>): void {
+    this.held.set(ordinal, object)
+  }
+
+  delete(ordinal: Ordinal): void {
+    expect(this.held.delete(ordinal)).toBe(true)
+  }
+
+  valueAt(ordinal: Ordinal): number | undefined {
+    return this.held.get(ordinal)
+  }
+
+  clear(): void {
+    this.held.clear()
+  }
+}
+
+class World {
+  readonly store = new Store<number>()
+  readonly mirror = new Mirror()
+  readonly model = new Map<string, Entry<number>>()
+  /** What was pinned, and how the store looked then. */
+  readonly pins: { readonly pin: Pin<number>; readonly was: ReadonlyMap<string, Entry<number>> }[] = []
+  readonly #lists: { readonly list: readonly number[]; readonly copy: readonly number[] }[] = []
+
+  constructor() {
+    this.store.addIndex(this.mirror)
+  }
+
+  run(step: Step): void {
+    const { store, model } = this
+    switch (step.does) {
+      case 'set':
+        store.set(this.#put(step.key, step.object))
+        break
+      case 'touch': {
+        const [ordinal, held] = [store.ordinalOf(step.key), model.get(step.key)]
+        if (ordinal !== undefined && held !== undefined) store.touch(ordinal, this.#put(step.key, held.object))
+        break
+      }
+      case 'delete':
+        expect(store.delete(step.key)).toBe(model.get(step.key))
+        model.delete(step.key)
+        break
+      case 'clear':
+        store.clear()
+        model.clear()
+        break
+      case 'pin':
+        this.pins.push({ pin: store.pin(), was: new Map(model) })
+        break
+      case 'close':
+        this.pins.shift()?.pin.close()
+        break
+    }
+    const list = store.list()
+    this.#lists.push({ list, copy: [...list] })
+  }
+
+  #put(key: string, object: number): Entry<number> {
+    const entry = { key, object }
+    this.model.set(key, entry)
+    return entry
+  }
+
+  /** Everything that can be read is what the model says. */
+  check(): void {
+    const { store, model, mirror } = this
+    expect(new Map(store.entries().map((entry) => [entry.key, entry]))).toEqual(model)
+    expect(store.entries()).toHaveLength(model.size)
+    expect(store.keys()).toEqual([...model.keys()])
+    expect(store.size).toBe(model.size)
+    expect(store.list()).toEqual(store.entries().map(({ object }) => object))
+    for (const [key, entry] of model) {
+      const ordinal = store.ordinalOf(key) ?? -1
+      expect([store.entryOf(key) === entry, store.entryAt(ordinal) === entry]).toEqual([true, true])
+      expect(mirror.held.get(ordinal)).toBe(entry.object)
+    }
+    expect(mirror.held.size).toBe(model.size)
+    expect(store.pins).toBe(this.pins.length)
+    for (const { list, copy } of this.#lists) expect(list).toEqual(copy)
+  }
+
+  checkPins(): void {
+    for (const { pin, was } of this.pins) {
+      expect(new Map(pin.entries().map((entry) => [entry.key, entry]))).toEqual(was)
+      expect([pin.entries().length, pin.size]).toEqual([was.size, was.size])
+      for (const key of new Set([...was.keys(), ...this.model.keys()])) expect(pin.entryOf(key)).toBe(was.get(key))
+      this.#checkWhatIsKept(pin, was)
+    }
+  }
+
+  /** What is overwritten and what is unchanged are together what was there, each with the index values of then. */
+  #checkWhatIsKept(pin: Pin<number>, was: ReadonlyMap<string, Entry<number>>): void {
+    const found = new Map<string, Entry<number>>()
+    for (const { entry, values } of pin.overwritten()) {
+      found.set(entry.key, entry)
+      expect(values.get(this.mirror)).toBe(entry.object)
+    }
+    for (let ordinal = 0; ordinal < this.store.ordinalLimit; ordinal++) {
+      const entry = pin.isUnchanged(ordinal) ? this.store.entryAt(ordinal) : undefined
+      if (entry === undefined) continue
+      expect(found.has(entry.key)).toBe(false)
+      found.set(entry.key, entry)
+    }
+    expect(found).toEqual(was)
+  }
+}
+
+describe('Store', () => {
+  test('is a map from keys to entries, with an index in step', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (all) => {
+        const world = new World()
+        for (const each of all) {
+          world.run(each)
+          world.check()
+        }
+      }),
+      runs(300),
+    )
+  })
+
+  test('a pin shows the store as it was, through writes, deletes, clears and other pins', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (all) => {
+        const world = new World()
+        for (const each of all) {
+          world.run(each)
+          world.checkPins()
+        }
+      }),
+      runs(500),
+    )
+  })
+
+  test('never holds more objects than its limit, and refuses without a change', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 4 }), fc.array(step, { maxLength: 40 }), (limit, all) => {
+        const store = new Store<number>(limit)
+        for (const each of all) {
+          const before = [...store.entries()]
+          if (each.does === 'delete') store.delete(each.key)
+          else if (each.does === 'set') {
+            const fits = store.ordinalOf(each.key) !== undefined || store.size < limit
+            const write = (): unknown => store.set({ key: each.key, object: each.object })
+            if (fits) write()
+            else {
+              expect(write).toThrow(`more than ${limit} objects`)
+              expect([store.entries(), store.keys().length]).toEqual([before, before.length])
+            }
+          }
+          expect(store.room).toBe(limit - store.size)
+        }
+      }),
+      runs(500),
+    )
+  })
+})
