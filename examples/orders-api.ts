@@ -1,0 +1,65 @@
+// An HTTP API whose reads come from a mirror, and that always shows a writer what it wrote.
+//   listwatch pg install $DATABASE_URL --table orders
+//   DATABASE_URL=postgres://… node examples/orders-api.ts
+import { once } from 'node:events'
+import express from 'express'
+import { createInformer, SourceError } from 'listwatch'
+import { postgresSource } from 'listwatch/postgres'
+import pg from 'pg'
+
+interface Order {
+  id: string
+  tenant: string
+  status: string
+  updated_at: Date
+}
+
+const connectionString = process.env['DATABASE_URL']
+const pool = new pg.Pool({ connectionString })
+const source = postgresSource<Order>({ client: () => new pg.Client({ connectionString }), table: 'orders' })
+const orders = createInformer({
+  source,
+  indexes: (ix) => ({ latest: ix.compound((order) => [order.tenant, order.updated_at]) }),
+})
+orders.on('error', (error) => console.error(error.message))
+await orders.start().synced({ timeoutMs: 30_000 })
+
+const app = express()
+app.use(express.json())
+
+app.post('/orders', async (request, response) => {
+  const tx = await pool.connect()
+  try {
+    await tx.query('BEGIN')
+    const sql = "INSERT INTO orders (tenant, status) VALUES ($1, 'open') RETURNING id"
+    const { rows } = await tx.query<{ id: string }>(sql, [request.body.tenant])
+    const mark = await source.mark(tx)
+    await tx.query('COMMIT')
+    response.set('x-version', mark).status(201).json(rows[0])
+  } catch (error) {
+    await tx.query('ROLLBACK')
+    throw error
+  } finally {
+    tx.release()
+  }
+})
+
+app.get('/tenants/:tenant/orders', async (request, response) => {
+  const mark = request.get('x-version') // Whoever has just written sends it back, to this process or to another.
+  if (mark !== undefined) await orders.waitFor(mark, { timeoutMs: 1_000 })
+  response.json(orders.by.latest([request.params.tenant], { reverse: true, limit: 20 }))
+})
+
+app.get('/ready', (_request, response) => {
+  const { isReady, reason } = orders.health({ staleAfterMs: 30_000 })
+  response.status(isReady ? 200 : 503).send(reason)
+})
+
+app.use((error: unknown, _request: express.Request, response: express.Response, _next: express.NextFunction) => {
+  response.status(error instanceof SourceError && error.code === 'TIMEOUT' ? 504 : 500).send(String(error))
+})
+
+const server = app.listen(Number(process.env['PORT'] ?? 3000), () => console.log('listening', server.address()))
+await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+server.close()
+await Promise.all([orders.stop(), pool.end()])

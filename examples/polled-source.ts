@@ -1,0 +1,56 @@
+// A source of your own: an HTTP endpoint that gives a list, asked now and then, read again only where its ETag is another.
+//   node examples/polled-source.ts http://localhost:8080/countries
+import { once } from 'node:events'
+import { createInformer, type Entry, type ListerWatcher, SourceError } from 'listwatch'
+
+interface Country {
+  readonly code: string
+  readonly name: string
+}
+
+interface Reading {
+  readonly entries: readonly Entry<Country>[]
+  readonly version: string
+}
+
+export function countriesAt(url: string, pollMs: number): ListerWatcher<Country> {
+  const read = async (signal: AbortSignal, etag?: string): Promise<Reading | undefined> => {
+    const response = await fetch(url, { signal, headers: etag === undefined ? {} : { 'if-none-match': etag } })
+    if (response.status === 304) return undefined
+    if (!response.ok) {
+      const retryAfterMs = Number(response.headers.get('retry-after')) * 1_000
+      throw new SourceError(`GET ${url} answered ${response.status}`, { code: 'UNAVAILABLE', retryAfterMs })
+    }
+    const countries = (await response.json()) as readonly Country[]
+    const entries = countries.map((object) => ({ key: object.code, object }))
+    return { entries, version: response.headers.get('etag') ?? new Date().toISOString() }
+  }
+  return {
+    name: `http:${url}`,
+    heartbeatMs: pollMs,
+    async *list({ signal }) {
+      const reading = await read(signal)
+      if (reading === undefined) throw new SourceError('304 for a first request', { code: 'PROTOCOL' })
+      yield { events: reading.entries.map((entry) => ({ type: 'put', ...entry })), version: reading.version }
+    },
+    async *watch({ after, signal, clock }) {
+      for (let version = after; ; ) {
+        await clock.sleep(pollMs, signal)
+        const reading = await read(signal, version)
+        version = reading?.version ?? version
+        yield { events: reading === undefined ? [] : [{ type: 'replace', entries: reading.entries }], version }
+      }
+    },
+  }
+}
+
+const countries = createInformer({ source: countriesAt(process.argv[2] ?? '', 1_000) })
+countries.on('error', (error) => console.error(error.message))
+countries.subscribe({
+  add: ({ object }) => console.log('+', object.name),
+  update: ({ object, previous }) => console.log('~', previous.name, '→', object.name),
+  delete: ({ object }) => console.log('-', object.name),
+})
+await countries.start().synced()
+await once(process, 'SIGINT')
+await countries.stop()
