@@ -13,16 +13,31 @@ export default defineConfig({
       {
         test: {
           name: 'servers',
-          include: ['test/{cli,conformance,faults,postgres,servers,simulation,soak}/**/*.test.ts'],
+          include: ['test/{cli,conformance,faults,servers,simulation,soak}/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          globalSetup: 'test/servers/global-setup.ts',
+        },
+      },
+      {
+        test: {
+          name: 'postgres',
+          include: ['test/{postgres,postgres-faults}/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          globalSetup: 'test/servers/global-setup.ts',
         },
       },
       {
         test: {
           name: 'types',
           include: [],
-          typecheck: { enabled: true, only: true, include: ['test/types/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+          typecheck: {
+            enabled: true,
+            only: true,
+            include: ['test/types/**/*.test-d.ts'],
+            tsconfig: 'test/types/tsconfig.json',
+          },
         },
       },
     ],

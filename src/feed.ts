@@ -51,6 +51,9 @@ export interface ChangeBatch<T> {
   readonly isSynced: boolean
 }
 
+/** How long `close` and `stop` wait for a handler that runs, in milliseconds. */
+export const CLOSE_GRACE_MS = 1_000
+
 /** Something that follows the store; ended by `close`, by its signal, and with the informer. */
 export interface Subscription extends AsyncDisposable {
   /** Everything up to here has been handled, not only stored; undefined during the initial replay. */

@@ -1,7 +1,7 @@
 import type { Added, Change, Deleted, Updated } from './delta.js'
 import { DEFAULT_CAPACITY } from './delta-fifo.js'
 import { messageOf, SourceError } from './errors.js'
-import type { ChangeBatch, Feed, Subscription } from './feed.js'
+import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from './feed.js'
 import { checkOptions, isBoolean, isFunction } from './options.js'
 import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
@@ -17,8 +17,6 @@ export interface Handlers<T> {
   delete?(change: Deleted<T>): unknown
 }
 
-/** How long `close` and `stop` wait for a handler that runs, in milliseconds. */
-export const CLOSE_GRACE_MS = 1_000
 /** The event loop gets a turn after this long of continuous delivery. */
 const SLICE_MS = 8
 /** How many changes are told between two looks at the clock. */

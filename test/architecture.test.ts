@@ -1,0 +1,198 @@
+import { basename, dirname } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { codeOf, filesUnder, importsOf, textOf } from './support/sources.js'
+
+/**
+ * Who may import whom: a file imports only from steps before its own. What stands on one line knows nothing of its
+ * neighbours.
+ */
+const steps = {
+  // L0: of nothing but themselves.
+  'L0 leaves': 'clock equal errors freeze json key options random redact scalar',
+  'L0 version': 'version',
+  // L1: words and small parts.
+  'L1 contract': 'attempt backoff slow-watch source telemetry waits work-queue',
+  'L1 changes': 'delta index-types',
+  // L2: data, and policy as data.
+  'L2 store': 'delta-fifo intake reflector-state store',
+  'L2 indexes': 'hash-index sorted-index',
+  'L2 builder': 'index-builder',
+  'L2 views': 'views',
+  'L2 indexer': 'indexer',
+  // L3: what moves.
+  'L3 loop and feeds': 'feed reflector',
+  'L3 router': 'router',
+  // L4: how somebody is told.
+  'L4 followers': 'change-stream controller subscription',
+  'L5 informer': 'informer',
+  'L6 index': 'index',
+}
+
+/** All that an adapter may know of src. */
+const forAdapters = new Set(['errors', 'version', 'clock', 'random', 'key', 'json', 'redact', 'options', 'source'])
+
+const order = new Map<string, number>(
+  Object.values(steps).flatMap((names, step) => names.split(' ').map((name) => [`src/${name}.ts`, step] as const)),
+)
+const core = filesUnder(['src'], '.ts').filter((path) => dirname(path) === 'src')
+const testing = filesUnder(['src/testing'], '.ts')
+const cli = filesUnder(['src'], '.ts').filter((path) => path.startsWith('src/cli/'))
+const adapters = filesUnder(['adapters'], '.ts')
+const all = [...core, ...testing, ...cli, ...adapters]
+
+/** Imports that are not as `isAllowed` says. */
+function wrong(paths: readonly string[], isAllowed: (imported: string, path: string) => boolean): string[] {
+  return paths.flatMap((path) =>
+    importsOf(path)
+      .filter((imported) => !isAllowed(imported, path))
+      .map((imported) => `${path} imports ${imported}`),
+  )
+}
+
+function isOurs(imported: string): boolean {
+  return imported.endsWith('.ts')
+}
+
+/** The name of the adapter that a path is in. */
+function adapterOf(path: string): string | undefined {
+  return /^adapters\/([^/]+)\//.exec(path)?.[1]
+}
+
+test('there is something to look at', () => {
+  expect([core.length, testing.length, adapters.length].every((count) => count > 1)).toBe(true)
+  expect(importsOf('src/informer.ts')).toContain('src/reflector.ts')
+  expect(importsOf('src/informer.ts')).toContain('eventemitter3')
+})
+
+describe('levels', () => {
+  test('every file of the core has its place', () => {
+    expect([...order.keys()].sort()).toEqual(core)
+  })
+
+  test('a file imports only from steps before its own', () => {
+    const stepOf = (path: string): number => order.get(path) ?? -1
+    expect(wrong(core, (imported) => !isOurs(imported) || order.has(imported))).toEqual([])
+    expect(wrong(core, (imported, path) => !isOurs(imported) || stepOf(imported) < stepOf(path))).toEqual([])
+  })
+
+  test('nothing imports in a circle', () => {
+    const circles: string[] = []
+    const done = new Set<string>()
+    const visit = (path: string, trail: readonly string[]): void => {
+      if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+      if (done.has(path) || trail.includes(path)) return
+      for (const imported of importsOf(path).filter(isOurs)) visit(imported, [...trail, path])
+      done.add(path)
+    }
+    for (const path of all) visit(path, [])
+    expect(circles).toEqual([])
+  })
+
+  test('what users test with imports leaves, the contract and the memory source', () => {
+    const allowed = new Set(['src/clock.ts', 'src/random.ts', 'src/source.ts', 'adapters/memory/index.ts'])
+    expect(wrong(testing, (imported) => testing.includes(imported) || allowed.has(imported))).toEqual([])
+  })
+
+  test('nothing but the command line knows the command line', () => {
+    expect(wrong([...core, ...testing, ...adapters], (imported) => !imported.startsWith('src/cli/'))).toEqual([])
+  })
+
+  test('only what users test with, and the command line, know an adapter', () => {
+    expect(wrong(core, (imported) => !imported.startsWith('adapters/'))).toEqual([])
+  })
+})
+
+describe('adapters', () => {
+  test('know of src only the contract and the leaves that it needs', () => {
+    expect(
+      wrong(adapters, (imported) => !imported.startsWith('src/') || forAdapters.has(basename(imported, '.ts'))),
+    ).toEqual([])
+  })
+
+  test('never know each other', () => {
+    expect(
+      wrong(adapters, (imported, path) => adapterOf(imported) === undefined || adapterOf(imported) === adapterOf(path)),
+    ).toEqual([])
+  })
+
+  test('import no driver: the user hands over their own', () => {
+    expect(wrong(adapters, (imported) => isOurs(imported) || imported.startsWith('node:'))).toEqual([])
+  })
+})
+
+describe('packages', () => {
+  test('the core needs eventemitter3 and nothing else', () => {
+    const allowed = new Set(['eventemitter3', 'node:diagnostics_channel'])
+    expect(wrong([...core, ...testing], (imported) => isOurs(imported) || allowed.has(imported))).toEqual([])
+    expect(Object.keys(JSON.parse(textOf('package.json')).dependencies)).toEqual(['eventemitter3'])
+  })
+
+  test('only the command line uses commander, picocolors and log-update', () => {
+    const ofScreens = new Set(['commander', 'picocolors', 'log-update'])
+    expect(wrong([...core, ...testing, ...adapters], (imported) => !ofScreens.has(imported))).toEqual([])
+  })
+
+  test('only adapters and the command line touch the network, files and processes', () => {
+    const outside = /^(node:)?(net|https?|http2|tls|dgram|dns|fs|fs\/promises|child_process|worker_threads|cluster)$/
+    expect(wrong([...core, ...testing], (imported) => !outside.test(imported))).toEqual([])
+  })
+})
+
+describe('time and chance come from outside', () => {
+  const words = [
+    'Date.now',
+    'new Date()',
+    'performance',
+    'setTimeout',
+    'setInterval',
+    'setImmediate',
+    'queueMicrotask',
+    'nextTick',
+    'Math.random',
+    'node:timers',
+    'randomUUID',
+    'getRandomValues',
+  ]
+  const allowed: Readonly<Record<string, readonly string[]>> = {
+    'src/clock.ts': ['performance', 'setTimeout', 'setImmediate'],
+    'src/random.ts': ['Math.random'],
+    'src/testing/virtual-clock.ts': ['setImmediate'],
+    'src/cli/ending.ts': ['setTimeout'], // One that keeps no process alive; a Clock has none.
+  }
+
+  test.each(all)('%s', (path) => {
+    const code = codeOf(path)
+    const said = words.filter((word) => code.replaceAll('clearTimeout', '').includes(word))
+    expect(said.filter((word) => !allowed[path]?.includes(word))).toEqual([])
+  })
+
+  test('those that may still do', () => {
+    for (const [path, said] of Object.entries(allowed)) {
+      if (all.includes(path))
+        expect(
+          said.filter((word) => !codeOf(path).includes(word)),
+          path,
+        ).toEqual([])
+    }
+  })
+})
+
+describe('types are never escaped from', () => {
+  const escapes = {
+    any: /[:<|&,(]\s*any\b|\bas\s+any\b|\bany\[\]|=>\s*any\b|=\s*any\b/,
+    enum: /^\s*(export\s+)?(declare\s+)?(const\s+)?enum\s/m,
+    namespace: /^\s*(export\s+)?(declare\s+)?namespace\s/m,
+  }
+
+  test.each(Object.entries(escapes))('no %s', (_name, pattern) => {
+    expect(all.filter((path) => pattern.test(codeOf(path)))).toEqual([])
+  })
+
+  test('no @ts-ignore and no other', () => {
+    expect(all.filter((path) => /@ts-[a-z]/.test(textOf(path)))).toEqual([])
+  })
+
+  test('no linter is silenced in the core', () => {
+    expect(core.filter((path) => /biome-ignore|oxlint-disable|eslint-disable/.test(textOf(path)))).toEqual([])
+  })
+})

@@ -1,0 +1,15 @@
+// Runs program 07, which is a test, against the built package.
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const dist = (path: string): string => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url))
+
+export default defineConfig({
+  test: { include: ['07-test.ts'], reporters: ['tap-flat'] },
+  resolve: {
+    alias: [
+      { find: /^listwatch$/, replacement: dist('src/index.js') },
+      { find: /^listwatch\/testing$/, replacement: dist('src/testing/index.js') },
+    ],
+  },
+})

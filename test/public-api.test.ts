@@ -1,0 +1,42 @@
+import { beforeAll, expect, test } from 'vitest'
+import { ensureBuilt } from './support/build.js'
+import { accept, acceptedDeclarations, publicDeclarations } from './support/declarations.js'
+
+/**
+ * What users can see of the package is what was agreed to. `npm run api:accept` makes what it is now the agreed one;
+ * the difference belongs into the review.
+ */
+const isAccepting = process.env['LISTWATCH_ACCEPT_API'] === '1'
+
+beforeAll(async () => {
+  await ensureBuilt()
+  if (isAccepting) accept()
+})
+
+test('the entry points declare what was accepted (else: npm run api:accept, and look at the difference)', () => {
+  const [declared, accepted] = [publicDeclarations(), acceptedDeclarations()]
+  expect([...declared.keys()].sort()).toEqual([...accepted.keys()].sort())
+  for (const [path, text] of declared) expect(text, path).toBe(accepted.get(path))
+})
+
+test('they are all of the entry points that package.json names', () => {
+  expect([...publicDeclarations().keys()]).toEqual(
+    expect.arrayContaining(['src/index.d.ts', 'adapters/memory/index.d.ts', 'src/testing/index.d.ts']),
+  )
+})
+
+test('nothing that is for ourselves alone is declared', () => {
+  for (const [path, text] of publicDeclarations()) expect(text, path).not.toContain('@internal')
+})
+
+test('no type of a dependency, of Node’s own or of any is in what they declare', () => {
+  const allowed = /^(\.|node:)/
+  for (const [path, text] of publicDeclarations()) {
+    const imported = Array.from(text.matchAll(/(?:from|import\()\s*['"]([^'"]+)['"]/g), ([, name = '']) => name)
+    expect(
+      imported.filter((name) => !allowed.test(name)),
+      path,
+    ).toEqual([])
+    expect(/[:<|&]\s*any\b/.test(text), `${path} says any`).toBe(false)
+  }
+})

@@ -1,0 +1,1 @@
+export { type MemorySource, type MemorySourceOptions, memorySource } from './memory-source.js';

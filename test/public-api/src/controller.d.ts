@@ -1,0 +1,52 @@
+import { type Feed, type Subscription } from './feed.js';
+import type { Random } from './random.js';
+import type { Version } from './version.js';
+import type { Wait } from './waits.js';
+export interface ReconcileContext<T> {
+    /** The object as the store has it now; undefined where it is gone, or out of the scope. */
+    readonly object: T | undefined;
+    /** Its last state, where it is gone, until a run for that has succeeded. */
+    readonly deleted: T | undefined;
+    /** 1 for the first run, one more after each failure, 1 again after a success. */
+    readonly attempt: number;
+    /** Aborts when the controller or the informer stops. */
+    readonly signal: AbortSignal;
+    /** Runs the key again after so many milliseconds, if this run succeeds and nothing happens to it before. */
+    requeueAfter(delayMs: number): void;
+}
+/**
+ * Level-triggered: `fn` is run for each key that is not yet as it should be, with the state of now. Its `version` is
+ * how far everything has been reconciled with success.
+ */
+export interface Controller extends Subscription {
+    /** Runs a key for a reason that comes from elsewhere; with `delayMs` after that many milliseconds. */
+    enqueue(key: string, options?: {
+        readonly delayMs?: number;
+    }): void;
+}
+/** The first delay after a failure, in milliseconds; it doubles up to the second number. Half of it is chance. */
+export declare const RETRY_MS: readonly [number, number];
+export declare class FeedController<T> implements Controller {
+    #private;
+    constructor(feed: Feed<T>, fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options: {
+        readonly concurrency?: number | undefined;
+        readonly signal?: AbortSignal | undefined;
+        readonly random: Random;
+    });
+    get version(): Version | undefined;
+    get backlog(): {
+        readonly keys: number;
+        readonly oldestMs: number;
+    };
+    enqueue(key: string, options?: {
+        readonly delayMs?: number;
+    }): void;
+    synced(wait?: Wait): Promise<void>;
+    waitFor(version: Version, wait?: Wait & {
+        readonly source?: string | undefined;
+    }): Promise<void>;
+    close(options?: {
+        readonly drain?: boolean;
+    }): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}

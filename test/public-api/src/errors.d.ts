@@ -1,0 +1,50 @@
+/**
+ * What went wrong, and with it what the reflector does about it:
+ *
+ * | code | answer |
+ * |---|---|
+ * | `VERSION_EXPIRED` | the history after our version is gone: one relist |
+ * | `EPOCH_CHANGED` | another incarnation of the source: one relist that trusts no version; waiters reject |
+ * | `STALE_LIST` | a list older than what was already shown: refused, listed again after a delay |
+ * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: back off, resume where we were |
+ * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`: reported, and tried again every 15 to 30 s |
+ * | `STOPPED`, `HANDLER` | never thrown by a source: the informer was stopped; a handler threw |
+ */
+export type SourceErrorCode = 'VERSION_EXPIRED' | 'EPOCH_CHANGED' | 'STALE_LIST' | 'UNAVAILABLE' | 'UNAUTHORIZED' | 'NOT_FOUND' | 'PROTOCOL' | 'DECODE' | 'TIMEOUT' | 'STOPPED' | 'HANDLER';
+/** The step that broke. */
+export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle';
+export interface SourceErrorOptions {
+    readonly code: SourceErrorCode;
+    readonly cause?: unknown;
+    /** The server's own wish, in milliseconds; 0, negative and NaN count as absent. */
+    readonly retryAfterMs?: number | undefined;
+    /** The key of the object concerned, where there is one. */
+    readonly key?: string | undefined;
+    /** Filled in by the core where a source leaves it out. */
+    readonly phase?: SourceErrorPhase | undefined;
+    /** Name of the source; filled in by the core where a source leaves it out. */
+    readonly source?: string | undefined;
+}
+/**
+ * The one error class of the library. Sources throw it to say what to do next; informers report it.
+ * `instanceof` also recognises instances made by another copy of the package.
+ */
+export declare class SourceError extends Error {
+    static [Symbol.hasInstance](value: unknown): boolean;
+    readonly name: string;
+    readonly code: SourceErrorCode;
+    readonly phase: SourceErrorPhase | undefined;
+    readonly source: string | undefined;
+    readonly key: string | undefined;
+    readonly retryAfterMs: number | undefined;
+    constructor(message: string, options: SourceErrorOptions);
+}
+/** The message of anything that can be thrown. */
+export declare function messageOf(thrown: unknown): string;
+/** Any thrown value as a SourceError that says where it happened; what is not one counts as `UNAVAILABLE`. */
+export declare function toSourceError(thrown: unknown, where: {
+    readonly phase: SourceErrorPhase;
+    readonly source?: string;
+    readonly code?: SourceErrorCode;
+    readonly key?: string;
+}): SourceError;

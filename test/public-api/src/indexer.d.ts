@@ -1,0 +1,49 @@
+import { type Change, type DeltaBatch } from './delta.js';
+import type { IndexBuilder } from './index-types.js';
+import { type IntakeOptions } from './intake.js';
+import type { Entry, Replacement, Sink, WatchBatch } from './source.js';
+import type { Version } from './version.js';
+import { type StoreView } from './views.js';
+/** Index values of one object before and after a change, one for each tracked index. */
+export interface Membership {
+    readonly was: readonly unknown[];
+    readonly is: readonly unknown[];
+}
+/** One step of the store, told after it was taken whole. */
+export interface Commit<T> {
+    /** `filled`: the first list is in, and whoever follows starts from the store itself; `listed`: a later one is. */
+    readonly type: 'filled' | 'listed' | 'changed';
+    readonly changes: readonly Change<T>[];
+    /** Beside each change, where indexes are tracked; else empty. */
+    readonly memberships: readonly Membership[];
+    readonly version: Version | undefined;
+    readonly committedAt: number | undefined;
+}
+/** What an informer adds to its indexer. */
+export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
+    readonly onInvalid?: 'omit' | 'keep-previous' | undefined;
+    readonly onCommit?: (commit: Commit<T>) => void;
+    readonly maxObjects?: number | undefined;
+}
+/**
+ * The indexed store, and the sink that a reflector writes to. One writer; every batch, and every list, becomes visible
+ * in one synchronous step. Objects that are equal to what is there keep their identity and are no change.
+ */
+export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
+    #private;
+    readonly by: I;
+    constructor(options?: {
+        readonly indexes?: (ix: IndexBuilder<T>) => I;
+    });
+    get(key: string): T | undefined;
+    has(key: string): boolean;
+    get size(): number;
+    get version(): Version | undefined;
+    keys(): Iterable<string>;
+    entries(): Iterable<Entry<T>>;
+    list(): readonly T[];
+    apply(batch: WatchBatch<T> | DeltaBatch<T>): void;
+    replace({ ignoreVersions }?: {
+        readonly ignoreVersions?: boolean;
+    }): Replacement<T>;
+}

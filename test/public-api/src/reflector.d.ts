@@ -1,0 +1,33 @@
+import { type Clock } from './clock.js';
+import { SourceError } from './errors.js';
+import { type Random } from './random.js';
+import { type ReflectorState } from './reflector-state.js';
+import { type ListerWatcher, type Sink } from './source.js';
+import { type Version } from './version.js';
+/** What an informer wants to know of its reflector. */
+export interface ReflectorHooks {
+    onState?(state: ReflectorState, previous: ReflectorState): void;
+    onError?(error: SourceError): void;
+    /** Something was left out that the source said for the second time. */
+    onIgnored?(version: Version): void;
+    /** Whether somebody waits for a version. */
+    isWaitedFor?(): boolean;
+}
+/**
+ * Keeps a sink equal to a source: lists, watches from the list's version, resumes where a watch broke off, and lists
+ * again only where the history after its version is gone. The only reader of the source. It never gives up before
+ * `signal` aborts, and no loop of it is without a delay.
+ */
+export declare class Reflector<T> {
+    #private;
+    constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: {
+        readonly clock?: Clock;
+        readonly random?: Random;
+    });
+    /** Runs until `signal` aborts, then resolves; also where the source is stalled. Once. */
+    run(options: {
+        readonly signal: AbortSignal;
+    }): Promise<void>;
+}
+/** Refuses what is no source, at the call. */
+export declare function assertSource(source: unknown, call: string): void;

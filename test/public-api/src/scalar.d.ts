@@ -1,0 +1,19 @@
+/** What an index value can be. Dates match by value. */
+export type Scalar = string | number | bigint | boolean | Date;
+export declare function isScalar(value: unknown): value is Scalar;
+export declare function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolean;
+/**
+ * A total order over all scalars: booleans, then numbers and bigints by value (NaN first), then Dates, then strings by
+ * code unit. Negative, 0 or positive.
+ */
+export declare function compareScalars(a: Scalar, b: Scalar): number;
+/** A Map keyed by scalars in which equal Dates are one key. */
+export declare class ScalarMap<V> {
+    #private;
+    get(key: Scalar): V | undefined;
+    set(key: Scalar, value: V): void;
+    delete(key: Scalar): void;
+    clear(): void;
+    get size(): number;
+    values(): Iterable<V>;
+}

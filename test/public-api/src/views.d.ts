@@ -1,0 +1,35 @@
+import type { DeclaredIndex } from './index-builder.js';
+import type { Entry } from './source.js';
+import type { Pin } from './store.js';
+import type { Version } from './version.js';
+/**
+ * What can be asked of a store. Every answer is taken at the call from a state that the source had: no read sees part of
+ * a list, nor part of a batch.
+ */
+export interface StoreView<T, I = {}> {
+    get(key: string): T | undefined;
+    has(key: string): boolean;
+    readonly size: number;
+    /** Where the source was when it looked like this; undefined before the first list, and over several sources. */
+    readonly version: Version | undefined;
+    keys(): Iterable<string>;
+    entries(): Iterable<Entry<T>>;
+    /** All objects. The array is frozen, and shared between calls until something changes. */
+    list(): readonly T[];
+    /** The declared indexes by their names. */
+    readonly by: I;
+}
+/** A store at one moment; it stays as it is until it is disposed, and costs a note for each key written meanwhile. */
+export declare class Snapshot<T, I> implements StoreView<T, I>, Disposable {
+    #private;
+    readonly version: Version | undefined;
+    readonly by: I;
+    constructor(pin: Pin<T>, version: Version | undefined, declared: Iterable<DeclaredIndex<T>>);
+    get size(): number;
+    get(key: string): T | undefined;
+    has(key: string): boolean;
+    keys(): Iterable<string>;
+    entries(): Iterable<Entry<T>>;
+    list(): readonly T[];
+    [Symbol.dispose](): void;
+}

@@ -1,0 +1,40 @@
+import type { Clock } from './clock.js';
+import { type Version } from './version.js';
+/** How long to wait at most. Without either: for ever. */
+export interface Wait {
+    /** Rejects with its reason when it aborts. */
+    readonly signal?: AbortSignal | undefined;
+    /** Rejects with a SourceError with code `TIMEOUT` after this many milliseconds. */
+    readonly timeoutMs?: number | undefined;
+}
+/** Both ends of a promise; only the first call counts. */
+export interface Settle<V> {
+    resolve(value: V): void;
+    reject(reason: unknown): void;
+}
+export declare function checkWait(call: string, wait: unknown): void;
+export declare function checkVersionWait(version: unknown, wait: unknown): void;
+/**
+ * A promise that also ends with the caller's signal or time-out. `register` gets both ends, and gives what takes them
+ * back; it may settle at once. Nothing is left behind, whichever comes first.
+ */
+export declare function waiting<V>(what: string, { signal, timeoutMs }: Wait, clock: Clock, register: (settle: Settle<V>) => () => void): Promise<V>;
+/** Everybody who waits for something that happens once; afterwards it has happened for all who come. */
+export declare class Gate {
+    #private;
+    get isOpen(): boolean;
+    open(): void;
+    /** Turns away who waits now; the gate stays as it is. */
+    refuse(reason: unknown): void;
+    enter(settle: Settle<void>): () => void;
+}
+/** Everybody who waits for a version. */
+export declare class VersionWaiters {
+    #private;
+    constructor(hasReached: (at: Version, mark: Version) => boolean);
+    get size(): number;
+    /** Resolves once `check` is told of a version that includes `mark`; rejects for a mark of another epoch. */
+    enter(mark: Version, at: Version | undefined, settle: Settle<void>): () => void;
+    check(at: Version | undefined): void;
+    refuse(reason: unknown): void;
+}

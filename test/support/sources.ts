@@ -1,0 +1,35 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root: string = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The files under these directories that end so, by their paths from the root. */
+export function filesUnder(directories: readonly string[], ending: string): string[] {
+  return directories
+    .flatMap((directory) =>
+      readdirSync(join(root, directory), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+        .map((entry) => join(entry.parentPath.slice(root.length), entry.name)),
+    )
+    .sort()
+}
+
+export function textOf(path: string): string {
+  return readFileSync(join(root, path), 'utf8')
+}
+
+/** The text without its comments. */
+export function codeOf(path: string): string {
+  return textOf(path)
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/(^|\s)\/\/.*$/gm, '$1')
+}
+
+/** What a TypeScript file imports, types too: paths from the root for files of ours, names for the rest. */
+export function importsOf(path: string): string[] {
+  const statements = /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)['"]([^'"]+)['"]/g
+  return Array.from(codeOf(path).matchAll(statements), ([, name = '']) =>
+    name.startsWith('.') ? normalize(join(dirname(path), name)).replace(/\.js$/, '.ts') : name,
+  )
+}

@@ -1,0 +1,293 @@
+import { describe, expectTypeOf, test } from 'vitest'
+import {
+  type Change,
+  type ChangeStream,
+  type Clock,
+  type Controller,
+  createInformer,
+  type Deleted,
+  DeltaFIFO,
+  Indexer,
+  type Informer,
+  type Lifecycle,
+  type ListerWatcher,
+  type Random,
+  Reflector,
+  type Sink,
+  SourceError,
+  type SourceErrorCode,
+  type Status,
+  type StoreView,
+  type Subscription,
+  type Version,
+} from '../../src/index.js'
+import { type MemorySource, memorySource, type SeededRandom, type VirtualClock } from '../../src/testing/index.js'
+
+interface Order {
+  readonly id: string
+  readonly tenant: string
+  readonly region: string | null
+  readonly tags: string[]
+  readonly createdAt: Date
+}
+
+declare const source: ListerWatcher<Order>
+const orders = createInformer({
+  source,
+  indexes: (ix) => ({
+    tenant: ix.equal((o) => o.tenant),
+    region: ix.equal((o) => o.region),
+    tag: ix.multi((o) => o.tags),
+    created: ix.ordered((o) => o.createdAt),
+    latest: ix.compound((o) => [o.tenant, o.createdAt]),
+  }),
+})
+
+describe('createInformer', () => {
+  test('takes the type of the objects from the source', () => {
+    expectTypeOf(createInformer({ source }).get('1')).toEqualTypeOf<Order | undefined>()
+    expectTypeOf(createInformer({ source }).list()).toEqualTypeOf<readonly Order[]>()
+  })
+
+  test('takes it from transform where there is one', () => {
+    const slim = createInformer({
+      source,
+      transform: (o, key) => ({ key, tenant: o.tenant }),
+      indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }),
+    })
+    expectTypeOf(slim.get('1')).toEqualTypeOf<{ key: string; tenant: string } | undefined>()
+    expectTypeOf(slim.by.tenant('x')).toEqualTypeOf<readonly { key: string; tenant: string }[]>()
+  })
+
+  test('infers the parameters of its callbacks', () => {
+    createInformer({
+      source,
+      transform: (o, key) => {
+        expectTypeOf(o).toEqualTypeOf<Order>()
+        expectTypeOf(key).toBeString()
+        return o
+      },
+      equals: (a, b) => {
+        expectTypeOf(a).toEqualTypeOf<Order>()
+        return a.id === b.id
+      },
+      indexes: (ix) => ({
+        one: ix.equal((o, key) => {
+          expectTypeOf(o).toEqualTypeOf<Order>()
+          expectTypeOf(key).toBeString()
+          return key
+        }),
+      }),
+    })
+  })
+
+  test('refuses one explicit type argument, which would lose the indexes', () => {
+    // @ts-expect-error the second one is missing
+    createInformer<Order>({ source })
+  })
+
+  test('refuses an index of what is no scalar, and says so there', () => {
+    createInformer({
+      source,
+      indexes: (ix) => ({
+        // @ts-expect-error an array is no scalar
+        tags: ix.equal((o) => o.tags),
+      }),
+    })
+  })
+
+  test('refuses a misspelt option', () => {
+    // @ts-expect-error it is indexes
+    createInformer({ source, indices: () => ({}) })
+  })
+})
+
+describe('by', () => {
+  test('has the declared indexes and no other', () => {
+    expectTypeOf(orders.by).toHaveProperty('tenant')
+    // @ts-expect-error a misspelt index
+    orders.by.tennant
+    // @ts-expect-error none was declared
+    createInformer({ source }).by.tenant
+  })
+
+  test('takes the type of an index’s values', () => {
+    expectTypeOf(orders.by.tenant).parameter(0).toBeString()
+    expectTypeOf(orders.by.region).parameter(0).toBeString()
+    expectTypeOf(orders.by.tag('x')).toEqualTypeOf<readonly Order[]>()
+    expectTypeOf(orders.by.tenant.values()).toEqualTypeOf<Iterable<string>>()
+    expectTypeOf(orders.by.created.values()).toEqualTypeOf<Iterable<Date>>()
+    // @ts-expect-error a wrong value
+    orders.by.tenant(5)
+  })
+
+  test('ranges are of the same type', () => {
+    expectTypeOf(orders.by.created({ gte: new Date(), reverse: true, limit: 5 })).toEqualTypeOf<readonly Order[]>()
+    // @ts-expect-error a number is no Date
+    orders.by.created({ gte: 5 })
+    // @ts-expect-error a prefix is for strings
+    orders.by.created({ prefix: 'x' })
+  })
+
+  test('a compound index takes a prefix of its tuple, and a range', () => {
+    orders.by.latest(['acme'], { lt: new Date(), reverse: true, limit: 20 })
+    orders.by.latest(['acme', new Date()])
+    // @ts-expect-error the first component is a string
+    orders.by.latest([5])
+  })
+})
+
+describe('handlers', () => {
+  test('get one change of their kind', () => {
+    orders.subscribe({
+      add: (change) => {
+        expectTypeOf(change.object).toEqualTypeOf<Order>()
+        expectTypeOf(change.previous).toEqualTypeOf<undefined>()
+      },
+      update: ({ object, previous, version, origin }) => {
+        expectTypeOf(object).toEqualTypeOf<Order>()
+        expectTypeOf(previous).toEqualTypeOf<Order>()
+        expectTypeOf(version).toEqualTypeOf<Version | undefined>()
+        expectTypeOf(origin).toEqualTypeOf<'initial' | 'watch' | 'relist' | 'resync'>()
+      },
+      delete: (change) => {
+        expectTypeOf(change).toEqualTypeOf<Deleted<Order>>()
+        expectTypeOf(change.finalState).toEqualTypeOf<'known' | 'unknown'>()
+      },
+    })
+  })
+
+  test('may be async', () => {
+    expectTypeOf(orders.subscribe({ add: async () => {} })).toEqualTypeOf<Subscription>()
+  })
+
+  test('where knows the indexes and their values', () => {
+    orders.subscribe({}, { where: { tenant: 'acme', latest: ['acme', new Date()] } })
+    // @ts-expect-error not an index
+    orders.subscribe({}, { where: { tenat: 'x' } })
+    // @ts-expect-error not its type
+    orders.changes({ where: { tenant: 5 } })
+    // @ts-expect-error misspelt
+    orders.subscribe({}, { delivry: 'latest' })
+  })
+
+  test('filter gets object and key', () => {
+    orders.changes({
+      filter: (o, key) => {
+        expectTypeOf(o).toEqualTypeOf<Order>()
+        return key === o.id
+      },
+    })
+  })
+
+  test('a change is told apart by its type', () => {
+    const change = {} as Change<Order>
+    if (change.type === 'update') expectTypeOf(change.previous).toEqualTypeOf<Order>()
+    if (change.type === 'add') expectTypeOf(change.previous).toEqualTypeOf<undefined>()
+    if (change.type !== 'delete') expectTypeOf(change).not.toHaveProperty('finalState')
+  })
+})
+
+describe('following', () => {
+  test('changes are an async iterable of batches, and a subscription', async () => {
+    expectTypeOf(orders.changes()).toEqualTypeOf<ChangeStream<Order>>()
+    for await (const batch of orders.changes()) {
+      expectTypeOf(batch.changes).toEqualTypeOf<readonly Change<Order>[]>()
+      expectTypeOf(batch.isSynced).toBeBoolean()
+    }
+  })
+
+  test('reconcile gets key and context', () => {
+    const controller = orders.reconcile(async (key, { object, deleted, attempt, signal, requeueAfter }) => {
+      expectTypeOf(key).toBeString()
+      expectTypeOf(object).toEqualTypeOf<Order | undefined>()
+      expectTypeOf(deleted).toEqualTypeOf<Order | undefined>()
+      expectTypeOf(attempt).toBeNumber()
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+      requeueAfter(5)
+    })
+    expectTypeOf(controller).toEqualTypeOf<Controller>()
+    // @ts-expect-error a controller has no delivery
+    orders.reconcile(async () => {}, { delivery: 'latest' })
+    // @ts-expect-error it must be async
+    orders.reconcile(() => {})
+  })
+
+  test('until gives the object', () => {
+    expectTypeOf(orders.until('1', (o) => o?.tenant === 'acme')).toEqualTypeOf<Promise<Order | undefined>>()
+  })
+
+  test('on knows its events', () => {
+    orders.on('error', (error) => expectTypeOf(error).toEqualTypeOf<SourceError>())
+    orders.on('status', (status, previous) => {
+      expectTypeOf(status).toEqualTypeOf<Status>()
+      expectTypeOf(previous).toEqualTypeOf<Status>()
+    })
+    // @ts-expect-error there is no such event
+    orders.on('change', () => {})
+  })
+
+  test('addIndex gives the index', () => {
+    const byRegion = orders.addIndex('byRegion', (ix) => ix.equal((o) => o.region))
+    expectTypeOf(byRegion('eu')).toEqualTypeOf<readonly Order[]>()
+  })
+
+  test('a snapshot reads as the informer does, and is disposable', () => {
+    expectTypeOf(orders.snapshot().by.tenant('x')).toEqualTypeOf<readonly Order[]>()
+    expectTypeOf(orders.snapshot()).toExtend<Disposable>()
+  })
+})
+
+describe('an informer fits where less is asked for', () => {
+  test('one with indexes fits where none are', () => {
+    expectTypeOf(orders).toExtend<Informer<Order>>()
+    expectTypeOf(orders).toExtend<StoreView<Order>>()
+    expectTypeOf(orders).toExtend<Lifecycle>()
+    expectTypeOf(orders).toExtend<AsyncDisposable>()
+  })
+
+  test('start gives it back', () => {
+    expectTypeOf(orders.start().synced({ timeoutMs: 5, signal: undefined })).toEqualTypeOf<Promise<void>>()
+  })
+
+  test('nothing of it can be assigned to', () => {
+    // @ts-expect-error the list is read-only
+    orders.list().length = 0
+    // @ts-expect-error the version is read-only
+    orders.version = '5'
+  })
+})
+
+describe('by hand', () => {
+  test('an indexer and a DeltaFIFO are sinks', () => {
+    expectTypeOf<Indexer<Order>>().toExtend<Sink<Order>>()
+    expectTypeOf<DeltaFIFO<Order>>().toExtend<Sink<Order>>()
+    expectTypeOf(Reflector<Order>).toBeConstructibleWith(
+      source,
+      new DeltaFIFO<Order>({ knownObjects: new Indexer<Order>() }),
+    )
+  })
+})
+
+describe('errors', () => {
+  test('have one class with a closed list of codes', () => {
+    expectTypeOf(new SourceError('no', { code: 'UNAVAILABLE' }).code).toEqualTypeOf<SourceErrorCode>()
+    // @ts-expect-error not a code
+    new SourceError('no', { code: 'BROKEN' })
+    // @ts-expect-error a code is needed
+    new SourceError('no', {})
+  })
+})
+
+describe('for tests', () => {
+  test('the memory source is a source that can be written to', () => {
+    expectTypeOf(memorySource<Order>()).toEqualTypeOf<MemorySource<Order>>()
+    expectTypeOf<MemorySource<Order>>().toExtend<ListerWatcher<Order>>()
+    expectTypeOf(memorySource({ entries: [['a', 1]] }).put).parameters.toEqualTypeOf<[string, number]>()
+  })
+
+  test('the virtual clock is a clock, the seeded random a random', () => {
+    expectTypeOf<VirtualClock>().toExtend<Clock>()
+    expectTypeOf<SeededRandom>().toExtend<Random>()
+  })
+})
