@@ -133,16 +133,18 @@ class ChangelogSource<T> implements PostgresSource<T> {
   async *list({ signal, clock, pageSize }: ListContext): AsyncIterable<ListPage<T>> {
     const session = await this.#connect(signal, clock)
     try {
-      const table = await this.#findTable(session)
-      const codec = this.#codec(session, table)
+      const unlocked = await this.#findTable(session)
       await session.query('SELECT listwatch.epoch()')
       for (let isLocked = false; !isLocked; ) {
         // The lock comes before the snapshot: a snapshot that is older than a rewrite finds the table empty.
         await session.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY')
-        isLocked = await this.#lock(session, table)
+        isLocked = await this.#lock(session, unlocked)
         if (!isLocked) yield { events: [] } // The table is being changed; the server is there, and we wait.
       }
-      const version = await this.#here(session, table)
+      // Looked up again: a column that came before the lock is in the version's shape, and must be in its rows.
+      const table = await this.#findTable(session)
+      const codec = this.#codec(session, table)
+      const version = await this.#here(session, table, unlocked)
       const condition = this.#options.where === undefined ? '' : ` WHERE (${this.#options.where}\n)`
       const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
       const pages = session.copy(copy, pageSize, () => this.#isCopying(session, signal, clock))
@@ -263,10 +265,10 @@ class ChangelogSource<T> implements PostgresSource<T> {
   }
 
   /** Where a list is, in the snapshot of its transaction. */
-  async #here(session: Session, { relid, name, log, generation }: Table): Promise<PostgresVersion> {
+  async #here(session: Session, { relid, name, log, generation }: Table, locked: Table): Promise<PostgresVersion> {
     const sql = `${HEAD_SQL.replace('SELECT ', 'SELECT listwatch.shape($1::text::oid) AS shape, to_regclass($2)::oid::text AS relid, to_regclass($3) IS NOT NULL AS has_log, ')}`
     const [row] = await session.query(sql, [relid, name, log])
-    if (row?.['epoch'] == null || row['relid'] !== relid || row['has_log'] !== true) {
+    if (row?.['epoch'] == null || row['relid'] !== relid || name !== locked.name || row['has_log'] !== true) {
       throw new SourceError(`${name} was changed while it was being looked up`, { code: 'UNAVAILABLE' })
     }
     return {

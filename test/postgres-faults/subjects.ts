@@ -1,0 +1,146 @@
+import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
+import type { SeededRandom } from '../../src/testing/seeded-random.js'
+
+/** One statement. */
+export interface Sql {
+  readonly text: string
+  readonly values?: readonly unknown[]
+}
+
+/** A table that is written to at random: what it is, and how each kind of write is said. */
+export interface Subject {
+  readonly table: string
+  readonly keyColumns: readonly string[]
+  readonly create: string
+  readonly install: Omit<ChangeLogOptions, 'table'>
+  /** Whether its transactions may be prepared: those that notify may not. */
+  readonly canPrepare: boolean
+  /** The kinds of writes, each as often as it stands here. */
+  readonly writes: readonly ((random: SeededRandom) => Sql)[]
+  /** Ways to change rows without a trigger's notice; each can be run again and again. */
+  readonly reshapes: readonly string[]
+  /** Empties it; in the second form with new rows in the same transaction. */
+  readonly truncates: readonly string[]
+}
+
+/** Out of line, also where it could be compressed. */
+const BIG = `repeat('t', 3000)`
+const COLUMNS = `v int NOT NULL, s text, j jsonb`
+const MAX = 1_000_000
+
+/** Key of two numbers, triggers on statements, transactions that are prepared, nobody who notifies. */
+export const composite: Subject = {
+  table: 'composite',
+  keyColumns: ['a', 'id'],
+  create: `CREATE TABLE composite (a int NOT NULL, id bigint NOT NULL, ${COLUMNS}, PRIMARY KEY (a, id));
+    ALTER TABLE composite ALTER COLUMN s SET STORAGE EXTERNAL;
+    INSERT INTO composite SELECT g % 3, g, g, 'x', NULL FROM generate_series(1, 150) g`,
+  install: { level: 'statement', wake: 'none' },
+  canPrepare: true,
+  writes: [
+    (random) => upsertComposite(random, `'i'`),
+    (random) => upsertComposite(random, BIG),
+    (random) => ({
+      text: `UPDATE composite SET v = v + 1 WHERE id BETWEEN $1 AND $1 + 3`,
+      values: [1 + random.below(150)],
+    }),
+    (random) => ({
+      text: `UPDATE composite SET j = jsonb_build_object('n', $2::int, 'of', v) WHERE id = $1`,
+      values: [1 + random.below(150), random.below(9)],
+    }),
+    (random) => ({
+      text: `DELETE FROM composite WHERE a = $1 AND id = $2`,
+      values: [random.below(3), 1 + random.below(150)],
+    }),
+    (random) => ({ text: `DELETE FROM composite WHERE id BETWEEN $1 AND $1 + 2`, values: [1 + random.below(150)] }),
+    (random) => ({
+      text: `UPDATE composite SET a = (a + 1) % 3, id = id + $2 WHERE id = $1`,
+      values: [1 + random.below(150), random.below(3)],
+    }),
+    (random) => ({
+      text: `INSERT INTO composite (a, id, v, s) SELECT $1, g, g, ${BIG} FROM generate_series($2::int, $2::int + 4) g ON CONFLICT DO NOTHING`,
+      values: [random.below(3), 1 + random.below(150)],
+    }),
+    (random) => ({
+      text: `WITH gone AS (DELETE FROM composite WHERE id = $1 RETURNING *)
+        INSERT INTO composite (a, id, v, s, j) SELECT a, id + 150, v, s, j FROM gone ON CONFLICT (a, id) DO UPDATE SET v = excluded.v + 1`,
+      values: [1 + random.below(150)],
+    }),
+  ],
+  reshapes: reshapesOf('composite'),
+  truncates: [
+    `TRUNCATE composite`,
+    `TRUNCATE composite; INSERT INTO composite SELECT g % 3, g, g + 7, 'again', NULL FROM generate_series(1, 120) g`,
+  ],
+}
+
+/** Key of text, partitions and so triggers on rows, writers that notify; statements on the partitions themselves too. */
+export const partitioned: Subject = {
+  table: 'partitioned',
+  keyColumns: ['name'],
+  create: `CREATE TABLE partitioned (name text PRIMARY KEY, ${COLUMNS}) PARTITION BY HASH (name);
+    CREATE TABLE partitioned_0 PARTITION OF partitioned FOR VALUES WITH (MODULUS 3, REMAINDER 0);
+    CREATE TABLE partitioned_1 PARTITION OF partitioned FOR VALUES WITH (MODULUS 3, REMAINDER 1);
+    CREATE TABLE partitioned_2 PARTITION OF partitioned FOR VALUES WITH (MODULUS 3, REMAINDER 2);
+    INSERT INTO partitioned SELECT 'é/' || g || E'\\\\', g, 'x', NULL FROM generate_series(1, 100) g`,
+  install: { wake: 'bucket' },
+  canPrepare: false,
+  writes: [
+    (random) => upsertNamed(random, `'i'`),
+    (random) => upsertNamed(random, BIG),
+    (random) => ({
+      text: `UPDATE partitioned SET v = v + 1 WHERE name LIKE $1`,
+      values: [`%${random.below(20)}%`],
+    }),
+    (random) => ({
+      text: `UPDATE partitioned_${random.below(3)} SET v = v + 2, s = NULL WHERE v % 40 = $1`,
+      values: [random.below(40)],
+    }),
+    (random) => ({ text: `DELETE FROM partitioned WHERE name = $1`, values: [nameOf(random)] }),
+    (random) => ({ text: `DELETE FROM partitioned_${random.below(3)} WHERE v % 50 = $1`, values: [random.below(50)] }),
+    (random) => ({
+      text: `UPDATE partitioned SET name = $2 WHERE name = $1`,
+      values: [nameOf(random), nameOf(random)],
+    }),
+    (random) => ({
+      text: `INSERT INTO partitioned (name, v, s) SELECT 'é/' || g || E'\\\\', g, ${BIG} FROM generate_series($1::int, $1::int + 4) g ON CONFLICT DO NOTHING`,
+      values: [random.below(150)],
+    }),
+  ],
+  reshapes: reshapesOf('partitioned'),
+  truncates: [
+    `TRUNCATE partitioned`,
+    `TRUNCATE partitioned_1`,
+    `TRUNCATE partitioned; INSERT INTO partitioned SELECT 'é/' || g || E'\\\\', g, 'again', NULL FROM generate_series(1, 80) g`,
+  ],
+}
+
+function upsertComposite(random: SeededRandom, s: string): Sql {
+  return {
+    text: `INSERT INTO composite (a, id, v, s) VALUES ($1, $2, $3, ${s}) ON CONFLICT (a, id) DO UPDATE SET v = excluded.v, s = excluded.s`,
+    values: [random.below(3), 1 + random.below(150), random.below(MAX)],
+  }
+}
+
+function upsertNamed(random: SeededRandom, s: string): Sql {
+  return {
+    text: `INSERT INTO partitioned (name, v, s) VALUES ($1, $2, ${s}) ON CONFLICT (name) DO UPDATE SET v = excluded.v, s = excluded.s`,
+    values: [nameOf(random), random.below(MAX)],
+  }
+}
+
+/** Names with all that a format could trip over. */
+function nameOf(random: SeededRandom): string {
+  const n = random.below(200)
+  const odd = ['', '/', '\t', '\\N', '\n', '"', "'", '\\', '\u{1f600}', '.', 'NULL', '{}']
+  return odd[n] ?? `é/${n}\\`
+}
+
+function reshapesOf(table: string): readonly string[] {
+  return [
+    `ALTER TABLE ${table} ALTER COLUMN v TYPE int USING v + 1`,
+    `ALTER TABLE ${table} DROP COLUMN IF EXISTS extra; ALTER TABLE ${table} ADD COLUMN extra int DEFAULT 7`,
+    `ALTER TABLE ${table} ALTER COLUMN s TYPE text USING upper(s)`,
+    `ALTER TABLE ${table} ALTER COLUMN v TYPE bigint USING v % 100000`,
+  ]
+}

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Change } from '../../src/delta.js'
+import type { Handlers } from '../../src/subscription.js'
+
+/**
+ * What somebody knows who was told the changes, and what was wrong with them (I4): per key `(add update* delete)*`, each
+ * `previous` being the very object that was told last. Keeps no history, so that it can follow for long.
+ */
+export class Told<T> {
+  readonly objects = new Map<string, T>()
+  readonly flaws: string[] = []
+  count = 0
+
+  readonly tell = (change: Change<T>): void => {
+    const { type, key, object, previous } = change
+    const isKnown = this.objects.has(key)
+    if (isKnown !== (type !== 'add')) this.#flaw(change, isKnown ? 'it was told already' : 'it was never told')
+    if (!Object.is(previous, this.objects.get(key))) this.#flaw(change, 'its previous is not what was told last')
+    this.count++
+    if (type === 'delete') this.objects.delete(key)
+    else this.objects.set(key, object)
+  }
+
+  get handlers(): Handlers<T> {
+    return { add: this.tell, update: this.tell, delete: this.tell }
+  }
+
+  /** Handlers that take their time for each change. */
+  slowHandlers(ms: number): Handlers<T> {
+    const tell = async (change: Change<T>): Promise<void> => {
+      this.tell(change)
+      await sleep(ms)
+    }
+    return { add: tell, update: tell, delete: tell }
+  }
+
+  #flaw({ type, key, version }: Change<T>, why: string): void {
+    if (this.flaws.length < 10) this.flaws.push(`${type} of "${key}" at ${version}: ${why}`)
+  }
+}

@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client, type ClientConfig } from 'pg'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import type { Sql, Subject } from './subjects.js'
+
+/** What was done to the table, by kind. */
+export type WriterCounts = Map<string, number>
+
+/** How far back the log reaches: less than the slow readers need. */
+const RETENTION_MS = 1_200
+/** Nobody waits longer for somebody else's rows: a long transaction is to hold up nobody but itself. */
+const LOCK_TIMEOUT_MS = 250
+
+/** Writes to one table from many connections, as a seed has it, until it is told to stop. */
+export class Writers {
+  readonly counts: WriterCounts = new Map()
+  readonly #config: ClientConfig
+  readonly #subject: Subject
+  readonly #seed: number
+  readonly #stop = new AbortController()
+  readonly #running: Promise<void>[] = []
+  #prepared = 0
+
+  constructor(config: ClientConfig, subject: Subject, seed: number) {
+    this.#config = config
+    this.#subject = subject
+    this.#seed = seed
+  }
+
+  start(connections: number): void {
+    for (let n = 0; n < connections; n++) this.#running.push(this.#write(new SeededRandom(this.#seed + n * 104_729)))
+    this.#running.push(this.#trim(), this.#upset(new SeededRandom(this.#seed ^ 0x5eed)))
+  }
+
+  /** Whatever is open is ended. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await Promise.all(this.#running)
+  }
+
+  get summary(): string {
+    return [...this.counts].map(([kind, times]) => `${kind} ${times}`).join(', ')
+  }
+
+  async #write(random: SeededRandom): Promise<void> {
+    await this.#connected(async (client) => {
+      while (!this.#stop.signal.aborted) {
+        try {
+          await this.#transaction(client, random)
+        } catch {
+          // A conflict, a deadlock, a lock that took too long: as applications have them.
+          this.#count('failed')
+          await client.query('ROLLBACK')
+        }
+      }
+    })
+  }
+
+  async #transaction(client: Client, random: SeededRandom): Promise<void> {
+    const { canPrepare } = this.#subject
+    const isLong = random.chance(0.004)
+    await client.query('BEGIN')
+    for (let left = 1 + random.below(4); left > 0; left--) {
+      if (random.chance(0.3)) await this.#nested(client, random)
+      else await this.#run(client, random.pick(this.#subject.writes)(random))
+      if (random.chance(0.3)) await sleep(random.below(10))
+      if (isLong && left === 1) {
+        this.#count('long')
+        await this.#pause(500 + random.below(3_500))
+      }
+    }
+    if (random.chance(0.15)) {
+      await client.query('ROLLBACK')
+      this.#count('rolled back')
+    } else if (canPrepare && random.chance(0.1)) await this.#prepare(client, random)
+    else {
+      await client.query('COMMIT')
+      this.#count('committed')
+    }
+  }
+
+  /** A savepoint, perhaps in a savepoint, which may be rolled back. */
+  async #nested(client: Client, random: SeededRandom): Promise<void> {
+    await client.query('SAVEPOINT a')
+    this.#count('savepoint')
+    try {
+      await this.#run(client, random.pick(this.#subject.writes)(random))
+      if (random.chance(0.2)) await this.#nested(client, random)
+    } catch {
+      await client.query('ROLLBACK TO a')
+    }
+    if (random.chance(0.4)) await client.query('ROLLBACK TO a')
+    else if (random.chance(0.5)) await client.query('RELEASE a')
+  }
+
+  async #prepare(client: Client, random: SeededRandom): Promise<void> {
+    const name = `${this.#subject.table} ${this.#prepared++}`
+    await client.query(`PREPARE TRANSACTION '${name}'`)
+    await this.#pause(random.chance(0.1) ? random.below(1_500) : random.below(60))
+    const ending = random.chance(0.3) ? 'ROLLBACK' : 'COMMIT'
+    await client.query(`${ending} PREPARED '${name}'`)
+    this.#count(`${ending.toLowerCase()} prepared`)
+  }
+
+  async #run(client: Client, { text, values }: Sql): Promise<void> {
+    await client.query(text, values === undefined ? [] : [...values])
+  }
+
+  async #trim(): Promise<void> {
+    await this.#connected(async (client) => {
+      while (!this.#stop.signal.aborted) {
+        const { rows } = await client.query(`SELECT listwatch.trim('${RETENTION_MS} ms')::int AS rows`)
+        this.#count('trimmed rows', Math.max(0, rows[0].rows))
+        await this.#pause(200)
+      }
+    })
+  }
+
+  /** Whatever no trigger tells of, and TRUNCATE: at times two soon after each other, so that a list meets the second. */
+  async #upset(random: SeededRandom): Promise<void> {
+    const { reshapes, truncates } = this.#subject
+    await this.#connected(async (client) => {
+      for (;;) {
+        await this.#pause(1_500 + random.below(2_000))
+        for (let left = random.chance(0.5) ? 2 : 1; left > 0; left--) {
+          if (this.#stop.signal.aborted) return
+          const isTruncate = random.chance(0.25)
+          const text = random.pick(isTruncate ? truncates : reshapes)
+          const isDone = await this.#locked(client, text, 50 + random.below(500))
+          if (isDone) this.#count(isTruncate ? 'truncated' : 'reshaped')
+          if (left > 1) await this.#pause(100 + random.below(200))
+        }
+      }
+    })
+  }
+
+  /** Holds the table for a while. False where no lock was to be had: a long transaction has it. */
+  async #locked(client: Client, text: string, ms: number): Promise<boolean> {
+    for (let tries = 8; tries > 0 && !this.#stop.signal.aborted; tries--) {
+      try {
+        await client.query(
+          `BEGIN; SET LOCAL lock_timeout = ${2 * LOCK_TIMEOUT_MS}; LOCK TABLE ${this.#subject.table} IN ACCESS EXCLUSIVE MODE; ${text}`,
+        )
+        await this.#pause(ms)
+        await client.query('COMMIT')
+        return true
+      } catch {
+        await client.query('ROLLBACK')
+        await this.#pause(50)
+      }
+    }
+    return false
+  }
+
+  async #connected(work: (client: Client) => Promise<void>): Promise<void> {
+    const client = new Client(this.#config)
+    await client.connect()
+    try {
+      await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`)
+      await work(client)
+    } finally {
+      await client.end()
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {}) // Told to stop.
+  }
+
+  #count(kind: string, times = 1): void {
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + times)
+  }
+}
