@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { compareScalars, isScalar, type Scalar, ScalarMap, sameScalar } from '../../src/scalar.js'
+import { hostileKeys } from '../support/hostile-keys.js'
 
 const day = (n: number): Date => new Date(Date.UTC(2026, 0, n))
 const noDate = (): Date => new Date(Number.NaN)
@@ -79,17 +80,17 @@ describe('compareScalars', () => {
     '10',
     '9',
     'Z',
+    '__proto__',
     'a',
     'a\u0000',
     'ab',
-    '__proto__',
     '\ud800',
     '😀',
     '\uffff',
-  ].toSorted((a, b) => (typeof a === 'string' && typeof b === 'string' ? (a < b ? -1 : 1) : 0))
+  ]
 
   test('booleans stand before numbers and bigints by value, NaN first, then Dates, then strings by code unit', () => {
-    const shuffled = inOrder.map((value, at) => ({ value, rank: (at * 7) % inOrder.length }))
+    const shuffled = inOrder.map((value, at) => ({ value, rank: (at * 11) % inOrder.length }))
     shuffled.sort((a, b) => a.rank - b.rank)
     expect(shuffled.map(({ value }) => value).sort(compareScalars)).toEqual(inOrder)
   })
@@ -148,7 +149,7 @@ describe('ScalarMap', () => {
     expect([map.size, [...map.values()]]).toEqual([0, []])
   })
 
-  test.each(['__proto__', 'constructor', '', '\u0000'])('the hostile key %j is a key like any other', (key) => {
+  test.each(hostileKeys)('the hostile key %s is a key like any other', (_, key) => {
     const map = new ScalarMap<number>()
     expect(map.get(key)).toBeUndefined()
     map.set(key, 1)
