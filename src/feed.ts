@@ -138,7 +138,7 @@ export class Feed<T> {
     const { delivery = 'every', capacity } = options
     this.#fifo = new DeltaFIFO(capacity === undefined ? { delivery } : { delivery, capacity })
     this.#onOverflow = options.onOverflow ?? 'coalesce'
-    this.#waiters = new VersionWaiters((at, mark) => host.hasReached('waitFor')(at, mark))
+    this.#waiters = new VersionWaiters((at, mark) => this.#hasReached(at, mark))
     const isScoped = this.key !== undefined || this.where.length > 0 || this.#filter !== undefined
     this.#told = isScoped ? new Set() : undefined
     this.#untrack = this.where.map(([index]) => host.indexer.track(index))
@@ -299,6 +299,19 @@ export class Feed<T> {
     this.#synced.refuse(reason)
     this.#waiters.refuse(reason)
     this.wake()
+  }
+
+  #hasReached(at: Version, mark: Version): boolean {
+    const { indexer } = this.host
+    const hasReached = this.host.hasReached('waitFor')
+    try {
+      return hasReached(at, mark)
+    } catch (error) {
+      // The store may be in the mark's epoch already, and this feed not yet.
+      if (indexer.version === undefined || indexer.version === at) throw error
+      hasReached(indexer.version, mark)
+      return false
+    }
   }
 
   get #isNotYet(): boolean {

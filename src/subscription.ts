@@ -1,4 +1,4 @@
-import type { Added, Change, Deleted, Updated } from './delta.js'
+import { type Added, type Change, changesOf, type Deleted, mergePending, type Pending, type Updated } from './delta.js'
 import { DEFAULT_CAPACITY } from './delta-fifo.js'
 import { messageOf, SourceError } from './errors.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from './feed.js'
@@ -28,12 +28,19 @@ interface Open<T> {
   left: number
 }
 
+/** A taken change that no handler was called for yet. */
+interface Untold<T> {
+  readonly change: Change<T>
+  readonly of: Open<T>
+}
+
 /** A subscription that calls handlers: the changes of a key one after the other, `concurrency` keys at a time. */
 export class HandlerSubscription<T> implements Subscription {
   readonly #feed: Feed<T>
   readonly #handlers: Handlers<T>
   readonly #concurrency: number
   readonly #capacity: number
+  readonly #wantsLatest: boolean
   readonly #slow: SlowWatch
   readonly #signal: AbortSignal | undefined
   #isPumping = false
@@ -45,9 +52,9 @@ export class HandlerSubscription<T> implements Subscription {
   /** With more than one key at a time: taken batches that are not done, in order. */
   readonly #open: Open<T>[] = []
   /** Changes that may be handled as soon as there is room. */
-  #ready: { readonly change: Change<T>; readonly of: Open<T> }[] = []
+  #ready: Untold<T>[] = []
   /** Changes of keys that are being handled. Invariant: a key is here exactly while its handler runs. */
-  readonly #blocked = new Map<string, { readonly change: Change<T>; readonly of: Open<T> }[]>()
+  readonly #blocked = new Map<string, Untold<T>[]>()
   #blockedCount = 0
 
   constructor(feed: Feed<T>, handlers: Handlers<T>, options: HandlerOptions) {
@@ -55,6 +62,7 @@ export class HandlerSubscription<T> implements Subscription {
     this.#handlers = handlers
     this.#concurrency = options.concurrency ?? 1
     this.#capacity = options.capacity ?? DEFAULT_CAPACITY
+    this.#wantsLatest = options.delivery === 'latest'
     this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
     this.#signal = options.signal
     feed.wake = () => this.#wake()
@@ -188,10 +196,7 @@ export class HandlerSubscription<T> implements Subscription {
       for (const change of batch.changes) {
         const blocked = this.#blocked.get(change.key)
         if (blocked === undefined) this.#ready.push({ change, of })
-        else {
-          blocked.push({ change, of })
-          this.#blockedCount++
-        }
+        else this.#block(blocked, { change, of })
       }
       this.#finishInOrder()
     }
@@ -201,8 +206,7 @@ export class HandlerSubscription<T> implements Subscription {
   #start(change: Change<T>, of: Open<T>): void {
     const blocked = this.#blocked.get(change.key)
     if (blocked !== undefined) {
-      blocked.push({ change, of })
-      this.#blockedCount++
+      this.#block(blocked, { change, of })
       return
     }
     const working = this.#tell(change)
@@ -225,8 +229,30 @@ export class HandlerSubscription<T> implements Subscription {
     })
   }
 
+  /**
+   * A change waits behind its key's handler; with delivery `latest` merged into what waits there already. What is merged
+   * counts as a part of the batch that came first, so that no version is reported before it is handled.
+   */
+  #block(blocked: Untold<T>[], untold: Untold<T>): void {
+    const [first, second] = blocked
+    if (!this.#wantsLatest || first === undefined) {
+      blocked.push(untold)
+      this.#blockedCount++
+      return
+    }
+    const pending = second === undefined ? first.change : ([first.change, second.change] as Pending<T>)
+    const merged = mergePending(pending, untold.change)
+    const changes = merged === undefined ? [] : changesOf(merged)
+    const more = changes.length - blocked.length
+    this.#blockedCount += more
+    this.#untold += more - 1
+    first.of.left += more
+    blocked.splice(0, blocked.length, ...changes.map((change) => ({ change, of: first.of })))
+    this.#done(untold.of)
+  }
+
   /** What waited behind the change that has just been started: behind it still, or at once where it is done already. */
-  #requeue(key: string, others: { readonly change: Change<T>; readonly of: Open<T> }[]): void {
+  #requeue(key: string, others: Untold<T>[]): void {
     if (others.length === 0) return
     if (this.#blocked.has(key)) this.#blocked.set(key, others)
     else {
@@ -300,6 +326,7 @@ export function assertHandlers(handlers: unknown, call: string): void {
 export interface HandlerOptions {
   readonly concurrency?: number | undefined
   readonly capacity?: number | undefined
+  readonly delivery?: 'every' | 'latest' | undefined
   readonly signal?: AbortSignal | undefined
 }
 

@@ -27,9 +27,14 @@ export function codeOf(path: string): string {
 }
 
 /** What a TypeScript file imports, types too: paths from the root for files of ours, names for the rest. */
-export function importsOf(path: string): string[] {
+export function importsOf(path: string, code: string = codeOf(path)): string[] {
   const statements = /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)['"]([^'"]+)['"]/g
-  return Array.from(codeOf(path).matchAll(statements), ([, name = '']) =>
+  return Array.from(code.matchAll(statements), ([, name = '']) =>
     name.startsWith('.') ? normalize(join(dirname(path), name)).replace(/\.js$/, '.ts') : name,
   )
+}
+
+/** What it imports when it runs: not what is there for its types only. */
+export function importsAtRunTimeOf(path: string): string[] {
+  return importsOf(path, codeOf(path).replace(/^(import|export) type [^'"]*['"][^'"]+['"]/gm, ''))
 }

@@ -511,6 +511,28 @@ describe('waiting', () => {
     expect(await outcomeOf(feed.waitFor('b1'), mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
+  test('waitFor of the epoch that the store is in already waits, though the feed is still in the one before', async () => {
+    const mirror = numbers().list([['a', 1]], 'a5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.list([['a', 2]], 'b1')
+    const waited = feed.waitFor('b1')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
+    drain(feed)
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor of the epoch before rejects when the feed has left it', async () => {
+    const mirror = numbers().list([['a', 1]], 'a5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.list([['a', 2]], 'b1')
+    const waited = feed.waitFor('a9')
+    waited.catch(() => {})
+    drain(feed)
+    expect(await outcomeOf(waited, mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+  })
+
   test('close rejects who waits, and who comes later', async () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()

@@ -97,6 +97,31 @@ describe('subscribe', () => {
     expect(inner.told).toEqual(['add a', 'add b'])
   })
 
+  test('inside a filter, while the first list is being told: told all, once', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    const inner = new Fold<number>()
+    const begun: Subscription[] = []
+    const filter = (): boolean => {
+      if (begun.length === 0) begun.push(informer.subscribe(inner.handlers))
+      return true
+    }
+    informer.subscribe({}, { filter })
+    informer.start()
+    await clock.advance(0)
+    source.put('b', 2)
+    await clock.advance(0)
+    expect(inner.told).toEqual(['add a', 'add b'])
+  })
+
+  test('a delete of a key that nobody knows tells nobody', async () => {
+    const { clock, source, informer } = await started(['a', 1])
+    const fold = new Fold<number>()
+    const subscription = informer.subscribe(fold.handlers)
+    const version = source.delete('nobody')
+    await clock.advance(0)
+    expect([fold.told, subscription.version]).toEqual([['add a'], version])
+  })
+
   // I2
   test('a delete that was missed while disconnected is told after the relist', async () => {
     const { clock, source, informer } = await started(['a', 1], ['b', 2])

@@ -333,6 +333,57 @@ describe('concurrency', () => {
   })
 })
 
+describe('delivery latest', () => {
+  test.each([1, 2])('a slow handler is told the latest state of its key (%i at a time)', async (concurrency) => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery: 'latest' })
+    await mirror.clock.advance(0)
+    for (let i = 1; i <= 100; i++) {
+      mirror.put('a', i, `${5 + i}`)
+      await mirror.clock.advance(0)
+    }
+    gates.next()
+    await mirror.clock.advance(0)
+    expect([gates.begun, subscription.version, subscription.backlog.keys]).toEqual([['a=1', 'a=100'], '6', 0])
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('105')
+  })
+
+  test.each([1, 3, 6])('relative to what it was told last (%i at a time)', async (concurrency) => {
+    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
+    const fold = new Fold<number>()
+    const hold = deferred()
+    const tell = (change: Parameters<typeof fold.tell>[0]): unknown => {
+      fold.tell(change)
+      return change.object === 1 ? hold.promise : undefined
+    }
+    const handlers = { add: tell, update: tell, delete: tell }
+    const subscription = subscribe(mirror, handlers, { concurrency, delivery: 'latest' })
+    await mirror.clock.advance(0)
+    const step = async (write: () => unknown): Promise<void> => {
+      write()
+      await mirror.clock.advance(0)
+    }
+    await step(() => mirror.put('a', 2, '6').delete('b', '7').delete('c', '8'))
+    await step(() => mirror.put('a', 3, '9').put('b', 4, '10'))
+    await step(() => mirror.put('b', 5, '11').put('c', 6, '12'))
+    await step(() => mirror.delete('c', '13'))
+    expect(subscription.version).toBeUndefined()
+    await step(() => hold.resolve())
+    const toldOf = (key: string): string => fold.told.filter((told) => told.endsWith(key)).join()
+    expect(['a', 'b', 'c'].map(toldOf)).toEqual(['add a,update a', 'add b,delete b,add b', 'add c,delete c'])
+    expect(fold.objects).toEqual(
+      new Map([
+        ['a', 3],
+        ['b', 5],
+      ]),
+    )
+    expect([subscription.version, subscription.backlog]).toEqual(['13', { keys: 0, oldestMs: 0 }])
+  })
+})
+
 // I14
 describe('a handler that fails', () => {
   test.each([
