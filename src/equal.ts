@@ -30,14 +30,20 @@ function equalArrays(a: readonly unknown[], b: readonly unknown[], depth: number
   return true
 }
 
+/** One walk over each, and no array of names: most objects that differ do so early. */
 function equalProperties(a: object, b: object, depth: number): boolean {
-  const keys = Object.keys(a)
-  if (keys.length !== Object.keys(b).length) return false
-  for (const key of keys) {
-    if (!Object.hasOwn(b, key)) return false
-    if (!equalAt(a[key as keyof typeof a], b[key as keyof typeof b], depth + 1)) return false
+  const left = a as Readonly<Record<string, unknown>>
+  const right = b as Readonly<Record<string, unknown>>
+  let names = 0
+  for (const name in left) {
+    const value = right[name]
+    if (!equalAt(left[name], value, depth + 1)) return false
+    // What is there may be inherited.
+    if ((value === undefined || typeof value === 'function') && !Object.hasOwn(right, name)) return false
+    names++
   }
-  return true
+  for (const _name in right) names--
+  return names === 0
 }
 
 function equalBytes(a: ArrayBufferView, b: ArrayBufferView): boolean {

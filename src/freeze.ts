@@ -1,3 +1,8 @@
+/** Whether mistakes are looked for: unless NODE_ENV is `production`. */
+export function isDevelopment(): boolean {
+  return process.env['NODE_ENV'] !== 'production'
+}
+
 /**
  * Freezes plain objects and arrays, at any depth and without recursion; typed arrays, Dates, Maps and instances of
  * classes are left alone. What is frozen already is taken to be frozen all the way down.

@@ -1,24 +1,35 @@
 import type { Equal } from './index-types.js'
+import { Integers } from './integers.js'
 import { type Scalar, ScalarMap, sameScalar } from './scalar.js'
 import type { Entry } from './source.js'
 import type { Ordinal, Pin, Store, StoreIndex } from './store.js'
 
-/** All objects with one index value, beside their ordinals. */
+/** All objects with one index value. */
 interface Bucket<T> {
+  readonly id: number
   readonly value: Scalar
   readonly ordinals: Ordinal[]
-  objects: T[]
-  /** Whether `objects` was handed out: then it is frozen, and the next write makes a copy first. */
-  isShared: boolean
+  /** The objects themselves, in the same order: made by the first question, kept in step while there are more. */
+  objects: T[] | undefined
+  /** The copy of `objects` that readers share; forgotten by the next write. */
+  shared: readonly T[] | undefined
+  /** Writes since the last question. */
+  writes: number
 }
 
+/** Objects that have been kept in step so many times for each of them, and never asked for, are forgotten. */
+const FORGET_AFTER = 8
+
 /**
- * What equal and multi-value indexes have in common: buckets from which an element is removed by moving the last one
- * into its place. A read hands out the bucket's own array; a write after it copies.
+ * What equal and multi-value indexes have in common: buckets of ordinals, from which one is removed by moving the last
+ * one into its place.
  */
 abstract class HashIndex<T> implements StoreIndex<T> {
   readonly store: Store<T>
-  readonly #buckets = new ScalarMap<Bucket<T>>()
+  readonly #byValue = new ScalarMap<Bucket<T>>()
+  /** By id; nobody has id 0. */
+  readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
+  readonly #freeIds: number[] = []
 
   constructor(store: Store<T>) {
     this.store = store
@@ -32,44 +43,52 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   protected abstract moved(ordinal: Ordinal, bucket: Bucket<T>, position: number): void
 
   clear(): void {
-    this.#buckets.clear()
+    this.#byValue.clear()
+    this.#buckets.length = 1
+    this.#freeIds.length = 0
+  }
+
+  protected bucketWith(id: number): Bucket<T> | undefined {
+    return this.#buckets[id]
   }
 
   protected bucketOf(value: Scalar): Bucket<T> {
-    let bucket = this.#buckets.get(value)
-    if (bucket === undefined) {
-      bucket = { value, ordinals: [], objects: [], isShared: false }
-      this.#buckets.set(value, bucket)
-    }
+    const found = this.#byValue.get(value)
+    if (found !== undefined) return found
+    const id = this.#freeIds.pop() ?? this.#buckets.length
+    const bucket: Bucket<T> = { id, value, ordinals: [], objects: undefined, shared: undefined, writes: 0 }
+    this.#byValue.set(value, bucket)
+    this.#buckets[id] = bucket
     return bucket
   }
 
   protected add(bucket: Bucket<T>, ordinal: Ordinal, object: T): number {
-    own(bucket)
-    bucket.objects.push(object)
+    objectsToWrite(bucket)?.push(object)
     return bucket.ordinals.push(ordinal) - 1
   }
 
   protected replace(bucket: Bucket<T>, position: number, object: T): void {
-    if (bucket.objects[position] === object) return
-    own(bucket)
-    bucket.objects[position] = object
+    const objects = objectsToWrite(bucket)
+    if (objects !== undefined) objects[position] = object
   }
 
   protected remove(bucket: Bucket<T>, position: number): void {
-    const last = bucket.ordinals.length - 1
-    const ordinal = bucket.ordinals[last]
+    const { ordinals } = bucket
+    const last = ordinals.length - 1
+    const ordinal = ordinals[last]
     if (ordinal === undefined) return
     if (last === 0) {
-      this.#buckets.delete(bucket.value)
+      this.#byValue.delete(bucket.value)
+      this.#buckets[bucket.id] = undefined
+      this.#freeIds.push(bucket.id)
       return
     }
-    own(bucket)
-    bucket.ordinals.pop()
-    const object = bucket.objects.pop() as T
+    const objects = objectsToWrite(bucket)
+    const object = objects?.pop() as T
+    ordinals.pop()
     if (position === last) return
-    bucket.ordinals[position] = ordinal
-    bucket.objects[position] = object
+    ordinals[position] = ordinal
+    if (objects !== undefined) objects[position] = object
     this.moved(ordinal, bucket, position)
   }
 
@@ -77,12 +96,12 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   accessor<V extends Scalar>(): Equal<T, V> {
     const objects = (value: V): readonly T[] => {
       const bucket = this.#visible(value)
-      return bucket === undefined ? [] : share(bucket)
+      return bucket === undefined ? [] : this.#objectsOf(bucket)
     }
     return Object.assign(objects, {
       entries: (value: V) => this.#entries(value),
       count: (value: V) => this.#visible(value)?.ordinals.length ?? 0,
-      values: () => (this.store.isVisible ? Array.from(this.#buckets.values(), (bucket) => bucket.value as V) : []),
+      values: () => (this.store.isVisible ? Array.from(this.#byValue.values(), (bucket) => bucket.value as V) : []),
     })
   }
 
@@ -90,7 +109,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   accessorAt<V extends Scalar>(pin: Pin<T>): Equal<T, V> {
     const entries = (value: V): readonly Entry<T>[] => {
       const found: Entry<T>[] = []
-      for (const ordinal of this.#buckets.get(value)?.ordinals ?? []) {
+      for (const ordinal of this.#byValue.get(value)?.ordinals ?? []) {
         const entry = pin.isUnchanged(ordinal) ? this.store.entryAt(ordinal) : undefined
         if (entry !== undefined) found.push(entry)
       }
@@ -99,7 +118,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
     }
     const values = (): V[] => {
       const seen = new ScalarMap<V>()
-      for (const { value, ordinals } of this.#buckets.values()) {
+      for (const { value, ordinals } of this.#byValue.values()) {
         if (ordinals.some((ordinal) => pin.isUnchanged(ordinal))) seen.set(value, value as V)
       }
       for (const pinned of pin.overwritten()) {
@@ -109,7 +128,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
       }
       return [...seen.values()]
     }
-    const objects = (value: V): readonly T[] => Object.freeze(entries(value).map((entry) => entry.object))
+    const objects = (value: V): readonly T[] => entries(value).map((entry) => entry.object)
     return Object.assign(objects, { entries, values, count: (value: V) => entries(value).length })
   }
 
@@ -123,15 +142,23 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   }
 
   #visible(value: Scalar): Bucket<T> | undefined {
-    return this.store.isVisible ? this.#buckets.get(value) : undefined
+    return this.store.isVisible ? this.#byValue.get(value) : undefined
+  }
+
+  #objectsOf(bucket: Bucket<T>): readonly T[] {
+    bucket.writes = 0
+    bucket.objects ??= bucket.ordinals.map((ordinal) => this.store.entryAt(ordinal)?.object as T)
+    bucket.shared ??= this.store.handOut(bucket.objects.slice())
+    return bucket.shared
   }
 }
 
 /** One value an object. */
 export class EqualIndex<T> extends HashIndex<T> {
   readonly #of: (entry: Entry<T>) => Scalar | undefined
-  readonly #buckets: (Bucket<T> | undefined)[] = []
-  readonly #positions: number[] = []
+  /** By ordinal: the bucket's id, and the place in it. */
+  readonly #bucketIds = new Integers()
+  readonly #positions = new Integers()
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Scalar | undefined) {
     super(store)
@@ -140,30 +167,31 @@ export class EqualIndex<T> extends HashIndex<T> {
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
     const value = this.#of(entry)
-    const old = this.#buckets[ordinal]
+    const old = this.bucketWith(this.#bucketIds.get(ordinal))
     if (old !== undefined) {
       if (value !== undefined && sameScalar(old.value, value)) {
-        this.replace(old, this.#positions[ordinal] ?? 0, entry.object)
+        this.replace(old, this.#positions.get(ordinal), entry.object)
         return
       }
-      this.remove(old, this.#positions[ordinal] ?? 0)
+      this.remove(old, this.#positions.get(ordinal))
     }
     if (value === undefined) {
-      this.#place(ordinal, undefined, 0)
+      this.#bucketIds.set(ordinal, 0)
       return
     }
     const bucket = this.bucketOf(value)
-    this.#place(ordinal, bucket, this.add(bucket, ordinal, entry.object))
+    this.#bucketIds.set(ordinal, bucket.id)
+    this.#positions.set(ordinal, this.add(bucket, ordinal, entry.object))
   }
 
   delete(ordinal: Ordinal): void {
-    const bucket = this.#buckets[ordinal]
-    if (bucket !== undefined) this.remove(bucket, this.#positions[ordinal] ?? 0)
-    this.#place(ordinal, undefined, 0)
+    const bucket = this.bucketWith(this.#bucketIds.get(ordinal))
+    if (bucket !== undefined) this.remove(bucket, this.#positions.get(ordinal))
+    this.#bucketIds.set(ordinal, 0)
   }
 
   valueAt(ordinal: Ordinal): Scalar | undefined {
-    return this.#buckets[ordinal]?.value
+    return this.bucketWith(this.#bucketIds.get(ordinal))?.value
   }
 
   includes(remembered: unknown, value: Scalar): boolean {
@@ -172,19 +200,12 @@ export class EqualIndex<T> extends HashIndex<T> {
 
   override clear(): void {
     super.clear()
-    this.#buckets.length = 0
-    this.#positions.length = 0
+    this.#bucketIds.clear()
+    this.#positions.clear()
   }
 
   protected moved(ordinal: Ordinal, _bucket: Bucket<T>, position: number): void {
-    this.#positions[ordinal] = position
-  }
-
-  #place(ordinal: Ordinal, bucket: Bucket<T> | undefined, position: number): void {
-    fill(this.#buckets, ordinal, undefined)
-    fill(this.#positions, ordinal, 0)
-    this.#buckets[ordinal] = bucket
-    this.#positions[ordinal] = position
+    this.#positions.set(ordinal, position)
   }
 }
 
@@ -248,17 +269,11 @@ export class MultiIndex<T> extends HashIndex<T> {
   }
 }
 
-function own<T>(bucket: Bucket<T>): void {
-  if (!bucket.isShared) return
-  bucket.objects = bucket.objects.slice()
-  bucket.isShared = false
-}
-
-function share<T>(bucket: Bucket<T>): readonly T[] {
-  if (!bucket.isShared) {
-    Object.freeze(bucket.objects)
-    bucket.isShared = true
-  }
+/** The objects of a bucket that is about to be written, where somebody asks for them. */
+function objectsToWrite<T>(bucket: Bucket<T>): T[] | undefined {
+  if (bucket.objects === undefined) return undefined
+  bucket.shared = undefined
+  if (++bucket.writes > FORGET_AFTER * bucket.ordinals.length) bucket.objects = undefined
   return bucket.objects
 }
 

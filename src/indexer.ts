@@ -1,6 +1,7 @@
 import { type Change, type Delta, type DeltaBatch, namedInvalid, type Origin } from './delta.js'
 import { structuralEqual } from './equal.js'
 import { SourceError } from './errors.js'
+import { isDevelopment } from './freeze.js'
 import { type DeclaredIndex, declareIndexes } from './index-builder.js'
 import type { IndexBuilder } from './index-types.js'
 import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from './intake.js'
@@ -33,6 +34,8 @@ export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
   readonly onCommit?: (commit: Commit<T>) => void
   readonly maxObjects?: number | undefined
 }
+
+const NOTHING: readonly unknown[] = []
 
 interface Batch<T> {
   readonly origin: Origin
@@ -71,7 +74,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   ) {
     checkOptions('new Indexer', options, { indexes: isFunction })
     this.#hooks = hooks
-    this.#store = new Store(hooks.maxObjects)
+    this.#store = new Store(hooks.maxObjects, hooks.freeze ?? isDevelopment())
     this.#intake = new Intake({
       prepare: hooks.prepare,
       equals: hooks.equals ?? structuralEqual,
@@ -393,7 +396,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   #valuesAt(ordinal: Ordinal | undefined): readonly unknown[] {
-    if (ordinal === undefined || this.#tracked.size === 0) return []
+    if (ordinal === undefined || this.#tracked.size === 0) return NOTHING
     return Array.from(this.#tracked.keys(), ({ index }) => index.valueAt(ordinal))
   }
 

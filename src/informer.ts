@@ -4,6 +4,7 @@ import { type Clock, systemClock } from './clock.js'
 import { type Controller, FeedController, type ReconcileContext } from './controller.js'
 import { messageOf, SourceError, toSourceError } from './errors.js'
 import { Feed, type FeedHost, type FeedOptions, type Scope, type SubscribeOptions, type Subscription } from './feed.js'
+import { isDevelopment } from './freeze.js'
 import type { IndexBuilder } from './index-types.js'
 import { type Commit, Indexer } from './indexer.js'
 import { checkOptions, isBoolean, isFunction, isName, isObject, isOneOf, isPositive, isSignal } from './options.js'
@@ -164,7 +165,7 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
       {
         prepare: options.transform as ((object: unknown, key: string) => T | undefined) | undefined,
         ...(options.equals === undefined ? {} : { equals: options.equals }),
-        freeze: options.freeze ?? process.env['NODE_ENV'] !== 'production',
+        freeze: options.freeze ?? isDevelopment(),
         onInvalid: options.onInvalid,
         onCommit: (commit) => this.#committed(commit),
         // Not in the middle of a batch: a listener that reads would see a part of it.

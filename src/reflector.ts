@@ -355,7 +355,7 @@ export class Reflector<T> {
     const then = next === 'list' ? 'listing again' : 'reconnecting'
     const message = `${error.phase} of ${error.source} failed: ${error.message}; ${then} in ${inSeconds} s`
     const { code, phase, source, key, retryAfterMs } = error
-    this.#lastError = new SourceError(message, { code, cause: error, retryAfterMs, key, phase, source })
+    this.#lastError = new SourceError(message, { code, cause: error.cause ?? error, retryAfterMs, key, phase, source })
     this.#hooks.onError?.(this.#lastError)
   }
 }

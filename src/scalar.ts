@@ -55,16 +55,16 @@ export class ScalarMap<V> {
   readonly #dates = new Map<number, V>()
 
   get(key: Scalar): V | undefined {
-    return key instanceof Date ? this.#dates.get(key.getTime()) : this.#plain.get(key)
+    return typeof key === 'object' ? this.#dates.get(key.getTime()) : this.#plain.get(key)
   }
 
   set(key: Scalar, value: V): void {
-    if (key instanceof Date) this.#dates.set(key.getTime(), value)
+    if (typeof key === 'object') this.#dates.set(key.getTime(), value)
     else this.#plain.set(key, value)
   }
 
   delete(key: Scalar): void {
-    if (key instanceof Date) this.#dates.delete(key.getTime())
+    if (typeof key === 'object') this.#dates.delete(key.getTime())
     else this.#plain.delete(key)
   }
 

@@ -323,5 +323,5 @@ function firstWhere(length: number, holds: (i: number) => boolean): number {
 }
 
 function objectsOf<T>(entries: readonly Entry<T>[]): readonly T[] {
-  return Object.freeze(entries.map((entry) => entry.object))
+  return entries.map((entry) => entry.object)
 }

@@ -32,15 +32,25 @@ export class Store<T> {
   /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
   readonly #entries: (Entry<T> | undefined)[] = []
   readonly #free: Ordinal[] = []
-  readonly #indexes = new Set<StoreIndex<T>>()
+  readonly #indexes: StoreIndex<T>[] = []
   readonly #pins = new Set<Pin<T>>()
   readonly #maxObjects: number
+  readonly #freezesResults: boolean
   #list: readonly T[] | undefined
   /** False while the first list fills the store: until it is whole there is nothing to see. Readers heed it, the writer does not. */
   isVisible = true
 
-  constructor(maxObjects: number = MAX_OBJECTS) {
+  constructor(maxObjects: number = MAX_OBJECTS, freezesResults = true) {
     this.#maxObjects = maxObjects
+    this.#freezesResults = freezesResults
+  }
+
+  /**
+   * Objects that several readers will share. Frozen only where mistakes are looked for: to walk a frozen array takes ten
+   * times as long.
+   */
+  handOut(objects: readonly T[]): readonly T[] {
+    return this.#freezesResults ? Object.freeze(objects) : objects
   }
 
   get size(): number {
@@ -73,9 +83,9 @@ export class Store<T> {
     return this.#entries.filter((entry) => entry !== undefined)
   }
 
-  /** All objects, frozen: made once and handed out until something changes. */
+  /** All objects: made once and handed out until something changes. */
   list(): readonly T[] {
-    this.#list ??= Object.freeze(this.entries().map((entry) => entry.object))
+    this.#list ??= this.handOut(this.entries().map((entry) => entry.object))
     return this.#list
   }
 
@@ -121,7 +131,7 @@ export class Store<T> {
   }
 
   addIndex(index: StoreIndex<T>): void {
-    this.#indexes.add(index)
+    this.#indexes.push(index)
     this.#entries.forEach((entry, ordinal) => {
       if (entry !== undefined) index.set(ordinal, entry)
     })
@@ -230,6 +240,10 @@ export class Pin<T> {
       if (entry !== undefined) entries.push(entry)
     }
     return entries
+  }
+
+  list(): readonly T[] {
+    return this.#store.handOut(this.entries().map((entry) => entry.object))
   }
 
   /** Whether the live entry at `ordinal` is the one of then. */

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import colors from 'picocolors'
 import { type PostgresSource, postgresSource } from '../../../adapters/postgres/index.js'
 import { systemClock } from '../../clock.js'
-import { SourceError } from '../../errors.js'
 import type { Equal } from '../../index-types.js'
 import { createInformer, type Informer } from '../../informer.js'
 import type { Scalar } from '../../scalar.js'
@@ -62,8 +61,7 @@ async function firstList(rows: Informer<Row, Indexes>, signal: AbortSignal): Pro
   const failed = new Promise<never>((_resolve, reject) => {
     fail = reject
   })
-  const refuse = ({ cause, message }: SourceError): void =>
-    fail(new Failure(cause instanceof SourceError ? cause.message : message))
+  const refuse = (): void => fail(new Failure(rows.status.reason))
   rows.on('error', refuse)
   try {
     await Promise.race([rows.start({ signal }).synced({ signal }), failed])

@@ -1,0 +1,74 @@
+// Loads and updates the same bytes: node store.ts floor|informer <objects>
+import { createInformer, type ListerWatcher } from 'listwatch'
+import { keyOf, makeDataset, type Row } from '../dataset.ts'
+import { nsEach } from './busy.ts'
+
+/** What an adapter makes a batch of when it is busy. */
+const BATCH = 100
+
+const [contestant, objects] = [process.argv[2], Number(process.argv[3])]
+const { rows, updates } = makeDataset(objects)
+const parse = (line: Buffer): Row => JSON.parse(line.toString('latin1')) as Row
+let sum = 0
+
+/** The least that anybody can do: parse, and keep in a Map. */
+async function floor(): Promise<readonly number[]> {
+  const map = new Map<string, Row>()
+  const keep = (line: Buffer): void => {
+    const row = parse(line)
+    map.set(keyOf(row), row)
+    sum += row.restarts
+  }
+  return [await nsEach(objects, () => rows.forEach(keep)), await nsEach(objects, () => updates.forEach(keep))]
+}
+
+/** A mirror with three indexes and one handler. */
+async function informer(): Promise<readonly number[]> {
+  const { promise: going, resolve: go } = Promise.withResolvers<void>()
+  const event = (line: Buffer) => {
+    const object = parse(line)
+    return { type: 'put', key: keyOf(object), object, version: object.resourceVersion } as const
+  }
+  const source: ListerWatcher<Row> = {
+    name: 'bench',
+    heartbeatMs: 600_000,
+    hasReached: (at, mark) => Number(at) >= Number(mark),
+    async *list({ pageSize }) {
+      for (let at = 0; at < objects; at += pageSize) yield { events: rows.slice(at, at + pageSize).map(event) }
+      yield { events: [], version: '0' }
+    },
+    async *watch({ signal }) {
+      await going
+      for (let at = 0; at < objects; at += BATCH) {
+        yield { events: updates.slice(at, at + BATCH).map(event), version: String(at + BATCH) }
+      }
+      await new Promise((_resolve, reject) => signal.addEventListener('abort', reject, { once: true }))
+    },
+  }
+  const pods = createInformer({
+    source,
+    indexes: (ix) => ({
+      namespace: ix.equal((row) => row.namespace),
+      node: ix.equal((row) => row.node),
+      phase: ix.equal((row) => row.phase),
+    }),
+  })
+  const handle = ({ object }: { readonly object: Row }): void => {
+    sum += object.restarts
+  }
+  const subscription = pods.subscribe({ add: handle, update: handle, delete: handle })
+  const load = await nsEach(objects, async () => {
+    await pods.start().synced()
+    await subscription.synced()
+  })
+  const last = String(Math.ceil(objects / BATCH) * BATCH)
+  const update = await nsEach(objects, async () => {
+    go()
+    await subscription.waitFor(last)
+  })
+  await pods.stop()
+  return [load, update]
+}
+
+const [load, update] = await (contestant === 'floor' ? floor() : informer())
+console.log(JSON.stringify({ load, update, sum }))
