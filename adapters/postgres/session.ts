@@ -21,6 +21,10 @@ const FORMATS = [
   "xmloption = 'content'",
 ]
 
+/** A list may be without a word for so long, in milliseconds, before somebody asks: a reflector waits 30 s for a page. */
+const LONGEST_SILENCE_MS = 10_000
+const SILENT = Symbol('silent')
+
 /** How long a closing connection may take, in milliseconds. */
 const FAREWELL_MS = 250
 
@@ -47,7 +51,9 @@ export class Session {
 
   static async open(factory: () => PgClient | Promise<PgClient>, options: SessionOptions): Promise<Session> {
     options.signal.throwIfAborted()
-    const session = new Session(asNodePostgres(await factory()), options)
+    const client = asNodePostgres(await factory())
+    options.signal.throwIfAborted() // Whoever was asked for it may have taken long.
+    const session = new Session(client, options)
     options.signal.addEventListener('abort', session.#abort, { once: true })
     try {
       await session.#timed(session.#client.connect())
@@ -106,14 +112,21 @@ export class Session {
     await this.query([`BEGIN ${kind}`, ...settings].join('; '))
   }
 
-  /** Rows as lines. `isAlive` is asked when the server is silent for long. */
+  /**
+   * Rows as lines. Where the server is silent for long, `isAlive` is asked; a page without lines then says that it is
+   * still at it.
+   */
   async *copy(text: string, pageSize: number, isAlive: () => Promise<boolean>): AsyncGenerator<readonly string[]> {
     const copy = new CopyOut(text, pageSize)
     this.#client.query(copy)
-    for (;;) {
-      const lines = await this.#untilSilent(copy, copy.next(), isAlive)
+    for (let next = copy.next(); ; ) {
+      const lines = await this.#untilSilent(copy, next)
       if (lines === undefined) return
-      yield lines
+      if (lines !== SILENT) {
+        yield lines
+        next = copy.next()
+      } else if (await isAlive()) yield []
+      else throw new SourceError('no more rows come, and the server is not at it', { code: 'UNAVAILABLE' })
     }
   }
 
@@ -165,22 +178,25 @@ export class Session {
     )
   }
 
-  async #untilSilent<V>(copy: CopyOut, work: Promise<V>, isAlive: () => Promise<boolean>): Promise<V> {
+  /** `work`, or that nothing was heard for the time-out. */
+  #untilSilent<V>(copy: CopyOut, work: Promise<V>): Promise<V | typeof SILENT> {
     const { clock, timeoutMs } = this.#options
-    return this.#raced(work, async (timer) => {
-      let heard = true
+    const quarterMs = Math.min(timeoutMs, LONGEST_SILENCE_MS) / 4
+    return this.#raced<V | typeof SILENT>(work, async (timer) => {
+      let hasHeard = false
       copy.onData = () => {
-        heard = true
+        hasHeard = true
       }
-      for (;;) {
-        await clock.sleep(timeoutMs, timer)
-        if (!heard && !(await isAlive())) throw new SourceError(`no row for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
-        heard = false
+      for (let quarters = 0; quarters < 4; quarters = hasHeard ? 0 : quarters + 1) {
+        hasHeard = false
+        await clock.sleep(quarterMs, timer)
       }
+      return SILENT
     })
   }
 
-  #raced<V>(work: Promise<V>, late: (timer: AbortSignal) => Promise<never>): Promise<V> {
+  /** What comes first. A failure of `late` ends the session. */
+  #raced<V>(work: Promise<V>, late: (timer: AbortSignal) => Promise<V>): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       const timer = new AbortController()
       const done = (): void => {
@@ -193,17 +209,27 @@ export class Session {
       }
       work.then(
         (value) => {
+          if (timer.signal.aborted) return
           done()
           resolve(value)
         },
         (error: unknown) => {
+          if (timer.signal.aborted) return
           done()
           reject(this.#ending ?? postgresError(error))
         },
       )
-      late(timer.signal).catch((error: unknown) => {
-        if (!timer.signal.aborted) this.destroy(postgresError(error))
-      })
+      if (this.#ending !== undefined) this.#fail(this.#ending)
+      late(timer.signal).then(
+        (value) => {
+          if (timer.signal.aborted) return
+          done()
+          resolve(value)
+        },
+        (error: unknown) => {
+          if (!timer.signal.aborted) this.destroy(postgresError(error))
+        },
+      )
     })
   }
 }

@@ -76,8 +76,13 @@ export async function checkWhere(session: Session, { name, keyColumns }: Table, 
     )
   } catch (error) {
     await session.query('ROLLBACK').catch(() => {}) // The first error says more.
-    const message = `where: "${where}" must depend on nothing but the row: ${postgresError(error).message}`
-    throw new SourceError(message, { code: 'PROTOCOL', cause: error })
+    const { code, message } = postgresError(error)
+    // What the condition is to blame for: syntax and meaning, values that are none, what an index cannot have.
+    if (/^(42|22|0A)/.test(codeOf(Object(error).cause) ?? '')) {
+      const flaw = `where: "${where}" must depend on nothing but the row: ${message}`
+      throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
+    }
+    throw new SourceError(`the condition could not be checked: ${message}`, { code, cause: error })
   }
 }
 

@@ -1,18 +1,21 @@
-import { Client, type ClientConfig } from 'pg'
+import { channel } from 'node:diagnostics_channel'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
-import { Stage } from './stage.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { fastClock } from './clocks.js'
+import { interrupted } from './interrupted.js'
+import { HEARTBEAT_TIMEOUT_MS, Stage } from './stage.js'
+import { Told } from './told.js'
 
 describePostgres('a table that is busy', ({ binDir, env }) => {
   let server: PostgresServer
   let held: Client
   beforeAll(async () => {
-    server = await startPostgres({
-      binDir,
-      env,
-      settings: { fsync: 'off', synchronous_commit: 'off', max_connections: '200' },
-    })
+    const settings = { fsync: 'off', synchronous_commit: 'off', max_connections: '200' }
+    server = await startPostgres({ binDir, env, settings })
     // Open during all of this: a transaction that has written.
     held = new Client(server.url)
     await held.connect()
@@ -23,51 +26,170 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
     await server.stop('immediate')
   })
 
-  describe.concurrent('is mirrored', () => {
-    test('a column that is added between the look-up of a table and its lock is listed', () => {
+  describe.concurrent('is listed', () => {
+    test('with a column that is added between the look-up and the lock', () => {
       let isAltered = false
       return Stage.with(
         {
           server,
-          client: (config) =>
+          client: (config, stage) =>
             interrupted(config, async (text) => {
               if (isAltered || !text.startsWith('LOCK TABLE')) return
               isAltered = true
-              await altered(config, `ALTER TABLE items ADD COLUMN extra int DEFAULT 7`)
+              await stage.query(`ALTER TABLE items ADD COLUMN extra int DEFAULT 7`)
             }),
         },
         async (stage) => {
-          await stage.synced()
+          await stage.live()
           expect(isAltered).toBe(true)
           await stage.healed()
           expect(stage.informer.get('1')).toEqual({ id: 1, n: 0, s: 'x'.repeat(20), extra: 7 })
         },
       )
     })
+
+    test('after it was rewritten under a lock for 8 s, for which it waits without an error', () =>
+      Stage.with({ server }, async (stage) => {
+        await rewritten(stage, async () => {
+          stage.informer.start()
+          await sleep(8_000)
+          expect(stage.informer.status).toMatchObject({ state: 'listing', isSynced: false })
+        })
+        await stage.live()
+        await stage.healed()
+        expect([stage.relists, stage.reconnects, stage.connects, stage.errors.length]).toEqual([0, 0, 2, 0])
+      }))
+
+    test('under a condition, which can be checked while the table is locked', () =>
+      Stage.with({ server, source: { where: 'n >= 0' } }, async (stage) => {
+        await rewritten(stage, async () => {
+          stage.informer.start()
+          await sleep(HEARTBEAT_TIMEOUT_MS)
+        })
+        await stage.live(10_000)
+        await stage.healed()
+        expect(stage.states).not.toContain('failed')
+      }))
+
+    test('however long the server looks through rows that are not wanted', () =>
+      Stage.with(
+        {
+          server,
+          rows: 300,
+          // So that the 30 s after which a list counts as stalled are over in 3.
+          clock: fastClock(10),
+          source: { where: 'wanted(id)', heartbeatTimeoutMs: 10_000 },
+        },
+        async (stage) => {
+          await stage.query(`CREATE FUNCTION wanted(id int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
+            'BEGIN PERFORM pg_sleep(0.02); RETURN id > 299; END'`)
+          await stage.live(20_000)
+          expect([...stage.informer.keys()]).toEqual(['300'])
+          expect(stage.errors.map(({ message }) => message)).toEqual([])
+        },
+      ))
+  })
+
+  describe.concurrent('is watched', () => {
+    test('while it is rewritten under a lock, and listed again once', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        await rewritten(stage, () => sleep(2 * HEARTBEAT_TIMEOUT_MS))
+        await stage.healed()
+        expect([stage.relists, stage.reconnects]).toEqual([1, 0])
+        expect(stage.errors.map(({ code }) => code)).toEqual(['VERSION_EXPIRED'])
+      }))
+
+    test('while it is emptied and filled again under load: never is a part of it shown', () =>
+      Stage.with({ server, rows: 0 }, async (stage) => {
+        const reload = (generation: number): string =>
+          `BEGIN; TRUNCATE items; INSERT INTO items SELECT g, ${generation}, 'x' FROM generate_series(1, 1000) g; COMMIT`
+        await stage.query(reload(0))
+        const torn: string[] = []
+        const look = (message: unknown): void => {
+          if (Object(message).version !== stage.informer.version) return
+          const generations = new Set([...stage.informer.entries()].map(({ object }) => object.n))
+          if (stage.informer.size !== 1_000 || generations.size !== 1) {
+            torn.push(`${stage.informer.size} rows of ${generations.size} generations`)
+          }
+        }
+        channel('listwatch:batch').subscribe(look)
+        const stop = new AbortController()
+        const touch = stage.ask(async (client) => {
+          while (!stop.signal.aborted) {
+            await client.query(`UPDATE items SET s = s || 'y' WHERE id % 50 = ${Math.floor(Math.random() * 50)}`)
+            await sleep(5)
+          }
+        })
+        await stage.live()
+        for (let generation = 1; generation <= 5; generation++) {
+          await stage.query(reload(generation))
+          await sleep(500 + Math.random() * 1_000)
+        }
+        stop.abort()
+        await touch
+        await stage.healed()
+        channel('listwatch:batch').unsubscribe(look)
+        expect(torn).toEqual([])
+        expect(stage.relists).toBeGreaterThanOrEqual(1)
+        expect(stage.relists).toBeLessThanOrEqual(5)
+      }))
+
+    test('by a handler that takes 50 ms while 500 transactions a second are committed: of a key one state waits, and one is on its way', () =>
+      Stage.with({ server, rows: 60 }, async (stage) => {
+        const slow = new Told<unknown>()
+        const subscription = stage.informer.subscribe(slow.slowHandlers(50), { delivery: 'latest' })
+        await stage.live()
+        let committed = 0
+        let most = 0
+        const until = performance.now() + 5_000
+        const write = async (from: number): Promise<void> =>
+          await stage.ask(async (client) => {
+            while (performance.now() < until) {
+              await client.query(`UPDATE items SET n = n + 1 WHERE id = ${from + (committed % 15)}`)
+              committed++
+              most = Math.max(most, subscription.backlog.keys)
+            }
+          })
+        await Promise.all([1, 16, 31, 46].map(write))
+        expect(committed).toBeGreaterThan(500)
+        expect(most).toBeGreaterThan(30)
+        expect(most).toBeLessThanOrEqual(120)
+        await stage.healed()
+        await subscription.waitFor(stage.informer.version ?? '', { timeoutMs: 20_000 })
+        expect(slow.flaws).toEqual([])
+        expect(slow.objects).toEqual(new Map([...stage.informer.entries()].map(({ key, object }) => [key, object])))
+      }))
+
+    test('within a second of each commit, however long another transaction is open', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        await stage.ask(async (other) => {
+          await other.query(`BEGIN; UPDATE items SET n = -1 WHERE id = 1`)
+          await stage.ask(async (client) => {
+            for (let id = 2; id <= 40; id++) {
+              await client.query('BEGIN')
+              await client.query(`UPDATE items SET n = ${id} WHERE id = ${id}`)
+              const mark = await stage.source.mark(client)
+              await client.query('COMMIT')
+              await stage.informer.waitFor(mark, { timeoutMs: 1_000 })
+              expect(stage.informer.get(String(id))?.n).toBe(id)
+            }
+          })
+          expect(stage.informer.get('1')?.n).toBe(0)
+          await other.query('COMMIT')
+        })
+        await waitUntil('the long transaction to arrive', () => stage.informer.get('1')?.n === -1, 1_000)
+        expect([stage.relists, stage.errors.length]).toEqual([0, 0])
+      }))
   })
 })
 
-/** A client that does something before each text that it sends. */
-function interrupted(config: ClientConfig, before: (text: string) => Promise<void>): Client {
-  const client = new Client(config)
-  return new Proxy(client, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name)
-      if (name === 'query') {
-        return (sent: unknown) => {
-          const send = (): unknown => Reflect.apply(target.query, target, [sent])
-          const { text, submit } = Object(sent)
-          return submit === undefined && typeof text === 'string' ? before(text).then(send) : send()
-        }
-      }
-      return typeof value === 'function' ? value.bind(target) : value
-    },
+/** The table has new values that no trigger told of, and is locked meanwhile. */
+async function rewritten(stage: Stage, meanwhile: () => Promise<unknown>): Promise<void> {
+  await stage.ask(async (client) => {
+    await client.query(`BEGIN; ALTER TABLE items ALTER COLUMN s TYPE text USING s || '!'`)
+    await meanwhile()
+    await client.query('COMMIT')
   })
-}
-
-async function altered(config: ClientConfig, text: string): Promise<void> {
-  const client = new Client(config)
-  await client.connect()
-  await client.query(text)
-  await client.end()
 }

@@ -30,16 +30,16 @@ export interface StageOptions {
   /** How long each row's text is. Default 20. */
   readonly rowLength?: number
   readonly install?: Omit<ChangeLogOptions, 'table'>
-  /** Each of the source's connections, before it is used: to count them, or to do something in between. */
-  readonly client?: (config: ClientConfig) => Client | Promise<Client>
+  /** Makes each of the source's connections. */
+  readonly client?: (config: ClientConfig, stage: Stage) => Client | Promise<Client>
   readonly source?: Omit<PostgresSourceOptions, 'client' | 'table'>
   readonly clock?: Clock
 }
 
 /** A query without an answer for so long counts as lost, on a stage that does not say otherwise. */
 export const HEARTBEAT_TIMEOUT_MS = 2_000
-/** Silence is noticed so much later, at the most. */
-export const NOTICE_MS = 2_000
+/** Silence is noticed within this time. */
+export const NOTICE_MS = HEARTBEAT_TIMEOUT_MS + 2_000
 
 let stages = 0
 
@@ -70,7 +70,7 @@ export class Stage {
     this.source = postgresSource<Item>({
       client: () => {
         this.connects++
-        return client({ ...this.#config, port: proxy.port, application_name: 'mirror' })
+        return client({ ...this.#config, port: proxy.port, application_name: 'mirror' }, this)
       },
       table: 'items',
       pollIntervalMs: 500,
@@ -122,10 +122,26 @@ export class Stage {
     return this.informer.status.state
   }
 
-  async synced(ms = 20_000): Promise<void> {
+  /** The first list is in, and the watch is open. */
+  async live(ms = 20_000): Promise<void> {
     this.informer.start()
-    await this.informer.synced({ timeoutMs: ms })
-    await waitUntil('the watch to be live', () => this.state === 'live', ms)
+    await waitUntil('the watch to be live', () => this.state === 'live', ms).catch((error: unknown) => {
+      throw new Error(this.story, { cause: error })
+    })
+  }
+
+  /** Resolves with how many milliseconds it took until the source has reported an error more. */
+  async noticed(ms = 15_000): Promise<number> {
+    const began = performance.now()
+    const known = this.errors.length
+    await waitUntil('an error to be reported', () => this.errors.length > known, ms)
+    return performance.now() - began
+  }
+
+  /** What the first list is made of is on its way. */
+  async copying(): Promise<void> {
+    const sql = `SELECT FROM pg_stat_activity WHERE datname = '${this.database}' AND state = 'active' AND query LIKE 'COPY%'`
+    await waitUntil('the list to be on its way', async () => (await this.query(sql)).length > 0)
   }
 
   /** Speaks to the database, not through the proxy. */
@@ -194,6 +210,7 @@ export class Stage {
     const began = performance.now()
     await this.informer.stop()
     const took = performance.now() - began
+    this.proxy.pass()
     if (took >= 1_000) throw new Error(`stop took ${Math.round(took)} ms`)
     const left = (): string => `${this.proxy.counts.open} connections, ${this.clock.sleeping} timers`
     const isGone = (): boolean => this.proxy.counts.open === 0 && this.clock.sleeping === 0

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
+import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { HEARTBEAT_TIMEOUT_MS, NOTICE_MS, Stage } from './stage.js'
+
+describePostgres('a server that ends', ({ binDir, env }) => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
+  })
+  afterAll(() => server.stop('immediate'))
+
+  describe('with a backend that is killed', () => {
+    test('is listed again once', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        stage.load()
+        process.kill(await backendOf(stage), 'SIGKILL')
+        await waitUntil('the relist', () => stage.relists > 0)
+        await stage.healed()
+        expect(stage.relists).toBe(1)
+        expect(stage.connects).toBeLessThanOrEqual(8)
+        expect(stage.states).not.toContain('failed')
+      }))
+  })
+
+  describe('by a stop that is immediate', () => {
+    test('is listed again once', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        stage.load()
+        await sleep(300)
+        await server.restart('immediate')
+        await waitUntil('the relist', () => stage.relists > 0)
+        await stage.healed()
+        expect(stage.relists).toBe(1)
+        expect(stage.connects).toBeLessThanOrEqual(8)
+      }))
+
+    test('in the middle of a list, is listed as if nothing had been', () =>
+      Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
+        stage.proxy.delay(50)
+        stage.informer.start()
+        await stage.copying()
+        await server.restart('immediate')
+        stage.proxy.delay(0)
+        await stage.healed()
+        expect([stage.relists, stage.reconnects]).toEqual([0, 0])
+      }))
+
+    test('in the middle of a trim and of a delta, is listed again once', () =>
+      Stage.with({ server, rows: 20_000 }, async (stage) => {
+        await stage.live()
+        await stage.query('SELECT listwatch.trim()')
+        await stage.query('UPDATE items SET n = 1')
+        const trim = stage.query(`SELECT listwatch.trim('0 s') FROM generate_series(1, 1000)`).catch(() => {})
+        stage.proxy.delay(100)
+        await stage.query('UPDATE items SET n = 2')
+        await server.restart('immediate')
+        await trim
+        stage.proxy.delay(0)
+        await waitUntil('the relist', () => stage.relists > 0)
+        await stage.healed()
+        expect(stage.relists).toBeLessThanOrEqual(2)
+      }))
+  })
+
+  describe('in order', () => {
+    test('and is back at once, resumes without a list', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        stage.load()
+        await sleep(300)
+        const { reconnects } = stage
+        await server.restart('fast')
+        await waitUntil('the watch to resume', () => stage.reconnects > reconnects && stage.state === 'live')
+        await stage.healed()
+        expect(stage.relists).toBe(0)
+        expect(stage.connects).toBeLessThanOrEqual(6)
+      }))
+
+    test('and is back after 3 s, resumes without a list', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        stage.load()
+        await sleep(300)
+        const { connects } = stage
+        await server.halt('fast')
+        await sleep(3_000)
+        const tries = stage.connects - connects
+        await server.restart()
+        await stage.healed()
+        expect(stage.relists).toBe(0)
+        expect(tries).toBeGreaterThanOrEqual(1)
+        expect(tries).toBeLessThanOrEqual(5)
+      }))
+  })
+
+  describe('without a word', () => {
+    test('a backend that no longer runs is noticed, and the watch resumes on another', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        const pid = await backendOf(stage)
+        process.kill(pid, 'SIGSTOP')
+        await stage.query('UPDATE items SET n = 1 WHERE id = 1')
+        expect(await stage.noticed()).toBeLessThan(NOTICE_MS)
+        await waitUntil('the watch to resume', () => stage.informer.get('1')?.n === 1, 2 * HEARTBEAT_TIMEOUT_MS)
+        process.kill(pid, 'SIGCONT')
+        await stage.healed()
+        expect([stage.relists, stage.reconnects]).toEqual([0, 1])
+      }))
+  })
+})
+
+describePostgres('a server that forgets commits', ({ binDir, env }) => {
+  const settings = { synchronous_commit: 'off', wal_buffers: '16MB', autovacuum: 'off' }
+
+  test('and gives their ids to others is noticed by the epoch, where the log alone keeps a phantom', async () => {
+    await using server = await startPostgres({ binDir, env, settings })
+    await Stage.with({ server, source: { pollIntervalMs: 50 } }, async (stage) => {
+      await stage.live()
+      const naive = await NaiveReader.list(stage)
+      await stage.query('CHECKPOINT')
+      // Those who would write commits to the disk do not get to it.
+      const pids = await stage.query(
+        `SELECT pid FROM pg_stat_activity WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer')`,
+      )
+      for (const row of pids) process.kill(Number(Object(row).pid), 'SIGSTOP')
+      const lost = await stage.ask(async (client) => {
+        await client.query(`INSERT INTO items VALUES (-1, 1, 'phantom')`)
+        for (let n = 0; n < 5; n++) await client.query(`UPDATE items SET n = n + 1 WHERE id = 2`)
+        return await transactionOf(client, `UPDATE items SET n = n + 1 WHERE id = 2`)
+      })
+      await waitUntil('the mirror to see the phantom', () => stage.informer.has('-1'))
+      await naive.look()
+      expect(naive.rows.has(-1)).toBe(true)
+
+      await server.kill()
+      await server.restart()
+
+      const reused = await stage.ask((client) => transactionOf(client, `INSERT INTO items VALUES (-2, 1, 'missed')`))
+      expect(reused, 'the id was used before').toBeLessThanOrEqual(lost)
+      await naive.look()
+      expect([naive.rows.has(-1), naive.rows.has(-2)], 'what a reader without the epoch believes').toEqual([
+        true,
+        false,
+      ])
+      await waitUntil('the relist', () => stage.relists > 0)
+      await stage.healed()
+      expect([stage.informer.has('-1'), stage.informer.has('-2')]).toEqual([false, true])
+      expect(stage.relists).toBe(1)
+      expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+    })
+  })
+})
+
+/** Follows the log by the rule of snapshots alone: it looks at no epoch. */
+class NaiveReader {
+  readonly rows = new Set<number>()
+  readonly #stage: Stage
+  readonly #log: string
+  #snapshot = ''
+
+  private constructor(stage: Stage, log: string) {
+    this.#stage = stage
+    this.#log = log
+  }
+
+  static async list(stage: Stage): Promise<NaiveReader> {
+    const [log] = await stage.query('SELECT log::text AS log FROM listwatch.logs()')
+    const reader = new NaiveReader(stage, Object(log).log)
+    const rows = await stage.query('SELECT id, pg_current_snapshot()::text AS snapshot FROM items')
+    for (const row of rows) reader.#take(row)
+    return reader
+  }
+
+  async look(): Promise<void> {
+    const since = `'${this.#snapshot}'::pg_snapshot`
+    const rows = await this.#stage.query(`SELECT d.k1 AS gone, t.id, pg_current_snapshot()::text AS snapshot
+      FROM (SELECT DISTINCT k1 FROM ${this.#log} WHERE NOT pg_visible_in_snapshot(xid, ${since})) d LEFT JOIN items t ON t.id = d.k1`)
+    for (const row of rows) {
+      this.rows.delete(Number(Object(row).gone))
+      this.#take(row)
+    }
+  }
+
+  #take(row: unknown): void {
+    const { id, snapshot } = Object(row)
+    if (id !== null) this.rows.add(id)
+    this.#snapshot = snapshot
+  }
+}
+
+/** The id of the transaction that `text` makes. */
+async function transactionOf(client: Client, text: string): Promise<number> {
+  await client.query('BEGIN')
+  await client.query(text)
+  const { rows } = await client.query('SELECT pg_current_xact_id()::text AS id')
+  await client.query('COMMIT')
+  return Number(rows[0].id)
+}
+
+async function backendOf(stage: Stage): Promise<number> {
+  const [row] = await stage.query(
+    `SELECT pid FROM pg_stat_activity WHERE datname = '${stage.database}' AND application_name = 'mirror'`,
+  )
+  return Number(Object(row).pid)
+}
