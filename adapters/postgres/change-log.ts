@@ -36,7 +36,7 @@ export interface ChangeLog {
   readonly readers: readonly string[]
   readonly logRows: number
   readonly logBytes: number
-  /** Triggers that are missing or switched off; empty where all is well. */
+  /** Why the log may not tell every change; empty where all is well. */
   readonly problems: readonly string[]
 }
 
@@ -135,27 +135,18 @@ const SERVER_SQL = `SELECT to_regnamespace('listwatch') IS NOT NULL AS is_instal
   (SELECT extract(epoch FROM max(clock_timestamp() - xact_start)) * 1000 FROM pg_stat_activity WHERE pid <> pg_backend_pid()) AS oldest`
 
 const TABLES_SQL = `SELECT l.relid::regclass::text AS "table", l.log::text AS log, l.options, pg_total_relation_size(l.log)::text AS bytes,
-  (SELECT json_agg(json_build_object('name', t.tgname, 'enabled', t.tgenabled)) FROM pg_trigger t
-    WHERE t.tgrelid = l.relid AND t.tgname LIKE 'zz\\_listwatch\\_%') AS triggers
+  listwatch.problems(l.relid) AS problems, ARRAY (SELECT t.tgname::text FROM pg_trigger t
+    WHERE t.tgrelid = l.relid AND t.tgname LIKE 'zz\\_listwatch\\_%' AND t.tgenabled = 'O' ORDER BY 1) AS sometimes
   FROM listwatch.logs() l ORDER BY 1`
 
 function tableOf(row: Record<string, unknown>, logRows: number): ChangeLog {
   const { fires, wakes, keyColumns, readers } = Object(row['options']) as Record<string, unknown>
-  const triggers = new Map(
-    (row['triggers'] as readonly { readonly name: string; readonly enabled: string }[]).map(({ name, enabled }) => [
-      name,
-      enabled,
-    ]),
-  )
-  const expected = fires === 'row' ? ['r', 't'] : ['i', 'u', 'd', 't']
-  const problems = expected.flatMap((letter) => {
-    const enabled = triggers.get(`zz_listwatch_${letter}`)
-    if (enabled === undefined)
-      return [`trigger zz_listwatch_${letter} is missing: changes are not seen; run: listwatch pg install`]
-    return enabled === 'A'
-      ? []
-      : [`trigger zz_listwatch_${letter} does not fire always: changes may not be seen; run: listwatch pg install`]
-  })
+  const problems = [
+    ...(row['problems'] as readonly string[]).map((problem) => `${problem}: changes are not seen`),
+    ...(row['sometimes'] as readonly string[]).map(
+      (name) => `the trigger ${name} does not fire where session_replication_role is replica: changes may not be seen`,
+    ),
+  ].map((problem) => `${problem}; run: listwatch pg install`)
   return {
     table: String(row['table']),
     log: String(row['log']),

@@ -46,7 +46,7 @@ SELECT 'H', json_build_object('snapshot', pg_current_snapshot()::text, 'epoch', 
     'relid', to_regclass(${quoteLiteral(table.name)})::oid::int8::text, 'keys', c.keys)::text, NULL, ${noKeys}, ${table.columnList}
   FROM c LEFT JOIN listwatch.state s ON true LEFT JOIN ${table.name} t ON false
 UNION ALL
-SELECT d.op::text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y' END, ${keys.map((key) => `d.${key}::text`).join(', ')}, ${table.columnList}
+SELECT d.op::text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y' END, ${keys.map((key) => `d.${key}`).join(', ')}, ${table.columnList}
   FROM c JOIN d ON c.keys <= ${maxKeys}
   LEFT JOIN LATERAL (SELECT t.* FROM ${table.name} t WHERE ${isKey}${condition} LIMIT 1) t ON true`
 }

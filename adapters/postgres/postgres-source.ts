@@ -198,15 +198,18 @@ class ChangelogSource<T> implements PostgresSource<T> {
 
   async head({ signal, clock }: SourceContext): Promise<Version> {
     const open = this.#watching
-    const session = open ?? (await this.#connect(signal, clock))
+    if (open !== undefined) {
+      try {
+        return await headOf(open)
+      } catch (error) {
+        if (signal.aborted) throw error // Else only the watch has ended, whose connection this was.
+      }
+    }
+    const session = await this.#connect(signal, clock)
     try {
-      const [row] = await session.query(HEAD_SQL)
-      return formatHead(
-        { system: String(row?.['system']), database: String(row?.['database']), epoch: String(row?.['epoch']) },
-        String(row?.['snapshot']),
-      )
+      return await headOf(session)
     } finally {
-      if (session !== open) await session.close()
+      await session.close()
     }
   }
 
@@ -353,6 +356,14 @@ class ChangelogSource<T> implements PostgresSource<T> {
 
 const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database, s.epoch, pg_current_snapshot()::text AS snapshot
   FROM (SELECT) one LEFT JOIN listwatch.state s ON true`
+
+async function headOf(session: Session): Promise<Version> {
+  const [row] = await session.query(HEAD_SQL)
+  return formatHead(
+    { system: String(row?.['system']), database: String(row?.['database']), epoch: String(row?.['epoch']) },
+    String(row?.['snapshot']),
+  )
+}
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof SourceError && codeOf(error.cause) === '55P03'

@@ -81,6 +81,39 @@ LANGUAGE sql STABLE SET search_path = '' AS $$
    WHERE t.tgname = 'zz_listwatch_t' AND NOT t.tgisinternal
 $$;
 
+-- Whether rows of a table are changed by more than statements on the table: by those on the table it is a part of, or by
+-- logical replication, which applies changes row by row. Triggers for each statement do not see these.
+CREATE OR REPLACE FUNCTION listwatch.needs_row_triggers(rel oid) RETURNS boolean LANGUAGE sql STABLE SET search_path = '' AS $$
+  SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = rel AND c.relkind = 'p')
+      OR EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = rel)
+      OR EXISTS (SELECT FROM pg_catalog.pg_subscription_rel s WHERE s.srrelid = rel)
+$$;
+
+-- What keeps a table's log from telling every change of it, by what became of the table after the installation; empty
+-- where all is well.
+CREATE OR REPLACE FUNCTION listwatch.problems(rel oid) RETURNS text[] LANGUAGE sql STABLE SET search_path = '' AS $$
+  SELECT ARRAY (
+    SELECT pg_catalog.format('the trigger zz_listwatch_%s is %s', name, CASE WHEN t.oid IS NULL THEN 'missing' ELSE 'switched off' END)
+      FROM listwatch.logs() l
+      CROSS JOIN pg_catalog.unnest(CASE l.options->>'fires' WHEN 'row' THEN '{r,t}' ELSE '{i,u,d,t}' END::pg_catalog.text[]) name
+      LEFT JOIN pg_catalog.pg_trigger t ON t.tgrelid = rel AND t.tgname LIKE 'zz\\_listwatch\\_' || name || '%' AND t.tgparentid = 0
+     WHERE l.relid = rel AND (t.oid IS NULL OR t.tgenabled IN ('D', 'R'))
+    UNION ALL
+    SELECT 'its triggers fire for each statement, and its rows change by other tables'' statements or by replication too'
+      FROM listwatch.logs() l WHERE l.relid = rel AND l.options->>'fires' = 'statement' AND listwatch.needs_row_triggers(rel)
+    UNION ALL
+    SELECT 'tables inherit from it, whose rows its triggers do not see'
+      FROM pg_catalog.pg_class c WHERE c.oid = rel AND c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = rel)
+    UNION ALL
+    SELECT pg_catalog.format('the columns of its key (%s) are no longer there, or no longer NOT NULL and unique', pg_catalog.array_to_string(k.names, ', '))
+      FROM listwatch.logs() l, LATERAL (SELECT ARRAY (SELECT pg_catalog.jsonb_array_elements_text(l.options->'keyColumns')) AS names) k
+     WHERE l.relid = rel AND NOT EXISTS (
+       SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attname = ANY (k.names) AND a.attnotnull
+        WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+          AND a.attnum = ANY ((i.indkey::pg_catalog.int2[])[0:i.indnkeyatts - 1])
+        GROUP BY i.indexrelid, i.indnkeyatts HAVING pg_catalog.count(*) = i.indnkeyatts AND i.indnkeyatts = pg_catalog.cardinality(k.names)))
+$$;
+
 -- A hash of everything that changes rows, or what they mean, without firing a trigger: columns and their types, rewrites,
 -- partitions, row security, and our own triggers. Every look of every reader runs it: plpgsql keeps its plan.
 CREATE OR REPLACE FUNCTION listwatch.shape(rel oid) RETURNS text LANGUAGE plpgsql STABLE SET search_path = '' AS $$
@@ -113,7 +146,12 @@ BEGIN
     SELECT pg_catalog.concat_ws(':', 'c', c.oid, pg_catalog.pg_relation_filenode(c.oid), c.relrowsecurity, c.relforcerowsecurity, c.relispartition)
       FROM leaf JOIN pg_catalog.pg_class c ON c.oid = leaf.oid
     UNION ALL
-    SELECT pg_catalog.concat_ws(':', 'i', i.inhrelid) FROM pg_catalog.pg_inherits i WHERE i.inhparent = rel
+    SELECT pg_catalog.concat_ws(':', 'i', i.inhparent, i.inhrelid) FROM pg_catalog.pg_inherits i WHERE i.inhparent = rel OR i.inhrelid = rel
+    UNION ALL
+    SELECT pg_catalog.concat_ws(':', 's', s.srsubid) FROM pg_catalog.pg_subscription_rel s WHERE s.srrelid = rel
+    UNION ALL
+    SELECT DISTINCT pg_catalog.concat_ws(':', 'u', i.indnkeyatts, i.indkey) FROM pg_catalog.pg_index i
+     WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
     UNION ALL
     SELECT pg_catalog.concat_ws(':', 'p', p.oid, p.xmin) FROM pg_catalog.pg_policy p WHERE p.polrelid = rel
     UNION ALL
@@ -180,10 +218,13 @@ DECLARE
   key_columns pg_catalog.name[];
   log pg_catalog.text := 'log_' || pg_catalog.left(pg_catalog.replace(pg_catalog.gen_random_uuid()::pg_catalog.text, '-', ''), 12);
   col record;
+  log_type pg_catalog.text;
   log_columns pg_catalog.text := '';
   names pg_catalog.text := '';
   of_new pg_catalog.text := '';
   of_old pg_catalog.text := '';
+  of_new_row pg_catalog.text := '';
+  of_old_row pg_catalog.text := '';
   signal pg_catalog.text := '';
   chosen_level pg_catalog.text := level;
   chosen_wake pg_catalog.text := wake;
@@ -253,34 +294,35 @@ BEGIN
       RAISE EXCEPTION 'column % of % has a nondeterministic collation: keys that are equal would have two texts',
         pg_catalog.quote_ident(col.attname), rel USING ERRCODE = '0A000';
     END IF;
-    log_columns := log_columns || pg_catalog.format(', k%s %s%s', n,
-      CASE
-        -- Wider than the column, so that a column that is made wider does not break its writers.
-        WHEN col.typ IN ('int2'::pg_catalog.regtype, 'int4'::pg_catalog.regtype, 'int8'::pg_catalog.regtype) THEN 'pg_catalog.int8'
-        WHEN col.typ IN ('text'::pg_catalog.regtype, 'varchar'::pg_catalog.regtype) THEN 'pg_catalog.text'
-        WHEN col.typ = 'bpchar'::pg_catalog.regtype THEN 'pg_catalog.bpchar'
-        WHEN col.typtype = 'e' OR col.typ IN ('uuid'::pg_catalog.regtype, 'bool'::pg_catalog.regtype, 'date'::pg_catalog.regtype,
-          'timestamp'::pg_catalog.regtype, 'timestamptz'::pg_catalog.regtype, 'bytea'::pg_catalog.regtype, 'oid'::pg_catalog.regtype,
-          'inet'::pg_catalog.regtype, 'cidr'::pg_catalog.regtype, 'macaddr'::pg_catalog.regtype) THEN pg_catalog.format_type(col.typ, NULL)
-      END, col.collation);
-    IF log_columns IS NULL THEN
+    log_type := CASE
+      -- Wider than the column, so that a column that is made wider does not break its writers.
+      WHEN col.typ IN ('int2'::pg_catalog.regtype, 'int4'::pg_catalog.regtype, 'int8'::pg_catalog.regtype) THEN 'pg_catalog.int8'
+      WHEN col.typ IN ('text'::pg_catalog.regtype, 'varchar'::pg_catalog.regtype) THEN 'pg_catalog.text'
+      WHEN col.typ = 'bpchar'::pg_catalog.regtype THEN 'pg_catalog.bpchar'
+      WHEN col.typtype = 'e' OR col.typ IN ('uuid'::pg_catalog.regtype, 'bool'::pg_catalog.regtype, 'date'::pg_catalog.regtype,
+        'timestamp'::pg_catalog.regtype, 'timestamptz'::pg_catalog.regtype, 'bytea'::pg_catalog.regtype, 'oid'::pg_catalog.regtype,
+        'inet'::pg_catalog.regtype, 'cidr'::pg_catalog.regtype, 'macaddr'::pg_catalog.regtype) THEN pg_catalog.format_type(col.typ, NULL)
+    END;
+    IF log_type IS NULL THEN
       RAISE EXCEPTION 'column % of % has type %: keys that are equal may have two texts', pg_catalog.quote_ident(col.attname), rel,
         pg_catalog.format_type(col.typ, NULL) USING ERRCODE = '0A000',
         HINT = 'Integers, text, varchar, char, uuid, boolean, date, timestamps, bytea, enums and network addresses are allowed.';
     END IF;
+    log_columns := log_columns || pg_catalog.format(', k%s %s%s', n, log_type, col.collation);
     names := names || pg_catalog.format(', k%s', n);
     of_new := of_new || pg_catalog.format(', n.%I', col.attname);
     of_old := of_old || pg_catalog.format(', o.%I', col.attname);
+    of_new_row := of_new_row || pg_catalog.format(', NEW.%I', col.attname);
+    of_old_row := of_old_row || pg_catalog.format(', OLD.%I', col.attname);
   END LOOP;
 
-  IF rel_kind = 'p' THEN
+  IF listwatch.needs_row_triggers(rel) THEN
     IF level = 'statement' THEN
-      RAISE EXCEPTION '% is partitioned: statements on a partition fire only triggers of level row', rel USING ERRCODE = '0A000';
+      RAISE EXCEPTION 'rows of % change by statements on other tables or by replication, which fire only triggers of level row', rel USING ERRCODE = '0A000';
     END IF;
     chosen_level := 'row';
   ELSIF level = 'auto' THEN
-    -- Logical replication applies changes row by row, and fires no triggers of statements.
-    chosen_level := CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_subscription_rel s WHERE s.srrelid = rel) THEN 'row' ELSE 'statement' END;
+    chosen_level := 'statement';
   END IF;
   IF wake = 'auto' THEN
     -- A transaction that has notified cannot be prepared.
@@ -310,17 +352,20 @@ BEGIN
       ('u', 'UPDATE', 'REFERENCING OLD TABLE AS o NEW TABLE AS n', 'statement', 'n',
         'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o UNION SELECT ' || pg_catalog.substr(of_new, 3) || ' FROM n'),
       ('d', 'DELETE', 'REFERENCING OLD TABLE AS o', 'statement', 'o', 'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o'),
-      ('r', 'INSERT OR UPDATE OR DELETE', '', 'row', NULL, NULL),
+      -- Partitions get it too, and may have one of their own: the name tells them apart.
+      ('r_' || pg_catalog.substr(log, 5), 'INSERT OR UPDATE OR DELETE', '', 'row', NULL, NULL),
       ('t', 'TRUNCATE', '', NULL, NULL, NULL)
     ) v(name, on_what, referencing, at_level, rows_of, keys) WHERE v.at_level IS NULL OR v.at_level = chosen_level
   LOOP
-    EXECUTE pg_catalog.format($f$CREATE FUNCTION listwatch.%1$I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $t$
+    -- The bodies are literals: names of columns may hold whatever would end another kind of quoting.
+    EXECUTE pg_catalog.format('CREATE FUNCTION listwatch.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '''' AS %L',
+      log || '_' || event.name, pg_catalog.format($f$
 DECLARE
   written pg_catalog.int8;
 BEGIN
-  %2$s
+  %s
   RETURN NULL;
-END $t$ $f$, log || '_' || event.name, CASE
+END $f$, CASE
       WHEN event.at_level = 'statement' THEN pg_catalog.format($b$IF EXISTS (SELECT FROM %3$s OFFSET %4$s) THEN
     INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');
   ELSE
@@ -337,10 +382,9 @@ END $t$ $f$, log || '_' || event.name, CASE
     INSERT INTO listwatch.%1$I (xid%2$s) VALUES (pg_catalog.pg_current_xact_id()%4$s);
   END IF;%7$s
   IF pg_catalog.random() * 4096 < 1 THEN PERFORM listwatch.tidy('listwatch.%1$I', 1); END IF;$b$,
-        log, names, pg_catalog.replace(of_new, ', n.', ', NEW.'), pg_catalog.replace(of_old, ', o.', ', OLD.'),
-        pg_catalog.substr(pg_catalog.replace(of_old, ', o.', ', OLD.'), 3), pg_catalog.substr(pg_catalog.replace(of_new, ', n.', ', NEW.'), 3), signal)
+        log, names, of_new_row, of_old_row, pg_catalog.substr(of_old_row, 3), pg_catalog.substr(of_new_row, 3), signal)
       ELSE pg_catalog.format($b$INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');%2$s$b$, log, signal)
-    END);
+    END));
     EXECUTE pg_catalog.format('CREATE TRIGGER zz_listwatch_%s AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I(%L)',
       event.name, event.on_what, rel, event.referencing, CASE event.at_level WHEN 'row' THEN 'ROW' ELSE 'STATEMENT' END, log || '_' || event.name, log);
     -- Also where a restore or a replication tool has set session_replication_role to replica.
@@ -378,7 +422,7 @@ DECLARE
 BEGIN
   SELECT l.log INTO log FROM listwatch.logs() l WHERE l.relid = rel;
   FOR t IN SELECT g.tgname, g.tgfoid::pg_catalog.regprocedure AS fn FROM pg_catalog.pg_trigger g
-            WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgname LIKE 'zz\\_listwatch\\_%' LOOP
+            WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgparentid = 0 AND g.tgname LIKE 'zz\\_listwatch\\_%' LOOP
     EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, rel);
     EXECUTE pg_catalog.format('DROP FUNCTION %s', t.fn);
   END LOOP;
@@ -394,7 +438,7 @@ DECLARE
 BEGIN
   SELECT l.log INTO log FROM listwatch.logs() l WHERE l.relid = rel;
   EXECUTE pg_catalog.format('GRANT SELECT ON %s, %s, listwatch.state TO %I', rel, log, role_name);
-  EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION listwatch.epoch(), listwatch.shape(oid), listwatch.covers(pg_snapshot, pg_snapshot), listwatch.tend(), listwatch.logs(), listwatch.system_id(), listwatch.database_id(), listwatch.schema_version() TO %I', role_name);
+  EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION listwatch.epoch(), listwatch.shape(oid), listwatch.problems(oid), listwatch.needs_row_triggers(oid), listwatch.covers(pg_snapshot, pg_snapshot), listwatch.tend(), listwatch.logs(), listwatch.system_id(), listwatch.database_id(), listwatch.schema_version() TO %I', role_name);
 END $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA listwatch FROM PUBLIC;

@@ -94,7 +94,8 @@ async function findLog(
   relid: string,
   name: string,
 ): Promise<{ readonly log: string; readonly generation: string; readonly keyNames: readonly string[] }> {
-  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
+  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, listwatch.problems(l.relid)::text[] AS problems
+    FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
   const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
     const code = codeOf(Object(error).cause)
     if (code === '3F000' || code === '42883') throw notInstalled(name)
@@ -107,6 +108,9 @@ async function findLog(
   }
   const { generation, keyColumns } = Object(found['options']) as { generation?: unknown; keyColumns?: unknown }
   if (typeof generation !== 'string' || !Array.isArray(keyColumns)) throw notInstalled(name)
+  const [problem] = found['problems'] as readonly string[]
+  if (problem !== undefined)
+    throw notFound(`the log of ${name} does not tell every change: ${problem}; run: ${installCommand(name)}`)
   return { log: String(found['log']), generation, keyNames: keyColumns.map(String) }
 }
 

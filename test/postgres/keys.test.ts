@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'vitest'
+import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
+import { describePostgres } from '../servers/index.js'
+import { errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
+
+interface KeyCase {
+  readonly name: string
+  /** Makes the table `t` with a key `id`; values are SQL. */
+  readonly setup: string
+  readonly values: readonly [string, string, string]
+  readonly key?: readonly string[]
+  /** What the first value's key reads, where that is worth a word. */
+  readonly reads?: string
+}
+
+const one = (type: string, ...values: readonly [string, string, string]): KeyCase => ({
+  name: type,
+  setup: `CREATE TABLE t (id ${type} PRIMARY KEY, n int)`,
+  values,
+})
+
+const cases: readonly KeyCase[] = [
+  one('smallint', '1', '2', '3'),
+  one('int', '-1', '2147483647', '3'),
+  { ...one('bigint', '9007199254740993', '-9223372036854775808', '3'), reads: '9007199254740993' },
+  one('text', `'a'`, `''`, `'ü 😀'`),
+  {
+    ...one('text', `'a/b'`, `'a\\b'`, `E'tab\\tnew\\nline'`),
+    name: 'text with slashes and control characters',
+    reads: 'a/b',
+  },
+  { ...one('text', `'\\N'`, `'NULL'`, `'t'`), name: 'text that looks like a NULL of COPY', reads: '\\N' },
+  one('varchar(5)', `'abc'`, `'ab   '`, `'x'`),
+  { ...one('char(5)', `'abc'`, `'ab'`, `''`), reads: 'abc  ' },
+  one('uuid', `'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'`, `gen_random_uuid()`, `gen_random_uuid()`),
+  one('date', `'2026-02-28'`, `'infinity'`, `'0044-03-15 BC'`),
+  one('timestamp', `'2026-02-28 12:00:00.000001'`, `'infinity'`, `'2000-01-01'`),
+  {
+    ...one('timestamptz', `'2026-02-28 12:00:00+05'`, `'-infinity'`, `'2000-01-01Z'`),
+    reads: '2026-02-28 07:00:00+00',
+  },
+  { ...one('boolean', 'true', 'false', 'false'), reads: 't' },
+  { ...one('bytea', `'\\x00ff'`, `''`, `'\\x5c'`), reads: '\\x00ff' },
+  { ...one('inet', `'10.0.0.1'`, `'10.0.0.1/8'`, `'::1'`), reads: '10.0.0.1' },
+  one('cidr', `'10.0.0.0/8'`, `'10.0.0.1/32'`, `'::/0'`),
+  one('macaddr', `'08:00:2b:01:02:03'`, `'08:00:2b:01:02:04'`, `'08:00:2b:01:02:05'`),
+  one('oid', '4294967295', '2', '3'),
+  {
+    name: 'an enum',
+    setup: `CREATE TYPE colour AS ENUM ('red', 'light "blue"', 'a/b'); CREATE TABLE t (id colour PRIMARY KEY, n int)`,
+    values: [`'red'`, `'light "blue"'`, `'a/b'`],
+  },
+  {
+    name: 'a domain over a domain',
+    setup: `CREATE DOMAIN code AS varchar(10); CREATE DOMAIN sku AS code CHECK (VALUE <> 'no'); CREATE TABLE t (id sku PRIMARY KEY, n int)`,
+    values: [`'a'`, `'b'`, `'c'`],
+  },
+  {
+    name: 'a collation of its own',
+    setup: `CREATE TABLE t (id text COLLATE "C" PRIMARY KEY, n int)`,
+    values: [`'a'`, `'A'`, `'ä'`],
+  },
+  {
+    name: 'several columns, with slashes and backslashes',
+    setup: 'CREATE TABLE t (id text, part text, n int, PRIMARY KEY (part, id))',
+    values: [`'a/b', 'c'`, `'a', 'b/c'`, `'\\', '/'`],
+    key: ['part', 'id'],
+    reads: 'c/a\\/b',
+  },
+  {
+    name: 'several columns of several types, in the order of the key',
+    setup: `CREATE TABLE t (id uuid, day date, n int, shop int, PRIMARY KEY (shop, day, id))`,
+    values: [
+      `'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '2026-01-01', 1, 7`,
+      `'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '2026-01-02', 1, 7`,
+      `'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '2026-01-01', 1, 8`,
+    ],
+    key: ['shop', 'day', 'id'],
+    reads: '7/2026-01-01/a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11',
+  },
+  {
+    name: 'a name that must be quoted',
+    setup: `CREATE TABLE t ("the ""id"", n.x $t$ 😀" int PRIMARY KEY, n int)`,
+    values: ['1', '2', '3'],
+    key: ['the "id", n.x $t$ 😀'],
+  },
+]
+
+describePostgres('a key of', (postgres) => {
+  const at = useServer(postgres)
+
+  for (const level of ['statement', 'row'] as const) {
+    describe(`by triggers for each ${level}`, () => {
+      // The log is the same at both levels; what differs is how the triggers take the key out of a row.
+      const written = level === 'statement' ? cases : cases.filter(({ name }) => /column|quoted|char\(5\)/.test(name))
+      test.each(written)(
+        '$name reads the same in lists, changes and deletes',
+        async ({ setup, values, key = ['id'], reads }) => {
+          const db = await at.database()
+          const [first, second, third] = values
+          await db.sql(setup)
+          await db.sql(`INSERT INTO t VALUES (${first})`)
+          await db.sql(`INSERT INTO t VALUES (${second})`)
+          await db.install('t', { level })
+          const rows = await mirror(db, { table: 't' })
+          if (reads !== undefined) expect([...rows.informer.keys()]).toContain(reads)
+          await db.sql(`INSERT INTO t VALUES (${third}) ON CONFLICT DO NOTHING`)
+          await db.sql('UPDATE t SET n = 42')
+          await expectMirrorEqualsTable(rows, { key })
+          await db.sql('DELETE FROM t')
+          await expectMirrorEqualsTable(rows, { key })
+          expect([rows.informer.size, rows.informer.status.relists]).toEqual([0, 0])
+        },
+      )
+    })
+  }
+
+  test('source.key gives the key of a row', async () => {
+    const db = await at.database()
+    await db.sql(
+      `CREATE TABLE t (shop text, id bigint, PRIMARY KEY (shop, id)); INSERT INTO t VALUES ('a/b', 12345678901234567)`,
+    )
+    await db.install('t')
+    const rows = await mirror(db, { table: 't' })
+    expect(rows.informer.has(rows.source.key('a/b', 12345678901234567n))).toBe(true)
+  })
+})
+
+describePostgres('a unique index as key', (postgres) => {
+  const at = useServer(postgres)
+
+  test('serves where there is no primary key', async () => {
+    const db = await at.database()
+    await db.sql(
+      `CREATE TABLE t (a int NOT NULL, b text NOT NULL, n int); CREATE UNIQUE INDEX ON t (b, a) INCLUDE (n); INSERT INTO t VALUES (1, 'x')`,
+    )
+    await db.install('t', { key: ['b', 'a'] })
+    const rows = await mirror(db, { table: 't' })
+    await db.sql(`INSERT INTO t VALUES (1, 'y'), (2, 'x'); DELETE FROM t WHERE a = 1 AND b = 'x'`)
+    await expectMirrorEqualsTable(rows, { key: ['b', 'a'] })
+  })
+
+  test('serves where there is a primary key too', async () => {
+    const db = await at.database()
+    await db.sql(`CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL UNIQUE); INSERT INTO t VALUES (1, 'one')`)
+    await db.install('t', { key: ['code'] })
+    const rows = await mirror(db, { table: 't' })
+    await db.sql(`UPDATE t SET code = 'eins'; INSERT INTO t VALUES (2, 'two')`)
+    await expectMirrorEqualsTable(rows, { key: ['code'] })
+  })
+
+  const refused: readonly (readonly [string, string, RegExp, ChangeLogOptions['key']?])[] = [
+    [
+      'a table without a primary key',
+      'CREATE TABLE t (id int NOT NULL UNIQUE)',
+      /^public.t has no primary key \(Add one/,
+    ],
+    ['a column that may be NULL', 'CREATE TABLE t (id int UNIQUE)', /^column id of public.t may be NULL/, ['id']],
+    [
+      'columns without an index',
+      'CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)',
+      /^public.t has no unique index on exactly \(n\)/,
+      ['n'],
+    ],
+    [
+      'columns in another order',
+      'CREATE TABLE t (a int, b int, PRIMARY KEY (a, b))',
+      /^public.t has no unique index on exactly \(b, a\)/,
+      ['b', 'a'],
+    ],
+    [
+      'a partial index',
+      'CREATE TABLE t (id int NOT NULL, x bool); CREATE UNIQUE INDEX ON t (id) WHERE x',
+      /no unique index on exactly/,
+      ['id'],
+    ],
+    [
+      'an index of an expression',
+      'CREATE TABLE t (id text NOT NULL); CREATE UNIQUE INDEX ON t (lower(id))',
+      /no unique index on exactly/,
+      ['id'],
+    ],
+    [
+      'a numeric key',
+      'CREATE TABLE t (id numeric PRIMARY KEY)',
+      /^column id of public.t has type numeric: keys that are equal may have two texts \(Integers/,
+    ],
+    ['a float key', 'CREATE TABLE t (id float8 PRIMARY KEY)', /^column id of public.t has type double precision/],
+    ['a jsonb key', 'CREATE TABLE t (id jsonb PRIMARY KEY)', /^column id of public.t has type jsonb/],
+    [
+      'a domain over numeric',
+      'CREATE DOMAIN money2 AS numeric(9,2); CREATE TABLE t (id money2 PRIMARY KEY)',
+      /^column id of public.t has type numeric/,
+    ],
+    ['a range key', 'CREATE TABLE t (id int4range PRIMARY KEY)', /^column id of public.t has type int4range/],
+    ['an array key', 'CREATE TABLE t (id int[] PRIMARY KEY)', /^column id of public.t has type integer\[\]/],
+  ]
+
+  for (const [name, setup, reason, key] of refused) {
+    test(`${name} is refused, with the reason`, async () => {
+      const db = await at.database()
+      await db.sql(setup)
+      const error = await errorOf(db.install('t', key === undefined ? {} : { key }))
+      expect(error.message).toMatch(reason)
+    })
+  }
+
+  test('a citext key is refused', async () => {
+    const db = await at.database()
+    await db.sql('CREATE EXTENSION citext; CREATE TABLE t (id citext PRIMARY KEY)')
+    expect((await errorOf(db.install('t'))).message).toMatch(/^column id of public.t has type public.citext/)
+  })
+
+  test('a key whose collation takes different texts for equal is refused', async ({ skip }) => {
+    const db = await at.database()
+    try {
+      await db.sql(`CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`)
+    } catch {
+      skip('this Postgres was built without ICU')
+    }
+    await db.sql('CREATE TABLE t (id text COLLATE loose PRIMARY KEY)')
+    expect((await errorOf(db.install('t'))).message).toMatch(/^column id of public.t has a nondeterministic collation/)
+  })
+})

@@ -1,0 +1,221 @@
+import { describe, expect, test } from 'vitest'
+import { describePostgres } from '../servers/index.js'
+import {
+  type Database,
+  expectMirrorEqualsTable,
+  type Mirror,
+  mirror,
+  type TestSourceOptions,
+  useServer,
+} from './support.js'
+
+const ORDERS = `CREATE TABLE orders (id bigint PRIMARY KEY, tenant text NOT NULL DEFAULT 'acme', total int);
+  INSERT INTO orders SELECT g, 't' || g % 3, g FROM generate_series(1, 20) g`
+
+describePostgres('statements', (postgres) => {
+  const at = useServer(postgres, { max_prepared_transactions: '5' })
+
+  async function mirrored(
+    setup = ORDERS,
+    { bulk, level, ...options }: Partial<TestSourceOptions> & { bulk?: number; level?: 'row' } = {},
+  ): Promise<Mirror & { readonly db: Database }> {
+    const db = await at.database()
+    await db.sql(setup)
+    await db.install('orders', { ...(bulk === undefined ? {} : { bulk }), ...(level === undefined ? {} : { level }) })
+    return { ...(await mirror(db, { table: 'orders', ...options })), db }
+  }
+
+  const writes: readonly (readonly [string, string, since?: number])[] = [
+    ['INSERT', 'INSERT INTO orders VALUES (21), (22)'],
+    ['UPDATE', 'UPDATE orders SET total = total + 1 WHERE id < 5'],
+    ['DELETE', 'DELETE FROM orders WHERE id < 5'],
+    ['DELETE of all rows', 'DELETE FROM orders'],
+    ['COPY FROM', `COPY orders FROM PROGRAM 'printf "30\\tacme\\t1\\n31\\tacme\\t2\\n"'`],
+    [
+      'ON CONFLICT DO UPDATE, both ways',
+      'INSERT INTO orders VALUES (1), (99) ON CONFLICT (id) DO UPDATE SET total = 0',
+    ],
+    ['ON CONFLICT DO NOTHING', 'INSERT INTO orders VALUES (1), (99) ON CONFLICT DO NOTHING'],
+    [
+      'writes in common table expressions',
+      `WITH gone AS (DELETE FROM orders WHERE id < 4 RETURNING id), moved AS (UPDATE orders SET tenant = 'm' WHERE id > 18)
+       INSERT INTO orders SELECT id + 100 FROM gone`,
+    ],
+    [
+      'MERGE with all three arms',
+      `MERGE INTO orders o USING (VALUES (1, 'delete'), (2, 'update'), (50, 'insert')) v(id, what) ON o.id = v.id
+       WHEN MATCHED AND what = 'delete' THEN DELETE WHEN MATCHED THEN UPDATE SET total = -1 WHEN NOT MATCHED THEN INSERT VALUES (v.id)`,
+      15,
+    ],
+    ['a changed key', 'UPDATE orders SET id = id + 1000 WHERE id <= 3'],
+    ['keys that change places', 'UPDATE orders SET id = -id; UPDATE orders SET id = 21 + id'],
+    [
+      'a row deleted and inserted again',
+      'BEGIN; DELETE FROM orders WHERE id = 1; INSERT INTO orders VALUES (1); COMMIT',
+    ],
+    ['a savepoint that is kept', 'BEGIN; SAVEPOINT s; UPDATE orders SET total = 7; RELEASE s; COMMIT'],
+    [
+      'a savepoint that is rolled back',
+      `BEGIN; UPDATE orders SET total = 8 WHERE id = 1; SAVEPOINT s; DELETE FROM orders; ROLLBACK TO s;
+       UPDATE orders SET total = 9 WHERE id = 2; COMMIT`,
+    ],
+    [
+      'a block with an exception',
+      `DO $$ BEGIN BEGIN DELETE FROM orders; RAISE 'no'; EXCEPTION WHEN OTHERS THEN UPDATE orders SET total = 3 WHERE id = 3; END; END $$`,
+    ],
+    ['session_replication_role = replica', `SET session_replication_role = replica; UPDATE orders SET total = 5`],
+    ['a prepared transaction', `BEGIN; UPDATE orders SET total = 6; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'`],
+  ]
+
+  for (const level of ['statement', 'row'] as const) {
+    describe(`by triggers for each ${level} arrives`, () => {
+      for (const [name, sql, since = 0] of writes) {
+        test.skipIf(Number.parseInt(postgres.version, 10) < since)(name, async () => {
+          const { db, ...orders } = await mirrored(ORDERS, level === 'row' ? { level } : {})
+          for (const each of sql.includes('PREPARE') || sql.startsWith('SET') ? sql.split(';') : [sql])
+            await db.sql(each)
+          await expectMirrorEqualsTable(orders)
+          expect(orders.informer.status.relists).toBe(0)
+        })
+      }
+    })
+  }
+
+  test('keys swapped in one statement under a deferrable primary key arrive', async () => {
+    const { db, ...orders } =
+      await mirrored(`CREATE TABLE orders (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, name text);
+      INSERT INTO orders VALUES (1, 'one'), (2, 'two'), (3, 'three')`)
+    await db.sql('UPDATE orders SET id = CASE id WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE 4 END')
+    await db.sql(`BEGIN; INSERT INTO orders VALUES (1, 'second one'); DELETE FROM orders WHERE name = 'two'; COMMIT`)
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.get('1')).toEqual({ id: 1, name: 'second one' })
+  })
+
+  describe('cascades of foreign keys arrive', () => {
+    const CUSTOMERS = `CREATE TABLE customers (id int PRIMARY KEY);
+      CREATE TABLE orders (id int PRIMARY KEY, customer int REFERENCES customers ON DELETE CASCADE ON UPDATE CASCADE);
+      INSERT INTO customers VALUES (1), (2), (3); INSERT INTO orders VALUES (10, 1), (11, 1), (20, 2), (30, 3)`
+
+    test('ON DELETE CASCADE', async () => {
+      const { db, ...orders } = await mirrored(CUSTOMERS)
+      await db.sql('DELETE FROM customers WHERE id = 1')
+      await expectMirrorEqualsTable(orders)
+      expect(orders.informer.size).toBe(2)
+    })
+
+    test('ON UPDATE CASCADE', async () => {
+      const { db, ...orders } = await mirrored(CUSTOMERS)
+      await db.sql('UPDATE customers SET id = 9 WHERE id = 1')
+      await expectMirrorEqualsTable(orders)
+      expect(orders.informer.get('11')).toEqual({ id: 11, customer: 9 })
+    })
+
+    test('TRUNCATE CASCADE, by one relist', async () => {
+      const { db, ...orders } = await mirrored(CUSTOMERS)
+      await db.sql('TRUNCATE customers CASCADE')
+      await expectMirrorEqualsTable(orders)
+      expect([orders.informer.size, orders.informer.status.relists]).toEqual([0, 1])
+    })
+  })
+
+  test('TRUNCATE arrives by one relist', async () => {
+    const { db, ...orders } = await mirrored()
+    await db.sql('TRUNCATE orders; INSERT INTO orders VALUES (5)')
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.status.relists).toBe(1)
+  })
+
+  test('what is rolled back is never shown, TRUNCATE neither', async () => {
+    const { db, ...orders } = await mirrored()
+    await db.sql('BEGIN; UPDATE orders SET total = 0; INSERT INTO orders VALUES (77); ROLLBACK')
+    await db.sql('BEGIN; TRUNCATE orders; ROLLBACK')
+    await expectMirrorEqualsTable(orders)
+    expect([orders.fold.changes.length, orders.informer.status.relists]).toEqual([20, 0])
+  })
+
+  test('a statement that touches no row leaves no trace in the log and takes no transaction id', async () => {
+    const { db } = await mirrored()
+    const rows = await db.sql(
+      'BEGIN; UPDATE orders SET total = 0 WHERE false; SELECT pg_current_xact_id_if_assigned() AS xid',
+    )
+    await db.sql('COMMIT')
+    expect(rows).toEqual([{ xid: null }])
+    expect(await db.value(`SELECT count(*)::int FROM ${await db.log('orders')}`)).toBe(0)
+  })
+
+  test('a statement that changes exactly `bulk` rows arrives without a relist', async () => {
+    const { db, ...orders } = await mirrored(ORDERS, { bulk: 10 })
+    await db.sql('UPDATE orders SET total = 0 WHERE id <= 10')
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.status.relists).toBe(0)
+  })
+
+  test.each([
+    'UPDATE orders SET total = 0',
+    'DELETE FROM orders',
+    'INSERT INTO orders SELECT g FROM generate_series(21, 40) g',
+  ])('a statement above `bulk` logs one row and arrives by one relist: %s', async (statement) => {
+    const { db, ...orders } = await mirrored(ORDERS, { bulk: 10 })
+    await db.sql(statement)
+    expect(await db.sql(`SELECT op FROM ${await db.log('orders')}`)).toEqual([{ op: 'T' }])
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.status.relists).toBe(1)
+  })
+
+  test('exactly maxDeltaRows changed keys arrive without a relist', async () => {
+    const { db, ...orders } = await mirrored(ORDERS, { maxDeltaRows: 10 })
+    await db.sql('UPDATE orders SET total = 0 WHERE id <= 10')
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.status.relists).toBe(0)
+  })
+
+  test('more than maxDeltaRows changed keys arrive by one relist', async () => {
+    const { db, ...orders } = await mirrored(ORDERS, { maxDeltaRows: 10 })
+    await db.sql('UPDATE orders SET total = 0 WHERE id <= 11')
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.status.relists).toBe(1)
+  })
+
+  test('a transaction is shown as a whole', async () => {
+    const { db, ...orders } = await mirrored(
+      'CREATE TABLE orders (id int PRIMARY KEY, total int); INSERT INTO orders VALUES (1, 50), (2, 50)',
+    )
+    const sums = new Set<number>()
+    const stop = new AbortController()
+    const seen = (async (): Promise<void> => {
+      for await (const _ of orders.informer.changes({ signal: stop.signal })) {
+        sums.add(orders.informer.list().reduce((sum, { total }) => sum + Number(total), 0))
+      }
+    })().catch(() => {})
+    for (let n = 0; n < 20; n++) {
+      await db.sql(
+        'BEGIN; UPDATE orders SET total = total - 1 WHERE id = 1; UPDATE orders SET total = total + 1 WHERE id = 2; COMMIT',
+      )
+    }
+    await expectMirrorEqualsTable(orders)
+    stop.abort()
+    await seen
+    expect(sums).toEqual(new Set([100]))
+  })
+
+  test('a transaction that began before others and commits after them is not missed, and holds nobody up', async () => {
+    const { db, ...orders } = await mirrored()
+    const slow = await db.connect()
+    await slow.query('BEGIN; UPDATE orders SET total = -1 WHERE id = 1')
+    await db.sql('UPDATE orders SET total = -2 WHERE id = 2')
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.get('2')).toMatchObject({ total: -2 })
+    await slow.query('COMMIT')
+    await expectMirrorEqualsTable(orders)
+    expect(orders.informer.get('1')).toMatchObject({ total: -1 })
+  })
+
+  test('two mirrors of one table see the same', async () => {
+    const { db, ...one } = await mirrored()
+    const other = await mirror(db, { table: 'orders', where: 'id > 10' })
+    await db.sql('UPDATE orders SET total = total + 100; DELETE FROM orders WHERE id IN (5, 15)')
+    await expectMirrorEqualsTable(one)
+    await expectMirrorEqualsTable(other)
+    expect([one.informer.size, other.informer.size]).toEqual([18, 9])
+  })
+})

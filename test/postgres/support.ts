@@ -1,0 +1,292 @@
+import { Client, type ClientConfig, type types } from 'pg'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import {
+  type ChangeLogOptions,
+  installChangeLog,
+  type PostgresSource,
+  type PostgresSourceOptions,
+  postgresSource,
+} from '../../adapters/postgres/index.js'
+import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
+import {
+  createInformer,
+  type Informer,
+  type SourceContext,
+  type SourceError,
+  systemClock,
+  systemRandom,
+  type Version,
+  type WatchBatch,
+} from '../../src/index.js'
+import { joinKey } from '../../src/key.js'
+import type { PostgresVersion } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { Fold } from '../support/fold.js'
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** Values as the server writes them, whatever a test has registered. */
+const TEXTS = { getTypeParser: () => (text: string) => text } as unknown as typeof types
+
+/** One server for all tests of a file; each gets a database of its own. */
+export interface TestServer {
+  readonly server: PostgresServer
+  /** An empty database, removed when the test is over. */
+  database(): Promise<Database>
+}
+
+/** Called in the body of a `describePostgres`. */
+export function useServer(
+  { binDir, env }: PostgresVersion,
+  settings: Readonly<Record<string, string>> = {},
+): TestServer {
+  let started: PostgresServer | undefined
+  let count = 0
+  const server = (): PostgresServer => {
+    if (started === undefined) throw new Error('the server is not started yet')
+    return started
+  }
+  beforeAll(async () => {
+    started = await startPostgres({ binDir, env, settings: { fsync: 'off', autovacuum: 'off', ...settings } })
+  })
+  afterAll(() => started?.stop('immediate'))
+  return {
+    get server() {
+      return server()
+    },
+    async database() {
+      return await freshDatabase(server(), `db${++count}`)
+    },
+  }
+}
+
+export class Database {
+  readonly name: string
+  readonly #port: number
+  #shared: Promise<Client> | undefined
+
+  constructor(name: string, port: number) {
+    this.name = name
+    this.#port = port
+  }
+
+  config(options: ClientConfig = {}): ClientConfig {
+    return { host: '127.0.0.1', port: this.#port, user: 'postgres', database: this.name, ...options }
+  }
+
+  /** A connection that ends with the test. */
+  async connect(options: ClientConfig = {}): Promise<Client> {
+    const client = new Client(this.config(options))
+    client.on('error', () => {})
+    await client.connect()
+    onTestFinished(() => client.end())
+    return client
+  }
+
+  /** Runs SQL on a connection that the test shares, each call a transaction of its own; gives the last result's rows. */
+  async sql(text: string, values?: unknown[]): Promise<Row[]> {
+    this.#shared ??= this.connect()
+    return await rowsOf(await this.#shared, text, values)
+  }
+
+  /** The first column of the first row. */
+  async value(text: string, values?: unknown[]): Promise<unknown> {
+    return Object.values((await this.sql(text, values))[0] ?? {})[0]
+  }
+
+  async install(table: string, options: Omit<ChangeLogOptions, 'table'> = {}): Promise<void> {
+    await installChangeLog(await this.connect(), { table, ...options })
+  }
+
+  source<T = Row>(options: TestSourceOptions): PostgresSource<T> {
+    const { connection, ...rest } = options
+    return postgresSource<T>({
+      client: () => new Client(this.config(connection)),
+      pollIntervalMs: 200,
+      ...rest,
+    })
+  }
+
+  /** The name of a table's log. */
+  async log(table: string): Promise<string> {
+    return String(await this.value('SELECT log FROM listwatch.logs() WHERE relid = $1::regclass', [table]))
+  }
+}
+
+export interface TestSourceOptions extends Omit<PostgresSourceOptions, 'client'> {
+  readonly client?: PostgresSourceOptions['client']
+  /** What a connection of the source has besides host, port, user and database. */
+  readonly connection?: ClientConfig
+}
+
+export async function freshDatabase(server: PostgresServer, name: string): Promise<Database> {
+  const admin = new Database('postgres', server.port)
+  await alone(admin, `CREATE DATABASE ${name} STRATEGY FILE_COPY`)
+  onTestFinished(async () => {
+    if (server.pid !== undefined) await alone(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  })
+  return new Database(name, server.port)
+}
+
+/** One statement on a connection that outlives no test. */
+async function alone(database: Database, text: string): Promise<void> {
+  const client = new Client(database.config())
+  await client.connect()
+  try {
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
+}
+
+export async function rowsOf(client: Client, text: string, values?: unknown[]): Promise<Row[]> {
+  const result: unknown = await client.query(text, values)
+  const last: unknown = Array.isArray(result) ? result.at(-1) : result
+  return (last as { readonly rows: Row[] }).rows
+}
+
+export interface Mirror<T = Row> {
+  readonly database: Database
+  readonly source: PostgresSource<T>
+  readonly informer: Informer<T>
+  readonly errors: SourceError[]
+  /** What a subscription was told. */
+  readonly fold: Fold<T>
+  readonly options: TestSourceOptions
+}
+
+/** An informer over a table, not started; stopped when the test is over. Its delays are the shortest that chance gives. */
+export function mirrorOf<T = Row>(database: Database, options: TestSourceOptions): Mirror<T> {
+  const source = database.source<T>(options)
+  const informer = createInformer<T, object, T>({ source, random: { next: () => 0 } })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  const fold = new Fold<T>()
+  informer.subscribe(fold.handlers)
+  onTestFinished(() => informer.stop())
+  return { database, source, informer, errors, fold, options }
+}
+
+/** The same, started, its first list in, and its watch open. */
+export async function mirror<T = Row>(database: Database, options: TestSourceOptions): Promise<Mirror<T>> {
+  const made = mirrorOf<T>(database, options)
+  made.informer.start()
+  await made.informer.synced({ timeoutMs: 10_000 })
+  await waitUntil('the watch', () => made.informer.status.state === 'live')
+  return made
+}
+
+export interface Comparison {
+  /** The key's columns. Default: `id`. */
+  readonly key?: readonly string[]
+  /** Whose eyes see the table. Default: the superuser's. */
+  readonly role?: string
+}
+
+/**
+ * Brings the mirror up to where the database is now, and compares it with the table as the driver reads it; what a
+ * subscription was told must give the same.
+ */
+export async function expectMirrorEqualsTable(
+  { database, informer, fold, options }: Mirror<unknown>,
+  { key = ['id'], role }: Comparison = {},
+): Promise<void> {
+  await informer.fresh({ timeoutMs: 15_000 })
+  const expected = await tableContents(database, options, key, role)
+  expect(new Map(Array.from(informer.entries(), (entry) => [entry.key, entry.object]))).toEqual(expected)
+  await waitUntil('what was told to be handled', () => fold.objects.size === informer.size)
+  for (const { key: known, object } of informer.entries()) {
+    await waitUntil(`${known} to be told`, () => Object.is(fold.objects.get(known), object))
+  }
+}
+
+async function tableContents(
+  database: Database,
+  { table, columns, where, connection }: TestSourceOptions,
+  key: readonly string[],
+  role: string | undefined,
+): Promise<Map<string, unknown>> {
+  const client = new Client(database.config({ ...connection, options: '-c timezone=UTC' }))
+  await client.connect()
+  try {
+    if (role !== undefined) await client.query(`SET ROLE ${quoted(role)}`)
+    const list = columns === undefined ? '*' : [...new Set([...columns, ...key])].map(quoted).join(', ')
+    const rest = `FROM ${table}${where === undefined ? '' : ` WHERE ${where}`}`
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+    const { rows: objects } = await client.query(`SELECT ${list} ${rest} ORDER BY ${key.map(quoted).join(', ')}`)
+    const { rows: keys } = await client.query({
+      text: `SELECT ${key.map(quoted).join(', ')} ${rest} ORDER BY ${key.map(quoted).join(', ')}`,
+      rowMode: 'array',
+      types: TEXTS,
+    })
+    return new Map(keys.map((texts, at) => [joinKey(texts), objects[at]]))
+  } finally {
+    await client.end()
+  }
+}
+
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+export interface Watch<T> {
+  /** The next batch with events, or the error with which the watch ends. */
+  next(): Promise<WatchBatch<T>>
+  /** Ends it, and waits for that. */
+  stop(): Promise<void>
+}
+
+/** A context with which to call a source by hand. */
+export function contextOf(signal: AbortSignal): SourceContext {
+  return { signal, clock: systemClock, random: systemRandom }
+}
+
+/** Reads a source once, by hand. */
+export async function listed<T>(source: PostgresSource<T>): Promise<{ objects: Map<string, T>; version: Version }> {
+  const objects = new Map<string, T>()
+  let version: Version | undefined
+  for await (const page of source.list({ ...contextOf(new AbortController().signal), pageSize: 1_000 })) {
+    for (const event of page.events) if (event.type === 'put') objects.set(event.key, event.object)
+    version = page.version ?? version
+  }
+  if (version === undefined) throw new Error('the list named no version')
+  return { objects, version }
+}
+
+/** Watches a source by hand from a version: the first batch, or the error. */
+export async function resumed<T>(source: PostgresSource<T>, after: Version): Promise<WatchBatch<T>> {
+  const stop = new AbortController()
+  try {
+    for await (const batch of source.watch({ ...contextOf(stop.signal), after, onNudge: () => {} })) return batch
+    throw new Error('the watch ended')
+  } finally {
+    stop.abort()
+  }
+}
+
+/**
+ * What a log tells since a snapshot by the bare rule, `xid >= xmax OR xid = ANY (xip)`: the delta of those who check
+ * nothing besides.
+ */
+export async function nakedDelta(database: Database, log: string, snapshot: string): Promise<Row[]> {
+  return await database.sql(
+    `SELECT DISTINCT op, k1 FROM ${log}
+      WHERE xid >= pg_snapshot_xmax($1::pg_snapshot) OR xid = ANY (ARRAY (SELECT pg_snapshot_xip($1::pg_snapshot))) ORDER BY 1, 2`,
+    [snapshot],
+  )
+}
+
+export async function snapshotOf(database: Database): Promise<string> {
+  return String(await database.value('SELECT pg_current_snapshot()::text'))
+}
+
+/** The error with which a promise rejects. */
+export async function errorOf(promise: Promise<unknown>): Promise<Error & { readonly code?: string }> {
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof Error) return error
+    throw new Error(`rejected with ${String(error)}`)
+  }
+  throw new Error('it did not reject')
+}
