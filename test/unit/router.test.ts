@@ -128,7 +128,7 @@ test('a feed that comes and goes in the middle of a commit disturbs nobody', () 
   let extra: Feed<Order> | undefined
   const first = mirror.feed({
     filter: () => {
-      extra ??= mirror.feed()
+      extra ??= mirror.feed({ filter: () => true })
       return true
     },
   })

@@ -9,7 +9,10 @@ export interface Index<T, V> {
     /** Every value that some object has, once. */
     values(): Iterable<V>;
 }
-/** `by.tenant('acme')`: all objects with this value. The array is frozen, and shared between calls until something changes. */
+/**
+ * `by.tenant('acme')`: all objects with this value, in no promised order. The array is shared between calls until something
+ * changes; in development it is frozen.
+ */
 export interface Equal<T, V> extends Index<T, V> {
     (value: V): readonly T[];
 }

@@ -1,4 +1,4 @@
-import type { Added, Deleted, Updated } from './delta.js';
+import { type Added, type Deleted, type Updated } from './delta.js';
 import { type Feed, type Subscription } from './feed.js';
 import type { Version } from './version.js';
 import type { Wait } from './waits.js';
@@ -34,5 +34,6 @@ export declare function assertHandlers(handlers: unknown, call: string): void;
 export interface HandlerOptions {
     readonly concurrency?: number | undefined;
     readonly capacity?: number | undefined;
+    readonly delivery?: 'every' | 'latest' | undefined;
     readonly signal?: AbortSignal | undefined;
 }

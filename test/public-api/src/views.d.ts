@@ -14,7 +14,7 @@ export interface StoreView<T, I = {}> {
     readonly version: Version | undefined;
     keys(): Iterable<string>;
     entries(): Iterable<Entry<T>>;
-    /** All objects. The array is frozen, and shared between calls until something changes. */
+    /** All objects. The array is shared between calls until something changes; in development it is frozen. */
     list(): readonly T[];
     /** The declared indexes by their names. */
     readonly by: I;

@@ -28,7 +28,7 @@ export interface ChangeLog {
     readonly readers: readonly string[];
     readonly logRows: number;
     readonly logBytes: number;
-    /** Triggers that are missing or switched off; empty where all is well. */
+    /** Why the log may not tell every change; empty where all is well. */
     readonly problems: readonly string[];
 }
 export interface ChangeLogStatus {
