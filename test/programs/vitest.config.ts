@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 const dist = (path: string): string => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url))
 
 export default defineConfig({
+  cacheDir: fileURLToPath(new URL('../../node_modules/.vite', import.meta.url)),
   test: { include: ['07-test.ts'], reporters: ['tap-flat'] },
   resolve: {
     alias: [
