@@ -76,7 +76,7 @@ export async function readDelta<T>(
   for (const [kind, , found, ...texts] of rows) {
     if (kind === 'H') continue
     if (found === null) events.push({ type: 'delete', key: joinKey(texts.slice(0, keyCount).map(String)) })
-    else events.push(codec.fromTexts(texts.slice(keyCount), lengthOf(texts)))
+    else events.push(codec.fromTexts(texts.slice(keyCount)))
   }
   return { events, version: { ...from, snapshot: header.snapshot } }
 }
@@ -96,10 +96,4 @@ function assertCurrent(header: Header, rows: readonly (string | null)[][], table
     throw expired('shape', `${name}, its types, partitions, policies or triggers were changed`)
   if (header.covers !== true) throw expired('trimmed', `the log of ${name} no longer reaches back so far`)
   if (header.keys > 0 && rows.length === 1) throw expired('too many changes', `reading ${name} again is cheaper`)
-}
-
-function lengthOf(texts: readonly (string | null)[]): number {
-  let length = 0
-  for (const text of texts) length += text?.length ?? 0
-  return length
 }

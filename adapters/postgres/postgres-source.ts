@@ -271,7 +271,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
   async #here(session: Session, { relid, name, log, generation }: Table, locked: Table): Promise<PostgresVersion> {
     const sql = `${HEAD_SQL.replace('SELECT ', 'SELECT listwatch.shape($1::text::oid) AS shape, to_regclass($2)::oid::text AS relid, to_regclass($3) IS NOT NULL AS has_log, ')}`
     const [row] = await session.query(sql, [relid, name, log])
-    if (row?.['epoch'] == null || row['relid'] !== relid || name !== locked.name || row['has_log'] !== true) {
+    if (row?.['epoch'] == null || row['relid'] !== relid || name !== locked.name || row['has_log'] !== 't') {
       throw new SourceError(`${name} was changed while it was being looked up`, { code: 'UNAVAILABLE' })
     }
     return {

@@ -14,8 +14,10 @@ export interface Column {
 
 type Parse = (text: string) => unknown
 
-/** json, jsonb, and arrays of them. */
-const JSON_TYPES: ReadonlySet<number> = new Set([114, 199, 3802, 3807])
+/** json and jsonb. */
+const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802])
+/** Arrays of them. */
+const JSON_ARRAY_TYPES: ReadonlySet<number> = new Set([199, 3807])
 
 /**
  * Makes objects of rows that arrive as texts, by the same parsers whether they come from a list or a delta. A row that
@@ -31,6 +33,7 @@ export class RowCodec<T> {
     this.#columns = columns
     this.#parsers = columns.map(({ typeId }) => {
       const parse = parserOf(typeId)
+      if (JSON_ARRAY_TYPES.has(typeId)) return shallow(parse, unquoted)
       return JSON_TYPES.has(typeId) ? shallow(parse) : parse
     })
     this.#keyAt = columns
@@ -46,13 +49,15 @@ export class RowCodec<T> {
     if (line.includes('\\')) {
       for (let i = 0; i < fields.length; i++) fields[i] = unescaped(fields[i] ?? '')
     }
-    return this.fromTexts(fields, line.length)
+    return this.fromTexts(fields)
   }
 
   /** The texts of a row, in the order of the columns. */
-  fromTexts(texts: readonly (string | null)[], length: number): Put<T> | Invalid {
+  fromTexts(texts: readonly (string | null)[]): Put<T> | Invalid {
     const key = joinKey(this.#keyAt.map((at) => texts[at] ?? ''))
     try {
+      let length = 0
+      for (const text of texts) length += text?.length ?? 0
       if (length > this.#maxObjectBytes) {
         const message = `the row has ${length} characters; maxObjectBytes allows ${this.#maxObjectBytes}`
         throw new SourceError(message, { code: 'DECODE' })
@@ -78,11 +83,16 @@ export class RowCodec<T> {
   }
 }
 
-function shallow(parse: Parse): Parse {
+function shallow(parse: Parse, read: (text: string) => string = (text) => text): Parse {
   return (text) => {
-    assertJsonDepth(text)
+    assertJsonDepth(read(text))
     return parse(text)
   }
+}
+
+/** An array with its elements as they are: without the quotes around them, inside which nothing counts as nested. */
+function unquoted(text: string): string {
+  return text.replace(/\\(.)|"/gs, (_whole, char: string | undefined) => char ?? '')
 }
 
 /** `\N` is NULL; the rest as PostgreSQL's documentation of COPY's text format has it. */

@@ -25,6 +25,8 @@ const FORMATS = [
 const LONGEST_SILENCE_MS = 10_000
 const SILENT = Symbol('silent')
 
+const TEXTS = { getTypeParser: () => (text: string) => text }
+
 /** How long a closing connection may take, in milliseconds. */
 const FAREWELL_MS = 250
 
@@ -93,16 +95,18 @@ export class Session {
     return this.#client.getTypeParser(typeId, 'text')
   }
 
-  /** Rows as objects, one query after the other. Rejects with a SourceError. */
-  query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]> {
-    const config: QueryConfig = values === undefined ? { text } : { text, values }
-    return this.#inTurn(config) as Promise<Record<string, unknown>[]>
+  /**
+   * Rows as objects of the server's own texts, one query after the other: the parsers are the user's, and may make
+   * anything of them. Rejects with a SourceError.
+   */
+  query(text: string, values?: readonly unknown[]): Promise<Record<string, string | null>[]> {
+    const config: QueryConfig = values === undefined ? { text, types: TEXTS } : { text, values, types: TEXTS }
+    return this.#inTurn(config) as Promise<Record<string, string | null>[]>
   }
 
   /** Rows as arrays of the server's own texts. With a name the server keeps the plan. */
   async texts(text: string, values: readonly unknown[], name: string): Promise<(string | null)[][]> {
-    const types = { getTypeParser: () => (raw: string) => raw }
-    const config: QueryConfig = { text, values, rowMode: 'array', types }
+    const config: QueryConfig = { text, values, rowMode: 'array', types: TEXTS }
     return (await this.#inTurn(this.isPooled ? config : { ...config, name })) as (string | null)[][]
   }
 

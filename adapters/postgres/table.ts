@@ -48,7 +48,7 @@ export async function findTable(session: Session, options: TableOptions): Promis
   if (found?.['relid'] === undefined || found['relid'] === null) throw await noSuchTable(session, table)
   const relid = String(found['relid'])
   const name = `${quoteIdentifier(String(found['schema']))}.${quoteIdentifier(String(found['name']))}`
-  if (found['is_secured'] === true && options.rls !== 'row-local') {
+  if (found['is_secured'] === 't' && options.rls !== 'row-local') {
     const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' where no policy reads other rows`
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
@@ -72,7 +72,7 @@ export async function findTable(session: Session, options: TableOptions): Promis
 export async function checkWhere(session: Session, { name, keyColumns }: Table, where: string): Promise<void> {
   try {
     await session.query(
-      `BEGIN; CREATE TEMPORARY TABLE listwatch_where (LIKE ${name}) ON COMMIT DROP; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n); ROLLBACK`,
+      `BEGIN; CREATE TEMPORARY TABLE listwatch_where (LIKE ${name}) ON COMMIT DROP; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true); ROLLBACK`,
     )
   } catch (error) {
     await session.query('ROLLBACK').catch(() => {}) // The first error says more.
@@ -94,7 +94,7 @@ async function findLog(
   relid: string,
   name: string,
 ): Promise<{ readonly log: string; readonly generation: string; readonly keyNames: readonly string[] }> {
-  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, listwatch.problems(l.relid)::text[] AS problems
+  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, to_json(listwatch.problems(l.relid)) AS problems
     FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
   const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
     const code = codeOf(Object(error).cause)
@@ -102,13 +102,16 @@ async function findLog(
     throw error
   })
   if (found === undefined) throw notInstalled(name)
-  if (found['version'] !== SCHEMA_VERSION) {
+  if (Number(found['version']) !== SCHEMA_VERSION) {
     const message = `the schema listwatch is of version ${found['version']}, and this program needs ${SCHEMA_VERSION}; run: ${installCommand(name)}`
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
-  const { generation, keyColumns } = Object(found['options']) as { generation?: unknown; keyColumns?: unknown }
+  const { generation, keyColumns } = JSON.parse(found['options'] ?? '{}') as {
+    generation?: unknown
+    keyColumns?: unknown
+  }
   if (typeof generation !== 'string' || !Array.isArray(keyColumns)) throw notInstalled(name)
-  const [problem] = found['problems'] as readonly string[]
+  const [problem] = JSON.parse(found['problems'] ?? '[]') as readonly string[]
   if (problem !== undefined)
     throw notFound(`the log of ${name} does not tell every change: ${problem}; run: ${installCommand(name)}`)
   return { log: String(found['log']), generation, keyNames: keyColumns.map(String) }
