@@ -68,6 +68,41 @@ describePostgres('a server that ends', ({ binDir, env }) => {
       }))
   })
 
+  // Here, where nobody else uses up transaction ids.
+  describe('and a log that was trimmed while the network was down', () => {
+    test('of what the mirror has seen is resumed from', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        await stage.query('UPDATE items SET n = 1')
+        await stage.informer.fresh()
+        stage.proxy.hold()
+        await stage.query(`SELECT listwatch.trim('0 s')`)
+        stage.proxy.pass()
+        await stage.query('UPDATE items SET n = 2 WHERE id = 1')
+        await stage.healed()
+        expect([stage.relists, stage.errors.length]).toEqual([0, 0])
+      }))
+
+    test('of a transaction that was running when the mirror last looked, is read again', () =>
+      Stage.with({ server }, async (stage) => {
+        await stage.live()
+        await stage.ask(async (client) => {
+          await client.query('BEGIN; UPDATE items SET n = 1 WHERE id = 1')
+          const { rows } = await client.query('SELECT pg_current_xact_id()::text AS id')
+          await stage.query('UPDATE items SET n = 1 WHERE id = 2')
+          const isSeen = (): boolean => stage.informer.version?.endsWith(`:${rows[0].id}`) === true
+          await waitUntil('the mirror to see it running', isSeen)
+          stage.proxy.hold()
+          await client.query('COMMIT')
+        })
+        await stage.query(`SELECT listwatch.trim('0 s')`)
+        stage.proxy.pass()
+        await stage.healed()
+        expect([stage.relists, stage.errors.length]).toEqual([1, 1])
+        expect(stage.errors[0]?.message).toContain('trimmed')
+      }))
+  })
+
   describe('in order', () => {
     test('and is back at once, resumes without a list', () =>
       Stage.with({ server }, async (stage) => {

@@ -38,8 +38,8 @@ describePostgres('a mirror of a table that many write to', ({ binDir, env, name 
       const failures: string[] = []
       const worlds = [composite, partitioned].map((subject, at) => new World(server, subject, SEED + at, failures))
       try {
-        for (const world of worlds) await world.begin()
         const began = performance.now()
+        for (const world of worlds) await world.begin()
         while (failures.length === 0 && performance.now() - began < seconds * 1_000) await sleep(20)
         if (failures.length > 0) failures.unshift(`after ${Math.round(performance.now() - began)} ms`)
         else for (const world of worlds) await world.settle()
