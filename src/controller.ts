@@ -4,6 +4,7 @@ import { messageOf, SourceError } from './errors.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from './feed.js'
 import { checkOptions, isBoolean, isPositive } from './options.js'
 import type { Random } from './random.js'
+import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
 import type { Wait } from './waits.js'
 import { WorkQueue } from './work-queue.js'
@@ -33,6 +34,11 @@ export interface Controller extends Subscription {
 /** The first delay after a failure, in milliseconds; it doubles up to the second number. Half of it is chance. */
 export const RETRY_MS: readonly [number, number] = [100, 30_000]
 
+/** A run that has not settled for this long is reported, once. Runs may well take long; one that hangs should not do so in silence. */
+const SLOW_RUN_MS = 60_000
+/** The event loop gets a turn after this long of taking what happened. */
+const SLICE_MS = 8
+
 /** A taken batch, and how many keys have their earliest change that is not reconciled in it. */
 interface Open<T> {
   readonly batch: ChangeBatch<T>
@@ -57,6 +63,7 @@ export class FeedController<T> implements Controller {
   readonly #concurrency: number
   readonly #random: Random
   readonly #queue: WorkQueue
+  readonly #slow: SlowWatch
   readonly #stop = new AbortController()
   readonly #signal: AbortSignal | undefined
   readonly #items = new Map<string, Item<T>>()
@@ -81,6 +88,7 @@ export class FeedController<T> implements Controller {
     this.#concurrency = options.concurrency ?? 1
     this.#random = options.random
     this.#queue = new WorkQueue(feed.host.clock, () => this.#wake())
+    this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.#signal = options.signal
     feed.wake = () => this.#wake()
     if (feed.hasMore) this.#wake()
@@ -131,6 +139,7 @@ export class FeedController<T> implements Controller {
     const timer = new AbortController()
     await Promise.race([this.#untilIdle(), this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})])
     timer.abort()
+    this.#slow.stop()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -153,14 +162,22 @@ export class FeedController<T> implements Controller {
 
   /** Takes what the feed has, and starts as many runs as there is room for. */
   #work(): void {
+    const { clock } = this.#feed.host
+    const since = clock.now()
+    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
+      this.#mark(batch)
+      if (clock.now() - since > SLICE_MS && this.#feed.hasMore) {
+        void clock.sleep(0).then(() => this.#work())
+        return
+      }
+    }
     this.#isTaking = false
-    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) this.#mark(batch)
     // Before the first list nobody knows whether a key that was enqueued is there.
     const mayRun = this.#feed.closed === undefined && this.#feed.host.isFilled()
     while (mayRun && this.#queue.running < this.#concurrency) {
       const key = this.#queue.take()
       if (key === undefined) break
-      void this.#run(key)
+      void this.#slow.during(key, this.#run(key))
     }
     if (this.#queue.active > 0 && this.#feed.closed === undefined) return
     if (this.#queue.running > 0) return
@@ -241,7 +258,7 @@ export class FeedController<T> implements Controller {
   }
 
   #failed(key: string, item: Item<T>, cause: unknown): void {
-    const { host, name, closed } = this.#feed
+    const { host, closed } = this.#feed
     this.#queue.done(key, false)
     if (closed !== undefined) return
     const hasChanged = item.duringRun !== undefined
@@ -257,10 +274,19 @@ export class FeedController<T> implements Controller {
     item.retry = grown(item.retry)
     item.failedAt = host.clock.now()
     this.#queue.addAt(key, item.failedAt + delayMs)
-    const what = name === undefined ? 'reconcile' : `reconcile "${name}"`
     const then = `again in ${(delayMs / 1_000).toFixed(1)} s`
-    const message = `${what} on ${host.sourceName} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
+    const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
     host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+  }
+
+  #reportSlow(key: string, ms: number): void {
+    const message = `${this.#name} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`
+    this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))
+  }
+
+  get #name(): string {
+    const { name, host } = this.#feed
+    return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.sourceName}`
   }
 
   /**

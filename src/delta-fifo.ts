@@ -35,6 +35,7 @@ export interface Queued<T> {
 
 interface Waiting<T> extends Queued<T> {
   readonly sequence: number
+  readonly at: number
   /** How many of the changes have left by `pop`. */
   popped: number
 }
@@ -65,6 +66,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: Map<string, Pending<T>> | undefined
   #hasBoundary = false
+  #mergedSince = 0
   #sequence = 0
   /** The greatest sequence from which `pop` has taken: a drain of an earlier batch is no boundary. */
   #aheadOf = 0
@@ -178,17 +180,18 @@ export class DeltaFIFO<T> implements Sink<T> {
     })
   }
 
-  /** @internal Queues changes that are right already. False where that is more than `every` may hold. */
-  push(changes: readonly Change<T>[], version: Version | undefined): boolean {
+  /** @internal Queues changes that are right already, at time `at`. False where that is more than `every` may hold. */
+  push(changes: readonly Change<T>[], version: Version | undefined, at = 0): boolean {
     this.#version = version
     if (this.#merged !== undefined) {
+      if (!this.#hasBoundary) this.#mergedSince = at
       this.#merge(this.#merged, changes)
       return true
     }
     const last = this.#batches.at(-1)
     const sequence = ++this.#sequence
     if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
-    this.#batches.push({ changes, version, sequence, popped: 0 })
+    this.#batches.push({ changes, version, sequence, at, popped: 0 })
     this.#count += changes.length
     return this.#count <= this.#capacity
   }
@@ -197,6 +200,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   coalesce(): void {
     if (this.#merged !== undefined) return
     this.#merged = new Map()
+    this.#mergedSince = this.#batches[0]?.at ?? 0
     for (const { changes, popped } of this.#batches) {
       const isLeft = (change: Change<T>): boolean =>
         this.#queued.get(change.key)?.some((place) => place.change === change) ?? false
@@ -220,6 +224,12 @@ export class DeltaFIFO<T> implements Sink<T> {
   /** @internal */
   get isEmpty(): boolean {
     return this.#merged === undefined ? this.#batches.length === 0 : !this.#hasBoundary
+  }
+
+  /** @internal Since when the oldest of what waits has waited; undefined where nothing does. */
+  get oldestAt(): number | undefined {
+    if (this.isEmpty) return undefined
+    return this.#merged === undefined ? this.#batches[0]?.at : this.#mergedSince
   }
 
   /** @internal How many keys wait. */

@@ -121,7 +121,7 @@ export class Feed<T> {
   #begunAt = Infinity
   #handled: Version | undefined
   #inFlight = 0
-  #waitingSince: number | undefined
+  #begunSince = 0
   #hasFilterFailed = false
   #closed: SourceError | undefined
   /** Called when there is something to take, or no more. */
@@ -167,13 +167,13 @@ export class Feed<T> {
     const replay = this.#replay
     const replayed = replay === undefined ? 0 : (replay.pin?.size ?? replay.entries.length) - replay.at
     const keys = Math.max(replayed, 0) + this.#fifo.keys
-    const since = this.#waitingSince
+    const since = this.oldestAt
     return { keys, oldestMs: keys === 0 || since === undefined ? 0 : this.host.clock.now() - since }
   }
 
-  /** Since when something has waited, without a pause. */
-  get waitingSince(): number | undefined {
-    return this.#waitingSince
+  /** Since when the oldest of what waits has waited. */
+  get oldestAt(): number | undefined {
+    return this.#replay === undefined ? this.#fifo.oldestAt : this.#begunSince
   }
 
   get hasMore(): boolean {
@@ -189,7 +189,7 @@ export class Feed<T> {
   begin(): void {
     const { indexer, clock } = this.host
     this.#begunAt = indexer.commits
-    this.#waitingSince = clock.now()
+    this.#begunSince = clock.now()
     const version = indexer.version
     if (this.#told === undefined) this.#replay = { pin: indexer.store.pin(), entries: [], version, at: 0 }
     else {
@@ -231,8 +231,7 @@ export class Feed<T> {
   /** Queues a commit, all of which concerns this feed. */
   offer(changes: readonly Change<T>[], version: Version | undefined): void {
     if (this.#closed !== undefined || this.#isNotYet) return
-    if (!this.hasMore) this.#waitingSince = this.host.clock.now()
-    if (!this.#fifo.push(changes, version)) {
+    if (!this.#fifo.push(changes, version, this.host.clock.now())) {
       if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()
       else this.#overflow()
     }
@@ -245,7 +244,6 @@ export class Feed<T> {
     const batch = this.#replay === undefined ? this.#takeQueued() : this.#takeReplay(this.#replay)
     if (batch === undefined) return undefined
     this.#inFlight++
-    if (!this.hasMore) this.#waitingSince = undefined
     return batch
   }
 

@@ -238,6 +238,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         for (const [key, error] of bad) this.#markInvalid(key, error, commit)
         for (const key of this.#invalid.keys()) if (isComplete && !bad.has(key)) this.#invalid.delete(key)
         if (isComplete) this.#deleteUnlisted(listed, commit)
+        if (ignoreVersions) this.#forgetVersions(bad.keys(), isComplete ? undefined : listed)
         for (const [key, taken] of pending) {
           this.#invalid.delete(key)
           if (taken === OMITTED) this.#remove(key, undefined, commit)
@@ -292,6 +293,23 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     for (let ordinal = 0; ordinal < listed.length; ordinal++) {
       const entry = listed[ordinal] === 1 ? undefined : this.#store.entryAt(ordinal)
       if (entry !== undefined) this.#remove(entry.key, undefined, commit)
+    }
+  }
+
+  /**
+   * What a list of another history kept without having seen it: its version is of the old history, and one of the new may
+   * read the same.
+   */
+  #forgetVersions(keys: Iterable<string>, listed: Uint8Array | undefined): void {
+    const ordinals = Array.from(keys, (key) => this.#store.ordinalOf(key))
+    listed?.forEach((isListed, ordinal) => {
+      if (isListed === 0) ordinals.push(ordinal)
+    })
+    for (const ordinal of ordinals) {
+      const entry = ordinal === undefined ? undefined : this.#store.entryAt(ordinal)
+      if (ordinal === undefined || entry?.version === undefined) continue
+      const { version: _version, ...rest } = entry
+      this.#store.touch(ordinal, rest)
     }
   }
 

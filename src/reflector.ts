@@ -215,8 +215,8 @@ export class Reflector<T> {
       }
       assertVersion(version, 'the version of the list')
       this.#assertFloor(version, ignoreVersions)
-      const committed = replacement.commit(version)
-      if (committed !== undefined) await attempt.busy(committed)
+      const listed = version
+      await this.#accepted(attempt, () => replacement.commit(listed))
       isCommitted = true
       this.#version = version
       this.#listedAt = this.#clock.now()
@@ -230,8 +230,7 @@ export class Reflector<T> {
   async #takePage(events: readonly ListEvent<T>[], replacement: Replacement<T>, attempt: Attempt): Promise<void> {
     for (let at = 0; at < events.length; at += SLICE_EVENTS) {
       const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
-      const taken = replacement.page(slice)
-      if (taken !== undefined) await attempt.busy(taken)
+      await this.#accepted(attempt, () => replacement.page(slice))
       await attempt.breathe(SLICE_MS)
     }
   }
@@ -280,9 +279,19 @@ export class Reflector<T> {
       return
     }
     const events = this.#understood(batch.events)
-    const accepted = this.#sink.apply(events === batch.events ? batch : { ...batch, events })
-    if (accepted !== undefined) await attempt.busy(accepted)
+    const taken = events === batch.events ? batch : { ...batch, events }
+    await this.#accepted(attempt, () => this.#sink.apply(taken))
     this.#version = batch.version
+  }
+
+  /** Waits until the sink has accepted something; what it throws is not the source's. */
+  async #accepted(attempt: Attempt, accept: () => void | Promise<void>): Promise<void> {
+    try {
+      const accepted = accept()
+      if (accepted !== undefined) await attempt.busy(accepted)
+    } catch (thrown) {
+      throw thrown === interrupted ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
+    }
   }
 
   /** Whether the sink has it already; an equal version is applied again, which changes nothing. */

@@ -13,12 +13,14 @@ interface Running {
 export class SlowWatch {
   readonly #clock: Clock
   readonly #report: (key: string, ms: number) => void
+  readonly #limitMs: number
   readonly #running = new Set<Running>()
   #timer: AbortController | undefined
 
-  constructor(clock: Clock, report: (key: string, ms: number) => void) {
+  constructor(clock: Clock, report: (key: string, ms: number) => void, limitMs: number = SLOW_MS) {
     this.#clock = clock
     this.#report = report
+    this.#limitMs = limitMs
   }
 
   get size(): number {
@@ -47,10 +49,10 @@ export class SlowWatch {
     const timer = new AbortController()
     const look = async (): Promise<void> => {
       for (;;) {
-        await this.#clock.sleep(SLOW_MS, timer.signal)
+        await this.#clock.sleep(this.#limitMs, timer.signal)
         for (const running of this.#running) {
           const ms = this.#clock.now() - running.since
-          if (running.isReported || ms < SLOW_MS) continue
+          if (running.isReported || ms < this.#limitMs) continue
           running.isReported = true
           this.#report(running.key, ms)
         }

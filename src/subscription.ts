@@ -179,7 +179,7 @@ export class HandlerSubscription<T> implements Subscription {
   }
 
   #take(): ChangeBatch<T> | undefined {
-    const since = this.#feed.waitingSince
+    const since = this.#feed.oldestAt
     const batch = this.#feed.take()
     if (this.#untold === 0) this.#untoldSince = since
     this.#untold += batch?.changes.length ?? 0
@@ -320,7 +320,15 @@ export class HandlerSubscription<T> implements Subscription {
 /** Refuses what are no handlers, at the call. */
 export function assertHandlers(handlers: unknown, call: string): void {
   if (typeof handlers !== 'object' || handlers === null) throw new TypeError(`${call}: the handlers must be an object`)
-  checkOptions(`${call}: the handlers`, handlers, { add: isFunction, update: isFunction, delete: isFunction })
+  const {
+    add,
+    update,
+    delete: gone,
+  } = handlers as { readonly add?: unknown; readonly update?: unknown; readonly delete?: unknown }
+  // An instance of a class has names of its own besides; in a literal one that is unknown is a mistake.
+  const isLiteral = [Object.prototype, null].includes(Object.getPrototypeOf(handlers))
+  const checked = isLiteral ? handlers : { add, update, delete: gone }
+  checkOptions(`${call}: the handlers`, checked, { add: isFunction, update: isFunction, delete: isFunction })
 }
 
 export interface HandlerOptions {

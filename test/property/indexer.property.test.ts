@@ -188,6 +188,16 @@ class Model {
     }
     if (events.every(({ key }) => key !== undefined)) this.forget(new Set(outcomes.keys()))
     for (const [key, outcome] of outcomes) this.settle(key, outcome)
+    if (byContent)
+      this.forgetVersions([...this.objects.keys()].filter((key) => (outcomes.get(key) ?? 'invalid') === 'invalid'))
+  }
+
+  /** What a list of another history did not show has a version that means nothing any more. */
+  forgetVersions(keys: readonly string[]): void {
+    for (const key of keys) {
+      const { version: _version, ...entry } = this.objects.get(key) as Entry<Item>
+      this.objects.set(key, entry)
+    }
   }
 
   forget(listed: ReadonlySet<string | undefined>): void {

@@ -52,6 +52,17 @@ describe('a controller', () => {
     expect(runs).toEqual(['a=1', 'b=2', 'a=4'])
   })
 
+  test('a run that does not settle for 60 s is reported, once', async () => {
+    const mirror = numbers(['a', 1])
+    reconcile(mirror, () => new Promise(() => {}), { name: 'scaler' })
+    await mirror.clock.advance(59_000)
+    expect(mirror.errors).toEqual([])
+    await mirror.clock.advance(600_000)
+    expect(mirror.errors).toMatchObject([
+      { code: 'HANDLER', key: 'a', message: expect.stringMatching(/"scaler".*60 s.*"a"/) },
+    ])
+  })
+
   test('begins after the first list, though a key was enqueued before', async () => {
     const mirror = new Mirror<number>()
     const runs: string[] = []

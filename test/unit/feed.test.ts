@@ -450,6 +450,28 @@ describe('what waits', () => {
     expect(feed.backlog).toEqual({ keys: 2, oldestMs: 70 })
   })
 
+  test('its age is that of the oldest change that waits, however long something has', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(500)
+    mirror.put('b', 1, '7')
+    feed.take()
+    await mirror.clock.advance(70)
+    expect(feed.backlog.oldestMs).toBe(70)
+  })
+
+  test('its age is that of the first change that was merged', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ delivery: 'latest' })
+    drain(feed)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(500)
+    mirror.put('a', 2, '7')
+    expect(feed.backlog.oldestMs).toBe(500)
+  })
+
   test('wakes whoever tells of it', () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()

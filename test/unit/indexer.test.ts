@@ -447,6 +447,22 @@ describe('a later list', () => {
     expect(indexer.get('a')).toBe(blue)
   })
 
+  test('of another history: what it could not read keeps no version that one of the new history may repeat', () => {
+    const { indexer, list, listByContent, apply, told } = made()
+    list('1', put('a', { n: 1 }, { version: '5' }))
+    listByContent('1', invalid('a'))
+    apply('2', put('a', { n: 2 }, { version: '5' }))
+    expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
+  })
+
+  test('of another history that could not be told whole: what it did not name keeps no version', () => {
+    const { list, listByContent, apply, told } = made()
+    list('1', put('a', { n: 1 }, { version: '5' }))
+    listByContent('1', invalid())
+    apply('2', put('a', { n: 2 }, { version: '5' }))
+    expect(told()).toEqual(['update a {"n":2} watch'])
+  })
+
   test('moves the version of an unchanged entry on', () => {
     const { indexer, list } = made()
     list('5', put('a', red, { version: '1' }))

@@ -311,6 +311,18 @@ describe('the resume point moves only after the sink has accepted', () => {
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE' }])
   })
 
+  test("what a sink throws is reported as its own, not as the source's", async () => {
+    const sink = slowSink(() => {
+      throw new Error('the disk is full')
+    })
+    const source = scripted<number>({
+      onList: (list) => list.answer([], '5'),
+      onWatch: (watch) => watch.batch([put('a', 1)], '6'),
+    })
+    const { errors } = await reflect(source, sink)
+    expect(errors[0]).toMatchObject({ phase: 'apply', source: source.name })
+  })
+
   test('a sink that throws at once is given the batch again', async () => {
     let times = 0
     const sink = slowSink(() => {

@@ -138,6 +138,21 @@ describe('handlers', () => {
   })
 })
 
+test('handlers may be an instance of a class with fields of its own', async () => {
+  class Totals {
+    sum = 0
+
+    add({ object }: { readonly object: number }): void {
+      this.sum += object
+    }
+  }
+  const mirror = new Mirror<number>().list([['a', 3]], '5')
+  const totals = new Totals()
+  subscribe(mirror, totals)
+  await mirror.clock.advance(0)
+  expect(totals.sum).toBe(3)
+})
+
 describe('async handlers', () => {
   test('are awaited before the next change, of whatever key', async () => {
     const mirror = numbers()
