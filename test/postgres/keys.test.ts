@@ -86,139 +86,141 @@ const cases: readonly KeyCase[] = [
   },
 ]
 
-describePostgres('a key of', (postgres) => {
+describePostgres('a key', (postgres) => {
   const at = useServer(postgres)
 
-  for (const level of ['statement', 'row'] as const) {
-    describe(`by triggers for each ${level}`, () => {
-      // The log is the same at both levels; what differs is how the triggers take the key out of a row.
-      const written = level === 'statement' ? cases : cases.filter(({ name }) => /column|quoted|char\(5\)/.test(name))
-      test.each(written)(
-        '$name reads the same in lists, changes and deletes',
-        async ({ setup, values, key = ['id'], reads }) => {
-          const db = await at.database()
-          const [first, second, third] = values
-          await db.sql(setup)
-          await db.sql(`INSERT INTO t VALUES (${first})`)
-          await db.sql(`INSERT INTO t VALUES (${second})`)
-          await db.install('t', { level })
-          const rows = await mirror(db, { table: 't' })
-          if (reads !== undefined) expect([...rows.informer.keys()]).toContain(reads)
-          await db.sql(`INSERT INTO t VALUES (${third}) ON CONFLICT DO NOTHING`)
-          await db.sql('UPDATE t SET n = 42')
-          await expectMirrorEqualsTable(rows, { key })
-          await db.sql('DELETE FROM t')
-          await expectMirrorEqualsTable(rows, { key })
-          expect([rows.informer.size, rows.informer.status.relists]).toEqual([0, 0])
-        },
+  describe('a key of', () => {
+    for (const level of ['statement', 'row'] as const) {
+      describe(`by triggers for each ${level}`, () => {
+        // The log is the same at both levels; what differs is how the triggers take the key out of a row.
+        const written = level === 'statement' ? cases : cases.filter(({ name }) => /column|quoted|char\(5\)/.test(name))
+        test.each(written)(
+          '$name reads the same in lists, changes and deletes',
+          async ({ setup, values, key = ['id'], reads }) => {
+            const db = await at.database()
+            const [first, second, third] = values
+            await db.sql(setup)
+            await db.sql(`INSERT INTO t VALUES (${first})`)
+            await db.sql(`INSERT INTO t VALUES (${second})`)
+            await db.install('t', { level })
+            const rows = await mirror(db, { table: 't' })
+            if (reads !== undefined) expect([...rows.informer.keys()]).toContain(reads)
+            await db.sql(`INSERT INTO t VALUES (${third}) ON CONFLICT DO NOTHING`)
+            await db.sql('UPDATE t SET n = 42')
+            await expectMirrorEqualsTable(rows, { key })
+            await db.sql('DELETE FROM t')
+            await expectMirrorEqualsTable(rows, { key })
+            expect([rows.informer.size, rows.informer.status.relists]).toEqual([0, 0])
+          },
+        )
+      })
+    }
+
+    test('source.key gives the key of a row', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE TABLE t (shop text, id bigint, PRIMARY KEY (shop, id)); INSERT INTO t VALUES ('a/b', 12345678901234567)`,
+      )
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      expect(rows.informer.has(rows.source.key('a/b', 12345678901234567n))).toBe(true)
+    })
+  })
+
+  describe('a unique index as key', () => {
+    test('serves where there is no primary key', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE TABLE t (a int NOT NULL, b text NOT NULL, n int); CREATE UNIQUE INDEX ON t (b, a) INCLUDE (n); INSERT INTO t VALUES (1, 'x')`,
+      )
+      await db.install('t', { key: ['b', 'a'] })
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(`INSERT INTO t VALUES (1, 'y'), (2, 'x'); DELETE FROM t WHERE a = 1 AND b = 'x'`)
+      await expectMirrorEqualsTable(rows, { key: ['b', 'a'] })
+    })
+
+    test('serves where there is a primary key too', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL UNIQUE); INSERT INTO t VALUES (1, 'one')`)
+      await db.install('t', { key: ['code'] })
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(`UPDATE t SET code = 'eins'; INSERT INTO t VALUES (2, 'two')`)
+      await expectMirrorEqualsTable(rows, { key: ['code'] })
+    })
+
+    const refused: readonly (readonly [string, string, RegExp, ChangeLogOptions['key']?])[] = [
+      [
+        'a table without a primary key',
+        'CREATE TABLE t (id int NOT NULL UNIQUE)',
+        /^public.t has no primary key \(Add one/,
+      ],
+      ['a column that may be NULL', 'CREATE TABLE t (id int UNIQUE)', /^column id of public.t may be NULL/, ['id']],
+      [
+        'columns without an index',
+        'CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)',
+        /^public.t has no unique index on exactly \(n\)/,
+        ['n'],
+      ],
+      [
+        'columns in another order',
+        'CREATE TABLE t (a int, b int, PRIMARY KEY (a, b))',
+        /^public.t has no unique index on exactly \(b, a\)/,
+        ['b', 'a'],
+      ],
+      [
+        'a partial index',
+        'CREATE TABLE t (id int NOT NULL, x bool); CREATE UNIQUE INDEX ON t (id) WHERE x',
+        /no unique index on exactly/,
+        ['id'],
+      ],
+      [
+        'an index of an expression',
+        'CREATE TABLE t (id text NOT NULL); CREATE UNIQUE INDEX ON t (lower(id))',
+        /no unique index on exactly/,
+        ['id'],
+      ],
+      [
+        'a numeric key',
+        'CREATE TABLE t (id numeric PRIMARY KEY)',
+        /^column id of public.t has type numeric: keys that are equal may have two texts \(Integers/,
+      ],
+      ['a float key', 'CREATE TABLE t (id float8 PRIMARY KEY)', /^column id of public.t has type double precision/],
+      ['a jsonb key', 'CREATE TABLE t (id jsonb PRIMARY KEY)', /^column id of public.t has type jsonb/],
+      [
+        'a domain over numeric',
+        'CREATE DOMAIN money2 AS numeric(9,2); CREATE TABLE t (id money2 PRIMARY KEY)',
+        /^column id of public.t has type numeric/,
+      ],
+      ['a range key', 'CREATE TABLE t (id int4range PRIMARY KEY)', /^column id of public.t has type int4range/],
+      ['an array key', 'CREATE TABLE t (id int[] PRIMARY KEY)', /^column id of public.t has type integer\[\]/],
+    ]
+
+    for (const [name, setup, reason, key] of refused) {
+      test(`${name} is refused, with the reason`, async () => {
+        const db = await at.database()
+        await db.sql(setup)
+        const error = await errorOf(db.install('t', key === undefined ? {} : { key }))
+        expect(error.message).toMatch(reason)
+      })
+    }
+
+    test('a citext key is refused', async () => {
+      const db = await at.database()
+      await db.sql('CREATE EXTENSION citext; CREATE TABLE t (id citext PRIMARY KEY)')
+      expect((await errorOf(db.install('t'))).message).toMatch(/^column id of public.t has type public.citext/)
+    })
+
+    test('a key whose collation takes different texts for equal is refused', async ({ skip }) => {
+      const db = await at.database()
+      try {
+        await db.sql(`CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`)
+      } catch {
+        skip('this Postgres was built without ICU')
+      }
+      await db.sql('CREATE TABLE t (id text COLLATE loose PRIMARY KEY)')
+      expect((await errorOf(db.install('t'))).message).toMatch(
+        /^column id of public.t has a nondeterministic collation/,
       )
     })
-  }
-
-  test('source.key gives the key of a row', async () => {
-    const db = await at.database()
-    await db.sql(
-      `CREATE TABLE t (shop text, id bigint, PRIMARY KEY (shop, id)); INSERT INTO t VALUES ('a/b', 12345678901234567)`,
-    )
-    await db.install('t')
-    const rows = await mirror(db, { table: 't' })
-    expect(rows.informer.has(rows.source.key('a/b', 12345678901234567n))).toBe(true)
-  })
-})
-
-describePostgres('a unique index as key', (postgres) => {
-  const at = useServer(postgres)
-
-  test('serves where there is no primary key', async () => {
-    const db = await at.database()
-    await db.sql(
-      `CREATE TABLE t (a int NOT NULL, b text NOT NULL, n int); CREATE UNIQUE INDEX ON t (b, a) INCLUDE (n); INSERT INTO t VALUES (1, 'x')`,
-    )
-    await db.install('t', { key: ['b', 'a'] })
-    const rows = await mirror(db, { table: 't' })
-    await db.sql(`INSERT INTO t VALUES (1, 'y'), (2, 'x'); DELETE FROM t WHERE a = 1 AND b = 'x'`)
-    await expectMirrorEqualsTable(rows, { key: ['b', 'a'] })
-  })
-
-  test('serves where there is a primary key too', async () => {
-    const db = await at.database()
-    await db.sql(`CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL UNIQUE); INSERT INTO t VALUES (1, 'one')`)
-    await db.install('t', { key: ['code'] })
-    const rows = await mirror(db, { table: 't' })
-    await db.sql(`UPDATE t SET code = 'eins'; INSERT INTO t VALUES (2, 'two')`)
-    await expectMirrorEqualsTable(rows, { key: ['code'] })
-  })
-
-  const refused: readonly (readonly [string, string, RegExp, ChangeLogOptions['key']?])[] = [
-    [
-      'a table without a primary key',
-      'CREATE TABLE t (id int NOT NULL UNIQUE)',
-      /^public.t has no primary key \(Add one/,
-    ],
-    ['a column that may be NULL', 'CREATE TABLE t (id int UNIQUE)', /^column id of public.t may be NULL/, ['id']],
-    [
-      'columns without an index',
-      'CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)',
-      /^public.t has no unique index on exactly \(n\)/,
-      ['n'],
-    ],
-    [
-      'columns in another order',
-      'CREATE TABLE t (a int, b int, PRIMARY KEY (a, b))',
-      /^public.t has no unique index on exactly \(b, a\)/,
-      ['b', 'a'],
-    ],
-    [
-      'a partial index',
-      'CREATE TABLE t (id int NOT NULL, x bool); CREATE UNIQUE INDEX ON t (id) WHERE x',
-      /no unique index on exactly/,
-      ['id'],
-    ],
-    [
-      'an index of an expression',
-      'CREATE TABLE t (id text NOT NULL); CREATE UNIQUE INDEX ON t (lower(id))',
-      /no unique index on exactly/,
-      ['id'],
-    ],
-    [
-      'a numeric key',
-      'CREATE TABLE t (id numeric PRIMARY KEY)',
-      /^column id of public.t has type numeric: keys that are equal may have two texts \(Integers/,
-    ],
-    ['a float key', 'CREATE TABLE t (id float8 PRIMARY KEY)', /^column id of public.t has type double precision/],
-    ['a jsonb key', 'CREATE TABLE t (id jsonb PRIMARY KEY)', /^column id of public.t has type jsonb/],
-    [
-      'a domain over numeric',
-      'CREATE DOMAIN money2 AS numeric(9,2); CREATE TABLE t (id money2 PRIMARY KEY)',
-      /^column id of public.t has type numeric/,
-    ],
-    ['a range key', 'CREATE TABLE t (id int4range PRIMARY KEY)', /^column id of public.t has type int4range/],
-    ['an array key', 'CREATE TABLE t (id int[] PRIMARY KEY)', /^column id of public.t has type integer\[\]/],
-  ]
-
-  for (const [name, setup, reason, key] of refused) {
-    test(`${name} is refused, with the reason`, async () => {
-      const db = await at.database()
-      await db.sql(setup)
-      const error = await errorOf(db.install('t', key === undefined ? {} : { key }))
-      expect(error.message).toMatch(reason)
-    })
-  }
-
-  test('a citext key is refused', async () => {
-    const db = await at.database()
-    await db.sql('CREATE EXTENSION citext; CREATE TABLE t (id citext PRIMARY KEY)')
-    expect((await errorOf(db.install('t'))).message).toMatch(/^column id of public.t has type public.citext/)
-  })
-
-  test('a key whose collation takes different texts for equal is refused', async ({ skip }) => {
-    const db = await at.database()
-    try {
-      await db.sql(`CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`)
-    } catch {
-      skip('this Postgres was built without ICU')
-    }
-    await db.sql('CREATE TABLE t (id text COLLATE loose PRIMARY KEY)')
-    expect((await errorOf(db.install('t'))).message).toMatch(/^column id of public.t has a nondeterministic collation/)
   })
 })

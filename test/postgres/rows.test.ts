@@ -77,335 +77,340 @@ const values: readonly (readonly [string, ...string[]])[] = [
   ['day', `'2026-02-28'`],
 ]
 
-describePostgres('the values of a row', (postgres) => {
+describePostgres('rows', (postgres) => {
   const at = useServer(postgres)
 
-  test('of every common type are what the driver gives, in lists and in changes alike', async () => {
-    const db = await at.database()
-    const columns = values.flatMap(([type, ...all]) => all.map((value) => ({ type, value })))
-    await db.sql(SETUP)
-    await db.sql(
-      `CREATE TABLE t (id int PRIMARY KEY, none text, ${columns.map(({ type }, n) => `c${n} ${type}`).join(', ')})`,
-    )
-    const insert = (id: number): string =>
-      `INSERT INTO t VALUES (${id}, NULL, ${columns.map(({ value }) => value).join(', ')})`
-    await db.sql(insert(1))
-    await db.install('t')
-    const rows = await mirror(db, { table: 't' })
-    await db.sql(insert(2))
-    await rows.informer.fresh({ timeoutMs: 10_000 })
-    const client = await db.connect({ options: '-c timezone=UTC' })
-    const expected = (await client.query('SELECT * FROM t WHERE id = 1')).rows[0]
-    for (const [n, { type, value }] of columns.entries()) {
-      expect.soft(rows.informer.get('1')?.[`c${n}`], `${type} ${value}, listed`).toEqual(expected[`c${n}`])
-      expect.soft(rows.informer.get('2')?.[`c${n}`], `${type} ${value}, changed`).toEqual(expected[`c${n}`])
-    }
-    expect([rows.informer.get('1')?.['none'], rows.informer.get('2')?.['none']]).toEqual([null, null])
-    await rows.informer.relist({ timeoutMs: 10_000 })
-    expect(rows.fold.changes.length).toBe(2)
-  })
-
-  test('do not depend on how the database or the role writes them', async () => {
-    const db = await at.database()
-    for (const setting of [
-      `datestyle = 'German'`,
-      `intervalstyle = 'iso_8601'`,
-      `bytea_output = 'escape'`,
-      `timezone = 'Asia/Kolkata'`,
-      'extra_float_digits = -5',
-    ]) {
-      await db.sql(`ALTER DATABASE ${db.name} SET ${setting}`)
-    }
-    await db.sql(`CREATE TABLE t (id timestamptz PRIMARY KEY, i interval, b bytea, f float8)`)
-    const row = (day: string): string => `INSERT INTO t VALUES ('${day}', '1 day 02:00', '\\x00ff', 0.1::float8 + 0.2)`
-    await db.sql(row('2026-02-03 00:00Z'))
-    await db.install('t')
-    const rows = await mirror(db, { table: 't' })
-    await db.sql(row('2026-02-04 00:00Z'))
-    await rows.informer.fresh({ timeoutMs: 10_000 })
-    const same = { i: expect.objectContaining({ days: 1, hours: 2 }), b: Buffer.from([0, 255]), f: 0.1 + 0.2 }
-    expect(new Map(Array.from(rows.informer.entries(), ({ key, object }) => [key, object]))).toEqual(
-      new Map([
-        ['2026-02-03 00:00:00+00', { id: new Date('2026-02-03T00:00Z'), ...same }],
-        ['2026-02-04 00:00:00+00', { id: new Date('2026-02-04T00:00Z'), ...same }],
-      ]),
-    )
-  })
-
-  test('come from the parsers of the user, where the client has some', async () => {
-    const db = await at.database()
-    await db.sql(
-      `CREATE DOMAIN cents AS bigint; CREATE TABLE t (id int PRIMARY KEY, c cents, j jsonb); INSERT INTO t VALUES (1, 5, '{}')`,
-    )
-    await db.install('t')
-    const tagged = { getTypeParser: (id: number) => (text: string) => `${id}:${text}` } as unknown as typeof types
-    const rows = await mirror(db, { table: 't', connection: { types: tagged }, where: 'c > 0' })
-    await db.sql(`INSERT INTO t VALUES (2, 6, '[]')`)
-    await rows.informer.fresh({ timeoutMs: 10_000 })
-    expect(rows.informer.list()).toEqual([
-      { id: '23:1', c: '20:5', j: '3802:{}' },
-      { id: '23:2', c: '20:6', j: '3802:[]' },
-    ])
-  })
-
-  test('a relist tells nobody of rows that stayed as they were', async () => {
-    const db = await at.database()
-    await db.sql(
-      `CREATE TABLE t (id int PRIMARY KEY, i interval, d date, j jsonb); INSERT INTO t VALUES (1, '1 day', '2026-01-01', '{"a":[1]}')`,
-    )
-    await db.install('t')
-    const rows = await mirror(db, { table: 't' })
-    await db.sql('UPDATE t SET j = j')
-    await rows.informer.fresh({ timeoutMs: 10_000 })
-    await rows.informer.relist({ timeoutMs: 10_000 })
-    expect(rows.fold.told).toEqual(['add 1'])
-  })
-})
-
-describePostgres('the names of tables and columns', (postgres) => {
-  const at = useServer(postgres)
-
-  const names = [
-    '__proto__',
-    'constructor',
-    'two words',
-    'the "quoted"',
-    'Mixed',
-    'select',
-    '😀',
-    `it's`,
-    'back\\slash',
-    't',
-    'd',
-    'op',
-    'k1',
-    'keys',
-    'n, t.x',
-  ]
-
-  test('of columns may be any', async () => {
-    const db = await at.database()
-    const all = ['toString', ...names]
-    await db.sql(`CREATE TABLE t (id int PRIMARY KEY, ${all.map((name) => `${quoted(name)} text`).join(', ')})`)
-    await db.sql(`INSERT INTO t VALUES (1, ${all.map((_, n) => `'${n}'`).join(', ')})`)
-    await db.install('t')
-    const rows = await mirror(db, { table: 't' })
-    await db.sql(`INSERT INTO t VALUES (2, ${all.map((_, n) => `'${n}'`).join(', ')})`)
-    await rows.informer.fresh({ timeoutMs: 10_000 })
-    const texts = all.map((name, n) => [name, String(n)])
-    expect(rows.informer.list().map((row) => Object.entries(row))).toEqual([
-      [['id', 1], ...texts],
-      [['id', 2], ...texts],
-    ])
-  })
-
-  test.each(names.filter((name) => /\W|__/.test(name)))(
-    'of a table, its schema and its key may be %s',
-    async (name) => {
+  describe('the values of a row', () => {
+    test('of every common type are what the driver gives, in lists and in changes alike', async () => {
       const db = await at.database()
-      const table = `${quoted(name)}.${quoted(name)}`
+      const columns = values.flatMap(([type, ...all]) => all.map((value) => ({ type, value })))
+      await db.sql(SETUP)
       await db.sql(
-        `CREATE SCHEMA ${quoted(name)}; CREATE TABLE ${table} (${quoted(name)} int PRIMARY KEY); INSERT INTO ${table} VALUES (1)`,
+        `CREATE TABLE t (id int PRIMARY KEY, none text, ${columns.map(({ type }, n) => `c${n} ${type}`).join(', ')})`,
       )
-      await db.install(table)
-      const rows = await mirror(db, { table })
-      await db.sql(`INSERT INTO ${table} VALUES (2); DELETE FROM ${table} WHERE ${quoted(name)} = 1`)
-      await expectMirrorEqualsTable(rows, { key: [name] })
-      expect([...rows.informer.keys()]).toEqual(['2'])
-    },
-  )
-
-  test('a name without a schema is looked up on the search path', async () => {
-    const db = await at.database()
-    await db.sql(
-      `CREATE SCHEMA shop; CREATE TABLE shop.orders (id int PRIMARY KEY); INSERT INTO shop.orders VALUES (7); ALTER DATABASE ${db.name} SET search_path = shop`,
-    )
-    await db.install('orders')
-    const rows = await mirror(db, { table: 'orders' })
-    expect([...rows.informer.keys()]).toEqual(['7'])
-  })
-})
-
-describePostgres('a choice of columns and rows', (postgres) => {
-  const at = useServer(postgres)
-  const TABLE = `CREATE TABLE t (id int PRIMARY KEY, state text, n int); INSERT INTO t VALUES (1, 'open', 1), (2, 'done', 2), (3, NULL, 3)`
-
-  test('only the columns asked for are mirrored, and always those of the key', async () => {
-    const db = await at.database()
-    await db.sql(TABLE)
-    await db.install('t')
-    const rows = await mirror(db, { table: 't', columns: ['n'] })
-    await db.sql(`UPDATE t SET n = n + 1 WHERE id = 2; UPDATE t SET state = 'x'`)
-    await expectMirrorEqualsTable(rows)
-    expect(rows.fold.told).toEqual(['add 1', 'add 2', 'add 3', 'update 2'])
-  })
-
-  test('a column that is not there is PROTOCOL, and the error says what is', async () => {
-    const db = await at.database()
-    await db.sql(TABLE)
-    await db.install('t')
-    expect(await errorOf(mirror(db, { table: 't', columns: ['id', 'nn'] }))).toMatchObject({
-      code: 'PROTOCOL',
-      message: expect.stringContaining('has no column "nn"; it has id, state, n'),
-    })
-  })
-
-  test('rows enter and leave the condition as they are written', async () => {
-    const db = await at.database()
-    await db.sql(TABLE)
-    await db.install('t')
-    const rows = await mirror(db, { table: 't', where: `state = 'open' -- or so` })
-    await db.sql(`UPDATE t SET state = 'open' WHERE id = 3`)
-    await rows.informer.fresh({ timeoutMs: 10_000 })
-    await db.sql(`UPDATE t SET state = 'done' WHERE id = 1`)
-    await db.sql(`UPDATE t SET state = 'gone' WHERE id = 2`)
-    await rows.informer.fresh({ timeoutMs: 10_000 })
-    await waitUntil('the delete', () => rows.fold.told.length === 3)
-    expect([rows.fold.told, [...rows.informer.keys()]]).toEqual([['add 1', 'add 3', 'delete 1'], ['3']])
-  })
-
-  test('a condition on the clock lets rows go without a trace in the log: it is refused', async () => {
-    const db = await at.database()
-    await db.sql(`CREATE TABLE t (id int PRIMARY KEY, due timestamptz); INSERT INTO t VALUES (1, now() + '200 ms')`)
-    await db.install('t')
-    const where = 'due > now()'
-    const snapshot = await snapshotOf(db)
-    await waitUntil('the row to leave', async () => (await db.sql(`SELECT FROM t WHERE ${where}`)).length === 0)
-    expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
-
-    const error = await errorOf(mirror(db, { table: 't', where }))
-    expect(error).toMatchObject({
-      code: 'PROTOCOL',
-      message: expect.stringMatching(/must depend on nothing but the row: .*IMMUTABLE/),
-    })
-  })
-
-  test.each([
-    'id IN (SELECT n FROM t)',
-    'n = max(n)',
-    'no_such = 1',
-    'n = 1 AND',
-    'n',
-    `n > 'x'`,
-    'random() > 0.5',
-    'state = current_user',
-    'true) OR (true',
-  ])('%s is refused as PROTOCOL', async (where) => {
-    const db = await at.database()
-    await db.sql(TABLE)
-    await db.install('t')
-    const error = await errorOf(mirror(db, { table: 't', where }))
-    expect(error).toMatchObject({
-      code: 'PROTOCOL',
-      message: expect.stringContaining(`where: "${where}" must depend on nothing but the row`),
-    })
-  })
-
-  test('the check leaves nothing behind', async () => {
-    const db = await at.database()
-    await db.sql(TABLE)
-    await db.install('t')
-    await mirror(db, { table: 't', where: 'n > 1' })
-    expect(await db.sql(`SELECT relname FROM pg_class WHERE relname LIKE '%listwatch\\_where%'`)).toEqual([])
-  })
-})
-
-describePostgres('a row that cannot be read', (postgres) => {
-  const at = useServer(postgres)
-  const nested = (depth: number): string => `(repeat('[', ${depth}) || repeat(']', ${depth}))`
-
-  const throwing = {
-    getTypeParser: (id: number) =>
-      id === types.builtins.INET
-        ? (text: string) => {
-            if (text.startsWith('6')) throw new Error(`no address: ${text}`)
-            return text
-          }
-        : types.getTypeParser(id),
-  } as unknown as typeof types
-
-  const poisons: readonly (readonly [string, string, string, string, RegExp])[] = [
-    ['a parser that throws', 'inet', `'10.0.0.1'`, `'6.6.6.6'`, /no address: 6\.6\.6\.6/],
-    ['too many characters', 'text', `repeat('x', 1000)`, `repeat('x', 4000)`, /characters; maxObjectBytes allows 2000/],
-    ['JSON nested too deep', 'jsonb', `${nested(100)}::jsonb`, `${nested(200)}::jsonb`, /nested deeper than 128/],
-    [
-      'JSON nested too deep in an array',
-      'json[]',
-      `ARRAY['{"a,b": ' || ${nested(100)} || '}']::json[]`,
-      `ARRAY['{"a,b": ' || ${nested(200)} || '}']::json[]`,
-      /nested deeper than 128/,
-    ],
-    [
-      'JSON nested too deep in a domain',
-      'doc',
-      `${nested(100)}::jsonb`,
-      `${nested(200)}::jsonb`,
-      /nested deeper than 128/,
-    ],
-  ]
-
-  describe.each(poisons)('because of %s', (_why, type, good, bad, reason) => {
-    const options = { table: 't', maxObjectBytes: 2_000, connection: { types: throwing } }
-
-    test('is invalid in a list, and the others are there', async () => {
-      const db = await at.database()
-      await db.sql(
-        `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${bad}), (3, ${good})`,
-      )
+      const insert = (id: number): string =>
+        `INSERT INTO t VALUES (${id}, NULL, ${columns.map(({ value }) => value).join(', ')})`
+      await db.sql(insert(1))
       await db.install('t')
-      const rows = await mirror(db, options)
-      expect([...rows.informer.keys()]).toEqual(['1', '3'])
-      expect(rows.informer.invalid.get('2')).toMatchObject({ key: '2', message: expect.stringMatching(reason) })
-    })
-
-    test('is invalid in a change, keeps its last good state, and recovers', async () => {
-      const db = await at.database()
-      await db.sql(
-        `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${good})`,
-      )
-      await db.install('t')
-      const rows = await mirror(db, options)
-      const { '2': before } = { '2': rows.informer.get('2') }
-      await db.sql(
-        `UPDATE t SET v = ${bad} WHERE id = 2; INSERT INTO t VALUES (3, ${good}); DELETE FROM t WHERE id = 1`,
-      )
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(insert(2))
       await rows.informer.fresh({ timeoutMs: 10_000 })
-      expect([[...rows.informer.keys()], [...rows.informer.invalid.keys()]]).toEqual([['2', '3'], ['2']])
-      expect(rows.informer.get('2')).toBe(before)
-      await db.sql(`UPDATE t SET v = ${good} WHERE id = 2`)
+      const client = await db.connect({ options: '-c timezone=UTC' })
+      const expected = (await client.query('SELECT * FROM t WHERE id = 1')).rows[0]
+      for (const [n, { type, value }] of columns.entries()) {
+        expect.soft(rows.informer.get('1')?.[`c${n}`], `${type} ${value}, listed`).toEqual(expected[`c${n}`])
+        expect.soft(rows.informer.get('2')?.[`c${n}`], `${type} ${value}, changed`).toEqual(expected[`c${n}`])
+      }
+      expect([rows.informer.get('1')?.['none'], rows.informer.get('2')?.['none']]).toEqual([null, null])
+      await rows.informer.relist({ timeoutMs: 10_000 })
+      expect(rows.fold.changes.length).toBe(2)
+    })
+
+    test('do not depend on how the database or the role writes them', async () => {
+      const db = await at.database()
+      for (const setting of [
+        `datestyle = 'German'`,
+        `intervalstyle = 'iso_8601'`,
+        `bytea_output = 'escape'`,
+        `timezone = 'Asia/Kolkata'`,
+        'extra_float_digits = -5',
+      ]) {
+        await db.sql(`ALTER DATABASE ${db.name} SET ${setting}`)
+      }
+      await db.sql(`CREATE TABLE t (id timestamptz PRIMARY KEY, i interval, b bytea, f float8)`)
+      const row = (day: string): string =>
+        `INSERT INTO t VALUES ('${day}', '1 day 02:00', '\\x00ff', 0.1::float8 + 0.2)`
+      await db.sql(row('2026-02-03 00:00Z'))
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(row('2026-02-04 00:00Z'))
+      await rows.informer.fresh({ timeoutMs: 10_000 })
+      const same = { i: expect.objectContaining({ days: 1, hours: 2 }), b: Buffer.from([0, 255]), f: 0.1 + 0.2 }
+      expect(new Map(Array.from(rows.informer.entries(), ({ key, object }) => [key, object]))).toEqual(
+        new Map([
+          ['2026-02-03 00:00:00+00', { id: new Date('2026-02-03T00:00Z'), ...same }],
+          ['2026-02-04 00:00:00+00', { id: new Date('2026-02-04T00:00Z'), ...same }],
+        ]),
+      )
+    })
+
+    test('come from the parsers of the user, where the client has some', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE DOMAIN cents AS bigint; CREATE TABLE t (id int PRIMARY KEY, c cents, j jsonb); INSERT INTO t VALUES (1, 5, '{}')`,
+      )
+      await db.install('t')
+      const tagged = { getTypeParser: (id: number) => (text: string) => `${id}:${text}` } as unknown as typeof types
+      const rows = await mirror(db, { table: 't', connection: { types: tagged }, where: 'c > 0' })
+      await db.sql(`INSERT INTO t VALUES (2, 6, '[]')`)
+      await rows.informer.fresh({ timeoutMs: 10_000 })
+      expect(rows.informer.list()).toEqual([
+        { id: '23:1', c: '20:5', j: '3802:{}' },
+        { id: '23:2', c: '20:6', j: '3802:[]' },
+      ])
+    })
+
+    test('a relist tells nobody of rows that stayed as they were', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE TABLE t (id int PRIMARY KEY, i interval, d date, j jsonb); INSERT INTO t VALUES (1, '1 day', '2026-01-01', '{"a":[1]}')`,
+      )
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql('UPDATE t SET j = j')
+      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.relist({ timeoutMs: 10_000 })
+      expect(rows.fold.told).toEqual(['add 1'])
+    })
+  })
+
+  describe('the names of tables and columns', () => {
+    const names = [
+      '__proto__',
+      'constructor',
+      'two words',
+      'the "quoted"',
+      'Mixed',
+      'select',
+      '😀',
+      `it's`,
+      'back\\slash',
+      't',
+      'd',
+      'op',
+      'k1',
+      'keys',
+      'n, t.x',
+    ]
+
+    test('of columns may be any', async () => {
+      const db = await at.database()
+      const all = ['toString', ...names]
+      await db.sql(`CREATE TABLE t (id int PRIMARY KEY, ${all.map((name) => `${quoted(name)} text`).join(', ')})`)
+      await db.sql(`INSERT INTO t VALUES (1, ${all.map((_, n) => `'${n}'`).join(', ')})`)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(`INSERT INTO t VALUES (2, ${all.map((_, n) => `'${n}'`).join(', ')})`)
+      await rows.informer.fresh({ timeoutMs: 10_000 })
+      const texts = all.map((name, n) => [name, String(n)])
+      expect(rows.informer.list().map((row) => Object.entries(row))).toEqual([
+        [['id', 1], ...texts],
+        [['id', 2], ...texts],
+      ])
+    })
+
+    test.each(names.filter((name) => /\W|__/.test(name)))(
+      'of a table, its schema and its key may be %s',
+      async (name) => {
+        const db = await at.database()
+        const table = `${quoted(name)}.${quoted(name)}`
+        await db.sql(
+          `CREATE SCHEMA ${quoted(name)}; CREATE TABLE ${table} (${quoted(name)} int PRIMARY KEY); INSERT INTO ${table} VALUES (1)`,
+        )
+        await db.install(table)
+        const rows = await mirror(db, { table })
+        await db.sql(`INSERT INTO ${table} VALUES (2); DELETE FROM ${table} WHERE ${quoted(name)} = 1`)
+        await expectMirrorEqualsTable(rows, { key: [name] })
+        expect([...rows.informer.keys()]).toEqual(['2'])
+      },
+    )
+
+    test('a name without a schema is looked up on the search path', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE SCHEMA shop; CREATE TABLE shop.orders (id int PRIMARY KEY); INSERT INTO shop.orders VALUES (7); ALTER DATABASE ${db.name} SET search_path = shop`,
+      )
+      await db.install('orders')
+      const rows = await mirror(db, { table: 'orders' })
+      expect([...rows.informer.keys()]).toEqual(['7'])
+    })
+  })
+
+  describe('a choice of columns and rows', () => {
+    const TABLE = `CREATE TABLE t (id int PRIMARY KEY, state text, n int); INSERT INTO t VALUES (1, 'open', 1), (2, 'done', 2), (3, NULL, 3)`
+
+    test('only the columns asked for are mirrored, and always those of the key', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't', columns: ['n'] })
+      await db.sql(`UPDATE t SET n = n + 1 WHERE id = 2; UPDATE t SET state = 'x'`)
       await expectMirrorEqualsTable(rows)
-      expect(rows.informer.invalid.size).toBe(0)
+      expect(rows.fold.told).toEqual(['add 1', 'add 2', 'add 3', 'update 2'])
     })
 
-    test('can be deleted', async () => {
+    test('a column that is not there is PROTOCOL, and the error says what is', async () => {
       const db = await at.database()
-      await db.sql(
-        `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${bad})`,
-      )
+      await db.sql(TABLE)
       await db.install('t')
-      const rows = await mirror(db, options)
-      await db.sql('DELETE FROM t WHERE id = 2')
+      expect(await errorOf(mirror(db, { table: 't', columns: ['id', 'nn'] }))).toMatchObject({
+        code: 'PROTOCOL',
+        message: expect.stringContaining('has no column "nn"; it has id, state, n'),
+      })
+    })
+
+    test('rows enter and leave the condition as they are written', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't', where: `state = 'open' -- or so` })
+      await db.sql(`UPDATE t SET state = 'open' WHERE id = 3`)
       await rows.informer.fresh({ timeoutMs: 10_000 })
-      expect([rows.informer.size, rows.informer.invalid.size]).toEqual([1, 0])
+      await db.sql(`UPDATE t SET state = 'done' WHERE id = 1`)
+      await db.sql(`UPDATE t SET state = 'gone' WHERE id = 2`)
+      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await waitUntil('the delete', () => rows.fold.told.length === 3)
+      expect([rows.fold.told, [...rows.informer.keys()]]).toEqual([['add 1', 'add 3', 'delete 1'], ['3']])
+    })
+
+    test('a condition on the clock lets rows go without a trace in the log: it is refused', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE t (id int PRIMARY KEY, due timestamptz); INSERT INTO t VALUES (1, now() + '200 ms')`)
+      await db.install('t')
+      const where = 'due > now()'
+      const snapshot = await snapshotOf(db)
+      await waitUntil('the row to leave', async () => (await db.sql(`SELECT FROM t WHERE ${where}`)).length === 0)
+      expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
+
+      const error = await errorOf(mirror(db, { table: 't', where }))
+      expect(error).toMatchObject({
+        code: 'PROTOCOL',
+        message: expect.stringMatching(/must depend on nothing but the row: .*IMMUTABLE/),
+      })
+    })
+
+    test.each([
+      'id IN (SELECT n FROM t)',
+      'n = max(n)',
+      'no_such = 1',
+      'n = 1 AND',
+      'n',
+      `n > 'x'`,
+      'random() > 0.5',
+      'state = current_user',
+      'true) OR (true',
+    ])('%s is refused as PROTOCOL', async (where) => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const error = await errorOf(mirror(db, { table: 't', where }))
+      expect(error).toMatchObject({
+        code: 'PROTOCOL',
+        message: expect.stringContaining(`where: "${where}" must depend on nothing but the row`),
+      })
+    })
+
+    test('the check leaves nothing behind', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      await mirror(db, { table: 't', where: 'n > 1' })
+      expect(await db.sql(`SELECT relname FROM pg_class WHERE relname LIKE '%listwatch\\_where%'`)).toEqual([])
     })
   })
 
-  test('is too large in a change exactly where it is too large in a list', async () => {
-    const db = await at.database()
-    await db.sql(`CREATE TABLE t (id text PRIMARY KEY, v text)`)
-    const rows: readonly Row[] = await db.sql(
-      `INSERT INTO t VALUES ('lines', repeat(E'\\n', 80)), (repeat('k', 80), 'x') RETURNING id`,
-    )
-    await db.install('t')
-    const listed = await mirror(db, { table: 't', maxObjectBytes: 100 })
-    const changed = mirrorOf(db, { table: 't', maxObjectBytes: 100 })
-    await db.sql('DELETE FROM t')
-    changed.informer.start()
-    await changed.informer.synced({ timeoutMs: 10_000 })
-    await db.sql(`INSERT INTO t VALUES ('lines', repeat(E'\\n', 80)), (repeat('k', 80), 'x')`)
-    await listed.informer.fresh({ timeoutMs: 10_000 })
-    await changed.informer.fresh({ timeoutMs: 10_000 })
-    expect([listed.informer.size, changed.informer.size]).toEqual([rows.length, rows.length])
-    expect(listed.fold.told.filter((each) => each.startsWith('add')).length).toBe(4)
+  describe('a row that cannot be read', () => {
+    const nested = (depth: number): string => `(repeat('[', ${depth}) || repeat(']', ${depth}))`
+
+    const throwing = {
+      getTypeParser: (id: number) =>
+        id === types.builtins.INET
+          ? (text: string) => {
+              if (text.startsWith('6')) throw new Error(`no address: ${text}`)
+              return text
+            }
+          : types.getTypeParser(id),
+    } as unknown as typeof types
+
+    const poisons: readonly (readonly [string, string, string, string, RegExp])[] = [
+      ['a parser that throws', 'inet', `'10.0.0.1'`, `'6.6.6.6'`, /no address: 6\.6\.6\.6/],
+      [
+        'too many characters',
+        'text',
+        `repeat('x', 1000)`,
+        `repeat('x', 4000)`,
+        /characters; maxObjectBytes allows 2000/,
+      ],
+      ['JSON nested too deep', 'jsonb', `${nested(100)}::jsonb`, `${nested(200)}::jsonb`, /nested deeper than 128/],
+      [
+        'JSON nested too deep in an array',
+        'json[]',
+        `ARRAY['{"a,b": ' || ${nested(100)} || '}']::json[]`,
+        `ARRAY['{"a,b": ' || ${nested(200)} || '}']::json[]`,
+        /nested deeper than 128/,
+      ],
+      [
+        'JSON nested too deep in a domain',
+        'doc',
+        `${nested(100)}::jsonb`,
+        `${nested(200)}::jsonb`,
+        /nested deeper than 128/,
+      ],
+    ]
+
+    describe.each(poisons)('because of %s', (_why, type, good, bad, reason) => {
+      const options = { table: 't', maxObjectBytes: 2_000, connection: { types: throwing } }
+
+      test('is invalid in a list, and the others are there', async () => {
+        const db = await at.database()
+        await db.sql(
+          `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${bad}), (3, ${good})`,
+        )
+        await db.install('t')
+        const rows = await mirror(db, options)
+        expect([...rows.informer.keys()]).toEqual(['1', '3'])
+        expect(rows.informer.invalid.get('2')).toMatchObject({ key: '2', message: expect.stringMatching(reason) })
+      })
+
+      test('is invalid in a change, keeps its last good state, and recovers', async () => {
+        const db = await at.database()
+        await db.sql(
+          `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${good})`,
+        )
+        await db.install('t')
+        const rows = await mirror(db, options)
+        const { '2': before } = { '2': rows.informer.get('2') }
+        await db.sql(
+          `UPDATE t SET v = ${bad} WHERE id = 2; INSERT INTO t VALUES (3, ${good}); DELETE FROM t WHERE id = 1`,
+        )
+        await rows.informer.fresh({ timeoutMs: 10_000 })
+        expect([[...rows.informer.keys()], [...rows.informer.invalid.keys()]]).toEqual([['2', '3'], ['2']])
+        expect(rows.informer.get('2')).toBe(before)
+        await db.sql(`UPDATE t SET v = ${good} WHERE id = 2`)
+        await expectMirrorEqualsTable(rows)
+        expect(rows.informer.invalid.size).toBe(0)
+      })
+
+      test('can be deleted', async () => {
+        const db = await at.database()
+        await db.sql(
+          `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${bad})`,
+        )
+        await db.install('t')
+        const rows = await mirror(db, options)
+        await db.sql('DELETE FROM t WHERE id = 2')
+        await rows.informer.fresh({ timeoutMs: 10_000 })
+        expect([rows.informer.size, rows.informer.invalid.size]).toEqual([1, 0])
+      })
+    })
+
+    test('is too large in a change exactly where it is too large in a list', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE t (id text PRIMARY KEY, v text)`)
+      const rows: readonly Row[] = await db.sql(
+        `INSERT INTO t VALUES ('lines', repeat(E'\\n', 80)), (repeat('k', 80), 'x') RETURNING id`,
+      )
+      await db.install('t')
+      const listed = await mirror(db, { table: 't', maxObjectBytes: 100 })
+      const changed = mirrorOf(db, { table: 't', maxObjectBytes: 100 })
+      await db.sql('DELETE FROM t')
+      changed.informer.start()
+      await changed.informer.synced({ timeoutMs: 10_000 })
+      await db.sql(`INSERT INTO t VALUES ('lines', repeat(E'\\n', 80)), (repeat('k', 80), 'x')`)
+      await listed.informer.fresh({ timeoutMs: 10_000 })
+      await changed.informer.fresh({ timeoutMs: 10_000 })
+      expect([listed.informer.size, changed.informer.size]).toEqual([rows.length, rows.length])
+      expect(listed.fold.told.filter((each) => each.startsWith('add')).length).toBe(4)
+    })
   })
 })

@@ -1,0 +1,237 @@
+import { Client } from 'pg'
+import { describe, expect, test } from 'vitest'
+import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { type Database, errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
+
+const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 2)'
+/** So long that whatever arrives in the time of a test was announced. */
+const NEVER_MS = 600_000
+const LOCKS = `SELECT count(*)::int AS locks FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()`
+
+async function notes(db: Database, channel = 'listwatch'): Promise<string[]> {
+  const heard: string[] = []
+  const client = await db.connect()
+  client.on('notification', ({ payload = '' }) => heard.push(payload))
+  await client.query(`LISTEN ${channel}`)
+  return heard
+}
+
+describePostgres('waking', (postgres) => {
+  const at = useServer(postgres)
+
+  describe('a writer', () => {
+    /** Statements in one transaction, each in a time bucket of its own; gives the advisory locks at its end. */
+    async function locksOf(db: Database, statement: string): Promise<number> {
+      const client = await db.connect()
+      await client.query('BEGIN')
+      for (let n = 0; n < 5; n++) await client.query(`${statement}; SELECT pg_sleep(0.026)`)
+      const { rows } = await client.query(LOCKS)
+      await client.query('COMMIT')
+      return rows[0].locks
+    }
+
+    test('that takes a lock in each time bucket ends with as many locks as it had buckets; ours has one', async () => {
+      const db = await at.database()
+      await db.sql(`${TABLE}; CREATE TABLE naive (id int); INSERT INTO naive VALUES (1);
+      CREATE FUNCTION naive() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF pg_try_advisory_xact_lock(1, ((extract(epoch FROM clock_timestamp()) * 40)::int8 & 2147483647)::int4) THEN PERFORM pg_notify('naive', ''); END IF;
+        RETURN NULL; END $$;
+      CREATE TRIGGER naive AFTER UPDATE ON naive FOR EACH STATEMENT EXECUTE FUNCTION naive()`)
+      await db.install('t')
+      expect(await locksOf(db, 'UPDATE naive SET id = id')).toBeGreaterThan(3)
+      expect(await locksOf(db, 'UPDATE t SET n = n')).toBe(1)
+    })
+
+    test('whose transaction holds the locks of some minutes of buckets fails: out of shared memory', async () => {
+      const db = await at.database()
+      const error = await errorOf(
+        db.sql('SELECT count(pg_try_advisory_xact_lock(1, g)) FROM generate_series(1, 40000) g'),
+      )
+      expect(error.code).toBe('53200')
+    })
+
+    test('wakes readers once for each transaction', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const heard = await notes(db)
+      await db.sql('BEGIN; UPDATE t SET n = 1; UPDATE t SET n = 2; DELETE FROM t; COMMIT; NOTIFY listwatch, $$end$$')
+      await waitUntil('the end', () => heard.at(-1) === 'end')
+      expect(heard).toEqual(['', 'end'])
+    })
+
+    test('wakes readers also where a savepoint took the first wake-up back', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const heard = await notes(db)
+      await db.sql(
+        'BEGIN; SAVEPOINT s; UPDATE t SET n = 1; ROLLBACK TO s; UPDATE t SET n = 2; COMMIT; NOTIFY listwatch, $$end$$',
+      )
+      await waitUntil('the end', () => heard.at(-1) === 'end')
+      expect(heard).toEqual(['', 'end'])
+    })
+
+    test('wakes nobody where it changes no row', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const heard = await notes(db)
+      await db.sql('UPDATE t SET n = 1 WHERE false; NOTIFY listwatch, $$end$$')
+      await waitUntil('the end', () => heard.at(-1) === 'end')
+      expect(heard).toEqual(['end'])
+    })
+
+    test('is not held up by another that woke readers and has not committed', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const heard = await notes(db)
+      const slow = await db.connect()
+      await slow.query('BEGIN; UPDATE t SET n = 1 WHERE id = 1')
+      await waitUntil('another time bucket, and the wake-up', async () => {
+        await db.sql('UPDATE t SET n = 2 WHERE id = 2')
+        return heard.length > 0
+      })
+      await slow.query('ROLLBACK')
+    })
+
+    test(`with wake: 'each' wakes readers in every transaction`, async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t', { wake: 'each' })
+      const heard = await notes(db)
+      for (let n = 0; n < 5; n++) await db.sql(`UPDATE t SET n = ${n}`)
+      await waitUntil('all', () => heard.length === 5)
+    })
+
+    test(`with wake: 'none' wakes nobody`, async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t', { wake: 'none' })
+      const heard = await notes(db)
+      await db.sql('UPDATE t SET n = 1; NOTIFY listwatch, $$end$$')
+      await waitUntil('the end', () => heard.at(-1) === 'end')
+      expect(heard).toEqual(['end'])
+    })
+
+    test('needs no right on the schema of listwatch', async () => {
+      const db = await at.database()
+      await db.sql(`${TABLE}; CREATE ROLE ${db.name}_writer; GRANT ALL ON t TO ${db.name}_writer`)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(
+        `SET ROLE ${db.name}_writer; INSERT INTO t VALUES (3, 3); UPDATE t SET n = 9; DELETE FROM t WHERE id = 1; RESET ROLE`,
+      )
+      await expectMirrorEqualsTable(rows)
+    })
+
+    test('may have a search path that leads elsewhere', async () => {
+      const db = await at.database()
+      await db.sql(`${TABLE}; CREATE SCHEMA trap; CREATE FUNCTION trap.pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$;
+      CREATE FUNCTION trap.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$`)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql('SET search_path = trap, pg_catalog; UPDATE public.t SET n = 9; RESET search_path')
+      await expectMirrorEqualsTable(rows)
+    })
+  })
+
+  describe('a reader', () => {
+    test('is woken by a commit', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't', pollIntervalMs: NEVER_MS })
+      await waitUntil('the self-test', () => rows.source.waking === 'notify')
+      await db.sql('UPDATE t SET n = 42 WHERE id = 1')
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+    })
+
+    test('is told of a commit whose wake-up another left out, soon after that one', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't', pollIntervalMs: 1_000 })
+      await waitUntil('the self-test', () => rows.source.waking === 'notify')
+      const [one, two] = [await db.connect(), await db.connect()]
+      await Promise.all([
+        one.query('BEGIN; UPDATE t SET n = 42 WHERE id = 1'),
+        two.query('BEGIN; UPDATE t SET n = 42 WHERE id = 2'),
+      ])
+      await one.query('COMMIT')
+      await two.query('COMMIT')
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+      await rows.informer.until('2', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+    })
+
+    test(`with wake: 'poll' never listens, and sees a commit when it looks the next time`, async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const said: string[] = []
+      const rows = await mirror(db, {
+        table: 't',
+        wake: 'poll',
+        pollIntervalMs: 100,
+        client: () => overheard(db, said),
+      })
+      await db.sql('UPDATE t SET n = 42 WHERE id = 1')
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+      expect([rows.source.waking, said.filter((each) => /LISTEN|notify/i.test(each))]).toEqual(['poll', []])
+    })
+
+    test('whom no notification reaches stops to listen, and looks by itself', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const said: string[] = []
+      const client = (): Client => {
+        const deaf = overheard(db, said)
+        const { on } = deaf
+        deaf.on = (event: string, listener: (...args: never[]) => void) =>
+          event === 'notification' ? deaf : Reflect.apply(on, deaf, [event, listener])
+        return deaf
+      }
+      const rows = await mirror(db, { table: 't', pollIntervalMs: 100, client })
+      await waitUntil('the end of listening', () => said.includes('UNLISTEN listwatch'))
+      await db.sql('UPDATE t SET n = 42 WHERE id = 1')
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+      expect(rows.source.waking).toBe('poll')
+    })
+
+    test('is not misled by what anybody notifies', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(
+        `SELECT pg_notify('listwatch', x) FROM (VALUES ('test:1'), ('{"op":"delete","id":1}'), (repeat('x', 7999))) v(x)`,
+      )
+      await expectMirrorEqualsTable(rows)
+      expect([rows.fold.changes.length, rows.errors]).toEqual([2, []])
+    })
+
+    test('says undefined while no watch is open', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await rows.informer.stop()
+      await waitUntil('the end of the watch', () => rows.source.waking === undefined)
+    })
+  })
+})
+
+/** A client that remembers what it was asked. */
+function overheard(db: Database, said: string[]): Client {
+  const client = new Client(db.config())
+  const { query } = client
+  client.query = ((...args: readonly unknown[]) => {
+    const [config] = args
+    said.push(typeof config === 'string' ? config : String(Object(config).text))
+    return Reflect.apply(query, client, args)
+  }) as typeof client.query
+  return client
+}
