@@ -21,7 +21,7 @@ function equalAt(a: unknown, b: unknown, depth: number): boolean {
   if (ArrayBuffer.isView(a)) return equalBytes(a, b as ArrayBufferView)
   if (a instanceof Map) return equalMaps(a, b as Map<unknown, unknown>, depth)
   if (a instanceof Set) return equalSets(a, b as Set<unknown>)
-  return Object.keys(a).length > 0 && equalProperties(a, b, depth)
+  return equalInstances(a, b, depth)
 }
 
 function equalArrays(a: readonly unknown[], b: readonly unknown[], depth: number): boolean {
@@ -44,6 +44,15 @@ function equalProperties(a: object, b: object, depth: number): boolean {
   }
   for (const _name in right) names--
   return names === 0
+}
+
+/** Classes in the old style have methods that a walk with `for … in` would meet. */
+function equalInstances(a: object, b: object, depth: number): boolean {
+  const names = Object.keys(a)
+  if (names.length === 0 || names.length !== Object.keys(b).length) return false
+  const left = a as Readonly<Record<string, unknown>>
+  const right = b as Readonly<Record<string, unknown>>
+  return names.every((name) => Object.hasOwn(right, name) && equalAt(left[name], right[name], depth + 1))
 }
 
 function equalBytes(a: ArrayBufferView, b: ArrayBufferView): boolean {

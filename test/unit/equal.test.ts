@@ -12,6 +12,16 @@ class Point {
 
 class Vector extends Point {}
 
+/** As classes were written before there were any: their methods are enumerable. */
+const oldStyle = { toPostgres: (): string => 'P' }
+const interval = (days: number): object => Object.assign(Object.create(oldStyle), { days })
+
+class Bag {
+  constructor(properties: object) {
+    Object.assign(this, properties)
+  }
+}
+
 class Opaque {
   readonly #secret: number
   constructor(secret: number) {
@@ -52,6 +62,7 @@ describe('structuralEqual', () => {
     ],
     ['Sets of the same values', new Set([1, 'a']), new Set(['a', 1])],
     ['instances of one class with the same properties', new Point(1, 2), new Point(1, 2)],
+    ['instances whose methods are enumerable', interval(1), interval(1)],
     [
       'hostile property names',
       JSON.parse('{"__proto__":1,"constructor":2,"":3}'),
@@ -84,6 +95,8 @@ describe('structuralEqual', () => {
     ['Sets of other values', new Set([1]), new Set([2])],
     ['Sets of other sizes', new Set([1]), new Set([1, 2])],
     ['instances of two classes', new Point(1, 2), new Vector(1, 2)],
+    ['instances whose methods are enumerable, with other values', interval(1), interval(2)],
+    ['instances with another name for an undefined property', new Bag({ a: undefined }), new Bag({ b: undefined })],
     ['an instance and a plain object', new Point(1, 2), { x: 1, y: 2 }],
     ['two instances that show nothing of themselves', new Opaque(1), new Opaque(1)],
     ['two functions', () => 1, () => 1],

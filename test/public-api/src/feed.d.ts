@@ -106,8 +106,8 @@ export declare class Feed<T> {
         readonly keys: number;
         readonly oldestMs: number;
     };
-    /** Since when something has waited, without a pause. */
-    get waitingSince(): number | undefined;
+    /** Since when the oldest of what waits has waited. */
+    get oldestAt(): number | undefined;
     get hasMore(): boolean;
     /** Whether `key` is in the scope now, as far as it has been told. */
     has(key: string): boolean;
