@@ -4,7 +4,7 @@ import type { State } from './telemetry.js'
 
 /**
  * The policy of a reflector, as one pure function: `step(state, input) → { state, effect }`. The loop in reflector.ts
- * performs the effects and knows no policy. SPEC.md has the same table in words.
+ * performs the effects and knows no policy. SPEC.md has the table.
  */
 export interface ReflectorState {
   readonly name: State

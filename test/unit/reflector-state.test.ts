@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { SourceError, type SourceErrorCode } from '../../src/errors.js'
 import {
@@ -102,26 +103,22 @@ function* cells(text: string): Iterable<{ readonly row: string; readonly column:
   }
 }
 
+/** The transition table of SPEC.md as words. */
+function transitions(): string {
+  const spec = readFileSync(new URL('../../SPEC.md', import.meta.url), 'utf8')
+  const [table = ''] = spec.slice(spec.indexOf('| | start |')).split('\n\n')
+  return table.replace(/^\|[-|]+\n/m, '').replaceAll('|', ' ')
+}
+
 function outcome({ state, effect }: Step): string {
   return effect.type === 'continue' ? state.name : `${state.name}/${effect.type}`
 }
 
 describe('every state with every input', () => {
   // `-`: nothing at all happens. `name`: it goes on with what it does. `name/effect`: it does that instead.
-  const transitions = `
-                start         listed            batch   ended             failed            due               relist             stop
-  idle          listing/list  -                 -       -                 -                 -                 -                  stopped/end
-  listing       -             connecting/watch  -       -                 backing-off/wait  -                 listing            stopped/end
-  relisting     -             connecting/watch  -       -                 backing-off/wait  -                 relisting          stopped/end
-  connecting    -             -                 live    backing-off/wait  backing-off/wait  -                 backing-off/wait   stopped/end
-  live          -             -                 -       backing-off/wait  backing-off/wait  -                 backing-off/wait   stopped/end
-  backing-off   -             -                 -       -                 -                 connecting/watch  backing-off        stopped/end
-  failed        -             -                 -       -                 -                 listing/list      failed             stopped/end
-  stopped       -             -                 -       -                 -                 -                 -                  -
-  `
-  const all = [...cells(transitions)]
+  const all = [...cells(transitions())]
 
-  test('the table here is as large as the one in the code', () => {
+  test('the table in SPEC.md is as large as the one in the code', () => {
     expect(all.map(({ row, column }) => `${row} ${column}`).sort()).toEqual(
       Object.keys(table)
         .flatMap((state) => Object.keys(inputs).map((input) => `${state} ${input}`))
