@@ -16,6 +16,8 @@ import { Writers } from './writers.js'
 const SECONDS = Number(process.env['LISTWATCH_ORACLE_SECONDS'] ?? 80)
 const SEED = Number(process.env['LISTWATCH_ORACLE_SEED'] ?? randomInt(1_000_000))
 const COMPARISONS = 2_000
+/** How much longer is written where a busy machine has not done all that belongs to a run. */
+const OVERTIME_SECONDS = 25
 const CONNECTIONS = 8
 
 describePostgres('a mirror of a table that many write to', ({ binDir, env, name }) => {
@@ -31,6 +33,8 @@ describePostgres('a mirror of a table that many write to', ({ binDir, env, name 
   })
   afterAll(() => server.stop('immediate'))
 
+  const comparisonsWanted = COMPARISONS / postgresNames().length
+
   test(
     'is the table in the snapshot that its version names, after every batch and every list',
     async () => {
@@ -40,22 +44,32 @@ describePostgres('a mirror of a table that many write to', ({ binDir, env, name 
       try {
         const began = performance.now()
         for (const world of worlds) await world.begin()
-        while (failures.length === 0 && performance.now() - began < seconds * 1_000) await sleep(20)
+        const isComplete = (): boolean =>
+          comparisonsOf(worlds) >= comparisonsWanted && worlds.every(({ owed }) => owed.length === 0)
+        const secondsGone = (): number => (performance.now() - began) / 1_000
+        const isOver = (): boolean => secondsGone() >= seconds + (isComplete() ? 0 : OVERTIME_SECONDS)
+        while (failures.length === 0 && !isOver()) await sleep(20)
         if (failures.length > 0) failures.unshift(`after ${Math.round(performance.now() - began)} ms`)
         else for (const world of worlds) await world.settle()
       } finally {
         for (const world of worlds) await world.end()
       }
-      const comparisons = worlds.reduce((sum, world) => sum + world.comparisons, 0)
+      const comparisons = comparisonsOf(worlds)
       const report = worlds.map((world) => world.summary).join('\n')
-      console.log(`oracle on ${name}, seed ${SEED}: ${comparisons} comparisons\n${report}`)
-      expect(failures.slice(0, 10).join('\n'), `what was wrong, with LISTWATCH_ORACLE_SEED=${SEED}`).toBe('')
-      expect(comparisons).toBeGreaterThanOrEqual(COMPARISONS / postgresNames().length)
-      for (const world of worlds) world.assertEventful()
+      const replay = `LISTWATCH_ORACLE_SEED=${SEED} LISTWATCH_ORACLE_SECONDS=${SECONDS} npx vitest run --project postgres oracle`
+      console.log(`oracle on ${name}: ${comparisons} comparisons; again: ${replay}\n${report}`)
+      expect(failures.slice(0, 10).join('\n'), `what was wrong; again: ${replay}`).toBe('')
+      expect(comparisons).toBeGreaterThanOrEqual(comparisonsWanted)
+      // A run in which nothing happened has shown nothing.
+      expect(worlds.flatMap(({ owed }) => owed)).toEqual([])
     },
     SECONDS * 1_000 + 120_000,
   )
 })
+
+function comparisonsOf(worlds: readonly World[]): number {
+  return worlds.reduce((sum, world) => sum + world.comparisons, 0)
+}
 
 /** One table, those who write to it, and three who mirror it: the fast one, one with a condition, and a slow one. */
 class World {
@@ -79,13 +93,20 @@ class World {
         ...common,
         name: 'slow',
         fail,
-        lagMs: () => (random.chance(0.2) ? 1_000 + random.below(3_000) : random.below(300)),
+        lagMs: () => (this.#isHurried(random) ? random.below(300) : 1_000 + random.below(3_000)),
       }),
     ]
   }
 
   get comparisons(): number {
     return this.#readers.reduce((sum, { comparisons }) => sum + comparisons, 0)
+  }
+
+  /** What has not happened yet, and belongs to a run. */
+  get owed(): string[] {
+    const isTrimmed = this.#readers.some(({ expired }) => expired.has('trimmed'))
+    const owed = isTrimmed ? this.#writers.owed : [...this.#writers.owed, 'a reader past the retention']
+    return owed.map((what) => `${what}, of ${this.#subject.table}`)
   }
 
   get summary(): string {
@@ -121,14 +142,10 @@ class World {
     for (const reader of this.#readers) await reader.stop()
   }
 
-  /** A run in which nothing happened has shown nothing. */
-  assertEventful(): void {
-    const { counts } = this.#writers
-    const kinds = ['committed', 'rolled back', 'savepoint', 'long', 'reshaped', 'truncated', 'trimmed rows']
-    if (this.#subject.canPrepare) kinds.push('commit prepared', 'rollback prepared')
-    for (const kind of kinds) expect(counts.get(kind), `${kind} on ${this.#subject.table}`).toBeGreaterThan(0)
-    const trimmed = this.#readers.map(({ expired }) => expired.get('trimmed') ?? 0)
-    expect(Math.max(...trimmed), 'how often a reader was past the retention').toBeGreaterThan(0)
+  /** Whether the slow reader is in time now. It never is before it was past the retention once. */
+  #isHurried(random: SeededRandom): boolean {
+    const isDrawn = random.chance(0.8)
+    return isDrawn && this.#readers.some(({ expired }) => expired.has('trimmed'))
   }
 
   async #ask(work: (client: Client) => Promise<void>): Promise<void> {

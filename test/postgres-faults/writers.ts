@@ -11,7 +11,10 @@ const RETENTION_MS = 1_200
 /** Nobody waits longer for somebody else's rows: a long transaction is to hold up nobody but itself. */
 const LOCK_TIMEOUT_MS = 250
 
-/** Writes to one table from many connections, as a seed has it, until it is told to stop. */
+/**
+ * Writes to one table from many connections, as a seed has it, until it is told to stop. A kind of thing that has not
+ * happened yet happens at the next opportunity, whatever the seed has: no run is without it.
+ */
 export class Writers {
   readonly counts: WriterCounts = new Map()
   readonly #config: ClientConfig
@@ -38,6 +41,13 @@ export class Writers {
     await Promise.all(this.#running)
   }
 
+  /** The kinds that have not happened yet. */
+  get owed(): string[] {
+    const kinds = ['committed', 'rolled back', 'savepoint', 'long', 'reshaped', 'truncated', 'trimmed rows']
+    if (this.#subject.canPrepare) kinds.push('commit prepared', 'rollback prepared')
+    return kinds.filter((kind) => !this.#has(kind))
+  }
+
   get summary(): string {
     return [...this.counts].map(([kind, times]) => `${kind} ${times}`).join(', ')
   }
@@ -58,10 +68,10 @@ export class Writers {
 
   async #transaction(client: Client, random: SeededRandom): Promise<void> {
     const { canPrepare } = this.#subject
-    const isLong = random.chance(0.004)
+    const isLong = this.#wants('long', random.chance(0.004))
     await client.query('BEGIN')
     for (let left = 1 + random.below(4); left > 0; left--) {
-      if (random.chance(0.3)) await this.#nested(client, random)
+      if (this.#wants('savepoint', random.chance(0.3))) await this.#nested(client, random)
       else await this.#run(client, random.pick(this.#subject.writes)(random))
       if (random.chance(0.3)) await sleep(random.below(10))
       if (isLong && left === 1) {
@@ -69,10 +79,11 @@ export class Writers {
         await this.#pause(500 + random.below(3_500))
       }
     }
-    if (random.chance(0.15)) {
+    const isOwed = canPrepare && !(this.#has('commit prepared') && this.#has('rollback prepared'))
+    if (this.#wants('rolled back', random.chance(0.15))) {
       await client.query('ROLLBACK')
       this.#count('rolled back')
-    } else if (canPrepare && random.chance(0.1)) await this.#prepare(client, random)
+    } else if (isOwed || (canPrepare && random.chance(0.1))) await this.#prepare(client, random)
     else {
       await client.query('COMMIT')
       this.#count('committed')
@@ -97,7 +108,8 @@ export class Writers {
     const name = `${this.#subject.table} ${this.#prepared++}`
     await client.query(`PREPARE TRANSACTION '${name}'`)
     await this.#pause(random.chance(0.1) ? random.below(1_500) : random.below(60))
-    const ending = random.chance(0.3) ? 'ROLLBACK' : 'COMMIT'
+    const isKept = !this.#wants('rollback prepared', random.chance(0.3)) || !this.#has('commit prepared')
+    const ending = isKept ? 'COMMIT' : 'ROLLBACK'
     await client.query(`${ending} PREPARED '${name}'`)
     this.#count(`${ending.toLowerCase()} prepared`)
   }
@@ -124,7 +136,7 @@ export class Writers {
         await this.#pause(1_500 + random.below(2_000))
         for (let left = random.chance(0.5) ? 2 : 1; left > 0; left--) {
           if (this.#stop.signal.aborted) return
-          const isTruncate = random.chance(0.25)
+          const isTruncate = this.#wants('truncated', this.#has('reshaped') && random.chance(0.25))
           const text = random.pick(isTruncate ? truncates : reshapes)
           const isDone = await this.#locked(client, text, 50 + random.below(500))
           if (isDone) this.#count(isTruncate ? 'truncated' : 'reshaped')
@@ -165,6 +177,14 @@ export class Writers {
 
   async #pause(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {}) // Told to stop.
+  }
+
+  #has(kind: string): boolean {
+    return (this.counts.get(kind) ?? 0) > 0
+  }
+
+  #wants(kind: string, isDrawn: boolean): boolean {
+    return isDrawn || !this.#has(kind)
   }
 
   #count(kind: string, times = 1): void {

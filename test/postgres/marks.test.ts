@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Client } from 'pg'
+import { expect, test } from 'vitest'
+import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { contextOf, type Database, errorOf, listed, mirror, snapshotOf, useServer } from './support.js'
+
+const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 2)'
+
+/** What another program does: it writes, and hands out a mark. It knows nothing of us but SQL. */
+const OTHER_PROCESS = `
+import pg from 'pg'
+const client = new pg.Client(JSON.parse(process.argv[1]))
+await client.connect()
+await client.query('BEGIN')
+await client.query('UPDATE t SET n = 42 WHERE id = 1')
+const { rows } = await client.query('SELECT listwatch.mark() AS mark')
+await client.query('COMMIT')
+await client.end()
+process.stdout.write(rows[0].mark)`
+
+describePostgres('a mark', (postgres) => {
+  const at = useServer(postgres)
+
+  async function installed(): Promise<Database> {
+    const db = await at.database()
+    await db.sql(TABLE)
+    await db.install('t')
+    return db
+  }
+
+  /** A transaction that has written and is still open. */
+  async function writing(db: Database): Promise<Client> {
+    const tx = await db.connect()
+    await tx.query('BEGIN; UPDATE t SET n = 42 WHERE id = 1')
+    return tx
+  }
+
+  test('is not reached before the commit, where a snapshot taken inside the transaction is', async () => {
+    const db = await installed()
+    const { source, informer } = await mirror(db, { table: 't' })
+    const tx = await writing(db)
+    const { rows } = await tx.query('SELECT pg_current_snapshot()::text AS snapshot')
+    const mark = await source.mark(tx)
+    await informer.fresh()
+    const { version = '' } = informer
+    const naive = [...version.split('.').slice(1, 4), rows[0].snapshot]
+    expect(source.hasReached(version, ['pgs1', ...naive].join('.')), 'the snapshot').toBe(true)
+    expect(source.hasReached(version, mark), 'the mark').toBe(false)
+    expect(informer.get('1')).toEqual({ id: 1, n: 1 })
+    await tx.query('COMMIT')
+  })
+
+  test('shows what its transaction wrote, once it is waited for', async () => {
+    const db = await installed()
+    const { source, informer } = await mirror(db, { table: 't' })
+    const tx = await writing(db)
+    const mark = await source.mark(tx)
+    await tx.query('COMMIT')
+    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    expect(informer.get('1')).toEqual({ id: 1, n: 42 })
+  })
+
+  test('of another process shows what that wrote', async () => {
+    const db = await installed()
+    const { informer } = await mirror(db, { table: 't' })
+    const args = ['--input-type=module', '--eval', OTHER_PROCESS, JSON.stringify(db.config())]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname })
+    await informer.waitFor(stdout, { timeoutMs: 5_000 })
+    expect(informer.get('1')).toEqual({ id: 1, n: 42 })
+  })
+
+  test('fits a header', async () => {
+    const db = await installed()
+    const tx = await writing(db)
+    const mark = await db.source({ table: 't' }).mark(tx)
+    expect(mark).toMatch(/^[\w.:,-]{1,200}$/)
+    await tx.query('ROLLBACK')
+  })
+
+  test('needs no mirror that is started, nor any right but to connect', async () => {
+    const db = await installed()
+    await db.sql(`CREATE ROLE ${db.name}_nobody LOGIN`)
+    const tx = await db.connect({ user: `${db.name}_nobody` })
+    await tx.query('BEGIN')
+    expect(await db.source({ table: 't' }).mark(tx)).toMatch(/^pgm1\./)
+    await tx.query('ROLLBACK')
+  })
+
+  test('taken inside a savepoint is that of the whole transaction', async () => {
+    const db = await installed()
+    const { source, informer } = await mirror(db, { table: 't' })
+    const tx = await db.connect()
+    await tx.query('BEGIN; SAVEPOINT a; UPDATE t SET n = 42 WHERE id = 1')
+    const mark = await source.mark(tx)
+    await tx.query('RELEASE a')
+    await informer.fresh()
+    expect(source.hasReached(informer.version ?? '', mark)).toBe(false)
+    await tx.query('COMMIT')
+    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    expect(informer.get('1')).toEqual({ id: 1, n: 42 })
+  })
+
+  test('of a transaction that rolled back is reached', async () => {
+    const db = await installed()
+    const { source, informer } = await mirror(db, { table: 't' })
+    const tx = await writing(db)
+    const mark = await source.mark(tx)
+    await tx.query('ROLLBACK')
+    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    expect(informer.get('1')).toEqual({ id: 1, n: 1 })
+  })
+
+  test('is not held up by an older transaction that goes on', async () => {
+    const db = await installed()
+    const { source, informer } = await mirror(db, { table: 't' })
+    const old = await db.connect()
+    await old.query('BEGIN; UPDATE t SET n = 7 WHERE id = 2')
+    const tx = await writing(db)
+    const mark = await source.mark(tx)
+    await tx.query('COMMIT')
+    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    expect([informer.get('1'), informer.get('2')]).toEqual([
+      { id: 1, n: 42 },
+      { id: 2, n: 2 },
+    ])
+    await old.query('ROLLBACK')
+  })
+
+  test('is reached by a list that came after it', async () => {
+    const db = await installed()
+    const source = db.source({ table: 't' })
+    const tx = await writing(db)
+    const mark = await source.mark(tx)
+    expect(source.hasReached((await listed(source)).version, mark)).toBe(false)
+    await tx.query('COMMIT')
+    expect(source.hasReached((await listed(source)).version, mark)).toBe(true)
+  })
+
+  test('may also be a version, or where the source is now', async () => {
+    const db = await installed()
+    const source = db.source({ table: 't' })
+    const before = (await listed(source)).version
+    await db.sql('UPDATE t SET n = 42')
+    const head = await source.head(contextOf(new AbortController().signal))
+    const after = (await listed(source)).version
+    expect([source.hasReached(before, head), source.hasReached(after, head)]).toEqual([false, true])
+    expect([source.hasReached(before, after), source.hasReached(after, before)]).toEqual([false, true])
+  })
+
+  test('of another database is EPOCH_CHANGED', async () => {
+    const [db, other] = [await installed(), await installed()]
+    const source = db.source({ table: 't' })
+    const mark = await source.mark(await writing(other))
+    const { version } = await listed(source)
+    expect((await errorOf(Promise.resolve().then(() => source.hasReached(version, mark)))).code).toBe('EPOCH_CHANGED')
+  })
+
+  test('of the time before Postgres emptied its unlogged tables is EPOCH_CHANGED to whoever waits', async () => {
+    const db = await installed()
+    const { source, informer } = await mirror(db, { table: 't' })
+    const tx = await writing(db)
+    const mark = await source.mark(tx)
+    const waiting = errorOf(informer.waitFor(mark, { timeoutMs: 20_000 }))
+    const relists = (): number => informer.status.relists
+    // What crash recovery does.
+    await db.sql('DELETE FROM listwatch.state; DELETE FROM listwatch.mark')
+    await waitUntil('the relist', () => relists() === 1)
+    expect((await waiting).code).toBe('EPOCH_CHANGED')
+    expect((await errorOf(informer.waitFor(mark))).code).toBe('EPOCH_CHANGED')
+    await tx.query('ROLLBACK')
+  })
+
+  test('is the same to a writer who is the first to speak after that', async () => {
+    const db = await installed()
+    await db.sql('DELETE FROM listwatch.state; DELETE FROM listwatch.mark')
+    const tx = await writing(db)
+    const source = db.source({ table: 't' })
+    const mark = await source.mark(tx)
+    await tx.query('COMMIT')
+    expect(source.hasReached((await listed(source)).version, mark)).toBe(true)
+  })
+
+  test('that is none is PROTOCOL', async () => {
+    const db = await installed()
+    const source = db.source({ table: 't' })
+    const { version } = await listed(source)
+    const snapshot = await snapshotOf(db)
+    for (const mark of ['', '0', '42', snapshot, 'pgm1.1.2.3', `${version}.x`, 'pgm1.1.2.3.-4', 'pgs1.1.2.3.4:3']) {
+      const asked = Promise.resolve().then(() => source.hasReached(version, mark))
+      expect((await errorOf(asked)).code, `"${mark}"`).toBe('PROTOCOL')
+    }
+  })
+
+  test('where nothing is installed is NOT_FOUND', async () => {
+    const db = await at.database()
+    await db.sql(TABLE)
+    const error = await errorOf(db.source({ table: 't' }).mark(await db.connect()))
+    expect(error.code).toBe('NOT_FOUND')
+  })
+})
