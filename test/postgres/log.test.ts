@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest'
+import { trimChangeLogs } from '../../adapters/postgres/index.js'
+import { describePostgres } from '../servers/index.js'
+import { type Database, errorOf, listed, nakedDelta, resumed, snapshotOf, useServer } from './support.js'
+
+const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT g, 0 FROM generate_series(1, 20) g'
+const AN_HOUR_LATER = `UPDATE listwatch.mark SET at = at - interval '61 minutes'`
+
+describePostgres('the log', (postgres) => {
+  const at = useServer(postgres)
+
+  async function installed(setup = TABLE): Promise<Database> {
+    const db = await at.database()
+    await db.sql(setup)
+    await db.install('t')
+    return db
+  }
+
+  async function logged(db: Database): Promise<number> {
+    return Number(await db.value(`SELECT count(*)::int FROM ${await db.log('t')}`))
+  }
+
+  describe('after a step of the clock', () => {
+    /** A trim that believes the clock: the newest mark by time, and a floor that is whatever that mark says. */
+    const NAIVE = `CREATE TABLE naive_mark AS SELECT at, snap FROM listwatch.mark;
+      CREATE TABLE naive_state AS SELECT floor FROM listwatch.state;
+      CREATE FUNCTION naive_trim(keep interval) RETURNS void LANGUAGE plpgsql AS $$ DECLARE m naive_mark; BEGIN
+        SELECT * INTO m FROM naive_mark WHERE at <= clock_timestamp() - keep ORDER BY at DESC LIMIT 1;
+        UPDATE naive_state SET floor = m.snap;
+        DELETE FROM naive_log WHERE pg_visible_in_snapshot(xid, m.snap);
+        DELETE FROM naive_mark WHERE at < m.at; END $$`
+
+    test('a floor that follows it goes back, and a reader resumes without an update; ours stays, and the version expires', async () => {
+      const db = await installed()
+      const source = db.source({ table: 't' })
+      // The clock of the first mark was an hour ahead of that of the second.
+      await db.sql(`INSERT INTO listwatch.mark (at) VALUES (clock_timestamp() - interval '1 minute')`)
+      const { version } = await listed(source)
+      const snapshot = await snapshotOf(db)
+      await db.sql('UPDATE t SET n = 1 WHERE id = 1')
+      await db.sql(`INSERT INTO listwatch.mark (at) VALUES (clock_timestamp() - interval '61 minutes')`)
+      await db.sql(`${NAIVE}; CREATE TABLE naive_log AS SELECT * FROM ${await db.log('t')}`)
+
+      await db.sql(`SELECT naive_trim('30 minutes'); SELECT naive_trim('30 seconds')`)
+      expect(await db.value('SELECT listwatch.covers($1, floor) FROM naive_state', [snapshot]), 'may resume').toBe(true)
+      expect(await nakedDelta(db, 'naive_log', snapshot), 'and is told').toEqual([])
+
+      await trimChangeLogs(await db.connect(), 30 * 60)
+      await trimChangeLogs(await db.connect(), 30)
+      expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
+      expect(await errorOf(resumed(source, version))).toMatchObject({
+        code: 'VERSION_EXPIRED',
+        message: expect.stringContaining('(trimmed)'),
+      })
+    })
+
+    test('a mark that is older than the floor leaves the floor where it is', async () => {
+      const db = await installed()
+      const old = await snapshotOf(db)
+      await db.sql('UPDATE t SET n = 1')
+      await trimChangeLogs(await db.connect(), 0)
+      const floor = await db.value('SELECT floor FROM listwatch.state')
+      await db.sql(`DELETE FROM listwatch.mark; INSERT INTO listwatch.mark (at, snap) VALUES ('-infinity', '${old}')`)
+      await trimChangeLogs(await db.connect(), 60)
+      expect(await db.value('SELECT floor FROM listwatch.state')).toBe(floor)
+    })
+  })
+
+  describe('trimmed', () => {
+    test('keeps the changes of the last hour, and loses what is older', async () => {
+      const db = await installed()
+      const client = await db.connect()
+      await db.sql('UPDATE t SET n = 1 WHERE id <= 5')
+      expect(await trimChangeLogs(client)).toBe(0)
+      await db.sql(AN_HOUR_LATER)
+      await db.sql('UPDATE t SET n = 2 WHERE id <= 3')
+      expect(await trimChangeLogs(client)).toBe(5)
+      expect(await logged(db)).toBe(3)
+    })
+
+    test('loses what others committed while a transaction is open for long, and keeps what that one writes', async () => {
+      const db = await installed()
+      const long = await db.connect()
+      await long.query('BEGIN; UPDATE t SET n = 1 WHERE id = 1')
+      await db.sql('UPDATE t SET n = 2 WHERE id > 10')
+      expect(await trimChangeLogs(await db.connect(), 0)).toBe(10)
+      await long.query('COMMIT')
+      expect(await logged(db)).toBe(1)
+    })
+
+    test('keeps what a reader needs for whom a transaction was running, and no longer is', async () => {
+      const db = await installed()
+      const source = db.source({ table: 't' })
+      const long = await db.connect()
+      await long.query('BEGIN; UPDATE t SET n = 1 WHERE id = 1')
+      await trimChangeLogs(await db.connect(), 0)
+      const { version } = await listed(source)
+      await long.query('COMMIT')
+      expect((await resumed(source, version)).events).toEqual([{ type: 'put', key: '1', object: { id: 1, n: 1 } }])
+    })
+
+    test('of several tables loses what is old of each', async () => {
+      const db = await installed()
+      await db.sql('CREATE TABLE u (id int PRIMARY KEY); INSERT INTO u VALUES (1)')
+      await db.install('u')
+      await db.sql('UPDATE t SET n = 1; DELETE FROM u')
+      expect(await trimChangeLogs(await db.connect(), 0)).toBe(21)
+    })
+
+    test('by a reader is trimmed a little at a time', async () => {
+      const db = await installed()
+      await db.sql('INSERT INTO t SELECT g, 0 FROM generate_series(21, 15000) g')
+      await trimChangeLogs(await db.connect())
+      await db.sql(AN_HOUR_LATER)
+      await db.sql('UPDATE t SET n = 1 WHERE id = 1')
+      expect(await db.value('SELECT listwatch.tend()')).toBe('10000')
+      expect(await db.value('SELECT listwatch.tend()')).toBe('4980')
+    })
+
+    test('is left to somebody else who is at it', async () => {
+      const db = await installed()
+      await db.sql('UPDATE t SET n = 1')
+      const other = await db.connect()
+      await other.query(`BEGIN; SELECT listwatch.trim('0 s')`)
+      expect(await trimChangeLogs(await db.connect(), 0)).toBe(0)
+      await other.query('ROLLBACK')
+      expect(await logged(db)).toBe(20)
+    })
+  })
+
+  describe('of a table that nobody mirrors', () => {
+    /** One statement that logs 5 000 keys of 900 characters each: 5 MB. */
+    const WRITE = 'UPDATE t SET n = n + 1'
+    const KEYS = 5_000
+
+    async function written(times: number): Promise<Database> {
+      const db = await installed(
+        `CREATE TABLE t (id text PRIMARY KEY, n int); INSERT INTO t SELECT g || repeat('x', 900), 0 FROM generate_series(1, ${KEYS}) g`,
+      )
+      for (let n = 0; n < times; n++) await db.sql(WRITE)
+      return db
+    }
+
+    test('would grow for ever; beyond 16 MB its writers remove what is older than an hour', async () => {
+      const db = await written(5)
+      expect(await logged(db), 'all of it, as long as it is young').toBe(5 * KEYS)
+      for (let hour = 1; hour <= 5; hour++) {
+        await db.sql(AN_HOUR_LATER)
+        await db.sql(WRITE)
+        expect(await logged(db), `after ${hour} hours`).toBeLessThanOrEqual(2 * KEYS)
+      }
+    })
+
+    test('is not trimmed below 16 MB', async () => {
+      const db = await written(1)
+      await trimChangeLogs(await db.connect())
+      await db.sql(AN_HOUR_LATER)
+      await db.sql(WRITE)
+      expect(await logged(db)).toBe(2 * KEYS)
+    })
+
+    test('keeps no writer waiting for a trim that is under way', async () => {
+      const db = await written(4)
+      const other = await db.connect()
+      await other.query(`BEGIN; SELECT listwatch.trim('0 s')`)
+      await db.sql(`SET lock_timeout = '1s'; ${WRITE}`)
+      await other.query('ROLLBACK')
+      expect(await db.value('SELECT max(n) FROM t')).toBe(5)
+    })
+
+    test('is left alone by transactions that would fail with what a trim has changed', async () => {
+      const db = await written(4)
+      await db.sql(AN_HOUR_LATER)
+      const writer = await db.connect()
+      await writer.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM t')
+      await trimChangeLogs(await db.connect(), 0)
+      await writer.query(`${WRITE}; COMMIT`)
+      expect(await db.value('SELECT max(n) FROM t')).toBe(5)
+    })
+  })
+})
