@@ -237,11 +237,11 @@ BEGIN
   IF bulk < 1 THEN RAISE EXCEPTION 'bulk must be at least 1, not %', bulk USING ERRCODE = '22023'; END IF;
   SELECT c.relkind INTO rel_kind FROM pg_catalog.pg_class c WHERE c.oid = rel;
   IF rel_kind NOT IN ('r', 'p') THEN
-    RAISE EXCEPTION '% is not a table', rel USING ERRCODE = '42809';
+    RAISE EXCEPTION '% is not a table', rel USING ERRCODE = '42809', HINT = 'Name a table with --table: one that a view reads, for example.';
   END IF;
   IF rel_kind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = rel) THEN
     RAISE EXCEPTION '% has tables that inherit from it, whose rows its triggers do not see', rel USING ERRCODE = '0A000',
-      HINT = 'Mirror the tables that inherit, or use declarative partitioning.';
+      HINT = 'Name those that inherit with --table, or use declarative partitioning.';
   END IF;
   IF EXISTS (SELECT FROM pg_catalog.pg_partition_tree(rel) p JOIN pg_catalog.pg_class c ON c.oid = p.relid WHERE c.relkind = 'f') THEN
     RAISE EXCEPTION '% has partitions that are foreign tables, whose changes nothing here sees', rel USING ERRCODE = '0A000';
@@ -249,6 +249,10 @@ BEGIN
 
   -- This lock is CREATE TRIGGER's own: it waits for every writer that began before the triggers were there.
   EXECUTE pg_catalog.format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  -- Who may read the log that goes may read the one that comes.
+  SELECT readers || pg_catalog.array_agg(r.name) INTO readers
+    FROM listwatch.logs() l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.options->'readers') r(name)
+   WHERE l.relid = rel AND r.name <> ALL (readers) AND EXISTS (SELECT FROM pg_catalog.pg_roles p WHERE p.rolname = r.name);
   PERFORM listwatch.uninstall(rel);
   PERFORM listwatch.epoch();
 
@@ -267,9 +271,10 @@ BEGIN
    WHERE k.place <= i.indnkeyatts;
   IF key_columns IS NULL AND key IS NULL THEN
     RAISE EXCEPTION '% has no primary key', rel USING ERRCODE = '42704',
-      HINT = 'Add one, or name the columns of a unique index whose columns are all NOT NULL (key).';
+      HINT = pg_catalog.format('Add one, ALTER TABLE %s ADD PRIMARY KEY (…), or name the columns of a unique index whose columns are all NOT NULL: --key a,b', rel);
   ELSIF key_columns IS NULL THEN
-    RAISE EXCEPTION '% has no unique index on exactly (%)', rel, pg_catalog.array_to_string(key, ', ') USING ERRCODE = '42704';
+    RAISE EXCEPTION '% has no unique index on exactly (%)', rel, pg_catalog.array_to_string(key, ', ') USING ERRCODE = '42704',
+      HINT = pg_catalog.format('Make one, CREATE UNIQUE INDEX ON %s (%s), or name others with --key.', rel, pg_catalog.array_to_string(key, ', '));
   END IF;
 
   FOR col IN
@@ -288,7 +293,8 @@ BEGIN
   LOOP
     n := n + 1;
     IF NOT col.is_not_null THEN
-      RAISE EXCEPTION 'column % of % may be NULL, which no key is', pg_catalog.quote_ident(col.attname), rel USING ERRCODE = '42704';
+      RAISE EXCEPTION 'column % of % may be NULL, which no key is', pg_catalog.quote_ident(col.attname), rel USING ERRCODE = '42704',
+        HINT = pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', rel, col.attname);
     END IF;
     IF col.is_exact IS FALSE THEN
       RAISE EXCEPTION 'column % of % has a nondeterministic collation: keys that are equal would have two texts',
@@ -385,6 +391,10 @@ END $f$, CASE
         log, names, of_new_row, of_old_row, pg_catalog.substr(of_old_row, 3), pg_catalog.substr(of_new_row, 3), signal)
       ELSE pg_catalog.format($b$INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');%2$s$b$, log, signal)
     END));
+    -- Else anybody could have it write to the log from a table of his own. Who makes a partition needs that for rows.
+    IF event.at_level IS DISTINCT FROM 'row' THEN
+      EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I() FROM PUBLIC', log || '_' || event.name);
+    END IF;
     EXECUTE pg_catalog.format('CREATE TRIGGER zz_listwatch_%s AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I(%L)',
       event.name, event.on_what, rel, event.referencing, CASE event.at_level WHEN 'row' THEN 'ROW' ELSE 'STATEMENT' END, log || '_' || event.name, log);
     -- Also where a restore or a replication tool has set session_replication_role to replica.

@@ -17,10 +17,8 @@ export interface Subject {
   readonly canPrepare: boolean
   /** The kinds of writes, each as often as it stands here. */
   readonly writes: readonly ((random: SeededRandom) => Sql)[]
-  /** Ways to change rows without a trigger's notice; each can be run again and again. */
-  readonly reshapes: readonly string[]
-  /** Empties it; in the second form with new rows in the same transaction. */
-  readonly truncates: readonly string[]
+  /** Changes of which the log does not tell the keys, by kind; each can be run again and again. */
+  readonly upsets: ReadonlyMap<string, readonly string[]>
 }
 
 /** Out of line, also where it could be compressed. */
@@ -35,7 +33,7 @@ export const composite: Subject = {
   create: `CREATE TABLE composite (a int NOT NULL, id bigint NOT NULL, ${COLUMNS}, PRIMARY KEY (a, id));
     ALTER TABLE composite ALTER COLUMN s SET STORAGE EXTERNAL;
     INSERT INTO composite SELECT g % 3, g, g, 'x', NULL FROM generate_series(1, 150) g`,
-  install: { level: 'statement', wake: 'none' },
+  install: { level: 'statement', wake: 'none', bulk: 70 },
   canPrepare: true,
   writes: [
     (random) => upsertComposite(random, `'i'`),
@@ -67,11 +65,22 @@ export const composite: Subject = {
       values: [1 + random.below(150)],
     }),
   ],
-  reshapes: reshapesOf('composite'),
-  truncates: [
-    `TRUNCATE composite`,
-    `TRUNCATE composite; INSERT INTO composite SELECT g % 3, g, g + 7, 'again', NULL FROM generate_series(1, 120) g`,
-  ],
+  upsets: new Map([
+    ['reshaped', reshapesOf('composite')],
+    [
+      'truncated',
+      [
+        `TRUNCATE composite`,
+        `TRUNCATE composite; INSERT INTO composite SELECT g % 3, g, g + 7, 'again', NULL FROM generate_series(1, 120) g`,
+      ],
+    ],
+    [
+      'in bulk',
+      [
+        `INSERT INTO composite (a, id, v) SELECT g % 3, g, g FROM generate_series(1, 150) g ON CONFLICT (a, id) DO UPDATE SET v = composite.v + 1`,
+      ],
+    ],
+  ]),
 }
 
 /** Key of text, partitions and so triggers on rows, writers that notify; statements on the partitions themselves too. */
@@ -107,12 +116,17 @@ export const partitioned: Subject = {
       values: [random.below(150)],
     }),
   ],
-  reshapes: reshapesOf('partitioned'),
-  truncates: [
-    `TRUNCATE partitioned`,
-    `TRUNCATE partitioned_1`,
-    `TRUNCATE partitioned; INSERT INTO partitioned SELECT 'é/' || g || E'\\\\', g, 'again', NULL FROM generate_series(1, 80) g`,
-  ],
+  upsets: new Map([
+    ['reshaped', reshapesOf('partitioned')],
+    [
+      'truncated',
+      [
+        `TRUNCATE partitioned`,
+        `TRUNCATE partitioned_1`,
+        `TRUNCATE partitioned; INSERT INTO partitioned SELECT 'é/' || g || E'\\\\', g, 'again', NULL FROM generate_series(1, 80) g`,
+      ],
+    ],
+  ]),
 }
 
 function upsertComposite(random: SeededRandom, s: string): Sql {
@@ -136,6 +150,7 @@ function nameOf(random: SeededRandom): string {
   return odd[n] ?? `é/${n}\\`
 }
 
+/** Of these no trigger tells at all. */
 function reshapesOf(table: string): readonly string[] {
   return [
     `ALTER TABLE ${table} ALTER COLUMN v TYPE int USING v + 1`,

@@ -43,7 +43,7 @@ export class Writers {
 
   /** The kinds that have not happened yet. */
   get owed(): string[] {
-    const kinds = ['committed', 'rolled back', 'savepoint', 'long', 'reshaped', 'truncated', 'trimmed rows']
+    const kinds = ['committed', 'rolled back', 'savepoint', 'long', 'trimmed rows', ...this.#subject.upsets.keys()]
     if (this.#subject.canPrepare) kinds.push('commit prepared', 'rollback prepared')
     return kinds.filter((kind) => !this.#has(kind))
   }
@@ -128,22 +128,26 @@ export class Writers {
     })
   }
 
-  /** Whatever no trigger tells of, and TRUNCATE: at times two soon after each other, so that a list meets the second. */
+  /** What makes everybody read the table again: at times two soon after each other, so that a list meets the second. */
   async #upset(random: SeededRandom): Promise<void> {
-    const { reshapes, truncates } = this.#subject
     await this.#connected(async (client) => {
       for (;;) {
         await this.#pause(1_500 + random.below(2_000))
         for (let left = random.chance(0.5) ? 2 : 1; left > 0; left--) {
           if (this.#stop.signal.aborted) return
-          const isTruncate = this.#wants('truncated', this.#has('reshaped') && random.chance(0.25))
-          const text = random.pick(isTruncate ? truncates : reshapes)
-          const isDone = await this.#locked(client, text, 50 + random.below(500))
-          if (isDone) this.#count(isTruncate ? 'truncated' : 'reshaped')
+          const [kind, texts] = this.#nextUpset(random)
+          const isDone = await this.#locked(client, random.pick(texts), 50 + random.below(500))
+          if (isDone) this.#count(kind)
           if (left > 1) await this.#pause(100 + random.below(200))
         }
       }
     })
+  }
+
+  #nextUpset(random: SeededRandom): [kind: string, texts: readonly string[]] {
+    const upsets = [...this.#subject.upsets]
+    const owed = upsets.find(([kind]) => !this.#has(kind))
+    return owed ?? random.pick([...upsets, ...upsets.slice(0, 1), ...upsets.slice(0, 1)])
   }
 
   /** Holds the table for a while. False where no lock was to be had: a long transaction has it. */

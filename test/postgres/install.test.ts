@@ -1,0 +1,302 @@
+import { describe, expect, test } from 'vitest'
+import {
+  changeLogStatus,
+  installChangeLogSql,
+  uninstallChangeLog,
+  uninstallChangeLogSql,
+} from '../../adapters/postgres/index.js'
+import { describePostgres } from '../servers/index.js'
+import {
+  contextOf,
+  type Database,
+  errorOf,
+  expectMirrorEqualsTable,
+  mirror,
+  mirrorOf,
+  type Row,
+  useServer,
+} from './support.js'
+
+const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 2)'
+
+/** Everything that an installation could leave behind, by name; and who may do what with the table. */
+const OBJECTS = `SELECT 'relation' AS kind, oid::regclass::text AS name FROM pg_class WHERE oid >= 16384 AND relkind <> 't' AND relname NOT LIKE 'pg\\_toast%'
+  UNION ALL SELECT 'function', oid::regprocedure::text FROM pg_proc WHERE oid >= 16384
+  UNION ALL SELECT 'schema', nspname FROM pg_namespace WHERE oid >= 16384 AND nspname NOT LIKE 'pg\\_%'
+  UNION ALL SELECT 'trigger', tgname FROM pg_trigger WHERE oid >= 16384 AND NOT tgisinternal
+  UNION ALL SELECT 'type', oid::regtype::text FROM pg_type WHERE oid >= 16384
+  UNION ALL SELECT 'comment', description FROM pg_description WHERE objoid >= 16384
+  UNION ALL SELECT 'right', relacl::text FROM pg_class WHERE oid >= 16384 AND relacl IS NOT NULL
+  ORDER BY 1, 2`
+
+describePostgres('installing', (postgres) => {
+  const at = useServer(postgres)
+
+  async function prepared(setup = TABLE): Promise<Database> {
+    const db = await at.database()
+    await db.sql(setup)
+    return db
+  }
+
+  describe('twice', () => {
+    test('leaves one log, the new one, with the new options', async () => {
+      const db = await prepared()
+      await db.install('t')
+      const first = await db.log('t')
+      await db.install('t', { wake: 'each', level: 'row' })
+      const { tables } = await changeLogStatus(await db.connect())
+      expect(tables).toMatchObject([{ table: 't', wake: 'each', level: 'row', problems: [] }])
+      expect(await db.value('SELECT to_regclass($1)', [first])).toBe(null)
+    })
+
+    test('makes mirrors read the table once more, and nothing else', async () => {
+      const db = await prepared()
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.install('t')
+      await db.sql('UPDATE t SET n = 42 WHERE id = 1')
+      await expectMirrorEqualsTable(rows)
+      expect(rows.errors.map(({ code }) => code)).toEqual(['VERSION_EXPIRED'])
+    })
+
+    test('keeps the epoch, and so the marks that are under way', async () => {
+      const db = await prepared()
+      await db.install('t')
+      const epoch = await db.value('SELECT listwatch.epoch()')
+      await db.install('t')
+      expect(await db.value('SELECT listwatch.epoch()')).toBe(epoch)
+    })
+
+    test('at the same time happens one after the other', async () => {
+      const db = await prepared()
+      await Promise.all([db.install('t'), db.install('t'), db.install('t')])
+      expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ problems: [] }])
+    })
+  })
+
+  test('by the printed migration is the same', async () => {
+    const db = await prepared()
+    await db.sql(installChangeLogSql({ table: 't' }))
+    const rows = await mirror(db, { table: 't' })
+    await db.sql('DELETE FROM t WHERE id = 1')
+    await expectMirrorEqualsTable(rows)
+  })
+
+  test('that fails leaves nothing behind', async () => {
+    const db = await prepared('CREATE TABLE t (id numeric PRIMARY KEY)')
+    const before = await db.sql(OBJECTS)
+    expect((await errorOf(db.install('t'))).message).toContain('numeric')
+    expect(await db.sql(OBJECTS)).toEqual(before)
+  })
+
+  test('behind a lock that is held too long gives up, and names the table', async () => {
+    const db = await prepared()
+    await db.install('t')
+    const holder = await db.connect()
+    await holder.query('BEGIN; LOCK TABLE t IN SHARE MODE')
+    const error = errorOf(db.install('t', { wake: 'each' }))
+    // Writers of the table wait no longer than the turn of the one who installs.
+    expect((await error).message).toMatch(/^t is locked by somebody else; nothing was changed/)
+    expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ wake: 'bucket', problems: [] }])
+    await holder.query('ROLLBACK')
+  }, 60_000)
+
+  test('needs no superuser: the owner of the table, who may create in the database, will do', async () => {
+    const db = await prepared()
+    const owner = `${db.name}_owner`
+    await db.sql(
+      `CREATE ROLE ${owner} LOGIN; GRANT CREATE ON DATABASE ${db.name} TO ${owner}; GRANT CREATE ON SCHEMA public TO ${owner}; ALTER TABLE t OWNER TO ${owner}`,
+    )
+    await (await db.connect({ user: owner })).query(installChangeLogSql({ table: 't' }))
+    const rows = await mirror(db, { table: 't', connection: { user: owner } })
+    await db.sql('UPDATE t SET n = 42 WHERE id = 1')
+    await expectMirrorEqualsTable(rows)
+    await uninstallChangeLog(await db.connect({ user: owner }), { all: true })
+    await db.sql(`REASSIGN OWNED BY ${owner} TO postgres; DROP OWNED BY ${owner}; DROP ROLE ${owner}`)
+  })
+
+  describe('a table whose log is removed', () => {
+    test('is left as it was, and so is the database where all is removed', async () => {
+      const db = await prepared()
+      const before = await db.sql(OBJECTS)
+      await db.install('t', { grant: [] })
+      await db.sql('UPDATE t SET n = 42')
+      await uninstallChangeLog(await db.connect(), { all: true })
+      expect(await db.sql(OBJECTS)).toEqual(before)
+    })
+
+    test('leaves the logs of others alone', async () => {
+      const db = await prepared(`${TABLE}; CREATE TABLE u (id int PRIMARY KEY)`)
+      await db.install('u')
+      const before = await db.sql(OBJECTS)
+      await db.install('t')
+      await uninstallChangeLog(await db.connect(), { table: 't' })
+      expect(await db.sql(OBJECTS)).toEqual(before)
+    })
+
+    test('can be removed again, and nothing happens', async () => {
+      const db = await prepared()
+      await db.install('t')
+      const client = await db.connect()
+      await uninstallChangeLog(client, { table: 't' })
+      const before = await db.sql(OBJECTS)
+      await uninstallChangeLog(client, { table: 't' })
+      expect(await db.sql(OBJECTS)).toEqual(before)
+    })
+
+    test('of a database where nothing is installed is NOT_FOUND', async () => {
+      const db = await prepared()
+      expect(await errorOf(uninstallChangeLog(await db.connect(), { all: true }))).toMatchObject({ code: 'NOT_FOUND' })
+    })
+
+    test('with partitions is left as it was, with all of them', async () => {
+      const db = await prepared(`CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id);
+        CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100)`)
+      const before = await db.sql(OBJECTS)
+      await db.install('t')
+      await db.sql('CREATE TABLE high PARTITION OF t FOR VALUES FROM (100) TO (200)')
+      await db.sql(uninstallChangeLogSql({ all: true }))
+      await db.sql('DROP TABLE high')
+      expect(await db.sql(OBJECTS)).toEqual(before)
+    })
+
+    test('can be mirrored again after another installation, by one more list', async () => {
+      const db = await prepared()
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(`${uninstallChangeLogSql({ table: 't' })}; UPDATE t SET n = 42`)
+      await db.install('t')
+      await expectMirrorEqualsTable(rows)
+      expect(rows.informer.status.relists).toBe(1)
+    })
+  })
+
+  describe('with grant', () => {
+    async function granted(): Promise<Database & { readonly role: string }> {
+      const db = await prepared(`${TABLE}; CREATE TABLE secret (id int PRIMARY KEY)`)
+      const role = `${db.name}_reader`
+      await db.sql(`CREATE ROLE ${role} LOGIN`)
+      await db.install('secret')
+      return Object.assign(db, { role })
+    }
+
+    test('the role can mirror the table; without, it is told how to get there', async () => {
+      const db = await granted()
+      await db.install('t')
+      const options = { table: 't', connection: { user: db.role }, trimEveryMs: 1 }
+      const { informer, errors } = mirrorOf(db, options)
+      informer.start()
+      const error = await errorOf(informer.synced({ timeoutMs: 10_000 }))
+      expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: expect.stringContaining('--grant') })
+      await informer.stop()
+      expect(errors).not.toEqual([])
+
+      await db.install('t', { grant: [db.role] })
+      const rows = await mirror(db, options)
+      await db.sql('UPDATE t SET n = 42 WHERE id = 1; DELETE FROM t WHERE id = 2')
+      await expectMirrorEqualsTable(rows)
+      await rows.source.head(contextOf(new AbortController().signal))
+      await rows.source.mark(await db.connect({ user: db.role }))
+      expect([rows.informer.status.relists, rows.errors]).toEqual([0, []])
+    })
+
+    test('the role trims as a reader does', async () => {
+      const db = await granted()
+      await db.install('t', { grant: [db.role] })
+      const reader = await db.connect({ user: db.role })
+      expect((await reader.query('SELECT listwatch.tend()::int AS removed')).rows).toEqual([{ removed: 0 }])
+    })
+
+    const forbidden = [
+      ['write to the table', () => 'UPDATE t SET n = 1'],
+      ['write to the log', (log: string) => `DELETE FROM ${log}`],
+      ['write the epoch', () => 'UPDATE listwatch.state SET epoch = gen_random_uuid()'],
+      ['read the marks', () => 'SELECT FROM listwatch.mark'],
+      ['read the logs of other tables', (_: string, other: string) => `SELECT FROM ${other}`],
+      ['read other tables', () => 'SELECT FROM secret'],
+      ['trim to where it likes', () => `SELECT listwatch.trim('0 s')`],
+      ['do what only writers do', (log: string) => `SELECT listwatch.tidy('${log}', 1)`],
+      ['install', () => `SELECT listwatch.install('t')`],
+      ['install again', () => `SELECT listwatch.reinstall('t')`],
+      ['uninstall', () => `SELECT listwatch.uninstall('t')`],
+      ['grant', (_: string, __: string, role: string) => `SELECT listwatch.grant_to('secret', '${role}')`],
+      ['make objects in the schema', () => 'CREATE TABLE listwatch.x (id int)'],
+    ] as const
+
+    test.each(forbidden)('the role cannot %s', async (_name, sql) => {
+      const db = await granted()
+      await db.install('t', { grant: [db.role] })
+      const reader = await db.connect({ user: db.role })
+      const statement = sql(await db.log('t'), await db.log('secret'), db.role)
+      expect(await errorOf(reader.query(statement))).toMatchObject({ code: '42501' })
+    })
+
+    test('nobody can have a table of his own make the mirrors of others read theirs again', async () => {
+      const db = await granted()
+      await db.install('t', { grant: [db.role] })
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(`CREATE SCHEMA mine AUTHORIZATION ${db.role}`)
+      const role = await db.connect({ user: db.role })
+      await role.query('CREATE TABLE mine.x (id int)')
+      const attach = `CREATE TRIGGER x AFTER TRUNCATE ON mine.x EXECUTE FUNCTION ${await db.log('t')}_t()`
+      expect(await errorOf(role.query(attach))).toMatchObject({ code: '42501' })
+      await role.query('TRUNCATE mine.x')
+      await expectMirrorEqualsTable(rows)
+      expect(rows.informer.status.relists).toBe(0)
+    })
+
+    test('the owner of a partitioned table can make partitions of it, whoever installed', async () => {
+      const db = await granted()
+      await db.sql(`CREATE SCHEMA mine AUTHORIZATION ${db.role}`)
+      const owner = await db.connect({ user: db.role })
+      await owner.query('CREATE TABLE mine.p (id int PRIMARY KEY) PARTITION BY RANGE (id)')
+      await db.install('mine.p')
+      const rows = await mirror(db, { table: 'mine.p' })
+      await owner.query('CREATE TABLE mine.low PARTITION OF mine.p FOR VALUES FROM (0) TO (100)')
+      await owner.query('INSERT INTO mine.p VALUES (1)')
+      await expectMirrorEqualsTable(rows)
+    })
+  })
+
+  describe('the status', () => {
+    async function statusOf(db: Database): Promise<Row> {
+      return { ...(await changeLogStatus(await db.connect())) }
+    }
+
+    test('of a database where nothing is installed has no schema version', async () => {
+      expect(await statusOf(await prepared())).toMatchObject({ schemaVersion: undefined, tables: [] })
+    })
+
+    test('says how large each log is, who reads it, and how long a transaction has been open', async () => {
+      const db = await prepared()
+      await db.sql(`CREATE ROLE ${db.name}_reader`)
+      await db.install('t', { grant: [`${db.name}_reader`] })
+      await db.sql('UPDATE t SET n = 42')
+      const open = await db.connect()
+      await open.query('BEGIN; SELECT pg_sleep(0.05)')
+      const { tables, oldestTransactionMs, schemaVersion } = await statusOf(db)
+      expect({ tables, schemaVersion }).toMatchObject({
+        schemaVersion: 1,
+        tables: [{ table: 't', logRows: 2, keyColumns: ['id'], readers: [`${db.name}_reader`], problems: [] }],
+      })
+      expect(oldestTransactionMs).toBeGreaterThanOrEqual(50)
+      await open.query('ROLLBACK')
+    })
+
+    test('says what keeps a log from telling every change', async () => {
+      const db = await prepared()
+      await db.install('t')
+      await db.sql('ALTER TABLE t DISABLE TRIGGER zz_listwatch_u; ALTER TABLE t ENABLE TRIGGER zz_listwatch_d')
+      expect(await statusOf(db)).toMatchObject({
+        tables: [
+          {
+            problems: [
+              expect.stringMatching(/zz_listwatch_u is switched off: changes are not seen; run: listwatch pg install/),
+              expect.stringMatching(/zz_listwatch_d does not fire where session_replication_role is replica/),
+            ],
+          },
+        ],
+      })
+    })
+  })
+})
