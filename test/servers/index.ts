@@ -19,22 +19,30 @@ declare module 'vitest' {
  * Tests against every Postgres we know of. One that is lacking becomes a skipped test, and a line in the table at the end of
  * the run; with `LISTWATCH_REQUIRE_SERVERS=all`, a failed one.
  */
-export function describePostgres(title: string, body: (postgres: PostgresVersion) => void): void {
+export function describePostgres(title: string, body: (postgres: PostgresVersion) => void | Promise<void>): void {
   describe(title, async () => {
     for (const name of postgresNames()) describeLocated(name, await locateServer(name), body)
   })
 }
 
 /** The same for tests against one server. */
-export function describeServer(name: ServerName, title: string, body: (server: FoundServer) => void): void {
+export function describeServer(
+  name: ServerName,
+  title: string,
+  body: (server: FoundServer) => void | Promise<void>,
+): void {
   describe(title, async () => {
     describeLocated(`with ${name}`, await locateServer(name), body)
   })
 }
 
-function describeLocated(title: string, server: LocatedServer, body: (server: FoundServer) => void): void {
-  describe(title, () => {
-    if (server.type === 'found') body(server)
+function describeLocated(
+  title: string,
+  server: LocatedServer,
+  body: (server: FoundServer) => void | Promise<void>,
+): void {
+  describe(title, async () => {
+    if (server.type === 'found') await body(server)
     else standIn(server)
   })
 }

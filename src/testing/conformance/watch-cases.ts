@@ -1,0 +1,179 @@
+import { DEFAULT_HEARTBEAT_MS, type WatchEvent } from '../../source.js'
+import { type ConformanceCase, casesOf } from './conformance-case.js'
+import { shown } from './contents.js'
+import { fill } from './list-cases.js'
+import { check } from './patience.js'
+
+export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
+  {
+    name: 'tells what is added, changed and deleted, in order',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await watching.opened()
+      await trial.put('a', 'added')
+      await trial.put('a', 'changed')
+      await trial.put('b', 'added')
+      await trial.delete('a')
+      await watching.reaches(trial.now)
+      trial.expectStates('the watch', watching.trail)
+    },
+  },
+  {
+    name: 'goes on where the list was: what is written while the list is read is not lost',
+    async check(trial) {
+      await fill(trial, 6)
+      const listing = await trial.list({
+        pageSize: 2,
+        between: async (page) => {
+          await trial.write({ key: `during${page}`, value: 'x' }, { key: 'k0', value: `during ${page}` })
+        },
+      })
+      await trial.delete('k1')
+      await trial.put('after', 'x')
+      const watching = trial.watch(listing)
+      await watching.reaches(trial.now)
+      trial.expectStates('the watch', watching.trail)
+    },
+  },
+  {
+    name: 'tells a transaction whole or not at all',
+    needs: ['transactions'],
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await watching.opened()
+      for (let round = 0; round < 20; round++) {
+        const all = ['a', 'b', 'c', 'd', 'e'].map((key, at) => ({
+          key,
+          value: (round + at) % 5 === 0 ? undefined : `round ${round}`,
+        }))
+        await trial.write(...all)
+        if (round % 3 === 0) await watching.reaches(trial.now)
+      }
+      await watching.reaches(trial.now)
+      trial.expectStates('the watch', watching.trail)
+    },
+  },
+  {
+    name: 'tells a transaction of 1 000 objects whole or not at all',
+    needs: ['transactions'],
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await watching.opened()
+      await fill(trial, 1_000)
+      await fill(trial, 1_000, 'again')
+      await watching.reaches(trial.now)
+      trial.expectStates('the watch', watching.trail)
+    },
+  },
+  {
+    name: 'shows of a key that a transaction writes several times what it ends with',
+    needs: ['transactions'],
+    async check(trial) {
+      await trial.put('gone', 'x')
+      const watching = trial.watch(await trial.list())
+      await watching.opened()
+      await trial.write(
+        { key: 'kept', value: 'one' },
+        { key: 'gone', value: 'two' },
+        { key: 'brief', value: 'x' },
+        { key: 'kept', value: 'two' },
+        { key: 'gone', value: undefined },
+        { key: 'brief', value: undefined },
+      )
+      await watching.reaches(trial.now)
+      trial.expectStates('the watch', watching.trail)
+    },
+  },
+  {
+    name: 'never takes a key back to an older value, however fast it is written',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      for (let round = 0; round < 150; round++) await trial.put('k', String(round))
+      await watching.reaches(trial.now)
+      let last = -1
+      for (const { contents } of watching.trail) {
+        const value = Number(contents.values.get('k') ?? last)
+        check(value >= last, `the watch went back from ${last} to ${value}`)
+        last = value
+      }
+    },
+  },
+  {
+    name: 'of what was just listed tells nothing that the list has told',
+    async check(trial) {
+      await fill(trial, 4)
+      await trial.delete('k3')
+      const watching = trial.watch(await trial.list())
+      await watching.opened()
+      await trial.put('marker', 'x')
+      await watching.reaches(trial.now)
+      const told = watching.batches.flatMap(({ events }) => events)
+      const again = told.find((event) => event.type !== 'replace' && event.key !== trial.keyOf('marker'))
+      check(again === undefined, `the watch told again what is not later than its version: ${nameOf(again)}`)
+    },
+  },
+  {
+    name: 'waits for a slow reader, and loses nothing meanwhile',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await watching.opened()
+      const long = 'x'.repeat(10_000)
+      for (let round = 0; round < 200; round++) {
+        await trial.write(
+          { key: `k${round % 50}`, value: `${round} ${long}` },
+          { key: `k${(round + 7) % 50}`, value: undefined },
+        )
+      }
+      await watching.reaches(trial.now)
+      trial.expectStates('the watch', watching.trail)
+    },
+  },
+  {
+    name: 'is independent of others: each gets everything, at its own pace, also when one ends',
+    async check(trial) {
+      const listing = await trial.list()
+      const [quick, slow, brief] = [trial.watch(listing), trial.watch(listing), trial.watch(listing)]
+      await Promise.all([quick.opened(), slow.opened(), brief.opened()])
+      await fill(trial, 5)
+      await brief.reaches(trial.now)
+      await quick.reaches(trial.now)
+      await brief.stop()
+      await trial.put('k0', 'after one has ended')
+      await quick.reaches(trial.now)
+      await slow.reaches(trial.now)
+      for (const watching of [quick, slow]) trial.expectStates('a watch', watching.trail)
+    },
+  },
+  {
+    name: 'speaks at least every heartbeatMs, also where nothing happens',
+    heartbeatMs: 50,
+    async check(trial) {
+      const { heartbeatMs = DEFAULT_HEARTBEAT_MS } = trial.source
+      check(heartbeatMs > 0 && Number.isFinite(heartbeatMs), `heartbeatMs is ${heartbeatMs}`)
+      const watching = trial.watch(await trial.list())
+      // As long as a reflector waits before it takes the source for dead, less its five seconds; one for a busy machine.
+      const silenceMs = 2 * heartbeatMs + 1_000
+      for (let beats = 0; beats < 4; beats++) await watching.next(`heartbeat ${beats}`, silenceMs)
+      const { events = [] } = watching.batches.find((batch) => batch.events.length > 0) ?? {}
+      check(events.length === 0, 'the watch told something, and nothing had happened')
+    },
+  },
+  {
+    name: 'that is nudged says where it is',
+    needs: ['nudges'],
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await watching.opened()
+      check(watching.nudges.length > 0, 'the watch never called onNudge')
+      for (let times = 0; times < 3; times++) {
+        const next = watching.next('the answer to a nudge')
+        watching.nudge()
+        await next
+      }
+    },
+  },
+])
+
+function nameOf(event: WatchEvent<unknown> | undefined): string {
+  return event === undefined || event.type === 'replace' ? 'a replace' : `${event.type} ${shown(event.key ?? '')}`
+}

@@ -1,0 +1,216 @@
+import type { WatchBatch, WatchEvent } from '../../src/source.js'
+import { type Broken, batches, sequenceOf, shifted, type Watches } from './broken.js'
+import type { Item } from './memory-harness.js'
+
+export const brokenWatches: readonly Broken[] = [
+  {
+    name: 'drops deletes',
+    refusedBy: ['a watch tells what is added, changed and deleted, in order'],
+    flaw: (memory) => ({ watch: only(memory.watch.bind(memory), (event) => event.type !== 'delete') }),
+  },
+  {
+    name: 'watches from now on, wherever the list was',
+    refusedBy: [
+      'a watch goes on where the list was: what is written while the list is read is not lost',
+      'a version resumed from after deletes were missed tells the deletes',
+    ],
+    flaw: (memory) => ({
+      async *watch(context) {
+        yield* memory.watch({ ...context, after: await memory.head() })
+      },
+    }),
+  },
+  {
+    name: 'splits a transaction',
+    refusedBy: ['a watch tells a transaction whole or not at all'],
+    flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 2) }),
+  },
+  {
+    name: 'splits a transaction that is long',
+    refusedBy: ['a watch tells a transaction of 1 000 objects whole or not at all'],
+    flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 500) }),
+  },
+  {
+    name: 'tells the deletes of a transaction before its writes',
+    refusedBy: ['a watch shows of a key that a transaction writes several times what it ends with'],
+    flaw: (memory) => ({
+      watch: batches(memory, (batch) => {
+        const isDelete = ({ type }: WatchEvent<Item>): boolean => type === 'delete'
+        const others = batch.events.filter((event) => !isDelete(event))
+        return [{ ...batch, events: [...batch.events.filter(isDelete), ...others] }]
+      }),
+    }),
+  },
+  {
+    name: 'delivers now and then in another order',
+    refusedBy: ['a watch never takes a key back to an older value, however fast it is written'],
+    flaw: (memory) => {
+      let held: WatchBatch<Item> | undefined
+      return {
+        watch: batches(memory, (batch, number) => {
+          if (number === 20) {
+            held = batch
+            return []
+          }
+          const late = held === undefined ? [] : [held]
+          held = undefined
+          return [batch, ...late]
+        }),
+      }
+    },
+  },
+  {
+    name: 'resumes one too early',
+    refusedBy: ['a watch of what was just listed tells nothing that the list has told'],
+    flaw: (memory) => ({ watch: (context) => memory.watch({ ...context, after: shifted(context.after, -1) }) }),
+  },
+  {
+    name: 'resumes one too late',
+    refusedBy: ['a version of any batch is safe to resume from: nothing after it is lost'],
+    flaw: (memory) => ({
+      async *watch(context) {
+        const isBehind = sequenceOf(context.after) > 2 && context.after !== (await memory.head())
+        yield* memory.watch({ ...context, after: shifted(context.after, isBehind ? 1 : 0) })
+      },
+    }),
+  },
+  {
+    name: 'drops what a slow reader has not taken',
+    refusedBy: ['a watch waits for a slow reader, and loses nothing meanwhile'],
+    flaw: (memory) => ({
+      async *watch(context) {
+        const buffer: WatchBatch<Item>[] = []
+        const pump = (async () => {
+          for await (const batch of memory.watch(context)) buffer.splice(0, Math.max(0, buffer.push(batch) - 100))
+        })()
+        pump.catch(() => {})
+        for (;;) {
+          const next = buffer.shift()
+          if (next !== undefined) yield next
+          else await context.clock.sleep(1, context.signal)
+        }
+      },
+    }),
+  },
+  {
+    name: 'gives each batch to one of its watches',
+    refusedBy: ['a watch is independent of others: each gets everything, at its own pace, also when one ends'],
+    flaw: (memory) => {
+      const taken = new Set<string>()
+      return {
+        watch: batches(memory, (batch) => {
+          if (batch.events.length === 0) return [batch]
+          if (taken.has(batch.version)) return []
+          taken.add(batch.version)
+          return [batch]
+        }),
+      }
+    },
+  },
+  {
+    name: 'never says that it is alive',
+    refusedBy: ['a watch speaks at least every heartbeatMs, also where nothing happens'],
+    flaw: (memory) => ({ watch: silent(memory.watch.bind(memory)) }),
+  },
+  {
+    name: 'does not answer when it is nudged',
+    refusedBy: ['a watch that is nudged says where it is'],
+    flaw: (memory) => ({
+      watch: (context) => {
+        context.onNudge(() => {})
+        return memory.watch({ ...context, onNudge: () => {} })
+      },
+    }),
+  },
+  {
+    name: 'has bookmarks that run ahead',
+    refusedBy: [
+      'a version of any batch is safe to resume from: nothing after it is lost',
+      'a version of a batch without events says that all up to it was told',
+    ],
+    flaw: (memory) => ({
+      watch: batches(memory, (batch) => (batch.events.length === 0 ? [] : [{ ...batch, events: [] }, batch])),
+    }),
+  },
+  {
+    name: 'keeps no deletes in its history',
+    refusedBy: ['a version resumed from after deletes were missed tells the deletes'],
+    flaw: (memory) => ({
+      async *watch(context) {
+        const head = await memory.head()
+        yield* only(memory.watch.bind(memory), ({ type }, { version }) => type !== 'delete' || !memory.hasReached(head, version))(
+          context,
+        )
+      },
+    }),
+  },
+  {
+    name: 'goes on from the latest version that anybody has asked for',
+    refusedBy: ['a version of long ago and one of now can be resumed from at the same time'],
+    flaw: (memory) => {
+      let latest = ''
+      return {
+        watch: async function* (context) {
+          if (latest === '' || memory.hasReached(context.after, latest)) latest = context.after
+          await context.clock.sleep(20)
+          yield* memory.watch({ ...context, after: latest })
+        },
+      }
+    },
+  },
+  {
+    name: 'repeats the version of the list in every bookmark',
+    refusedBy: ['a version of a watch never goes back'],
+    flaw: (memory) => ({
+      watch: batches(memory, (batch, _, { after }) => [batch.events.length === 0 ? { ...batch, version: after } : batch]),
+    }),
+  },
+  {
+    name: 'ends all of its watches with one',
+    refusedBy: ['the signal of one watch is no business of another'],
+    flaw: (memory) => ({
+      async *watch(context) {
+        const end = (): void => memory.disconnect()
+        context.signal.addEventListener('abort', end, { once: true })
+        yield* memory.watch(context)
+      },
+    }),
+  },
+]
+
+/** Without the events that are not wanted. */
+function only(
+  watch: Watches,
+  isWanted: (event: WatchEvent<Item>, batch: WatchBatch<Item>) => boolean,
+): Watches {
+  return async function* (context) {
+    for await (const batch of watch(context)) yield { ...batch, events: batch.events.filter((each) => isWanted(each, batch)) }
+  }
+}
+
+/** Batches of more than `size` events come in parts. */
+function splitting(watch: Watches, size: number): Watches {
+  return async function* (context) {
+    let safe = context.after
+    for await (const batch of watch(context)) {
+      for (let at = 0; at + size < batch.events.length; at += size) {
+        yield { events: batch.events.slice(at, at + size), version: safe }
+      }
+      const rest = batch.events.length % size
+      yield { ...batch, events: batch.events.slice(batch.events.length - (rest === 0 ? Math.min(size, batch.events.length) : rest)) }
+      safe = batch.version
+    }
+  }
+}
+
+/** Without bookmarks, other than the first. */
+function silent(watch: Watches): Watches {
+  return async function* (context) {
+    let hasSpoken = false
+    for await (const batch of watch(context)) {
+      if (hasSpoken && batch.events.length === 0) continue
+      hasSpoken = true
+      yield batch
+    }
+  }
+}

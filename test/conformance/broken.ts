@@ -1,0 +1,94 @@
+import type { ListContext, ListPage, WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
+import type { ListerWatcherHarness, MemorySource } from '../../src/testing/index.js'
+import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
+
+export type Lists = (context: ListContext) => AsyncIterable<ListPage<Item>>
+export type Watches = (context: WatchContext) => AsyncIterable<WatchBatch<Item>>
+
+/** What is wrong: parts of a source, or of who brings things about, in place of the good ones. */
+export interface Flaw {
+  readonly list?: Lists
+  readonly watch?: Watches
+  readonly head?: MemorySource<Item>['head']
+  readonly hasReached?: MemorySource<Item>['hasReached']
+  readonly subject?: Partial<Omit<MemorySubject, 'source' | 'memory'>>
+  /** Read at each look. */
+  readonly name?: () => string
+}
+
+/** A source that breaks the contract in one way, and the cases that have to refuse it: `theme name`. */
+export interface Broken {
+  readonly name: string
+  readonly refusedBy: readonly string[]
+  flaw(memory: MemorySource<Item>, subject: MemorySubject): Flaw
+}
+
+export function brokenHarness({ flaw }: Broken): ListerWatcherHarness<Item> {
+  return {
+    patienceMs: 300,
+    create(wish) {
+      const subject = memorySubject(wish)
+      const { memory } = subject
+      const wrong = flaw(memory, subject)
+      return {
+        connections: () => 0,
+        ...subject,
+        ...wrong.subject,
+        source: {
+          get name() {
+            return wrong.name?.() ?? memory.name
+          },
+          heartbeatMs: memory.heartbeatMs ?? 0,
+          list: (context) => (wrong.list ?? memory.list.bind(memory))(context),
+          watch: (context) => (wrong.watch ?? memory.watch.bind(memory))(context),
+          head: () => (wrong.head ?? memory.head.bind(memory))(),
+          hasReached: (at, mark) => (wrong.hasReached ?? memory.hasReached.bind(memory))(at, mark),
+        },
+      }
+    },
+  }
+}
+
+/** The pages of the good source, each made into none, one or several. */
+export function pages(
+  memory: MemorySource<Item>,
+  change: (page: ListPage<Item>, context: ListContext) => readonly ListPage<Item>[],
+): Lists {
+  return async function* (context) {
+    for await (const page of memory.list(context)) yield* change(page, context)
+  }
+}
+
+/** The batches of the good source, each made into none, one or several. `number` counts those of one watch from 0. */
+export function batches(
+  memory: MemorySource<Item>,
+  change: (batch: WatchBatch<Item>, number: number, context: WatchContext) => readonly WatchBatch<Item>[],
+): Watches {
+  return async function* (context) {
+    let number = 0
+    for await (const batch of memory.watch(context)) yield* change(batch, number++, context)
+  }
+}
+
+/** The events of lists and watches, each made into none or one. */
+export function events(
+  memory: MemorySource<Item>,
+  change: (event: WatchEvent<Item>) => WatchEvent<Item> | undefined,
+): Required<Pick<Flaw, 'list' | 'watch'>> {
+  const all = <E extends WatchEvent<Item>>(given: readonly E[]): E[] =>
+    given.map((event) => change(event) as E | undefined).filter((event) => event !== undefined)
+  return {
+    list: pages(memory, (page) => [{ ...page, events: all(page.events) }]),
+    watch: batches(memory, (batch) => [{ ...batch, events: all(batch.events) }]),
+  }
+}
+
+/** The version so many transactions later, within the same epoch; never before the first. */
+export function shifted(version: string, by: number): string {
+  const parts = version.split('.')
+  return [...parts.slice(0, -1), Math.max(0, sequenceOf(version) + by)].join('.')
+}
+
+export function sequenceOf(version: string): number {
+  return Number(version.split('.').at(-1))
+}

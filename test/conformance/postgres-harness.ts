@@ -1,0 +1,80 @@
+import type { Client } from 'pg'
+import type { PostgresSource } from '../../adapters/postgres/index.js'
+import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../src/testing/index.js'
+import type { Version } from '../../src/version.js'
+import type { Database, TestServer } from '../postgres/support.js'
+
+interface Row {
+  readonly id: string
+  readonly value: string
+}
+
+/** What a row may have; one with more cannot be decoded. */
+const MAX_ROW = 2 * 1024 * 1024
+const SOURCE = 'conformance-source'
+
+/** A table of a database of its own for each case. */
+export function postgresHarness(server: TestServer): ListerWatcherHarness<Row> {
+  return { create: async () => await subjectOf(await server.database()) }
+}
+
+async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>> {
+  await database.sql('CREATE TABLE items (id text PRIMARY KEY, value text NOT NULL)')
+  await database.install('items')
+  const writer = await database.connect()
+  const source: PostgresSource<Row> = database.source<Row>({
+    table: 'items',
+    maxObjectBytes: MAX_ROW,
+    connection: { application_name: SOURCE },
+  })
+  const ofSource = `FROM pg_stat_activity WHERE application_name = '${SOURCE}' AND datname = current_database()`
+  return {
+    source,
+    valueOf: ({ value }) => value,
+    refuses: (key) =>
+      key.includes('\u0000') || !key.isWellFormed()
+        ? 'a text of Postgres holds only whole characters, and no NUL'
+        : undefined,
+    write: (changes) => commit(writer, source, changes),
+    compact: async () => void (await database.sql(`SELECT listwatch.trim('0 s')`)),
+    restore: async () =>
+      void (await database.sql('TRUNCATE listwatch.state, listwatch.mark; SELECT listwatch.epoch()')),
+    corrupt: async (key) => void (await commit(writer, source, [{ key, value: 'x'.repeat(MAX_ROW + 1) }])),
+    disconnect: async () => void (await database.sql(`SELECT pg_terminate_backend(pid) ${ofSource}`)),
+    connections: async () => Number(await database.value(`SELECT count(*) ${ofSource}`)),
+  }
+}
+
+async function commit(
+  writer: Client,
+  source: PostgresSource<Row>,
+  changes: readonly ConformanceChange[],
+): Promise<Version> {
+  await writer.query('BEGIN')
+  for (const run of runsOf(changes)) {
+    const [keys, values] = [run.map(({ key }) => key), run.map(({ value }) => value)]
+    if (run[0]?.value === undefined) await writer.query('DELETE FROM items WHERE id = ANY ($1)', [keys])
+    else {
+      await writer.query(
+        `INSERT INTO items SELECT * FROM unnest($1::text[], $2::text[])
+         ON CONFLICT (id) DO UPDATE SET value = EXCLUDED.value`,
+        [keys, values],
+      )
+    }
+  }
+  const mark = await source.mark(writer)
+  await writer.query('COMMIT')
+  return mark
+}
+
+/** Changes that one statement can make: of one kind, and of different keys. */
+function runsOf(changes: readonly ConformanceChange[]): ConformanceChange[][] {
+  const runs: ConformanceChange[][] = []
+  for (const change of changes) {
+    const run = runs.at(-1)
+    const isOfRun = (run?.[0]?.value === undefined) === (change.value === undefined)
+    if (run === undefined || !isOfRun || run.some(({ key }) => key === change.key)) runs.push([change])
+    else run.push(change)
+  }
+  return runs
+}
