@@ -1,9 +1,10 @@
-import { SourceError } from '../../src/errors.js'
+import { messageOf, SourceError } from '../../src/errors.js'
 import { checkOptions, isAny, isCount, isName, isOneOf, type OptionCheck } from '../../src/options.js'
+import { redact } from '../../src/redact.js'
 import type { PgClient } from './client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import { SCHEMA_SQL } from './schema-sql.js'
-import { quoteLiteral } from './table.js'
+import { quoteIdentifier, quoteLiteral } from './table.js'
 
 /** A client that is connected, and is left so. */
 export type PgConnected = Pick<PgClient, 'query'>
@@ -146,7 +147,10 @@ function tableOf(row: Record<string, unknown>, logRows: number): ChangeLog {
     ...(row['sometimes'] as readonly string[]).map(
       (name) => `the trigger ${name} does not fire where session_replication_role is replica: changes may not be seen`,
     ),
-  ].map((problem) => `${problem}; run: listwatch pg install`)
+  ].map(
+    (problem) =>
+      `${problem}; run: listwatch pg install <url> --table '${String(row['table']).replaceAll("'", `'\\''`)}'`,
+  )
   return {
     table: String(row['table']),
     log: String(row['log']),
@@ -175,7 +179,7 @@ async function migrate(client: PgConnected, sql: string, table: string): Promise
 
 function migrationError(error: unknown, table: string): SourceError {
   const { hint } = Object(error) as { readonly hint?: unknown }
-  const { message, code, cause } = postgresError(error)
+  const { message, code, cause } = ownerError(error)
   const more = typeof hint === 'string' ? ` (${hint})` : ''
   const waited = codeOf(error) === '55P03' ? `${table} is locked by somebody else; nothing was changed: ` : ''
   return new SourceError(waited + message + more, { code, cause })
@@ -185,8 +189,21 @@ async function rowsOf(client: PgConnected, sql: string): Promise<Record<string, 
   try {
     return (await client.query(sql)).rows as Record<string, unknown>[]
   } catch (error) {
-    throw postgresError(error)
+    throw ownerError(error)
   }
+}
+
+/** What a reader is granted does not help who lacks a right here: this is for owners. */
+function ownerError(thrown: unknown): SourceError {
+  const error = postgresError(thrown)
+  if (codeOf(thrown) !== '42501') return error
+  const message = redact(messageOf(thrown))
+  const [, database] = /permission denied for database (.+)$/.exec(message) ?? []
+  const hint =
+    database === undefined
+      ? '; run it as the owner of the table and of the schema listwatch'
+      : `; as the owner of the database run: GRANT CREATE ON DATABASE ${quoteIdentifier(database)} TO <role>`
+  return new SourceError(message + hint, { code: error.code, cause: thrown })
 }
 
 function migration(body: string): string {

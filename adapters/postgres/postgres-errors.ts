@@ -50,13 +50,14 @@ function meaningOf(code: string | undefined, message: string): SourceErrorCode {
 function hintFor(code: string | undefined, message: string): string {
   switch (code) {
     case 'ECONNREFUSED':
-      return ' (no server listens there)'
+      return ' (no server listens there: check host and port)'
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return ' (no such host)'
+      return ' (no such host: check its name)'
     case '42501':
-      return '; grant it with: listwatch pg install <url> --table <table> --grant <role>'
-    case '0A000':
+      return '; as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>'
+    case '0A000': // unlogged tables
+    case '25006': // LISTEN
       return /recovery/.test(message) ? ' (the server is a standby; mirrors need the primary)' : ''
     default:
       return /SASL|client password must be a string/.test(message)

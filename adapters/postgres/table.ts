@@ -48,11 +48,18 @@ export async function findTable(session: Session, options: TableOptions): Promis
   if (found?.['relid'] === undefined || found['relid'] === null) throw await noSuchTable(session, table)
   const relid = String(found['relid'])
   const name = `${quoteIdentifier(String(found['schema']))}.${quoteIdentifier(String(found['name']))}`
+  if (found['is_table'] !== 't') {
+    throw new SourceError(`${name} is not a table; name a table: one that a view reads, for example`, {
+      code: 'PROTOCOL',
+    })
+  }
   if (found['is_secured'] === 't' && options.rls !== 'row-local') {
     const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' where no policy reads other rows`
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
-  const { log, generation, keyNames } = await findLog(session, relid, name)
+  const { log, generation, keyNames } = await findLog(session, relid, name).catch(async (error: unknown) => {
+    throw await unfit(session, relid, name, error)
+  })
   const columns = await findColumns(session, relid, name, keyNames, options.columns)
   return {
     relid,
@@ -86,7 +93,7 @@ export async function checkWhere(session: Session, { name, keyColumns }: Table, 
   }
 }
 
-const FIND_SQL = `SELECT c.oid::text AS relid, n.nspname AS schema, c.relname AS name, row_security_active(c.oid) AS is_secured
+const FIND_SQL = `SELECT c.oid::text AS relid, n.nspname AS schema, c.relname AS name, c.relkind IN ('r', 'p') AS is_table, row_security_active(c.oid) AS is_secured
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`
 
 async function findLog(
@@ -94,7 +101,8 @@ async function findLog(
   relid: string,
   name: string,
 ): Promise<{ readonly log: string; readonly generation: string; readonly keyNames: readonly string[] }> {
-  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, to_json(listwatch.problems(l.relid)) AS problems
+  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, to_json(listwatch.problems(l.relid)) AS problems,
+    has_table_privilege(l.log, 'SELECT') AS is_readable
     FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
   const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
     const code = codeOf(Object(error).cause)
@@ -106,6 +114,11 @@ async function findLog(
     const message = `the schema listwatch is of version ${found['version']}, and this program needs ${SCHEMA_VERSION}; run: ${installCommand(name)}`
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
+  if (found['is_readable'] !== 't') {
+    // A list could do without; the watch after it could not.
+    const message = `permission denied for the log of ${name}; as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>`
+    throw new SourceError(message, { code: 'UNAUTHORIZED' })
+  }
   const { generation, keyColumns } = JSON.parse(found['options'] ?? '{}') as {
     generation?: unknown
     keyColumns?: unknown
@@ -116,6 +129,24 @@ async function findLog(
     throw notFound(`the log of ${name} does not tell every change: ${problem}; run: ${installCommand(name)}`)
   return { log: String(found['log']), generation, keyNames: keyColumns.map(String) }
 }
+
+/** The reason why `listwatch pg install`, which the error asks for, could not mend it; else the error. */
+async function unfit(session: Session, relid: string, name: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof SourceError) || error.code !== 'NOT_FOUND') return error
+  const [row] = await session.query(UNFIT_SQL, [relid])
+  if (row?.['has_heirs'] === 't') {
+    const message = `${name} has tables that inherit from it, whose rows its triggers do not see; name those that inherit, or use declarative partitioning`
+    return new SourceError(message, { code: 'PROTOCOL' })
+  }
+  if (row?.['has_key'] === 't') return error
+  const message = `${name} has no key by which to tell its rows apart; add one: ALTER TABLE ${name} ADD PRIMARY KEY (…)`
+  return new SourceError(message, { code: 'PROTOCOL' })
+}
+
+/** Only a key that is none at all is noticed: which ones will do, the installation says. */
+const UNFIT_SQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS has_key,
+    c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid) AS has_heirs
+  FROM pg_catalog.pg_class c WHERE c.oid = $1::text::oid`
 
 async function findColumns(
   session: Session,
@@ -152,7 +183,10 @@ async function noSuchTable(session: Session, table: string): Promise<SourceError
     WHERE c.relkind IN ('r', 'p') AND lower(c.relname) = lower($1) AND n.nspname NOT LIKE 'pg\\_%') AS alike`
   const bare = (table.split('.').at(-1) ?? table).replaceAll('"', '')
   const [row] = await session.query(sql, [bare])
-  const alike = row?.['alike'] === null || row?.['alike'] === undefined ? '' : `; there is ${row['alike']}`
+  const alike =
+    row?.['alike'] == null
+      ? `; name it as in SQL, such as orders, shop.orders or "Orders"`
+      : `; there is ${row['alike']}`
   return notFound(`there is no table "${table}" in database "${row?.['database']}" on its search path${alike}`)
 }
 
@@ -160,8 +194,10 @@ function notInstalled(name: string): SourceError {
   return notFound(`the triggers of listwatch are not installed on ${name}; run: ${installCommand(name)}`)
 }
 
+/** For a shell; without the quotes that the name can do without. */
 function installCommand(name: string): string {
-  return `listwatch pg install <url> --table '${name.replaceAll('"', '')}'`
+  const table = name.replace(/^"([a-z_][a-z0-9_]*)"(?=\.)/, '$1').replace(/(?<=\.)"([a-z_][a-z0-9_]*)"$/, '$1')
+  return `listwatch pg install <url> --table '${table.replaceAll("'", `'\\''`)}'`
 }
 
 function notFound(message: string): SourceError {

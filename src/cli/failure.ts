@@ -14,7 +14,7 @@ export async function load<M>(name: string, importing: () => Promise<M>, install
     return await importing()
   } catch (error) {
     const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown }
-    if (code !== 'ERR_MODULE_NOT_FOUND' || !String(message).includes(name)) throw error
+    if (code !== 'ERR_MODULE_NOT_FOUND' || !String(message).includes(`'${name}'`)) throw error
     throw new Failure(`${name} is missing; install it with: ${install}`)
   }
 }

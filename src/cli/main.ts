@@ -1,48 +1,59 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { messageOf, SourceError } from '../errors.js'
-import { redact } from '../redact.js'
+import { SourceError } from '../errors.js'
+import { lineOf } from './advice.js'
 import { Failure, load } from './failure.js'
+
+const INSTALL = 'npm i commander picocolors'
 
 /** What went wrong, in one line; 2 for what the user can mend. */
 function fail(error: unknown): void {
   const isExpected = error instanceof Failure || error instanceof SourceError || error instanceof TypeError
-  const [line] = redact(messageOf(error)).split('\n')
-  process.stderr.write(`listwatch: ${line}\n`)
+  process.stderr.write(`listwatch: ${lineOf(error)}\n`)
   if (!isExpected && process.env['LISTWATCH_DEBUG'] !== undefined) console.error(error)
   process.exitCode = error instanceof Failure ? error.exitCode : isExpected ? 2 : 1
 }
 
 async function main(): Promise<void> {
-  const { Command, CommanderError, Option } = await load(
+  // Whoever read our output has gone. What runs until then ends by itself: see ending.ts.
+  process.stdout.on('error', (error: { readonly code?: string }) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+  const { Command, CommanderError, InvalidArgumentError, Option } = await load(
     'commander',
     () => import('commander'),
-    'npm i commander picocolors log-update',
+    INSTALL,
   )
-  await load('picocolors', () => import('picocolors'), 'npm i commander picocolors log-update')
+  await load('picocolors', () => import('picocolors'), INSTALL)
   const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
     readonly version: string
   }
+  const name = (value: string): string => {
+    if (value === '') throw new InvalidArgumentError('It must not be empty.')
+    return value
+  }
   const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
     ...(before ?? []),
-    value,
+    name(value),
   ]
-  const list = (value: string): readonly string[] => value.split(',').map((each) => each.trim())
+  const list = (value: string): readonly string[] => value.split(',').map((each) => name(each.trim()))
 
   const program = new Command('listwatch')
     .description('Mirrors a versioned collection into an indexed local store, and tells what changes.')
     .version(version)
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'listwatch: ')) })
 
   program
     .command('watch')
     .description('mirror a table of yours: a live picture on a terminal, NDJSON with --json')
     .argument('<url>', 'postgres://user@host:5432/database')
-    .requiredOption('--table <name>', 'the table, as in SQL: orders, shop.orders, "Orders"')
+    .requiredOption('--table <name>', 'the table, as in SQL: orders, shop.orders, "Orders"', name)
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .option('--columns <names>', 'mirror only these columns, separated by commas; the key always is', list)
-    .option('--where <sql>', 'mirror only rows for which this holds; it must depend on nothing but the row')
+    .option('--where <sql>', 'mirror only rows for which this holds; it must depend on nothing but the row', name)
+    .addOption(
+      new Option('--rls <kind>', 'mirror in spite of row security: no policy reads other rows').choices(['row-local']),
+    )
     .option('--json', 'one line of JSON for each change')
     .option('--for <duration>', 'stop after this time: 20s, 10m')
     .action(async (url: string, flags) => (await import('./commands/watch.js')).watch(url, flags))
@@ -51,7 +62,7 @@ async function main(): Promise<void> {
   pg.command('install')
     .description('make the change log of a table and the triggers that write it; again, where they are there')
     .argument('[url]', 'postgres://user@host:5432/database')
-    .requiredOption('--table <name>', 'the table, as in SQL')
+    .requiredOption('--table <name>', 'the table, as in SQL', name)
     .option(
       '--key <columns>',
       'columns of a unique index without NULLs, separated by commas; default: the primary key',
@@ -66,7 +77,7 @@ async function main(): Promise<void> {
   pg.command('uninstall')
     .description('remove the change log of a table, or everything')
     .argument('[url]', 'postgres://user@host:5432/database')
-    .option('--table <name>', 'the table, as in SQL')
+    .option('--table <name>', 'the table, as in SQL', name)
     .option('--all', 'all tables, and the schema listwatch')
     .option('--print', 'print the SQL and do nothing')
     .action(async (url: string | undefined, flags) => (await import('./commands/pg.js')).pgUninstall(url, flags))
@@ -89,6 +100,15 @@ async function main(): Promise<void> {
     .option('--json', 'print nothing but the outcome, as JSON')
     .action(async (flags) => (await import('./commands/demo.js')).demo(flags))
 
+  for (const command of [program, ...program.commands, ...pg.commands]) {
+    const path = command === program ? '' : ` ${command.parent === pg ? 'pg ' : ''}${command.name()}`
+    command.configureOutput({
+      outputError: (text, write) => {
+        const line = lineOf(text.replace(/^error: /, '')).replace(/\.$/, '')
+        write(`listwatch: ${line}; see: listwatch${path} --help\n`)
+      },
+    })
+  }
   try {
     await program.parseAsync()
   } catch (error) {

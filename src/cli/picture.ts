@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import colors from 'picocolors'
 import type { State, Status } from '../telemetry.js'
 import type { Meter } from './meter.js'
@@ -5,19 +6,35 @@ import type { Meter } from './meter.js'
 /** The lines that every live picture has. */
 export function statusLines(name: string, status: Status, rows: number, meter: Meter): string[] {
   return [
-    `${colors.bold('listwatch')} ${name}   ${coloured(status.state)} ${colors.dim(status.reason)}`,
-    columns([
-      ['rows', thousands(rows)],
-      ['changes/s', thousands(meter.rate)],
-      ['lag', lagOf(meter)],
-      ['relists', String(status.relists)],
-      ['reconnects', String(status.reconnects)],
+    ...flow([`${colors.bold('listwatch')} ${plain(name)}`, coloured(status.state), colors.dim(plain(status.reason))]),
+    ...flow([
+      pair('rows', thousands(rows)),
+      pair('changes/s', thousands(meter.rate)),
+      pair('lag', lagOf(meter)),
+      pair('relists', String(status.relists)),
+      pair('reconnects', String(status.reconnects)),
     ]),
   ]
 }
 
-export function columns(pairs: readonly (readonly [string, string])[]): string {
-  return pairs.map(([label, value]) => `${colors.dim(label)} ${colors.bold(value)}`).join('   ')
+export function pair(label: string, value: string): string {
+  return `${colors.dim(plain(label))} ${colors.bold(plain(value))}`
+}
+
+/** As few lines as the width of the terminal allows; a line ends only between two parts. */
+export function flow(parts: readonly string[], width: number = process.stdout.columns || 80): string[] {
+  const lines: string[] = []
+  for (const part of parts) {
+    const longer = lines.length === 0 ? part : `${lines.at(-1)}   ${part}`
+    if (lines.length > 0 && stripVTControlCharacters(longer).length > width) lines.push(part)
+    else lines.splice(-1, 1, longer)
+  }
+  return lines
+}
+
+/** What others wrote, without what a terminal would obey. */
+function plain(text: string): string {
+  return text.replace(/\p{Cc}+/gu, '�')
 }
 
 export function lagOf(meter: Meter): string {

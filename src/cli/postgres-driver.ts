@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import type pg from 'pg'
-import { messageOf } from '../errors.js'
-import { redact } from '../redact.js'
+import { type Asked, failureOf } from './advice.js'
 import { Failure, load } from './failure.js'
 
 /** The oldest version of the driver that is tested. */
@@ -18,17 +17,17 @@ export async function loadPg(): Promise<typeof pg> {
   return driver
 }
 
-/** A URL of Postgres, as given. */
+/** A URL of Postgres, as given. One that is none is not repeated: it may hold a password anywhere. */
 export function checkPostgresUrl(url: string): string {
-  if (!URL.canParse(url))
-    throw new Failure(`"${redact(url)}" is no URL; it should look like postgres://user@host:5432/database`)
-  const { protocol } = new URL(url)
-  if (protocol === 'postgres:' || protocol === 'postgresql:') return url
-  throw new Failure(`"${protocol}//" is not supported here; a URL should look like postgres://user@host:5432/database`)
+  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' }
+  if (/^postgres(ql)?:\/\//.test(url) && protocol !== '') return url
+  const what = protocol === '' || protocol.startsWith('postgres') ? 'what was given' : `"${protocol}"`
+  throw new Failure(`${what} is no URL of Postgres; it should look like postgres://user@host:5432/database`)
 }
 
 /** Runs `work` on a connection of its own. */
-export async function withPg<V>(url: string, work: (client: pg.Client) => Promise<V>): Promise<V> {
+export async function withPg<V>(asked: Asked, work: (client: pg.Client) => Promise<V>): Promise<V> {
+  const { url } = asked
   const driver = await loadPg()
   const client = new driver.Client({
     connectionString: checkPostgresUrl(url),
@@ -38,12 +37,12 @@ export async function withPg<V>(url: string, work: (client: pg.Client) => Promis
   client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
   try {
     await client.connect()
+    try {
+      return await work(client)
+    } finally {
+      await client.end()
+    }
   } catch (error) {
-    throw new Failure(`cannot connect to ${redact(url)}: ${redact(messageOf(error))}`)
-  }
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
+    throw error instanceof Failure ? error : failureOf(error, asked)
   }
 }

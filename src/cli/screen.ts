@@ -1,15 +1,18 @@
 import { emitKeypressEvents } from 'node:readline'
 import type { Clock } from '../clock.js'
-import { load } from './failure.js'
 
 /** How often the screen is drawn, in milliseconds. */
 const FRAME_MS = 250
 /** Where there is no screen, one line so often. */
 const LINE_MS = 2_000
 
+const HIDE_CURSOR = '\x1b[?25l'
+const SHOW_CURSOR = '\x1b[?25h'
+
 /** What is shown while something runs: a live picture on a terminal, a line now and then elsewhere. */
 export interface View {
-  picture(): string
+  /** Lines; those that are too long are cut off by the terminal. */
+  picture(): readonly string[]
   line(): string
 }
 
@@ -25,10 +28,14 @@ export async function show(
     while (await slept(LINE_MS, clock, signal)) stdout.write(`${view.line()}\n`)
     return
   }
-  const { default: logUpdate } = await load('log-update', () => import('log-update'), 'npm i log-update')
   const press = (_text: string | undefined, key: { readonly name?: string; readonly ctrl?: boolean }): void => {
-    const name = key.ctrl === true ? `ctrl-${key.name}` : (key.name ?? '')
-    keys.get(name)?.()
+    // As it is without us: the first one ends what runs, a second one the process.
+    if (key.ctrl === true && key.name === 'c') process.kill(process.pid, 'SIGINT')
+    else if (key.ctrl !== true) keys.get(key.name ?? '')?.()
+  }
+  const restore = (): void => {
+    stdout.write(SHOW_CURSOR)
+    if (stdin.isTTY) stdin.setRawMode(false)
   }
   if (stdin.isTTY) {
     emitKeypressEvents(stdin)
@@ -36,18 +43,34 @@ export async function show(
     stdin.on('keypress', press)
     stdin.resume()
   }
-  try {
-    do logUpdate(view.picture())
-    while (await slept(FRAME_MS, clock, signal))
-    logUpdate(view.picture())
-  } finally {
-    logUpdate.done()
-    if (stdin.isTTY) {
-      stdin.off('keypress', press)
-      stdin.setRawMode(false)
-      stdin.pause()
-    }
+  stdout.write(HIDE_CURSOR)
+  process.once('exit', restore)
+  let height = 0
+  const draw = (): void => {
+    const lines = view.picture().slice(0, (stdout.rows || 24) - 1)
+    stdout.write(frame(lines, height))
+    height = lines.length
   }
+  try {
+    do draw()
+    while (await slept(FRAME_MS, clock, signal))
+    draw()
+  } finally {
+    process.off('exit', restore)
+    restore()
+    stdin.off('keypress', press)
+    stdin.pause()
+  }
+}
+
+/**
+ * Draws these lines over the last ones, and leaves the cursor under them. It is written at once, and between the marks of
+ * a synchronized update, so that nothing flickers; without automatic margins, so that a line stays one.
+ */
+function frame(lines: readonly string[], lastHeight: number): string {
+  const up = lastHeight === 0 ? '' : `\x1b[${lastHeight}A`
+  const drawn = lines.map((line) => `\r\x1b[2K${line}\r\n`).join('')
+  return `\x1b[?2026h\x1b[?7l${up}${drawn}\x1b[J\x1b[?7h\x1b[?2026l`
 }
 
 /** False where `signal` aborted. */

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import colors from 'picocolors'
 import { installChangeLog, type PostgresSource, postgresSource } from '../../../adapters/postgres/index.js'
 import { systemClock } from '../../clock.js'
+import { messageOf } from '../../errors.js'
 import type { Compound, Equal } from '../../index-types.js'
 import { createInformer, type Informer } from '../../informer.js'
 import { systemRandom } from '../../random.js'
@@ -12,9 +13,9 @@ import { endAfter, endingSignal } from '../ending.js'
 import { Failure } from '../failure.js'
 import { heapMb } from '../heap.js'
 import { Meter } from '../meter.js'
-import { columns, lagOf, statusLines, thousands } from '../picture.js'
+import { flow, lagOf, pair, statusLines, thousands } from '../picture.js'
 import { loadPg } from '../postgres-driver.js'
-import { startPostgres } from '../postgres-server.js'
+import { type PostgresServer, startPostgres } from '../postgres-server.js'
 import { show, slept } from '../screen.js'
 
 export interface DemoFlags {
@@ -47,6 +48,8 @@ interface Outcome {
 
 /** The mirror's connections are known to the server by this name. */
 const MIRROR = 'listwatch-demo-mirror'
+/** The exit code where nothing was compared, because the demo was ended before it began. */
+const INTERRUPTED = 130
 /** The heap is first measured so long after the start, when the mirror has settled, in milliseconds. */
 const SETTLED_MS = 5_000
 
@@ -58,10 +61,13 @@ export async function demo(flags: DemoFlags): Promise<void> {
   const driver = await loadPg()
   const ending = endingSignal()
   if (flags.json !== true) process.stdout.write(colors.dim('starting a Postgres of its own …\n'))
-  const server = await startPostgres({ settings: { synchronous_commit: 'off' } })
+  const server = await startServer(ending.signal)
+  if (server === undefined) return
   try {
-    const clientFor = (application_name: string) =>
-      new driver.Client({ connectionString: server.url, application_name })
+    const clientFor = (application_name: string): pg.Client => {
+      const client = new driver.Client({ connectionString: server.url, application_name })
+      return client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
+    }
     const stage = new Stage(clientFor, ending)
     try {
       await stage.open()
@@ -77,6 +83,22 @@ export async function demo(flags: DemoFlags): Promise<void> {
     }
   } finally {
     await server.stop()
+  }
+}
+
+/** Undefined where the demo is ended before the server is up; afterwards, the end of the demo does not end the server. */
+async function startServer(ending: AbortSignal): Promise<PostgresServer | undefined> {
+  const starting = new AbortController()
+  const abort = (): void => starting.abort()
+  ending.addEventListener('abort', abort)
+  try {
+    return await startPostgres({ settings: { synchronous_commit: 'off' }, signal: starting.signal })
+  } catch (error) {
+    if (!ending.aborted) throw new Failure(messageOf(error))
+    process.exitCode = INTERRUPTED
+    return undefined
+  } finally {
+    ending.removeEventListener('abort', abort)
   }
 }
 
@@ -138,7 +160,6 @@ class Stage {
     const keys = new Map([
       ['k', () => this.#disconnect()],
       ['q', end],
-      ['ctrl-c', end],
     ])
     const view = { picture: () => this.#picture(), line: () => this.#line() }
     await show(view, keys, systemClock, this.#ending.signal)
@@ -181,18 +202,28 @@ class Stage {
     this.#control.query(sql, [MIRROR]).catch(() => {}) // The demo is ending.
   }
 
-  #picture(): string {
+  #picture(): string[] {
     const orders = this.#orders
     const [tenant = ''] = TENANTS
     const newest = orders.by.latest([tenant], { reverse: true, limit: 3 })
-    const resumed = `killed ${this.#disconnects} times, resumed ${orders.status.reconnects} times, read again ${orders.status.relists} times`
+    const { reconnects, relists } = orders.status
     return [
       ...statusLines(this.#source.name, orders.status, orders.size, this.#meter),
-      `${colors.dim('by.tenant.count')}   ${columns(TENANTS.map((name) => [name, thousands(orders.by.tenant.count(name))]))}`,
-      `${colors.dim(`by.latest(['${tenant}'], { reverse: true, limit: 3 })`)}   ${newest.map(({ id, status }) => `#${id} ${status}`).join('   ')}`,
-      `${colors.dim('connection')}   ${resumed}`,
-      colors.dim('[k] kill the connection   [q] quit'),
-    ].join('\n')
+      ...flow([
+        colors.dim('by.tenant.count'),
+        ...TENANTS.map((name) => pair(name, thousands(orders.by.tenant.count(name)))),
+      ]),
+      ...flow([
+        colors.dim(`by.latest(['${tenant}'], { reverse: true, limit: 3 })`),
+        ...newest.map(({ id, status }) => `#${id} ${status}`),
+      ]),
+      ...flow([
+        colors.dim('connection'),
+        `killed ${this.#disconnects} times, resumed ${reconnects} times`,
+        `read again ${relists} times`,
+      ]),
+      ...flow([colors.dim('[k] kill the connection'), colors.dim('[q] quit')]),
+    ]
   }
 
   #line(): string {
@@ -209,7 +240,7 @@ function sentence(outcome: Outcome): string {
 }
 
 function countOf(text: string | undefined): number {
-  const count = Number(text ?? 0)
+  const count = text === '' ? Number.NaN : Number(text ?? 0)
   if (Number.isSafeInteger(count) && count >= 0) return count
   throw new Failure(`--disconnects wants a whole number, got "${text}"`)
 }

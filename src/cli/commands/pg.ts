@@ -9,6 +9,7 @@ import {
   uninstallChangeLog,
   uninstallChangeLogSql,
 } from '../../../adapters/postgres/index.js'
+import { withCommands } from '../advice.js'
 import { formatDuration, parseDuration } from '../duration.js'
 import { Failure } from '../failure.js'
 import { thousands } from '../picture.js'
@@ -18,6 +19,9 @@ import { withPg } from '../postgres-driver.js'
 const LARGE_LOG_BYTES = 1024 ** 3
 /** From so long on an open transaction is worth a look, in milliseconds. */
 const LONG_TRANSACTION_MS = 10 * 60_000
+
+/** Of Postgres. */
+const LARGEST_INTEGER = 2_147_483_647
 
 export interface InstallFlags {
   readonly table: string
@@ -36,7 +40,7 @@ export async function pgInstall(url: string | undefined, { print, bulk, ...rest 
     process.stdout.write(installChangeLogSql(options))
     return
   }
-  await withPg(urlOf(url), async (client) => {
+  await withPg({ url: urlOf(url), table: options.table }, async (client) => {
     await installChangeLog(client, options)
     const log = (await changeLogStatus(client)).tables.find(({ table }) => isSameTable(table, options.table))
     const what =
@@ -60,7 +64,7 @@ export async function pgUninstall(
     process.stdout.write(uninstallChangeLogSql(what))
     return
   }
-  await withPg(urlOf(url), (client) => uninstallChangeLog(client, what))
+  await withPg({ url: urlOf(url), table }, (client) => uninstallChangeLog(client, what))
   process.stdout.write(
     table === undefined ? 'removed the schema listwatch and all triggers\n' : `removed from ${table}\n`,
   )
@@ -68,12 +72,17 @@ export async function pgUninstall(
 
 /** Shows what is installed; exit code 1 where something needs a look. */
 export async function pgStatus(url: string, { json }: { readonly json?: boolean }): Promise<void> {
-  const status = await withPg(url, changeLogStatus)
+  const status = await withPg({ url }, changeLogStatus)
   const warnings = [
-    ...status.tables.flatMap(({ table, problems }) => problems.map((problem) => `${table}: ${problem}`)),
+    ...status.tables.flatMap(({ table, problems }) =>
+      problems.map((problem) => `${table}: ${withCommands(problem, { url })}`),
+    ),
     ...status.tables
       .filter(({ logBytes }) => logBytes > LARGE_LOG_BYTES)
-      .map(({ table, logBytes }) => `${table}: the log has ${megabytes(logBytes)}; run: listwatch pg trim`),
+      .map(
+        ({ table, logBytes }) =>
+          `${table}: the log has ${megabytes(logBytes)}; run: ${withCommands('listwatch pg trim <url>', { url })}`,
+      ),
     ...(status.oldestTransactionMs > LONG_TRANSACTION_MS
       ? [
           `a transaction has been open for ${formatDuration(status.oldestTransactionMs)}: dead rows of the logs cannot be vacuumed`,
@@ -97,7 +106,7 @@ export async function pgStatus(url: string, { json }: { readonly json?: boolean 
 
 export async function pgTrim(url: string, { keep }: { readonly keep?: string }): Promise<void> {
   const keepMs = keep === undefined ? 3_600_000 : keep === '0' ? 0 : parseDuration(keep, '--keep')
-  const removed = await withPg(url, (client) => trimChangeLogs(client, keepMs / 1_000))
+  const removed = await withPg({ url }, (client) => trimChangeLogs(client, keepMs / 1_000))
   process.stdout.write(`removed ${thousands(removed)} rows from the logs\n`)
 }
 
@@ -117,8 +126,8 @@ function isSameTable(regclass: string, given: string): boolean {
 
 function wholeNumber(text: string, option: string): number {
   const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new Failure(`${option} wants a whole number of at least 1, got "${text}"`)
+  if (Number.isInteger(value) && value >= 1 && value <= LARGEST_INTEGER) return value
+  throw new Failure(`${option} wants a whole number from 1 to ${LARGEST_INTEGER}, got "${text}"`)
 }
 
 function urlOf(url: string | undefined): string {

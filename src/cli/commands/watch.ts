@@ -1,16 +1,19 @@
 import { once } from 'node:events'
+import type pg from 'pg'
 import colors from 'picocolors'
 import { type PostgresSource, postgresSource } from '../../../adapters/postgres/index.js'
 import { systemClock } from '../../clock.js'
+import { SourceError } from '../../errors.js'
 import type { Equal } from '../../index-types.js'
 import { createInformer, type Informer } from '../../informer.js'
 import type { Scalar } from '../../scalar.js'
+import { type Asked, failureOf, lineOf, withCommands } from '../advice.js'
 import { parseDuration } from '../duration.js'
-import { endAfter, endingSignal } from '../ending.js'
+import { endAfter, endForGood, endingSignal } from '../ending.js'
 import { Failure } from '../failure.js'
 import { Meter } from '../meter.js'
-import { columns, statusLines, thousands } from '../picture.js'
-import { checkPostgresUrl, loadPg } from '../postgres-driver.js'
+import { flow, pair, statusLines, thousands } from '../picture.js'
+import { checkPostgresUrl, loadPg, withPg } from '../postgres-driver.js'
 import { show } from '../screen.js'
 
 export interface WatchFlags {
@@ -18,6 +21,7 @@ export interface WatchFlags {
   readonly index: readonly string[]
   readonly columns?: readonly string[]
   readonly where?: string
+  readonly rls?: 'row-local'
   readonly json?: boolean
   readonly for?: string
 }
@@ -30,12 +34,14 @@ export async function watch(url: string, flags: WatchFlags): Promise<void> {
   const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
   const connectionString = checkPostgresUrl(url)
   const driver = await loadPg()
-  const { table, where, columns: wanted } = flags
+  const { table, where, rls, columns: wanted } = flags
+  if (flags.index.length > 0) await withPg({ url, table }, (client) => assertColumns(client, flags))
   const source = postgresSource<Row>({
     client: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
     table,
     ...(wanted === undefined ? {} : { columns: wanted }),
     ...(where === undefined ? {} : { where }),
+    ...(rls === undefined ? {} : { rls }),
   })
   const ending = endingSignal()
   const rows = createInformer({
@@ -46,38 +52,44 @@ export async function watch(url: string, flags: WatchFlags): Promise<void> {
       ) as Indexes,
   })
   try {
-    await firstList(rows, ending.signal)
-    assertColumns(rows, flags.index, table)
+    if (process.stdout.isTTY && flags.json !== true) process.stdout.write(colors.dim(`reading ${lineOf(table)} …\n`))
+    await firstList(rows, { url, table }, ending.signal)
     endAfter(forMs, ending)
     await (flags.json === true ? printChanges(rows, ending.signal) : showRows(rows, source, flags, ending))
   } finally {
     await rows.stop()
+    endForGood(ending)
   }
 }
 
 /** Before the first list is in, any failure ends the command: it is most likely a mistake in the command line. */
-async function firstList(rows: Informer<Row, Indexes>, signal: AbortSignal): Promise<void> {
-  let fail: (error: Error) => void = () => {}
-  const failed = new Promise<never>((_resolve, reject) => {
-    fail = reject
-  })
-  const refuse = (): void => fail(new Failure(rows.status.reason))
+async function firstList(rows: Informer<Row, Indexes>, asked: Asked, signal: AbortSignal): Promise<void> {
+  const failed = Promise.withResolvers<never>()
+  const refuse = ({ code, cause }: SourceError): void =>
+    failed.reject(failureOf(new SourceError(rows.status.reason, { code, cause }), asked))
   rows.on('error', refuse)
   try {
-    await Promise.race([rows.start({ signal }).synced({ signal }), failed])
+    await Promise.race([rows.start({ signal }).synced({ signal }), failed.promise])
+  } catch (error) {
+    if (!signal.aborted) throw error
   } finally {
     rows.off('error', refuse)
     rows.on('error', (error) => {
-      if (!process.stdout.isTTY) process.stderr.write(`listwatch: ${error.message}\n`)
+      if (!process.stdout.isTTY) process.stderr.write(`listwatch: ${lineOf(withCommands(error.message, asked))}\n`)
     })
   }
 }
 
-function assertColumns(rows: Informer<Row, Indexes>, index: readonly string[], table: string): void {
-  const [first] = rows.list()
-  const missing = first === undefined ? undefined : index.find((column) => !Object.hasOwn(first, column))
-  if (first === undefined || missing === undefined) return
-  throw new Failure(`--index: ${table} has no column "${missing}"; it has ${Object.keys(first).join(', ')}`)
+/** An index on a column that is not mirrored would stay empty without a word. A table that is not there is told of later. */
+async function assertColumns(client: pg.Client, { table, index, columns }: WatchFlags): Promise<void> {
+  const sql = `SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
+  const names = (await client.query<{ name: string }>(sql, [table])).rows.map(({ name }) => name)
+  if (names.length === 0) return
+  const missing = index.find((column) => !names.includes(column))
+  if (missing !== undefined)
+    throw new Failure(`--index: ${table} has no column "${missing}"; it has ${names.join(', ')}`)
+  const unmirrored = index.find((column) => columns !== undefined && !columns.includes(column))
+  if (unmirrored !== undefined) throw new Failure(`--index: "${unmirrored}" is not mirrored; add it to --columns`)
 }
 
 /** One line for each change; `{"type":"synced"}` after those that tell what is there at the beginning. */
@@ -106,18 +118,13 @@ async function showRows(
     if (origin !== 'initial') meter.add(undefined)
   }
   rows.subscribe({ add: count, update: count, delete: count })
-  const keys = new Map([
-    ['q', () => ending.abort()],
-    ['ctrl-c', () => ending.abort()],
-  ])
-  const indexLines = (): string[] => flags.index.map((column) => topOf(column, rows.by[column]))
-  const picture = (): string =>
-    [
-      ...statusLines(source.name, rows.status, rows.size, meter),
-      ...indexLines(),
-      ...(rows.invalid.size === 0 ? [] : [colors.yellow(`${rows.invalid.size} rows cannot be decoded`)]),
-      colors.dim('[q] quit'),
-    ].join('\n')
+  const keys = new Map([['q', () => ending.abort()]])
+  const picture = (): string[] => [
+    ...statusLines(source.name, rows.status, rows.size, meter),
+    ...flags.index.flatMap((column) => topOf(column, rows.by[column])),
+    ...(rows.invalid.size === 0 ? [] : [colors.yellow(`${rows.invalid.size} rows cannot be decoded`)]),
+    colors.dim('[q] quit'),
+  ]
   const line = (): string => {
     const { state, relists, reconnects } = rows.status
     return `${state}: ${rows.size} rows, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects`
@@ -126,10 +133,10 @@ async function showRows(
 }
 
 /** The values that most rows have. */
-function topOf(column: string, index: Equal<Row, Scalar> | undefined): string {
+function topOf(column: string, index: Equal<Row, Scalar> | undefined): string[] {
   const values = [...(index?.values() ?? [])].map((value) => [String(value), index?.count(value) ?? 0] as const)
   const top = values.sort((a, b) => b[1] - a[1]).slice(0, 5)
-  return `${colors.dim(`by ${column}`)}   ${columns(top.map(([value, count]) => [value, thousands(count)]))}`
+  return flow([colors.dim(`by ${column}`), ...top.map(([value, count]) => pair(value, thousands(count)))])
 }
 
 /** An array is found by each of its elements; what is no scalar is in no index. */
