@@ -6,6 +6,7 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'drops deletes',
     refusedBy: ['a watch tells what is added, changed and deleted, in order'],
+    because: /"a" should not be there/,
     flaw: (memory) => ({ watch: only(memory.watch.bind(memory), (event) => event.type !== 'delete') }),
   },
   {
@@ -14,6 +15,7 @@ export const brokenWatches: readonly Broken[] = [
       'a watch goes on where the list was: what is written while the list is read is not lost',
       'a version resumed from after deletes were missed tells the deletes',
     ],
+    because: /in vain for what was written/,
     flaw: (memory) => ({
       async *watch(context) {
         yield* memory.watch({ ...context, after: await memory.head() })
@@ -23,16 +25,19 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'splits a transaction',
     refusedBy: ['a watch tells a transaction whole or not at all'],
+    because: /shows a state that there was not/,
     flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 2) }),
   },
   {
     name: 'splits a transaction that is long',
     refusedBy: ['a watch tells a transaction of 1 000 objects whole or not at all'],
+    because: /shows a state that there was not/,
     flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 500) }),
   },
   {
     name: 'tells the deletes of a transaction before its writes',
     refusedBy: ['a watch shows of a key that a transaction writes several times what it ends with'],
+    because: /"gone" should not be there/,
     flaw: (memory) => ({
       watch: batches(memory, (batch) => {
         const isDelete = ({ type }: WatchEvent<Item>): boolean => type === 'delete'
@@ -44,6 +49,7 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'delivers now and then in another order',
     refusedBy: ['a watch never takes a key back to an older value, however fast it is written'],
+    because: /went back from/,
     flaw: (memory) => {
       let held: WatchBatch<Item> | undefined
       return {
@@ -62,11 +68,13 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'resumes one too early',
     refusedBy: ['a watch of what was just listed tells nothing that the list has told'],
+    because: /told again what is not later/,
     flaw: (memory) => ({ watch: (context) => memory.watch({ ...context, after: shifted(context.after, -1) }) }),
   },
   {
     name: 'resumes one too late',
     refusedBy: ['a version of any batch is safe to resume from: nothing after it is lost'],
+    because: /the watch that was resumed at .* shows a state|in vain for what was written/,
     flaw: (memory) => ({
       async *watch(context) {
         const isBehind = sequenceOf(context.after) > 2 && context.after !== (await memory.head())
@@ -77,6 +85,7 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'drops what a slow reader has not taken',
     refusedBy: ['a watch waits for a slow reader, and loses nothing meanwhile'],
+    because: /shows a state that there was not|in vain for what was written/,
     flaw: (memory) => ({
       async *watch(context) {
         const buffer: WatchBatch<Item>[] = []
@@ -95,6 +104,7 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'gives each batch to one of its watches',
     refusedBy: ['a watch is independent of others: each gets everything, at its own pace, also when one ends'],
+    because: /in vain for what was written/,
     flaw: (memory) => {
       const taken = new Set<string>()
       return {
@@ -110,11 +120,13 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'never says that it is alive',
     refusedBy: ['a watch speaks at least every heartbeatMs, also where nothing happens'],
+    because: /in vain for heartbeat/,
     flaw: (memory) => ({ watch: silent(memory.watch.bind(memory)) }),
   },
   {
     name: 'does not answer when it is nudged',
     refusedBy: ['a watch that is nudged says where it is'],
+    because: /in vain for the answer to a nudge/,
     flaw: (memory) => ({
       watch: (context) => {
         context.onNudge(() => {})
@@ -128,25 +140,29 @@ export const brokenWatches: readonly Broken[] = [
       'a version of any batch is safe to resume from: nothing after it is lost',
       'a version of a batch without events says that all up to it was told',
     ],
+    because: /in vain for what was written/,
     flaw: (memory) => ({
-      watch: batches(memory, (batch) => (batch.events.length === 0 ? [] : [{ ...batch, events: [] }, batch])),
+      watch: batches(memory, (batch) => (batch.events.length === 0 ? [batch] : [{ ...batch, events: [] }, batch])),
     }),
   },
   {
     name: 'keeps no deletes in its history',
     refusedBy: ['a version resumed from after deletes were missed tells the deletes'],
+    because: /"k4" should not be there/,
     flaw: (memory) => ({
       async *watch(context) {
         const head = await memory.head()
-        yield* only(memory.watch.bind(memory), ({ type }, { version }) => type !== 'delete' || !memory.hasReached(head, version))(
-          context,
-        )
+        yield* only(
+          memory.watch.bind(memory),
+          ({ type }, { version }) => type !== 'delete' || !memory.hasReached(head, version),
+        )(context)
       },
     }),
   },
   {
     name: 'goes on from the latest version that anybody has asked for',
     refusedBy: ['a version of long ago and one of now can be resumed from at the same time'],
+    because: /in vain for what was written/,
     flaw: (memory) => {
       let latest = ''
       return {
@@ -161,13 +177,17 @@ export const brokenWatches: readonly Broken[] = [
   {
     name: 'repeats the version of the list in every bookmark',
     refusedBy: ['a version of a watch never goes back'],
+    because: /went back from/,
     flaw: (memory) => ({
-      watch: batches(memory, (batch, _, { after }) => [batch.events.length === 0 ? { ...batch, version: after } : batch]),
+      watch: batches(memory, (batch, _, { after }) => [
+        batch.events.length === 0 ? { ...batch, version: after } : batch,
+      ]),
     }),
   },
   {
     name: 'ends all of its watches with one',
     refusedBy: ['the signal of one watch is no business of another'],
+    because: /the connection was lost/,
     flaw: (memory) => ({
       async *watch(context) {
         const end = (): void => memory.disconnect()
@@ -179,12 +199,10 @@ export const brokenWatches: readonly Broken[] = [
 ]
 
 /** Without the events that are not wanted. */
-function only(
-  watch: Watches,
-  isWanted: (event: WatchEvent<Item>, batch: WatchBatch<Item>) => boolean,
-): Watches {
+function only(watch: Watches, isWanted: (event: WatchEvent<Item>, batch: WatchBatch<Item>) => boolean): Watches {
   return async function* (context) {
-    for await (const batch of watch(context)) yield { ...batch, events: batch.events.filter((each) => isWanted(each, batch)) }
+    for await (const batch of watch(context))
+      yield { ...batch, events: batch.events.filter((each) => isWanted(each, batch)) }
   }
 }
 
@@ -197,7 +215,10 @@ function splitting(watch: Watches, size: number): Watches {
         yield { events: batch.events.slice(at, at + size), version: safe }
       }
       const rest = batch.events.length % size
-      yield { ...batch, events: batch.events.slice(batch.events.length - (rest === 0 ? Math.min(size, batch.events.length) : rest)) }
+      yield {
+        ...batch,
+        events: batch.events.slice(batch.events.length - (rest === 0 ? Math.min(size, batch.events.length) : rest)),
+      }
       safe = batch.version
     }
   }

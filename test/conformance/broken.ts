@@ -1,5 +1,6 @@
-import type { ListContext, ListPage, WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
+import type { ListContext, ListPage, SourceContext, WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
 import type { ListerWatcherHarness, MemorySource } from '../../src/testing/index.js'
+import type { Version } from '../../src/version.js'
 import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
 
 export type Lists = (context: ListContext) => AsyncIterable<ListPage<Item>>
@@ -9,7 +10,7 @@ export type Watches = (context: WatchContext) => AsyncIterable<WatchBatch<Item>>
 export interface Flaw {
   readonly list?: Lists
   readonly watch?: Watches
-  readonly head?: MemorySource<Item>['head']
+  readonly head?: (context: SourceContext) => Promise<Version>
   readonly hasReached?: MemorySource<Item>['hasReached']
   readonly subject?: Partial<Omit<MemorySubject, 'source' | 'memory'>>
   /** Read at each look. */
@@ -20,6 +21,8 @@ export interface Flaw {
 export interface Broken {
   readonly name: string
   readonly refusedBy: readonly string[]
+  /** What they say: no other reason will do. */
+  readonly because: RegExp
   flaw(memory: MemorySource<Item>, subject: MemorySubject): Flaw
 }
 
@@ -41,7 +44,7 @@ export function brokenHarness({ flaw }: Broken): ListerWatcherHarness<Item> {
           heartbeatMs: memory.heartbeatMs ?? 0,
           list: (context) => (wrong.list ?? memory.list.bind(memory))(context),
           watch: (context) => (wrong.watch ?? memory.watch.bind(memory))(context),
-          head: () => (wrong.head ?? memory.head.bind(memory))(),
+          head: (context) => (wrong.head ?? memory.head.bind(memory))(context),
           hasReached: (at, mark) => (wrong.hasReached ?? memory.hasReached.bind(memory))(at, mark),
         },
       }
@@ -81,6 +84,12 @@ export function events(
     list: pages(memory, (page) => [{ ...page, events: all(page.events) }]),
     watch: batches(memory, (batch) => [{ ...batch, events: all(batch.events) }]),
   }
+}
+
+export async function allOf<V>(iterable: AsyncIterable<V>): Promise<V[]> {
+  const all: V[] = []
+  for await (const each of iterable) all.push(each)
+  return all
 }
 
 /** The version so many transactions later, within the same epoch; never before the first. */

@@ -21,7 +21,7 @@ export function memorySubject({ heartbeatMs }: ConformanceWish): MemorySubject {
   return {
     memory,
     source: memory,
-    valueOf: ({ value }) => value,
+    read: ({ value }) => value,
     write: (changes) =>
       memory.transaction((tx) => {
         for (const { key, value } of changes) {

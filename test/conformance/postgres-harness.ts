@@ -30,7 +30,7 @@ async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>>
   const ofSource = `FROM pg_stat_activity WHERE application_name = '${SOURCE}' AND datname = current_database()`
   return {
     source,
-    valueOf: ({ value }) => value,
+    read: ({ value }) => value,
     refuses: (key) =>
       key.includes('\u0000') || !key.isWellFormed()
         ? 'a text of Postgres holds only whole characters, and no NUL'

@@ -32,7 +32,7 @@ export const endingCases: readonly ConformanceCase[] = [
       name: 'ends a watch within 100 ms that waits for something to happen',
       async check(trial) {
         const watching = trial.watch(await trial.list())
-        await watching.opened()
+        await trial.opened(watching)
         const waiting = watching.next('something that never comes').catch(() => {})
         await systemClock.sleep(20)
         await watching.stop()
@@ -83,7 +83,7 @@ export const endingCases: readonly ConformanceCase[] = [
       async check(trial) {
         const listing = await trial.list()
         const [one, other] = [trial.watch(listing), trial.watch(listing)]
-        await Promise.all([one.opened(), other.opened()])
+        await trial.opened(one, other)
         await one.stop()
         await fill(trial, 2)
         await other.reaches(trial.now)
@@ -127,7 +127,7 @@ export const endingCases: readonly ConformanceCase[] = [
         const listing = await trial.list()
         for (let times = 0; times < 5; times++) {
           const watching = trial.watch(listing)
-          await watching.opened()
+          await trial.opened(watching)
           await watching.stop()
         }
         await eventually(trial.patienceMs, 'no timer is left', () => trial.clock.sleeping === 0)
@@ -146,7 +146,7 @@ export const endingCases: readonly ConformanceCase[] = [
         await abortEverywhere(trial, 'a list', (signal) => readList(trial, signal), 10)
         for (let times = 0; times < 5; times++) {
           const watching = trial.watch(listing)
-          await watching.opened()
+          await trial.opened(watching)
           await (times === 0 ? watching.leave() : watching.stop())
         }
         let count = before

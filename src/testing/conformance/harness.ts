@@ -59,7 +59,7 @@ export interface ListerWatcherSubject<T> {
    */
   write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined
   /** The value that was written into this object. */
-  valueOf(object: T): string
+  read(object: T): string
   /** The key under which the source shows what is written under `key`. Default: the same. */
   keyOf?(key: string): string
   /** Why nothing can be written under this key; undefined where it can. Default: everything can. */

@@ -151,7 +151,7 @@ export const listCases: readonly ConformanceCase[] = casesOf('a list', [
       const note = (key: string, version: string | undefined, object: unknown): void => {
         if (version === undefined) return
         const id = JSON.stringify([key, version])
-        const value = trial.subject.valueOf(object)
+        const value = trial.subject.read(object)
         check((values.get(id) ?? value) === value, `${shown(key)} has the version ${version} for two values`)
         values.set(id, value)
       }

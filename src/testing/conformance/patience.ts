@@ -4,9 +4,13 @@ import { SourceError } from '../../errors.js'
 /** How soon a source has to stop once its signal has aborted, in milliseconds. */
 const STOP_MS = 100
 
-/** Throws where a source broke its contract. */
+/** What a case says of a source that broke its contract. */
+export class Refusal extends Error {
+  override readonly name: string = 'Refusal'
+}
+
 export function check(isSo: boolean, otherwise: string): asserts isSo {
-  if (!isSo) throw new Error(otherwise)
+  if (!isSo) throw new Refusal(otherwise)
 }
 
 /** What `work` gives; rejects after `ms` with what was waited for. */
@@ -14,7 +18,7 @@ export async function within<V>(ms: number, what: string, work: Promise<V>): Pro
   const timer = new AbortController()
   const late = systemClock.sleep(ms, timer.signal).then(
     () => {
-      throw new Error(`waited ${ms} ms in vain for ${what}`)
+      throw new Refusal(`waited ${Math.round(ms)} ms in vain for ${what}`)
     },
     () => new Promise<never>(() => {}),
   )
@@ -54,9 +58,10 @@ export async function sourceErrorOf(what: string, work: Promise<unknown>): Promi
     await work
   } catch (error) {
     if (error instanceof SourceError) return error
-    throw new Error(`${what} threw something that is no SourceError: ${String(error)}`, { cause: error })
+    if (error instanceof Refusal) throw error
+    throw new Refusal(`${what} threw something that is no SourceError: ${String(error)}`, { cause: error })
   }
-  throw new Error(`${what} did not fail`)
+  throw new Refusal(`${what} did not fail`)
 }
 
 /** Real time, by which is known how many sleeps have not ended. */

@@ -136,7 +136,7 @@ export class Trial {
   }
 
   contents(): Contents {
-    return new Contents((object) => this.subject.valueOf(object))
+    return new Contents((object) => this.subject.read(object))
   }
 
   /** A watch of everything after a list, or after where another watch was. Ended with the case. */
@@ -150,6 +150,12 @@ export class Trial {
     })
     this.#watchings.push(watching)
     return watching
+  }
+
+  /** Waits until watches are open, by what they tell: a source need not say anything while nothing happens. */
+  async opened(...watchings: readonly Watching[]): Promise<void> {
+    await this.put('opened', String(this.states.length))
+    for (const watching of watchings) await watching.reaches(this.now)
   }
 
   async head(): Promise<Version> {

@@ -9,7 +9,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     name: 'tells what is added, changed and deleted, in order',
     async check(trial) {
       const watching = trial.watch(await trial.list())
-      await watching.opened()
+      await trial.opened(watching)
       await trial.put('a', 'added')
       await trial.put('a', 'changed')
       await trial.put('b', 'added')
@@ -40,7 +40,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     needs: ['transactions'],
     async check(trial) {
       const watching = trial.watch(await trial.list())
-      await watching.opened()
+      await trial.opened(watching)
       for (let round = 0; round < 20; round++) {
         const all = ['a', 'b', 'c', 'd', 'e'].map((key, at) => ({
           key,
@@ -58,7 +58,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     needs: ['transactions'],
     async check(trial) {
       const watching = trial.watch(await trial.list())
-      await watching.opened()
+      await trial.opened(watching)
       await fill(trial, 1_000)
       await fill(trial, 1_000, 'again')
       await watching.reaches(trial.now)
@@ -71,7 +71,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     async check(trial) {
       await trial.put('gone', 'x')
       const watching = trial.watch(await trial.list())
-      await watching.opened()
+      await trial.opened(watching)
       await trial.write(
         { key: 'kept', value: 'one' },
         { key: 'gone', value: 'two' },
@@ -104,11 +104,9 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
       await fill(trial, 4)
       await trial.delete('k3')
       const watching = trial.watch(await trial.list())
-      await watching.opened()
-      await trial.put('marker', 'x')
-      await watching.reaches(trial.now)
+      await trial.opened(watching)
       const told = watching.batches.flatMap(({ events }) => events)
-      const again = told.find((event) => event.type !== 'replace' && event.key !== trial.keyOf('marker'))
+      const again = told.find((event) => event.type !== 'replace' && event.key !== trial.keyOf('opened'))
       check(again === undefined, `the watch told again what is not later than its version: ${nameOf(again)}`)
     },
   },
@@ -116,7 +114,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     name: 'waits for a slow reader, and loses nothing meanwhile',
     async check(trial) {
       const watching = trial.watch(await trial.list())
-      await watching.opened()
+      await trial.opened(watching)
       const long = 'x'.repeat(10_000)
       for (let round = 0; round < 200; round++) {
         await trial.write(
@@ -133,7 +131,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     async check(trial) {
       const listing = await trial.list()
       const [quick, slow, brief] = [trial.watch(listing), trial.watch(listing), trial.watch(listing)]
-      await Promise.all([quick.opened(), slow.opened(), brief.opened()])
+      await trial.opened(quick, slow, brief)
       await fill(trial, 5)
       await brief.reaches(trial.now)
       await quick.reaches(trial.now)
@@ -163,7 +161,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     needs: ['nudges'],
     async check(trial) {
       const watching = trial.watch(await trial.list())
-      await watching.opened()
+      await trial.opened(watching)
       check(watching.nudges.length > 0, 'the watch never called onNudge')
       for (let times = 0; times < 3; times++) {
         const next = watching.next('the answer to a nudge')

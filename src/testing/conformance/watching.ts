@@ -2,7 +2,7 @@ import { systemClock } from '../../clock.js'
 import type { WatchBatch, WatchContext } from '../../source.js'
 import type { Version } from '../../version.js'
 import { areEqual, type Contents, difference, type Values } from './contents.js'
-import { check, endsInTime, within } from './patience.js'
+import { check, endsInTime, Refusal, within } from './patience.js'
 import { checkEvents, checkVersion } from './protocol.js'
 
 /** Where a watch can go on from: a version, and what the collection held at it. */
@@ -80,18 +80,13 @@ export class Watching implements Position {
     try {
       await this.until('what was written', () => areEqual(this.values, values))
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'Error') throw error
-      throw new Error(`${error.message}: ${difference(this.values, values)}`, { cause: error })
+      if (!(error instanceof Refusal)) throw error
+      throw new Refusal(`${error.message}: ${difference(this.values, values)}`, { cause: error })
     }
   }
 
   nudge(): void {
     for (const listener of this.nudges) listener()
-  }
-
-  /** Waits until the watch is open: the source is asked for something, and has said where it is. */
-  async opened(): Promise<void> {
-    await this.next('the first bookmark')
   }
 
   /** Leaves the loop as `break` does. The signal stays as it is. */
