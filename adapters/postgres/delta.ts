@@ -87,6 +87,11 @@ function assertCurrent(header: Header, rows: readonly (string | null)[][], table
     const message = 'the server has recovered from a crash, or was restored or promoted: commits may have been lost'
     throw new SourceError(message, { code: 'EPOCH_CHANGED' })
   }
+  // Stopped in order and replaced by an older copy of its files, a server keeps its epoch.
+  if (parseSnapshot(header.snapshot, header.snapshot).xmax < parseSnapshot(from.snapshot, from.snapshot).xmax) {
+    const message = 'the server has not come as far as the version: it was replaced by an older copy of itself'
+    throw new SourceError(message, { code: 'EPOCH_CHANGED' })
+  }
   if (header.relid !== table.relid) throw expired('shape', `${name} is another table now`)
   if (header.generation !== from.generation) throw expired('generation', `the triggers of ${name} were installed again`)
   const isMarked = rows.some(([kind]) => kind === 'T')

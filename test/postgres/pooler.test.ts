@@ -1,0 +1,135 @@
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describeServer } from '../servers/index.js'
+import { postgresVersions } from '../servers/lookups.js'
+import { type Pgbouncer, startPgbouncer } from '../servers/pgbouncer.js'
+import {
+  contextOf,
+  type Database,
+  errorOf,
+  expectMirrorEqualsTable,
+  type Mirror,
+  mirror,
+  type Row,
+  type TestSourceOptions,
+  useServer,
+} from './support.js'
+
+const TABLE = `CREATE TABLE t (id int PRIMARY KEY, at timestamptz); INSERT INTO t SELECT g, '2026-03-01 12:00Z' FROM generate_series(1, 20) g`
+/** Everything that a session of ours sets where it has a server process to itself. */
+const SETTINGS = `SELECT name, setting FROM pg_settings WHERE name IN ('search_path', 'datestyle', 'intervalstyle', 'bytea_output', 'extra_float_digits',
+  'timezone', 'xmloption', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout') ORDER BY 1`
+
+const [postgres] = await postgresVersions()
+
+describeServer('pgbouncer', 'behind a pooler', () => {
+  if (postgres === undefined) throw new Error('there is no Postgres here: run npm run servers')
+  const at = useServer(postgres)
+  let pooler: Pgbouncer
+  beforeAll(async () => {
+    // One server connection for all: whatever somebody leaves behind there, the next one finds.
+    pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 1 })
+  })
+  afterAll(() => pooler.stop())
+
+  async function installed(): Promise<Database> {
+    const db = await at.database()
+    await db.sql(TABLE)
+    await db.install('t')
+    return db
+  }
+
+  function pooled(db: Database, options: Partial<TestSourceOptions> = {}): Promise<Mirror> {
+    return mirror(db, { table: 't', client: () => new Client({ ...db.config(), port: pooler.port }), ...options })
+  }
+
+  /** Another application, behind the same pooler. */
+  async function other(db: Database): Promise<Client> {
+    return await db.connect({ port: pooler.port })
+  }
+
+  describe('settings of a session', () => {
+    test('break another application; those of a mirror reach nobody', async () => {
+      const db = await installed()
+      const application = await other(db)
+      const naive = await other(db)
+      await naive.query(`SET search_path = ''`)
+      expect(await errorOf(application.query('SELECT FROM t'))).toMatchObject({ code: '42P01' })
+      await naive.query('RESET search_path')
+
+      const { rows: before } = await application.query<Row>(SETTINGS)
+      const rows = await pooled(db)
+      await db.sql('UPDATE t SET at = now()')
+      await expectMirrorEqualsTable(rows)
+      expect((await application.query<Row>(SETTINGS)).rows).toEqual(before)
+    })
+
+    test('of other applications do not reach a mirror that names its table with the schema', async () => {
+      const db = await installed()
+      const application = await other(db)
+      const { informer } = await pooled(db, { table: 'public.t' })
+      await application.query(
+        `SET datestyle = 'German, DMY'; SET timezone = 'Asia/Kathmandu'; SET search_path = 'nowhere'`,
+      )
+      await db.sql('UPDATE t SET at = $$2026-04-02 12:00Z$$ WHERE id = 1')
+      await informer.until('1', (row) => Object(row?.['at']).toJSON() === '2026-04-02T12:00:00.000Z', {
+        timeoutMs: 5_000,
+      })
+      await db.sql('TRUNCATE t; INSERT INTO t VALUES (7, $$2026-05-03 12:00Z$$)')
+      await informer.until('7', (row) => Object(row?.['at']).toJSON() === '2026-05-03T12:00:00.000Z', {
+        timeoutMs: 5_000,
+      })
+      await application.query('RESET ALL')
+    })
+  })
+
+  test('a mirror looks by itself, and listens to nobody', async () => {
+    const db = await installed()
+    const rows = await pooled(db)
+    await db.sql('DELETE FROM t WHERE id > 5')
+    await expectMirrorEqualsTable(rows)
+    expect(rows.source.waking).toBe('poll')
+    const application = await other(db)
+    expect((await application.query('SELECT pg_listening_channels()')).rows).toEqual([])
+  })
+
+  test('a mirror lists, resumes, relists and waits as elsewhere', async () => {
+    const db = await installed()
+    const rows = await pooled(db)
+    const tx = await other(db)
+    await tx.query('BEGIN; UPDATE t SET at = now()')
+    const mark = await rows.source.mark(tx)
+    await tx.query('COMMIT')
+    await rows.informer.waitFor(mark, { timeoutMs: 5_000 })
+    await rows.source.head(contextOf(new AbortController().signal))
+    await db.sql('ALTER TABLE t ADD COLUMN more int DEFAULT 7')
+    await expectMirrorEqualsTable(rows)
+    expect([rows.informer.status.relists, rows.errors.length]).toEqual([1, 1])
+  })
+
+  test('a mirror leaves no prepared statement and no open transaction behind', async () => {
+    const db = await installed()
+    await expectMirrorEqualsTable(await pooled(db))
+    const application = await other(db)
+    expect((await application.query('SELECT name FROM pg_prepared_statements')).rows).toEqual([])
+    const sql = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND state LIKE 'idle in transaction%'`
+    expect(await db.value(sql, [db.name])).toBe(0)
+  })
+
+  test('a mirror waits for a locked table without an error', async () => {
+    const db = await installed()
+    const rows = await pooled(db, { heartbeatTimeoutMs: 1_000 })
+    const holder = await db.connect()
+    await holder.query('BEGIN; LOCK TABLE t; SELECT pg_sleep(1.5); UPDATE t SET at = now(); COMMIT')
+    await expectMirrorEqualsTable(rows)
+    expect([rows.informer.status.relists, rows.errors]).toEqual([0, []])
+  })
+
+  test('one that keeps a server process for each session is served too', async () => {
+    const db = await installed()
+    await using sessions = await startPgbouncer({ targetPort: at.server.port, poolMode: 'session' })
+    const rows = await mirror(db, { table: 't', client: () => new Client({ ...db.config(), port: sessions.port }) })
+    await db.sql('DELETE FROM t WHERE id > 5')
+    await expectMirrorEqualsTable(rows)
+  })
+})
