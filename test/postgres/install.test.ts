@@ -6,6 +6,7 @@ import {
   uninstallChangeLogSql,
 } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
 import {
   contextOf,
   type Database,
@@ -229,6 +230,16 @@ describePostgres('installing', (postgres) => {
       const reader = await db.connect({ user: db.role })
       const statement = sql(await db.log('t'), await db.log('secret'), db.role)
       expect(await errorOf(reader.query(statement))).toMatchObject({ code: '42501' })
+    })
+
+    test('taken away from a running mirror makes it fail, and leaves what it shows readable', async () => {
+      const db = await granted()
+      await db.install('t', { grant: [db.role] })
+      const { informer } = await mirror(db, { table: 't', connection: { user: db.role } })
+      await db.sql(`REVOKE SELECT ON t FROM ${db.role}`)
+      await waitUntil('the failure', () => informer.status.state === 'failed')
+      expect(informer.status.lastError).toMatchObject({ code: 'UNAUTHORIZED' })
+      expect(informer.size).toBe(2)
     })
 
     test('nobody can have a table of his own make the mirrors of others read theirs again', async () => {

@@ -128,6 +128,14 @@ describePostgres('the log', (postgres) => {
     })
   })
 
+  test('that cannot be written fails the statement of its writer: no change is without a trace', async () => {
+    const db = await installed()
+    // Stands for a disk that is full, and whatever else keeps a row from being inserted.
+    await db.sql(`ALTER TABLE ${await db.log('t')} ADD CHECK (false) NOT VALID`)
+    expect(await errorOf(db.sql('UPDATE t SET n = 1'))).toMatchObject({ code: '23514' })
+    expect(await db.value('SELECT max(n) FROM t')).toBe(0)
+  })
+
   describe('of a table that nobody mirrors', () => {
     /** One statement that logs 5 000 keys of 900 characters each: 5 MB. */
     const WRITE = 'UPDATE t SET n = n + 1'

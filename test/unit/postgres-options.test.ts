@@ -1,0 +1,98 @@
+import { Client } from 'pg'
+import { describe, expect, test } from 'vitest'
+import {
+  installChangeLogSql,
+  type PostgresSourceOptions,
+  postgresSource,
+  trimChangeLogs,
+} from '../../adapters/postgres/index.js'
+import { systemClock, systemRandom } from '../../src/index.js'
+
+const client = (): Client => new Client()
+const numbers = ['pollIntervalMs', 'heartbeatTimeoutMs', 'maxDeltaRows', 'maxObjectBytes', 'trimEveryMs']
+
+/** What a program in JavaScript can say, whatever the types are. */
+function sourceOf(options: object): unknown {
+  return postgresSource(options as PostgresSourceOptions)
+}
+
+describe('the options of a source', () => {
+  const wrong: readonly (readonly [option: string, values: readonly unknown[]])[] = [
+    ...numbers.map((name) => [name, [-1, 0, Number.NaN, Number.POSITIVE_INFINITY, '5', null, {}]] as const),
+    ['client', [null, 'postgres://host/db', {}]],
+    ['table', ['', 7, null, {}]],
+    ['columns', [[], [''], 'id', [7], null]],
+    ['where', ['', 7, null]],
+    ['rls', ['none', true, null]],
+    ['wake', ['each', true, null]],
+    ['tables', ['t']],
+  ]
+
+  test.each(wrong.flatMap(([option, values]) => values.map((value) => [option, value] as const)))(
+    '%s: %j is a TypeError at the call that names it',
+    (option, value) => {
+      const call = (): unknown => sourceOf({ client, table: 't', [option]: value })
+      expect(call).toThrow(TypeError)
+      expect(call).toThrow(option)
+    },
+  )
+
+  test.each(['client', 'table'])('a missing %s is a TypeError', (option) => {
+    expect(() => sourceOf({ client, table: 't', [option]: undefined })).toThrow(`option "${option}" is missing`)
+  })
+
+  test('trimEveryMs may be false', () => {
+    expect(() => sourceOf({ client, table: 't', trimEveryMs: false })).not.toThrow()
+  })
+
+  test('are looked at without connecting', () => {
+    let connects = 0
+    postgresSource({
+      client: () => {
+        connects++
+        return client()
+      },
+      table: 't',
+    })
+    expect(connects).toBe(0)
+  })
+})
+
+test('a client that is none of pg 8 is a TypeError that says what is', async () => {
+  const other = { connect: async () => {}, query: async () => ({ rows: [] }), end: async () => {} }
+  const source = postgresSource({ client: () => other, table: 't' })
+  const signal = new AbortController().signal
+  await expect(source.head({ signal, clock: systemClock, random: systemRandom })).rejects.toThrow(/Client of pg 8/)
+})
+
+describe('a key', () => {
+  const source = postgresSource({ client, table: 't' })
+
+  test.each([[[]], [[null]], [[undefined]], [[{}]], [[true]], [[1, null]]])('of %j is a TypeError', (columns) => {
+    expect(() => Reflect.apply(source.key, source, columns)).toThrow(TypeError)
+  })
+})
+
+describe('the options of an installation', () => {
+  test.each([
+    ['table', ''],
+    ['key', 'id'],
+    ['level', 'table'],
+    ['wake', 'often'],
+    ['bulk', 0],
+    ['grant', 'reader'],
+    ['tables', ['t']],
+  ])('%s: %j is a TypeError that names it', (option, value) => {
+    const options: unknown = { table: 't', [option]: value }
+    const call = (): string => Reflect.apply(installChangeLogSql, undefined, [options])
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(option)
+  })
+
+  test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])(
+    'to keep %d seconds of a log is a TypeError',
+    async (seconds) => {
+      await expect(trimChangeLogs(client(), seconds)).rejects.toThrow(TypeError)
+    },
+  )
+})
