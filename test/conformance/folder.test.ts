@@ -1,0 +1,58 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
+import { describeListerWatcher } from '../../src/testing/index.js'
+import { ensureBuilt } from '../support/build.js'
+
+await ensureBuilt() // The example imports the package by its name.
+const { folderSource } = await import('../../examples/folder-source.js')
+
+let root = ''
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'listwatch-folder-'))
+})
+afterAll(() => rm(root, { recursive: true, force: true }))
+
+await describeListerWatcher('a folder of JSON files', {
+  async create() {
+    const folder = await mkdtemp(join(root, 'case-'))
+    const path = (key: string): string => join(folder, `${key}.json`)
+    const replace = async (key: string, text: string): Promise<void> => {
+      await writeFile(`${folder}/writing`, text)
+      await rename(`${folder}/writing`, path(key)) // Nobody reads half a file.
+    }
+    return {
+      source: folderSource<{ readonly value: string }>(folder, { pollMs: 10 }),
+      read: ({ value }) => value,
+      async write(changes) {
+        for (const { key, value } of changes) {
+          if (value === undefined) await rm(path(key), { force: true })
+          else await replace(key, JSON.stringify({ value }))
+        }
+        return undefined
+      },
+      corrupt: (key) => replace(key, '{'),
+      refuses: refusalOf,
+      dispose: () => rm(folder, { recursive: true }),
+    }
+  },
+  lacks: {
+    transactions: 'each file is written by itself',
+    compaction: 'there is no history that could be forgotten: a replace tells what is there',
+    epochs: 'a folder that was restored is a folder that has changed',
+    outage: 'there is no connection that could be lost',
+    connections: 'nothing stays open between two looks',
+    head: 'the version is a hash, which only the objects give',
+    hasReached: 'hashes have no order',
+    nudges: 'nobody can wait for versions that have no order',
+  },
+})
+
+function refusalOf(key: string): string | undefined {
+  if (key.includes('/') || key.includes('\0')) return 'no file has such a name'
+  if (Buffer.byteLength(key) > 250) return 'a file name has at most 255 bytes'
+  if (!key.isWellFormed()) return 'a file name is of whole characters'
+  if (process.platform !== 'linux' && !/^[a-z0-9_-]+$/.test(key)) return 'file names are not told apart as keys are'
+  return undefined
+}
