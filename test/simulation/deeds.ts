@@ -1,0 +1,196 @@
+import { InformerDrive } from './informer-drive.js'
+import type { Item, Mutation, State, Stored } from './history.js'
+import { RANKS, TAGS, TENANTS } from './indexes.js'
+import type { Action } from './plan.js'
+import { nameOf } from './stage.js'
+import type { World } from './world.js'
+
+/** A laptop that sleeps. */
+const SUSPENDED_MS = 10 * 60_000
+
+/** What writers and users do in a world. Each deed draws from a label of its own. */
+export class Deeds {
+  readonly #world: World
+  #contents = 0
+  #uids = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** What the source holds at the beginning. */
+  initial(): State {
+    const { draws, settings } = this.#world
+    const state = new Map<string, Stored>()
+    for (const key of settings.keys) if (draws.chance('initial', 0.5)) state.set(key, this.#stored(key, 'initial', '0'))
+    return state
+  }
+
+  perform({ kind, label }: Action): void {
+    const { history, settings, note, clock, draws } = this.#world
+    const key = draws.pick(label, settings.keys)
+    const known = history.head.state.get(key)
+    switch (kind) {
+      case 'put':
+        return this.#commit(label, [this.#put(key, label)])
+      case 'put again':
+        return known === undefined ? undefined : this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
+      case 'delete':
+        return known === undefined ? undefined : this.#commit(label, [this.#delete(key)])
+      case 'recreate':
+        return this.#recreate(key, label)
+      case 'transaction':
+        return this.#transaction(label)
+      case 'corrupt': {
+        const stored = known ?? this.#stored(key, label, this.#next)
+        return this.#commit(label, [{ key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known }])
+      }
+      case 'compact':
+        return this.#compact(label)
+      case 'restore':
+        return this.#restore(label)
+      case 'suspend':
+        note('the machine is suspended')
+        clock.skip(draws.next(label) * SUSPENDED_MS)
+        return this.#world.drive.skipped()
+      case 'restart':
+        note('is stopped')
+        return this.#world.drive.stop()
+      default:
+        return this.#use(kind, key)
+    }
+  }
+
+  /** Something that happens after everybody has gone. */
+  lastWrite(): void {
+    this.#commit('put', [this.#put(this.#world.settings.keys[0] ?? 'a', 'last write')])
+  }
+
+  #use(kind: Action['kind'], key: string): void {
+    const { drive, draws } = this.#world
+    if (!(drive instanceof InformerDrive) || drive.isStopping) return
+    switch (kind) {
+      case 'subscribe':
+        return drive.follow()
+      case 'close':
+        return drive.close(draws.pick('close', drive.followers))
+      case 'reconcile':
+        return drive.reconcile()
+      case 'enqueue':
+        return draws.pick('enqueue', drive.reconcilers)?.enqueue(key)
+      case 'wait for head':
+        return drive.waiters.forHead()
+      case 'fresh':
+        return drive.waiters.fresh()
+      case 'until':
+        return drive.waiters.until(key)
+      case 'relist':
+        return drive.relist()
+      case 'add index':
+        return drive.addIndex()
+      case 'begin snapshot':
+        return drive.snapshot()
+      case 'end snapshot':
+        return drive.endSnapshot()
+      default:
+    }
+  }
+
+  #commit(what: string, mutations: readonly Mutation[]): void {
+    const { history, note, drive } = this.#world
+    const { version } = history.commit(mutations)
+    const keys = mutations.map(({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`)
+    note(what, keys.join(' '), version)
+    drive.source.wake()
+  }
+
+  #transaction(label: string): void {
+    const { draws, history, settings } = this.#world
+    const mutations: Mutation[] = []
+    const written = new Map<string, Stored | undefined>()
+    for (let count = 2 + draws.below(label, 3); count > 0; count--) {
+      const key = draws.pick(label, settings.keys)
+      const was = written.has(key) ? written.get(key) : history.head.state.get(key)
+      const isDelete = was !== undefined && draws.chance(label, 0.35)
+      const stored = isDelete ? undefined : this.#stored(key, label, this.#next, was?.uid)
+      written.set(key, stored)
+      mutations.push({ key, stored, was })
+    }
+    this.#commit(label, withoutOverwritten(mutations))
+  }
+
+  /** The same key, another identity, in one transaction or in two. */
+  #recreate(key: string, label: string): void {
+    const { draws, history, drive, mark } = this.#world
+    const was = history.head.state.get(key)
+    if (was === undefined) return
+    const gone: Mutation = { key, stored: undefined, was }
+    if (![...drive.source.streams].some(({ kind }) => kind === 'watch')) mark('a key was deleted and written again while nobody watched')
+    if (draws.chance(label, 0.5)) {
+      this.#commit(label, [gone, { key, stored: this.#stored(key, label, this.#next), was: undefined }])
+      return
+    }
+    this.#commit(label, [gone])
+    this.#commit(label, [{ key, stored: this.#stored(key, label, this.#next), was: undefined }])
+  }
+
+  #compact(label: string): void {
+    const { draws, history, note, mark, drive } = this.#world
+    const { sequence } = history.head
+    // Before, exactly at, and after where somebody will want to go on.
+    history.compacted = Math.max(history.compacted, sequence - draws.below(label, 4))
+    note('compacts', history.compacted)
+    if (drive.state.startsWith('backing-off')) mark('the history was compacted during a backoff')
+    drive.source.wake()
+  }
+
+  #restore(label: string): void {
+    const { draws, history, note, mark, drive } = this.#world
+    const { sequence } = history.head
+    const back = draws.below(label, 6)
+    const from = history.inEpoch(sequence - back) ?? history.first
+    const { version } = history.restore(from)
+    note('is restored from a backup', version)
+    if (drive instanceof InformerDrive && drive.followers.some((follower) => follower.isStuck))
+      mark('the collection was restored while a handler was stuck')
+    if ([...drive.source.streams].some(({ kind }) => kind === 'list'))
+      mark('the collection was restored while a list was on its way')
+    drive.source.wake()
+  }
+
+  #put(key: string, label: string): Mutation {
+    const was = this.#world.history.head.state.get(key)
+    return { key, stored: this.#stored(key, label, this.#next, was?.uid), was }
+  }
+
+  #delete(key: string): Mutation {
+    return { key, stored: undefined, was: this.#world.history.head.state.get(key) }
+  }
+
+  #stored(key: string, label: string, revision: string, uid = `u${++this.#uids}`): Stored {
+    return { key, item: this.#item(label), uid, revision: this.#revision(revision), isInvalid: false }
+  }
+
+  #item(label: string): Item {
+    const { draws } = this.#world
+    const tags = TAGS.filter(() => draws.chance(label, 0.4))
+    return { n: ++this.#contents, tenant: draws.pick(label, TENANTS), tags, rank: draws.below(label, RANKS) }
+  }
+
+  get #next(): string {
+    return String(this.#world.history.head.sequence + 1)
+  }
+
+  #revision(revision: string): string | undefined {
+    return this.#world.settings.hasRevisions ? revision : undefined
+  }
+}
+
+/** Equal revisions mean equal objects: what the same transaction overwrites has none. */
+function withoutOverwritten(mutations: readonly Mutation[]): Mutation[] {
+  return mutations.map((mutation, at) => {
+    const isOverwritten = mutations.some(({ key }, later) => later > at && key === mutation.key)
+    if (!isOverwritten || mutation.stored === undefined) return mutation
+    return { ...mutation, stored: { ...mutation.stored, revision: undefined } }
+  })
+}

@@ -1,0 +1,84 @@
+import type { Draws } from './draws.js'
+
+/**
+ * What can go wrong, and how often where it can. `contract`: the source keeps its promises, and every invariant holds.
+ * `breach`: it does not, and only what reads the source again repairs that.
+ */
+export const faults = {
+  'refuse-list': { of: 'contract', rate: 0.15 },
+  'throw-at-list': { of: 'contract', rate: 0.05 },
+  'break-list': { of: 'contract', rate: 0.12 },
+  'stall-list': { of: 'contract', rate: 0.05 },
+  'expire-page': { of: 'contract', rate: 0.06 },
+  'stale-list': { of: 'contract', rate: 0.25 },
+  'moving-list': { of: 'contract', rate: 0.5 },
+  'refuse-for-good': { of: 'contract', rate: 0.04 },
+  'refuse-watch': { of: 'contract', rate: 0.12 },
+  'break-watch': { of: 'contract', rate: 0.06 },
+  'end-watch': { of: 'contract', rate: 0.04 },
+  'break-after-bookmark': { of: 'contract', rate: 0.08 },
+  'half-open': { of: 'contract', rate: 0.03 },
+  'expire-watch': { of: 'contract', rate: 0.1 },
+  'repeat': { of: 'contract', rate: 0.1 },
+  'repeat-older': { of: 'contract', rate: 0.3 },
+  'slow-source': { of: 'contract', rate: 0.1 },
+  'merge-transactions': { of: 'contract', rate: 0.3 },
+  'forget-head': { of: 'contract', rate: 0.3 },
+  'handler-throws': { of: 'contract', rate: 0.06 },
+  'handler-rejects': { of: 'contract', rate: 0.06 },
+  'handler-slow': { of: 'contract', rate: 0.3 },
+  'handler-stuck': { of: 'contract', rate: 0.03 },
+  'handler-hangs-for-ever': { of: 'contract', rate: 0.01 },
+  'handler-subscribes': { of: 'contract', rate: 0.02 },
+  'handler-closes-itself': { of: 'contract', rate: 0.02 },
+  'handler-closes-another': { of: 'contract', rate: 0.02 },
+  'handler-adds-an-index': { of: 'contract', rate: 0.02 },
+  'handler-relists': { of: 'contract', rate: 0.02 },
+  'handler-stops': { of: 'contract', rate: 0.004 },
+  'sink-slow': { of: 'contract', rate: 0.2 },
+  'sink-fails': { of: 'contract', rate: 0.05 },
+  'reorder': { of: 'breach', rate: 0.12 },
+  'late-commit': { of: 'breach', rate: 0.12 },
+  'lose-event': { of: 'breach', rate: 0.1 },
+  'lose-delete': { of: 'breach', rate: 0.3 },
+  'lie-in-bookmark': { of: 'breach', rate: 0.1 },
+  'lie-in-list': { of: 'breach', rate: 0.2 },
+} as const satisfies Readonly<Record<string, Fault>>
+
+export interface Fault {
+  readonly of: 'contract' | 'breach'
+  readonly rate: number
+}
+
+export type FaultKind = keyof typeof faults
+
+/** Whether the name of a decision is that of a fault, and of which kind. */
+export function kindOf(decision: string): string {
+  const at = decision.indexOf('#')
+  return at < 0 ? decision : decision.slice(0, at)
+}
+
+/** How likely each fault is in one schedule: half of them never happen, the others more or less often. */
+export class FaultMix {
+  readonly #draws: Draws
+  readonly #rates = new Map<FaultKind, number>()
+
+  constructor(draws: Draws, isBreach: boolean) {
+    this.#draws = draws
+    for (const [kind, { of, rate }] of Object.entries(faults) as [FaultKind, Fault][]) {
+      const factor = draws.next(`mix ${kind}`) * 4 - 2 // Off in half of the schedules.
+      const isAllowed = of === 'contract' || isBreach
+      this.#rates.set(kind, isAllowed && factor > 0 ? Math.min(rate * (factor + 0.3), 0.6) : 0)
+    }
+  }
+
+  /** Never in this schedule. */
+  exclude(...kinds: readonly FaultKind[]): void {
+    for (const kind of kinds) this.#rates.set(kind, 0)
+  }
+
+  /** Whether this one strikes here. */
+  strikes(kind: FaultKind): boolean {
+    return this.#draws.decide(kind, this.#rates.get(kind) ?? 0)
+  }
+}

@@ -1,0 +1,109 @@
+import type { Change } from '../../src/delta.js'
+import type { Subscription } from '../../src/feed.js'
+import type { Version } from '../../src/version.js'
+import type { Item, Stored } from './history.js'
+import { nameOf, type Stage } from './stage.js'
+
+/** Which objects a follower is to see. */
+export type IsIn = (item: Item, key: string) => boolean
+
+/**
+ * Somebody who is told what changes, and knows nothing else. Judges what it is told (I3, I4), that its version never runs
+ * ahead of it (I7), and what it knows in the end (I5).
+ */
+export class Follower {
+  readonly name: string
+  readonly known = new Map<string, Item>()
+  readonly #stage: Stage
+  readonly #isIn: IsIn
+  /** The newest content that was told of each key, and in which epoch. */
+  readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
+  subscription: Subscription | undefined
+  /** Nothing more may be told. */
+  isSilenced = false
+  isClosed = false
+  /** Whether it is closed where it falls behind. */
+  mayOverflow = false
+  /** It will never be done with what it was told. */
+  isStuckForEver = false
+  isStuck = false
+  told = 0
+  #settledAt: Version | undefined
+  #settledTold = -1
+
+  constructor(stage: Stage, name: string, isIn: IsIn) {
+    this.#stage = stage
+    this.name = name
+    this.#isIn = isIn
+  }
+
+  tell(change: Change<Item>): void {
+    const { type, key, object, previous, version } = change
+    const { note, violate, settings } = this.#stage
+    note(this.name, type, object.n, change.origin)
+    this.told++
+    if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
+    const last = this.known.get(key)
+    const isKnown = this.known.has(key)
+    if (isKnown !== (type !== 'add'))
+      violate('I4', `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`)
+    if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
+    if (type === 'delete') this.known.delete(key)
+    else {
+      if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version)
+      this.known.set(key, object)
+    }
+  }
+
+  /** What the follower has to know of an object that the source has. */
+  wants(stored: Stored | undefined): boolean {
+    if (stored === undefined || stored.item.tenant === this.#stage.settings.omits) return false
+    return this.#isIn(stored.item, stored.key)
+  }
+
+  get isQuiet(): boolean {
+    const { subscription } = this
+    if (this.isClosed || this.isStuckForEver || subscription === undefined) return true
+    return subscription.version === this.#stage.history.head.version && subscription.backlog.keys === 0
+  }
+
+  /** Its version is never ahead of what it was told. */
+  look(): void {
+    const version = this.subscription?.version
+    if (version === undefined || this.isClosed) return
+    if (version === this.#settledAt && this.told === this.#settledTold) return
+    this.#settledAt = version
+    this.#settledTold = this.told
+    const { history, settings, violate } = this.#stage
+    for (const key of settings.keys) {
+      const n = this.known.get(key)?.n
+      const isSo = (stored: Stored | undefined): boolean =>
+        stored?.isInvalid === true || (this.wants(stored) ? stored?.item.n === n : n === undefined)
+      if (history.isAtOrAfter(key, isSo, version)) continue
+      violate('I7', `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`)
+    }
+  }
+
+  /** At rest it knows what the source has. */
+  check(): void {
+    if (this.isClosed || this.isStuckForEver) return
+    const { history, settings, violate } = this.#stage
+    const { state } = history.head
+    for (const key of settings.keys) {
+      const stored = state.get(key)
+      if (stored?.isInvalid) continue
+      const n = this.known.get(key)?.n
+      const wanted = this.wants(stored) ? stored?.item.n : undefined
+      if (n !== wanted) violate('I5', `${this.name} ends with ${nameOf(key)} = ${n}, the source with ${wanted}`)
+    }
+  }
+
+  #order(key: string, n: number, version: Version | undefined): void {
+    if (version === undefined) return
+    const { epoch } = this.#stage.history.at(version)
+    const newest = this.#newest.get(key)
+    if (newest !== undefined && newest.epoch === epoch && n < newest.n)
+      this.#stage.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
+    this.#newest.set(key, { n, epoch })
+  }
+}

@@ -1,0 +1,139 @@
+import { SourceError } from '../../src/errors.js'
+import type { Version } from '../../src/version.js'
+
+export interface Item {
+  /** One number for each content that was ever written: the greater, the later. */
+  readonly n: number
+  readonly tenant: string
+  readonly tags: readonly string[]
+  readonly rank: number
+}
+
+/** An object as the backend has it. */
+export interface Stored {
+  readonly key: string
+  readonly item: Item
+  readonly uid: string
+  /** Of the object itself; starts again with each epoch, as a restored backend's does. */
+  readonly revision: string | undefined
+  readonly isInvalid: boolean
+}
+
+/** One key in one transaction: what became of it. */
+export interface Mutation {
+  readonly key: string
+  readonly stored: Stored | undefined
+  /** What the transaction found. */
+  readonly was: Stored | undefined
+}
+
+export type State = ReadonlyMap<string, Stored>
+
+/** A moment of the backend. The first of an epoch has no mutations. */
+export interface Moment {
+  readonly epoch: number
+  readonly sequence: number
+  readonly version: Version
+  readonly state: State
+  readonly mutations: readonly Mutation[]
+}
+
+/** What a backend had, at every moment: the truth by which everything is judged. */
+export class History {
+  readonly #moments: Moment[] = []
+  readonly #indexes = new Map<Version, number>()
+  /** Where the current epoch begins. */
+  #base = 0
+  /** The last sequence of this epoch that is forgotten: a watch from before it has expired. */
+  compacted = 0
+
+  constructor(initial: State) {
+    this.#add({ epoch: 1, sequence: 0, version: '1.0', state: initial, mutations: [] })
+  }
+
+  get head(): Moment {
+    return this.#moments[this.#moments.length - 1] as Moment
+  }
+
+  commit(mutations: readonly Mutation[]): Moment {
+    const { epoch, sequence, state } = this.head
+    const next = new Map(state)
+    for (const { key, stored } of mutations) {
+      if (stored === undefined) next.delete(key)
+      else next.set(key, stored)
+    }
+    const version = `${epoch}.${sequence + 1}`
+    return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations })
+  }
+
+  /** Another incarnation, which begins with what an earlier moment had. */
+  restore(from: Moment): Moment {
+    const { epoch } = this.head
+    const { sequence, state } = from
+    this.compacted = sequence
+    this.#base = this.#moments.length
+    return this.#add({ epoch: epoch + 1, sequence, version: `${epoch + 1}.${sequence}`, state, mutations: [] })
+  }
+
+  /** The moment of the current epoch with this sequence, or undefined where it is not there. */
+  inEpoch(sequence: number): Moment | undefined {
+    const first = this.#moments[this.#base] as Moment
+    return sequence < first.sequence ? undefined : this.#moments[this.#base + sequence - first.sequence]
+  }
+
+  /** The oldest moment of the current epoch. */
+  get first(): Moment {
+    return this.#moments[this.#base] as Moment
+  }
+
+  at(version: Version): Moment {
+    return this.#moments[this.indexOf(version)] as Moment
+  }
+
+  /** The place of a version among all there ever were. */
+  indexOf(version: Version): number {
+    const index = this.#indexes.get(version)
+    if (index === undefined) throw new SourceError(`"${version}" is no version of this source`, { code: 'PROTOCOL' })
+    return index
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    const [here, there] = [this.at(at), this.at(mark)]
+    if (here.epoch !== there.epoch) throw new SourceError('the version is of another epoch', { code: 'EPOCH_CHANGED' })
+    return here.sequence >= there.sequence
+  }
+
+  /** Whether the key was in such a state (`undefined`: absent) at `version` or at some moment after it. */
+  isAtOrAfter(key: string, isSuch: (stored: Stored | undefined) => boolean, version: Version): boolean {
+    for (let index = this.indexOf(version); index < this.#moments.length; index++) {
+      const { state, mutations } = this.#moments[index] as Moment
+      if (isSuch(state.get(key))) return true
+      // In the middle of a transaction it may have been in another state too.
+      if (mutations.some((each) => each.key === key && isSuch(each.stored))) return true
+    }
+    return false
+  }
+
+  /** The sequence of the last transaction up to `version`, in its epoch, that touched the key. */
+  lastTouched(key: string, version: Version): number {
+    let index = this.indexOf(version)
+    const { epoch } = this.#moments[index] as Moment
+    for (; index >= 0; index--) {
+      const moment = this.#moments[index] as Moment
+      if (moment.epoch !== epoch) return 0
+      if (moment.mutations.some((mutation) => mutation.key === key)) return moment.sequence
+    }
+    return 0
+  }
+
+  /** Whether the content of the key is the same at both. */
+  isSame(key: string, a: Version, b: Version): boolean {
+    return this.at(a).state.get(key)?.item.n === this.at(b).state.get(key)?.item.n
+  }
+
+  #add(moment: Moment): Moment {
+    this.#indexes.set(moment.version, this.#moments.length)
+    this.#moments.push(moment)
+    return moment
+  }
+}

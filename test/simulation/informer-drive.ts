@@ -1,0 +1,360 @@
+import { SourceError } from '../../src/errors.js'
+import type { SubscribeOptions } from '../../src/feed.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import type { Version } from '../../src/version.js'
+import type { StoreView } from '../../src/views.js'
+import type { Drive } from './drive.js'
+import { Follower, type IsIn } from './follower.js'
+import { HandlerScript } from './handlers.js'
+import type { Item, State } from './history.js'
+import { checkIndexes, type IndexesOf, indexesOf, RANKS, TAGS, TENANTS } from './indexes.js'
+import { OpensJudge } from './opens.js'
+import { read } from './reader.js'
+import { Reconciler } from './reconciler.js'
+import type { SleepCounter } from './sim-clock.js'
+import { SimulatedSource } from './simulated-source.js'
+import type { Stage } from './stage.js'
+import { judgeStore } from './store-judge.js'
+import { Waiters } from './waiters.js'
+
+/** More followers than this do not make a schedule more interesting. */
+const MAX_FOLLOWERS = 6
+
+/** One life of an informer with all who use it. */
+export class InformerDrive implements Drive {
+  readonly stage: Stage
+  readonly opens: OpensJudge
+  readonly source: SimulatedSource
+  readonly informer: Informer<Item, IndexesOf>
+  readonly followers: Follower[] = []
+  readonly reconcilers: Reconciler[] = []
+  readonly waiters: Waiters
+  readonly #clock: SleepCounter
+  readonly #abort = new AbortController()
+  readonly #heals = new Set<() => void>()
+  readonly #planted = new Set<unknown>()
+  readonly #snapshots: { readonly view: StoreView<Item, IndexesOf> & Disposable; readonly version: Version | undefined; relists: number }[] = []
+  #isHealed = false
+  #stopped: 'no' | 'stopping' | 'stopped' = 'no'
+  #version: Version | undefined
+  #looks = 0
+  #indexes = 0
+
+  constructor(stage: Stage) {
+    this.stage = stage
+    const { settings, clock, draws } = stage
+    this.opens = new OpensJudge(stage, settings.driftMs === 0)
+    this.source = new SimulatedSource(stage, this.opens)
+    this.#clock = clock.facade()
+    const omitted = settings.omits
+    this.informer = createInformer<Item, IndexesOf>({
+      source: this.source,
+      clock: this.#clock,
+      random: { next: () => draws.next('jitter') },
+      indexes: indexesOf,
+      onInvalid: settings.onInvalid,
+      freeze: settings.freezes,
+      ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
+    })
+    this.waiters = new Waiters(this)
+    this.informer.on('error', (error) => this.#failed(error))
+    this.informer.on('status', (status, previous) => {
+      stage.note('is', status.state)
+      if (previous.state === 'listing' || previous.state === 'relisting') {
+        if (status.state === 'connecting' || status.lastError === previous.lastError) this.opens.listed()
+        this.#listed(previous.state)
+      }
+      if (status.state === 'relisting') this.#relisting()
+    })
+  }
+
+  get state(): string {
+    const { status, version, size } = this.informer
+    return `${status.state}, store of ${size} at ${version ?? '–'}`
+  }
+
+  get isStopping(): boolean {
+    return this.#stopped !== 'no'
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped === 'stopped'
+  }
+
+  start(): void {
+    const { draws } = this.stage
+    for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
+    if (draws.chance('early wait', 0.5)) this.waiters.synced()
+    this.informer.start({ signal: this.#abort.signal })
+    for (let count = draws.below('followers', 2); count > 0; count--) this.follow()
+    if (draws.chance('controllers', 0.4)) this.reconcile()
+  }
+
+  // What users do.
+
+  follow(): void {
+    if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
+    const { draws } = this.stage
+    const { scope, isIn } = this.#scope()
+    const name = `follower ${this.followers.length + 1}`
+    const follower = new Follower(this.stage, name, isIn)
+    const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
+    const options: SubscribeOptions<Item, IndexesOf> = {
+      ...scope,
+      name,
+      delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
+      capacity: draws.pick('capacity', [2, 6, 10_000]),
+      onOverflow,
+    }
+    follower.mayOverflow = onOverflow === 'fail'
+    this.stage.note('subscribes', name)
+    this.followers.push(follower)
+    if (draws.chance('reads', 0.35)) read(this, follower, options)
+    else {
+      const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
+      new HandlerScript(this, follower, handled).subscribe(handled)
+    }
+  }
+
+  close(follower: Follower | undefined): void {
+    if (follower === undefined || follower.isClosed) return
+    this.stage.note('closes', follower.name)
+    follower.isClosed = true
+    follower.subscription?.close().then(
+      () => {
+        follower.isSilenced = true
+      },
+      (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
+    )
+  }
+
+  reconcile(): void {
+    if (this.reconcilers.length >= 2 || this.isStopping) return
+    this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
+  }
+
+  addIndex(): void {
+    const name = `rank${++this.#indexes}`
+    const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
+    const entries = [...this.informer.entries()]
+    for (let value = 0; value < RANKS; value++) {
+      const right = entries.filter(({ object }) => object.rank === value).length
+      if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
+    }
+  }
+
+  relist(): void {
+    if (!this.isStopping) this.waiters.relist()
+  }
+
+  snapshot(): void {
+    const { version } = this.informer
+    this.#snapshots.push({ view: this.informer.snapshot(), version, relists: this.informer.status.relists })
+  }
+
+  /** A snapshot is as it was. */
+  endSnapshot(): void {
+    const snapshot = this.#snapshots.shift()
+    if (snapshot === undefined) return
+    const { view, version, relists } = snapshot
+    if (this.informer.status.relists > relists) this.stage.mark('a snapshot outlived a relist')
+    if (view.version !== version) this.stage.violate('I8', `a snapshot of ${version} says ${view.version}`)
+    if (!this.stage.settings.isBreach) this.#judge(view, 'a snapshot')
+    checkIndexes(this.stage, view)
+    view[Symbol.dispose]()
+  }
+
+  stop(): void {
+    if (this.isStopping) return
+    const { stage } = this
+    this.#stopped = 'stopping'
+    this.#markStop()
+    this.opens.stopped()
+    this.#planted.clear()
+    const since = stage.clock.elapsed
+    const skipped = stage.clock.skipped
+    if (stage.draws.chance('stop by signal', 0.5)) this.#abort.abort()
+    this.informer.stop().then(
+      () => {
+        const took = stage.clock.elapsed - since - (stage.clock.skipped - skipped)
+        stage.note('stop() has settled')
+        if (took > 1_000 + 100 * stage.settings.driftMs) stage.violate('I15', `stop() took ${took} ms`)
+        this.#silenced()
+      },
+      (error: unknown) => stage.violate('crash', `stop() failed: ${error}`),
+    )
+  }
+
+  // What is judged.
+
+  look(): void {
+    if (this.#stopped === 'stopped') return
+    this.opens.look()
+    this.lookAtStore()
+    if (this.stage.settings.isBreach) return
+    for (const follower of this.followers) follower.look()
+  }
+
+  /** A probe: no read sees a part of anything. */
+  lookAtStore(): void {
+    const { informer, stage } = this
+    const { version } = informer
+    const { settings, violate } = stage
+    if (version !== this.#version) {
+      if (this.#version !== undefined && version !== undefined && !settings.isBreach) this.#moved(this.#version, version)
+      this.#version = version
+      stage.note('the store is at', version ?? 'nothing')
+      if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
+    }
+    if (version === undefined) {
+      if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
+      return
+    }
+    if (!settings.isBreach) this.#judge(informer, 'the store')
+  }
+
+  get unfinished(): string | undefined {
+    const { version } = this.informer
+    if (version !== this.stage.history.head.version) return 'the version is'
+    if (this.informer.status.state !== 'live') return 'the informer is'
+    if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
+    const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
+    return loud === undefined ? undefined : `${loud.name} is`
+  }
+
+  check(): void {
+    const { stage } = this
+    this.#judgeState(stage.history.head.state, this.informer, 'I1', 'the store')
+    checkIndexes(stage, this.informer)
+    for (const follower of this.followers) follower.check()
+    for (const reconciler of this.reconcilers) reconciler.check()
+    if (this.#planted.size > 0) stage.violate('I14', `${this.#planted.size} errors of handlers were never reported`)
+    while (this.#snapshots.length > 0) this.endSnapshot()
+  }
+
+  /** After `stop` nothing is left. */
+  checkStopped(): void {
+    const { stage, source } = this
+    if (this.#clock.sleeping > 0) stage.violate('I15', `${this.#clock.sleeping} timers are left after stop()`)
+    for (const stream of source.streams)
+      if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
+    if (stage.listenersOf(this.#abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
+  }
+
+  heal(): void {
+    this.#isHealed = true
+    for (const heal of [...this.#heals]) heal()
+    if (this.stage.settings.isBreach) this.relist()
+  }
+
+  skipped(): void {
+    this.opens.skipped()
+  }
+
+  /** Resolves after `ms`, or when faults are over. */
+  untilHealed(ms: number): Promise<void> {
+    if (this.#isHealed) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#heals.delete(end)
+        resolve()
+      }
+      this.#heals.add(end)
+      this.stage.clock.in(ms, end)
+    })
+  }
+
+  /** An error for a handler to throw; it must be reported once. */
+  planted(follower?: Follower): Error {
+    const error = new Error('thrown by a handler')
+    if (follower?.isClosed !== true && !this.isStopping) this.#planted.add(error)
+    return error
+  }
+
+  #failed(error: SourceError): void {
+    const { stage } = this
+    stage.note('reports', error.code, error.phase ?? '')
+    if (error.phase === 'handle') {
+      if (error.message.includes('fell behind')) this.#overflowed(error.message)
+      else if (error.cause !== undefined && !this.#planted.delete(error.cause) && !this.isStopping && !this.#someClosed)
+        stage.violate('I14', `an error of a handler was reported twice: ${error.message}`)
+    } else if (error.phase === 'list' || error.phase === 'watch') this.opens.failed(error)
+    else if (error.phase === 'apply') stage.violate('crash', `the store refused something: ${error.message}`)
+  }
+
+  #overflowed(message: string): void {
+    this.stage.mark('a subscription overflowed and was closed')
+    const follower = this.followers.find(({ name }) => message.includes(`"${name}"`))
+    if (follower?.mayOverflow !== true) this.stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
+    else follower.isClosed = true
+  }
+
+  get #someClosed(): boolean {
+    return this.followers.some((follower) => follower.isClosed)
+  }
+
+  #moved(from: Version, to: Version): void {
+    const { history, violate } = this.stage
+    if (history.indexOf(to) >= history.indexOf(from)) return
+    violate(history.at(to).epoch < history.at(from).epoch ? 'I11' : 'I10', `the store went back from ${from} to ${to}`)
+  }
+
+  #judge(view: StoreView<Item, IndexesOf>, what: string): void {
+    const { version } = view
+    if (version !== undefined) this.#judgeState(this.stage.history.at(version).state, view, 'I7', what)
+  }
+
+  #judgeState(state: State, view: StoreView<Item, IndexesOf>, invariant: 'I1' | 'I7', what: string): void {
+    judgeStore(this.stage, state, view, invariant, what, this.stage.settings.omits)
+  }
+
+  #silenced(): void {
+    this.#stopped = 'stopped'
+    for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
+    while (this.#snapshots.length > 0) this.endSnapshot()
+  }
+
+  #scope(): { readonly scope: SubscribeOptions<Item, IndexesOf>; readonly isIn: IsIn } {
+    const { draws, settings } = this.stage
+    const tenant = draws.pick('scope', TENANTS)
+    const tag = draws.pick('scope', TAGS)
+    const key = draws.pick('scope', settings.keys)
+    const rank = draws.below('scope', RANKS)
+    switch (draws.below('scope', 10)) {
+      case 0:
+        return { scope: { key }, isIn: (_item, of) => of === key }
+      case 1:
+        return { scope: { where: { tenant } }, isIn: (item) => item.tenant === tenant }
+      case 2:
+        return { scope: { where: { tag } }, isIn: (item) => item.tags.includes(tag) }
+      case 3:
+        return {
+          scope: { where: { latest: [tenant, rank] } },
+          isIn: (item) => item.tenant === tenant && item.rank === rank,
+        }
+      case 4:
+        return { scope: { filter: (item) => item.rank > 1 }, isIn: (item) => item.rank > 1 }
+      default:
+        return { scope: {}, isIn: () => true }
+    }
+  }
+
+  #listed(previous: string): void {
+    if (previous === 'listing' && this.informer.size === 0 && this.informer.version !== undefined)
+      this.stage.mark('a first list found nothing')
+  }
+
+  #relisting(): void {
+    if (this.followers.some((f) => !f.isClosed && (f.subscription?.backlog.keys ?? 0) >= 2))
+      this.stage.mark('a relist while a queue was full')
+  }
+
+  #markStop(): void {
+    const { stage } = this
+    const { state } = this.informer.status
+    if (state === 'listing' || state === 'relisting') stage.mark('an informer was stopped in the middle of a list')
+    if (state === 'relisting' && this.#clock.turns > 0) stage.mark('an informer was stopped in the middle of a slice')
+    if (state === 'backing-off') stage.mark('an informer was stopped during a backoff')
+    if (this.followers.some((f) => f.isStuck)) stage.mark('an informer was stopped while a handler was stuck')
+  }
+}

@@ -1,0 +1,62 @@
+import { type Outcome, World, type WorldOptions } from './world.js'
+
+/** How many worlds take their steps together: one turn of the event loop is shared by all of them. */
+const LANES = 64
+
+interface Lane {
+  readonly world: World
+  readonly run: Generator<undefined, void>
+}
+
+/**
+ * Runs schedules, each on its own: between two steps of a world the event loop gets a turn, so that everything that
+ * follows from a step has happened before the next. Worlds share nothing, so it makes no difference how many run.
+ */
+export async function runAll(
+  seeds: Iterable<number>,
+  done: (outcome: Outcome) => boolean | undefined,
+  lanes: number = LANES,
+): Promise<void> {
+  const next = seeds[Symbol.iterator]()
+  const open: Lane[] = []
+  let isOver = false
+  const refill = (): void => {
+    while (!isOver && open.length < lanes) {
+      const seed = next.next()
+      if (seed.done) isOver = true
+      else open.push(laneOf(new World(seed.value)))
+    }
+  }
+  for (refill(); open.length > 0; refill()) {
+    for (let at = open.length - 1; at >= 0; at--) {
+      const lane = open[at] as Lane
+      if (!lane.run.next().done) continue
+      open.splice(at, 1)
+      if (done(lane.world.outcome) === true) return
+    }
+    await turn()
+  }
+}
+
+/** Runs one schedule. */
+export async function runOne(seed: number, options: WorldOptions = {}): Promise<Outcome> {
+  const world = new World(seed, options)
+  const { run } = laneOf(world)
+  const stray = (error: unknown): void => world.crashed(error)
+  process.on('unhandledRejection', stray)
+  try {
+    while (!run.next().done) await turn()
+  } finally {
+    process.off('unhandledRejection', stray)
+  }
+  return world.outcome
+}
+
+function laneOf(world: World): Lane {
+  return { world, run: world.run() }
+}
+
+/** All that is ready to happen has happened: a turn of the event loop comes after every microtask. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

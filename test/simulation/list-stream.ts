@@ -1,0 +1,128 @@
+import { SourceError } from '../../src/errors.js'
+import type { ListContext, ListEvent, ListPage } from '../../src/source.js'
+import { Channel } from './channel.js'
+import type { Item, Moment } from './history.js'
+import type { SimulatedSource } from './simulated-source.js'
+
+/** One list on its way: pages of a snapshot, or of a collection that moves, mended at the end by what happened. */
+export class ListStream extends Channel<ListPage<Item>> {
+  readonly kind = 'list'
+  readonly signal: AbortSignal
+  readonly #source: SimulatedSource
+  readonly #begun: Moment
+  readonly #isMoving: boolean
+  readonly #keys: readonly string[]
+  #at = 0
+  pages = 0
+
+  constructor(source: SimulatedSource, { signal }: ListContext, isRefused = false) {
+    super()
+    this.#source = source
+    this.signal = signal
+    const { history, settings } = source.stage
+    this.#begun = !isRefused && settings.mix.strikes('stale-list') ? this.#earlier() : history.head
+    this.#isMoving = this.#begun === history.head && settings.mix.strikes('moving-list')
+    this.#keys = [...this.#begun.state.keys()]
+    if (!isRefused) this.#later()
+  }
+
+  /** The moment that this list shows; of one that moves, the moment at which it began. */
+  get begun(): Moment {
+    return this.#begun
+  }
+
+  /** A list does not wait for what happens. */
+  wake(): void {}
+
+  override return(): ReturnType<Channel<ListPage<Item>>['return']> {
+    if (this.#source.stage.settings.isDeaf && !this.isOver) {
+      this.isLeft = true
+      return new Promise(() => {})
+    }
+    this.#source.closed(this)
+    return super.return()
+  }
+
+  #later(): void {
+    this.#source.stage.clock.in(this.#source.latency(), () => this.#next())
+  }
+
+  #next(): void {
+    if (this.isOver) return
+    const { stage } = this.#source
+    const { mix, pageSize } = stage.settings
+    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#break(this.#source.transient())
+    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#break(this.#source.fatal())
+    if (mix.strikes('stall-list')) return stage.note('the list falls silent')
+    if (mix.strikes('break-list')) {
+      if (this.pages > 0) stage.mark('a list broke off between two pages')
+      return this.#break(this.#source.transient())
+    }
+    if (this.pages > 0 && mix.strikes('expire-page')) {
+      stage.mark('the token of a page expired')
+      return this.#break(new SourceError('the page token expired', { code: 'VERSION_EXPIRED' }))
+    }
+    if (this.#isMoving && stage.history.head.epoch !== this.#begun.epoch)
+      return this.#break(new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' }))
+    const keys = this.#keys.slice(this.#at, this.#at + pageSize)
+    this.#at += pageSize
+    const isLast = this.#at >= this.#keys.length
+    const { state } = this.#isMoving ? stage.history.head : this.#begun
+    const events: ListEvent<Item>[] = []
+    for (const key of keys) {
+      const stored = state.get(key)
+      if (stored !== undefined) events.push(this.#source.eventOf(stored))
+    }
+    this.pages++
+    if (!isLast) {
+      this.#say({ events })
+      return this.#later()
+    }
+    this.#say(this.#isMoving ? { ...this.#mended(events) } : this.#lastPage(events))
+    stage.note('the list ends', this.#isMoving ? stage.history.head.version : this.#begun.version)
+    this.end()
+    this.#source.closed(this)
+  }
+
+  #say(page: ListPage<Item>): void {
+    this.emit(page)
+    this.#source.opens.said(this)
+  }
+
+  #lastPage(events: readonly ListEvent<Item>[]): ListPage<Item> {
+    const { history, settings } = this.#source.stage
+    const { head } = history
+    // A breach: an old snapshot under a new version.
+    const lies = this.#begun.epoch === head.epoch && settings.mix.strikes('lie-in-list')
+    return { events, version: lies ? head.version : this.#begun.version }
+  }
+
+  /** Pages were read at different moments; what happened since the first of them is told again. */
+  #mended(events: ListEvent<Item>[]): ListPage<Item> {
+    const { history } = this.#source.stage
+    const { head } = history
+    for (let at = this.#begun.sequence + 1; at <= head.sequence; at++) {
+      for (const { key, stored } of history.inEpoch(at)?.mutations ?? [])
+        events.push(stored === undefined ? { type: 'delete', key } : this.#source.eventOf(stored))
+    }
+    if (head !== this.#begun) this.#source.stage.mark('the collection changed while it was listed')
+    return { events, version: head.version }
+  }
+
+  /** A replica that is behind, by a few transactions. */
+  #earlier(): Moment {
+    const { history, draws, note } = this.#source.stage
+    const { head, first } = history
+    const behind = draws.below('stale by', 6)
+    const sequence = Math.max(first.sequence, head.sequence - behind)
+    note('a stale list', head.sequence - sequence)
+    return history.inEpoch(sequence) ?? head
+  }
+
+  #break(error: unknown): void {
+    this.#source.stage.note('the list breaks', error instanceof SourceError ? error.code : 'without a code')
+    this.#source.opens.broke(this, error)
+    this.#source.closed(this)
+    this.fail(error)
+  }
+}

@@ -1,0 +1,178 @@
+import { SourceError } from '../../src/errors.js'
+import { LIST_STALL_MS } from '../../src/source.js'
+import type { ListStream } from './list-stream.js'
+import type { Opens } from './simulated-source.js'
+import type { Stage } from './stage.js'
+import type { WatchStream } from './watch-stream.js'
+
+type Stream = ListStream | WatchStream
+
+const FIRST_MS = 800
+const CEILING_MS = 30_000
+const AFTER_ERROR_MS = 800
+/** How late an open, or the end of a silent stream, may be beyond what the rules say. */
+const SLACK_MS = 2
+
+/** Why the next open comes, and when that was known. */
+interface Cause {
+  readonly at: number
+  readonly error: SourceError | undefined
+}
+
+/**
+ * Judges a reflector by its opens alone, by the rules as SPEC.md states them: opens are spaced, after an error not too
+ * soon and not too late, a stream that outlived the spacing resets it, silence ends a stream, and nothing is listed again
+ * whose history is still there.
+ */
+export class OpensJudge implements Opens {
+  readonly #stage: Stage
+  /** Whether moments are known to the millisecond: our own code takes no time, and the sink neither. */
+  readonly #isExact: boolean
+  #spacing = FIRST_MS
+  #openedAt: number | undefined
+  #liveAt: number | undefined
+  #saidAt = 0
+  #stream: Stream | undefined
+  #isListed = false
+  #cause: Cause | undefined
+  #mayList = true
+  #skippedAt = -1
+  #relistsWhenListed = false
+  #wasFatal = false
+
+  constructor(stage: Stage, isExact: boolean) {
+    this.#stage = stage
+    this.#isExact = isExact
+  }
+
+  opened(what: 'list' | 'watch', stream: Stream): void {
+    const now = this.#stage.clock.elapsed
+    this.#stage.note(`opens a ${what}`)
+    const follows = what === 'watch' && this.#isListed && this.#cause === undefined
+    if (!follows) this.#openedAnew(what, now)
+    if (what === 'list') {
+      this.#mayList = false
+      this.#relistsWhenListed = false
+    }
+    this.#isListed = false
+    this.#stream = stream
+    this.#saidAt = now
+    this.#liveAt = undefined
+    this.#cause = undefined
+  }
+
+  said(stream: Stream): void {
+    if (stream !== this.#stream) return
+    this.#saidAt = this.#stage.clock.elapsed
+    if (stream.kind === 'watch') {
+      this.#liveAt ??= this.#saidAt
+      if (this.#wasFatal) this.#stage.mark('a fatal error, then a recovery')
+      this.#wasFatal = false
+    }
+  }
+
+  broke(stream: Stream, error: unknown): void {
+    // An end is known at once; an error when the reflector reports it.
+    if (stream === this.#stream && error === undefined) this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+  }
+
+  /** The reflector has committed a list. */
+  listed(): void {
+    this.#isListed = true
+    if (this.#relistsWhenListed) this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+  }
+
+  /** The reflector has reported an error. */
+  failed(error: SourceError): void {
+    const { mark, clock } = this.#stage
+    let isFatal = false
+    switch (error.code) {
+      case 'VERSION_EXPIRED':
+      case 'EPOCH_CHANGED':
+      case 'STALE_LIST':
+        this.#mayList = true
+        break
+      case 'UNAUTHORIZED':
+      case 'NOT_FOUND':
+      case 'PROTOCOL':
+        isFatal = true
+        break
+      default:
+    }
+    if (error.code === 'STALE_LIST') mark('a list was refused as stale')
+    if (error.message.includes('no page for')) mark('a list was cut off by its time-out')
+    if (error.message.includes('no data for')) mark('a silent watch was cut off by its time-out')
+    if (this.#stream?.kind === 'list' && !this.#isListed) this.#mayList = true
+    this.#because({ at: clock.elapsed, error })
+    if (isFatal) this.#spacing = CEILING_MS
+    this.#wasFatal ||= isFatal
+  }
+
+  /** Somebody wants the source read again, while the reflector is in this state. */
+  relistAsked(state: string): void {
+    this.#mayList = true
+    if (state === 'listing' || state === 'relisting') {
+      this.#relistsWhenListed = true
+      this.#stage.mark('a relist was asked for during a list')
+    } else if (state === 'connecting' || state === 'live') {
+      this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+    }
+  }
+
+  /** Time went by in which nobody could act. */
+  skipped(): void {
+    this.#skippedAt = this.#stage.clock.elapsed
+  }
+
+  /** Nothing is to be judged any more. */
+  stopped(): void {
+    this.#stream = undefined
+  }
+
+  /** A stream that says nothing must be given up in time. */
+  look(): void {
+    const stream = this.#stream
+    if (stream === undefined || this.#cause !== undefined || this.#isListed) return
+    const { clock, settings, violate } = this.#stage
+    const limit = stream.kind === 'list' ? LIST_STALL_MS : 2 * settings.heartbeatMs + 5_000
+    if (clock.elapsed <= this.#saidAt + limit + SLACK_MS || !this.#isExact || this.#skippedAt > this.#saidAt) return
+    violate('opens', `the ${stream.kind} has been silent for ${clock.elapsed - this.#saidAt} ms and is still open`)
+  }
+
+  #because(cause: Cause): void {
+    if (this.#cause !== undefined) return
+    const contactAt = cause.error === undefined ? cause.at : this.#saidAt
+    if (this.#liveAt !== undefined && contactAt - this.#liveAt >= this.#spacing) this.#spacing = FIRST_MS
+    this.#liveAt = undefined
+    this.#cause = cause
+  }
+
+  #openedAnew(what: 'list' | 'watch', now: number): void {
+    const { violate, mark } = this.#stage
+    if (what === 'list' && !this.#mayList) violate('opens', 'it lists again, and the history is still there')
+    if (this.#openedAt !== undefined) {
+      this.#judge(now, this.#openedAt)
+      this.#spacing = Math.min(2 * this.#spacing, CEILING_MS)
+      if (this.#spacing === CEILING_MS) mark('the opens were as far apart as they get')
+    }
+    this.#openedAt = now
+  }
+
+  #judge(now: number, openedAt: number): void {
+    const { violate, note } = this.#stage
+    const cause = this.#cause ?? { at: this.#saidAt, error: undefined }
+    const spacing = this.#isExact ? this.#spacing : FIRST_MS
+    let earliest = openedAt + spacing / 2
+    let latest = Math.max(cause.at, openedAt + spacing)
+    if (cause.error !== undefined) {
+      const after = cause.error.retryAfterMs ?? 0
+      earliest = Math.max(earliest, cause.at + AFTER_ERROR_MS / 2, cause.at + after)
+      latest = Math.max(latest, cause.at + AFTER_ERROR_MS, cause.at + after)
+    }
+    const since = `${Math.round(now - openedAt)} ms after the last open`
+    note('opens again', Math.round(now - openedAt), spacing)
+    if (now < earliest - SLACK_MS) violate('opens', `too soon: ${since}, ${Math.round(earliest - openedAt)} at least`)
+    if (this.#isExact && now > latest + SLACK_MS && this.#skippedAt < openedAt)
+      violate('opens', `too late: ${since}, ${Math.round(latest - openedAt)} at most`)
+  }
+}

@@ -1,0 +1,62 @@
+import type { Draws } from './draws.js'
+
+/** What happens in a schedule besides faults, and how often, about. */
+export const actions = {
+  put: 12,
+  'put again': 1,
+  delete: 5,
+  transaction: 2,
+  recreate: 1.5,
+  corrupt: 0.8,
+  compact: 1.5,
+  restore: 0.4,
+  'begin snapshot': 0.5,
+  'end snapshot': 0.5,
+  subscribe: 1,
+  close: 0.5,
+  reconcile: 0.3,
+  enqueue: 0.3,
+  'wait for head': 1,
+  fresh: 0.4,
+  until: 0.5,
+  relist: 0.4,
+  'add index': 0.2,
+  suspend: 0.15,
+  restart: 0.15,
+} as const satisfies Readonly<Record<string, number>>
+
+export type ActionKind = keyof typeof actions
+
+export interface Action {
+  readonly kind: ActionKind
+  readonly at: number
+  /** Draws of its own, so that taking another action back changes nothing here. */
+  readonly label: string
+}
+
+/** How many actions of a kind there are at most. */
+const MOST = 30
+/** Something that usually happens never does in so many schedules, and then often in others. */
+const NEVER = 0.3
+
+/**
+ * What happens when: in bursts, because what goes wrong together shows more than what goes wrong alone. Each kind is
+ * drawn by itself, so that a new kind moves nothing.
+ */
+export function planFor(draws: Draws, lengthMs: number): readonly Action[] {
+  const bursts = Array.from({ length: 2 + draws.below('bursts', 5) }, () => draws.next('bursts') * lengthMs)
+  const spread = draws.pick('spread', [2, 20, 200, lengthMs])
+  const plan: Action[] = []
+  for (const [kind, mean] of Object.entries(actions) as [ActionKind, number][]) {
+    const isWrite = kind === 'put' || kind === 'delete'
+    if (!isWrite && draws.chance(`plan ${kind}`, NEVER)) continue
+    const many = 2 * mean * draws.next(`plan ${kind}`) + draws.next(`plan ${kind}`)
+    for (let nth = 0; nth < Math.min(Math.floor(many), MOST); nth++) {
+      const label = `${kind}#${nth}`
+      const offset = spread * draws.next(label) ** 2
+      const at = Math.min(draws.pick(label, bursts) + offset, lengthMs)
+      if (draws.take(label)) plan.push({ kind, at, label })
+    }
+  }
+  return plan.sort((a, b) => a.at - b.at)
+}

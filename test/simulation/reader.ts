@@ -1,0 +1,61 @@
+import { SourceError } from '../../src/errors.js'
+import type { ChangeBatch, SubscribeOptions } from '../../src/feed.js'
+import type { Follower } from './follower.js'
+import type { Item } from './history.js'
+import type { IndexesOf } from './indexes.js'
+import type { InformerDrive } from './informer-drive.js'
+import { nameOf } from './stage.js'
+
+/** Follows by `changes()`, batch after batch, at its own pace; judges that batches are whole. */
+export function read(drive: InformerDrive, follower: Follower, options: SubscribeOptions<Item, IndexesOf>): void {
+  const { clock, draws, settings, violate } = drive.stage
+  const stream = drive.informer.changes(options)
+  follower.subscription = stream
+  const isScoped = options.key !== undefined || options.where !== undefined || options.filter !== undefined
+  const go = async (): Promise<void> => {
+    for await (const batch of stream) {
+      if (settings.mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
+      if (follower.isClosed || drive.isStopping) break
+      for (const change of batch.changes) follower.tell(change)
+      if (!settings.isBreach) judge(drive, follower, batch, isScoped)
+      if (settings.mix.strikes('handler-stuck')) await drive.untilHealed(300 + draws.below('stuck', 30_000))
+      if (settings.mix.strikes('handler-closes-itself')) break
+    }
+    follower.isClosed = true
+  }
+  go().catch((error: unknown) => {
+    follower.isClosed = true
+    const isOverflow = options.onOverflow === 'fail' && error instanceof SourceError && error.code === 'HANDLER'
+    if (!isOverflow) violate('crash', `${follower.name} ended with ${error}`)
+  })
+}
+
+/** Who has taken a batch knows a state that the source had: that of the batch's version. */
+function judge(drive: InformerDrive, follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
+  const { history, settings, violate, mark } = drive.stage
+  const { version, changes } = batch
+  if (version === undefined) return
+  const { state, sequence, epoch } = history.at(version)
+  for (const key of settings.keys) {
+    const stored = state.get(key)
+    if (stored?.isInvalid) continue
+    const wanted = follower.wants(stored) ? stored?.item.n : undefined
+    const n = follower.known.get(key)?.n
+    if (n !== wanted) {
+      violate('I8', `${follower.name} took a batch at ${version}: ${nameOf(key)} is n${n}, the source had n${wanted}`)
+      return
+    }
+  }
+  const last = new Map(changes.map((change) => [change.key, change]))
+  if (last.size < changes.length) mark('a batch told two changes of a key')
+  if (isScoped || changes.length === 0) return
+  for (const { key, version: told, origin } of last.values()) {
+    if (told === undefined || origin === 'initial') continue
+    const at = history.at(told)
+    if (at.epoch > epoch || (at.epoch === epoch && at.sequence > sequence))
+      violate('I7', `${follower.name} was told of ${nameOf(key)} at ${told} in a batch at ${version}`)
+    const touched = history.lastTouched(key, version)
+    if (at.epoch === epoch && at.sequence < Math.min(touched, sequence) && !history.isSame(key, told, version))
+      violate('I3', `${follower.name} was told of ${nameOf(key)} at ${told}, and it changed at ${touched}`)
+  }
+}

@@ -1,0 +1,73 @@
+import type { Controller } from '../../src/controller.js'
+import type { Item } from './history.js'
+import type { InformerDrive } from './informer-drive.js'
+import { nameOf, type Stage } from './stage.js'
+
+/** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
+export class Reconciler {
+  readonly name: string
+  readonly #stage: Stage
+  readonly #drive: InformerDrive
+  readonly #done = new Map<string, number | undefined>()
+  readonly #running = new Set<string>()
+  readonly #failed = new Set<string>()
+  readonly #concurrency: number
+  readonly controller: Controller
+  isSilenced = false
+
+  constructor(drive: InformerDrive, name: string) {
+    const { stage } = drive
+    this.#stage = stage
+    this.#drive = drive
+    this.name = name
+    this.#concurrency = 1 + stage.draws.below('controller', 3)
+    this.controller = drive.informer.reconcile((key, { object }) => this.#reconcile(key, object), {
+      name,
+      concurrency: this.#concurrency,
+    })
+  }
+
+  get isQuiet(): boolean {
+    const { version } = this.#stage.history.head
+    return this.controller.version === version && this.controller.backlog.keys === 0
+  }
+
+  /** Asks for a key for a reason that comes from elsewhere. */
+  enqueue(key: string): void {
+    const delayMs = this.#stage.draws.below('enqueue', 2_000)
+    this.controller.enqueue(key, delayMs < 200 ? {} : { delayMs })
+  }
+
+  check(): void {
+    const { history, settings, violate } = this.#stage
+    for (const key of settings.keys) {
+      const stored = history.head.state.get(key)
+      if (stored?.isInvalid) continue
+      const wanted = stored?.item.tenant === settings.omits ? undefined : stored?.item.n
+      const done = this.#done.get(key)
+      if (done !== wanted) violate('I5', `${this.name} left ${nameOf(key)} at n${done}, the source has n${wanted}`)
+    }
+  }
+
+  async #reconcile(key: string, object: Item | undefined): Promise<void> {
+    const { clock, draws, settings, violate, note, mark } = this.#stage
+    const { mix } = settings
+    note(this.name, nameOf(key), object?.n ?? 'gone')
+    if (this.isSilenced) violate('I15', `${this.name} was run after stop() had settled`)
+    if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
+    if (this.#running.size >= this.#concurrency) violate('I12', `${this.name} runs more keys at once than it said`)
+    this.#running.add(key)
+    try {
+      if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
+      if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
+      if (mix.strikes('handler-throws')) {
+        this.#failed.add(key)
+        throw this.#drive.planted()
+      }
+      if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
+      this.#done.set(key, object?.n)
+    } finally {
+      this.#running.delete(key)
+    }
+  }
+}

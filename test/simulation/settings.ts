@@ -1,0 +1,82 @@
+import type { Draws } from './draws.js'
+import { FaultMix } from './faults.js'
+
+/** Keys over which a careless store trips. */
+const KEYS = ['a', 'b', 'c', '__proto__', 'constructor', '', '\u0000', '\ud800', '/', '😀', 'k'.repeat(10_000)]
+
+/** What one schedule is like. Everything in it follows from the seed. */
+export interface Settings {
+  /** Whether the source breaks its own promises. */
+  readonly isBreach: boolean
+  /** The informer; or Reflector → DeltaFIFO → Indexer composed by hand. */
+  readonly drive: 'informer' | 'by-hand'
+  readonly mix: FaultMix
+  readonly keys: readonly string[]
+  readonly heartbeatMs: number
+  readonly pageSize: number
+  /** How long the source takes for anything, at most. */
+  readonly latencyMs: number
+  /** When faults are over and writes stop. */
+  readonly healAtMs: number
+  /** Whether the source can compare versions. */
+  readonly hasOrder: boolean
+  readonly hasRevisions: boolean
+  readonly hasUids: boolean
+  /** Whether a delete brings the last state. */
+  readonly tellsLastState: boolean
+  /** Whether each event brings an object of its own, equal to others of the same content. */
+  readonly copies: boolean
+  /** Whether the source says what it holds, not what has changed. */
+  readonly isPolled: boolean
+  /** Whether a source that is told to stop does not. */
+  readonly isDeaf: boolean
+  readonly onInvalid: 'omit' | 'keep-previous'
+  readonly freezes: boolean
+  /** Tenants that are not mirrored. */
+  readonly omits: string | undefined
+  readonly driftMs: number
+}
+
+/** How many schedules are of sources that break their promises. */
+const BREACHES = 0.15
+const BY_HAND = 0.25
+
+export function settingsFor(draws: Draws): Settings {
+  const is = (label: string, probability: number): boolean => draws.chance(`setting ${label}`, probability)
+  const one = <V>(label: string, from: readonly V[]): V => draws.pick(`setting ${label}`, from)
+  const isBreach = is('breach', BREACHES)
+  const drive = is('by hand', BY_HAND) ? 'by-hand' : 'informer'
+  const mix = new FaultMix(draws, isBreach)
+  const hasOrder = is('order', 0.9) || isBreach
+  const isPolled = !isBreach && is('polled', 0.08)
+  // Who cannot compare versions answers for order alone.
+  if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
+  if (isPolled) mix.exclude('repeat', 'merge-transactions')
+  if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails')
+  return {
+    isBreach,
+    drive,
+    mix,
+    keys: pickSome(draws, one('keys', [2, 3, 4, 6])),
+    heartbeatMs: one('heartbeat', [2_000, 5_000, 10_000]),
+    pageSize: one('page', [1, 2, 3, 100]),
+    latencyMs: one('latency', [2, 20, 20, 200]),
+    healAtMs: one('length', [400, 3_000, 3_000, 10_000, 40_000]),
+    hasOrder,
+    hasRevisions: is('revisions', 0.7),
+    hasUids: is('uids', 0.6),
+    tellsLastState: is('last state', 0.5),
+    copies: is('copies', 0.5),
+    isPolled,
+    isDeaf: is('deaf', 0.3),
+    onInvalid: one('on invalid', ['omit', 'keep-previous']),
+    freezes: is('freeze', 0.2),
+    omits: is('omits', 0.15) ? 't0' : undefined,
+    driftMs: one('drift', [0, 0, 0, 0.5, 5]),
+  }
+}
+
+function pickSome(draws: Draws, count: number): string[] {
+  const pool = [...KEYS]
+  return Array.from({ length: count }, () => pool.splice(draws.below('keys', pool.length), 1)[0] as string)
+}

@@ -1,0 +1,137 @@
+import { SourceError, type SourceErrorCode } from '../../src/errors.js'
+import type {
+  ListContext,
+  ListerWatcher,
+  ListEvent,
+  ListPage,
+  SourceContext,
+  WatchBatch,
+  WatchContext,
+  WatchEvent,
+} from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+import type { Item, Moment, Mutation, Stored } from './history.js'
+import { ListStream } from './list-stream.js'
+import type { Stage } from './stage.js'
+import { WatchStream } from './watch-stream.js'
+
+/** What a source tells whoever judges the reflector by its opens. */
+export interface Opens {
+  opened(what: 'list' | 'watch', stream: ListStream | WatchStream, after?: Version): void
+  /** The stream broke off, or ended where `error` is undefined. */
+  broke(stream: ListStream | WatchStream, error: unknown): void
+  said(stream: ListStream | WatchStream): void
+}
+
+/**
+ * A backend with history, transactions, compaction and incarnations, seen through the source contract; and what goes
+ * wrong between the two.
+ */
+export class SimulatedSource implements ListerWatcher<Item> {
+  readonly name = 'simulated'
+  readonly heartbeatMs: number
+  readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly stage: Stage
+  readonly opens: Opens
+  readonly streams = new Set<ListStream | WatchStream>()
+  /** The next that a watch says is that its history is gone. */
+  isExpired = false
+
+  constructor(stage: Stage, opens: Opens) {
+    this.stage = stage
+    this.opens = opens
+    this.heartbeatMs = stage.settings.heartbeatMs
+    if (stage.settings.hasOrder) this.hasReached = (at, mark) => stage.history.hasReached(at, mark)
+  }
+
+  list(context: ListContext): AsyncIterable<ListPage<Item>> {
+    if (this.stage.settings.mix.strikes('throw-at-list')) {
+      const stream = new ListStream(this, context, true)
+      this.opens.opened('list', stream)
+      const error = this.transient()
+      this.opens.broke(stream, error)
+      throw error
+    }
+    const stream = new ListStream(this, context)
+    this.streams.add(stream)
+    this.opens.opened('list', stream)
+    return stream
+  }
+
+  watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
+    const stream = new WatchStream(this, context)
+    this.streams.add(stream)
+    this.opens.opened('watch', stream, context.after)
+    stream.begin()
+    return stream
+  }
+
+  async head({ signal }: SourceContext): Promise<Version> {
+    const { clock, history, settings } = this.stage
+    await clock.sleep(this.latency())
+    signal.throwIfAborted()
+    if (settings.mix.strikes('forget-head')) throw this.transient()
+    return history.head.version
+  }
+
+  /** The history moved on: open watches have something to tell. */
+  wake(): void {
+    for (const stream of this.streams) stream.wake()
+  }
+
+  /** Makes whoever watches read everything again. */
+  expire(): void {
+    this.isExpired = true
+    for (const stream of this.streams) if (stream.kind === 'watch') stream.begin()
+  }
+
+  /** Streams that nobody reads any more are forgotten. */
+  closed(stream: ListStream | WatchStream): void {
+    this.streams.delete(stream)
+  }
+
+  latency(): number {
+    const { draws, settings } = this.stage
+    const ms = draws.next('latency') * settings.latencyMs
+    return settings.mix.strikes('slow-source') ? 50 * ms : ms
+  }
+
+  /** An error after which it is worth trying again. */
+  transient(): unknown {
+    const { draws } = this.stage
+    const code = draws.pick('error', ['UNAVAILABLE', 'UNAVAILABLE', 'TIMEOUT', 'DECODE', 'none', 'retry after'] as const)
+    if (code === 'none') return new Error('the connection was lost')
+    if (code === 'retry after')
+      return new SourceError('too many requests', { code: 'UNAVAILABLE', retryAfterMs: draws.below('retry after', 5_000) })
+    return new SourceError('the connection was lost', { code })
+  }
+
+  /** An error after which trying again soon is of no use. */
+  fatal(): unknown {
+    const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
+    return new SourceError('not for you', { code: this.stage.draws.pick('fatal', codes) })
+  }
+
+  eventOf(stored: Stored): ListEvent<Item> {
+    const { key, item, uid, revision, isInvalid } = stored
+    if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode') }
+    const { copies, hasUids } = this.stage.settings
+    const event = { type: 'put', key, object: copies ? { ...item, tags: [...item.tags] } : item } as const
+    return { ...event, ...(hasUids && { uid }), ...(revision !== undefined && { version: revision }) }
+  }
+
+  /** What a watch tells of one transaction. */
+  eventsOf({ mutations, state }: Moment): readonly WatchEvent<Item>[] {
+    const { isPolled } = this.stage.settings
+    if (!isPolled) return mutations.map((mutation) => this.#eventOf(mutation))
+    const stored = [...state.values()].map((each) => this.eventOf(each))
+    const entries = stored.filter((event) => event.type === 'put')
+    return [...stored.filter((event) => event.type === 'invalid'), { type: 'replace', entries }]
+  }
+
+  #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {
+    if (stored !== undefined) return this.eventOf(stored)
+    const last = this.stage.settings.tellsLastState && was !== undefined && !was.isInvalid ? was.item : undefined
+    return { type: 'delete', key, ...(last !== undefined && { object: last }) }
+  }
+}

@@ -1,0 +1,62 @@
+import type { Draws } from './draws.js'
+import type { History } from './history.js'
+import type { Mark } from './marks.js'
+import type { Settings } from './settings.js'
+import type { SimClock } from './sim-clock.js'
+
+/** What a schedule can break: an invariant of SPEC.md, or a rule beside them that has a name of its own. */
+export type Invariant =
+  | 'I1'
+  | 'I2'
+  | 'I3'
+  | 'I4'
+  | 'I5'
+  | 'I6'
+  | 'I7'
+  | 'I8'
+  | 'I9'
+  | 'I10'
+  | 'I11'
+  | 'I12'
+  | 'I13'
+  | 'I14'
+  | 'I15'
+  | 'I16'
+  | 'I17'
+  /** Opens are spaced, and nothing is listed again without need. */
+  | 'opens'
+  /** Waits end as they should. */
+  | 'waits'
+  /** The queue's own laws, as a sink. */
+  | 'queue'
+  /** Something threw that nobody expected. */
+  | 'crash'
+
+export class Violation extends Error {
+  readonly invariant: Invariant
+
+  constructor(invariant: Invariant, message: string) {
+    super(message)
+    this.invariant = invariant
+  }
+}
+
+/** What all parts of one schedule share. */
+export interface Stage {
+  readonly clock: SimClock
+  readonly draws: Draws
+  readonly settings: Settings
+  readonly history: History
+  /** Puts something into the trace, and into the story where one is told. */
+  note(what: string, ...about: readonly (string | number)[]): void
+  /** An interesting state was reached. */
+  mark(mark: Mark): void
+  /** The schedule has failed; it ends after this step. */
+  violate(invariant: Invariant, message: string): void
+  listenersOf(signal: AbortSignal): number
+}
+
+/** A key that can be printed. */
+export function nameOf(key: string): string {
+  return key.length > 20 ? `${key.slice(0, 3)}… (${key.length})` : JSON.stringify(key)
+}

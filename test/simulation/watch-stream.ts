@@ -1,0 +1,210 @@
+import { SourceError } from '../../src/errors.js'
+import type { WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+import { Channel } from './channel.js'
+import type { Item, Moment } from './history.js'
+import type { SimulatedSource } from './simulated-source.js'
+
+/** One watch: everything after a version, in order, a bookmark where nothing happens; and what goes wrong on the way. */
+export class WatchStream extends Channel<WatchBatch<Item>> {
+  readonly kind = 'watch'
+  readonly signal: AbortSignal
+  readonly after: Version
+  readonly #source: SimulatedSource
+  readonly #epoch: number
+  readonly #start: number
+  /** Everything up to here was told. */
+  #cursor: number
+  #isBusy = false
+  #isSilent = false
+  #isAsked = false
+  #hasSpoken = false
+  #stopBeating: () => void = () => {}
+  /** Transactions that are told later than those after them: a breach. */
+  #held: Moment[] = []
+
+  constructor(source: SimulatedSource, { signal, after, onNudge }: WatchContext) {
+    super()
+    this.#source = source
+    this.signal = signal
+    this.after = after
+    const { epoch, sequence } = source.stage.history.at(after)
+    this.#epoch = epoch
+    this.#start = sequence
+    this.#cursor = sequence
+    onNudge(() => {
+      this.#isAsked = true
+      this.wake()
+    })
+  }
+
+  /** Whether it is open and says nothing any more, as behind a half-open connection. */
+  get isSilent(): boolean {
+    return this.#isSilent
+  }
+
+  begin(): void {
+    this.#isAsked = true
+    this.wake()
+  }
+
+  wake(): void {
+    if (this.#isBusy || this.isOver || this.#isSilent) return
+    this.#stopBeating()
+    if (!this.#hasNews && !this.#isAsked) {
+      this.#stopBeating = this.#source.stage.clock.in(this.#source.heartbeatMs, () => {
+        this.#isAsked = true
+        this.wake()
+      })
+      return
+    }
+    this.#isBusy = true
+    this.#source.stage.clock.in(this.#source.latency(), () => {
+      this.#isBusy = false
+      if (this.isOver || this.#isSilent) return
+      this.#tell()
+      this.wake()
+    })
+  }
+
+  override return(): ReturnType<Channel<WatchBatch<Item>>['return']> {
+    if (this.#source.stage.settings.isDeaf && !this.isOver) {
+      this.isLeft = true
+      return new Promise(() => {})
+    }
+    this.#stopBeating()
+    this.#source.closed(this)
+    return super.return()
+  }
+
+  get #hasNews(): boolean {
+    const { head } = this.#source.stage.history
+    return head.epoch !== this.#epoch || head.sequence > this.#cursor
+  }
+
+  #tell(): void {
+    const { history, settings, note, mark } = this.#source.stage
+    const { mix } = settings
+    if (history.head.epoch !== this.#epoch)
+      return this.#break(new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' }))
+    if (this.#source.isExpired && !this.isLeft) {
+      this.#source.isExpired = false
+      return this.#break(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
+    }
+    if (this.#cursor < history.compacted || (!this.#hasSpoken && mix.strikes('expire-watch'))) {
+      if (this.#hasSpoken) mark('the history was compacted under an open watch')
+      return this.#break(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
+    }
+    if (!this.#hasSpoken && mix.strikes('refuse-watch')) return this.#break(this.#source.transient())
+    if (mix.strikes('break-watch')) return this.#break(this.#source.transient())
+    if (mix.strikes('end-watch')) {
+      note('the watch ends')
+      this.#source.opens.broke(this, undefined)
+      this.#source.closed(this)
+      return this.end()
+    }
+    if (mix.strikes('half-open')) {
+      note('the watch falls silent')
+      this.#isSilent = true
+      return
+    }
+    if (!this.#hasSpoken && mix.strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
+    if (this.#hasSpoken && mix.strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
+    this.#isAsked = false
+    this.#hasSpoken = true
+    if (this.#hasNews) this.#tellNext()
+    else this.#bookmark()
+  }
+
+  #bookmark(): void {
+    const { history, settings, note } = this.#source.stage
+    this.#releaseHeld()
+    this.#say([], (history.inEpoch(this.#cursor) ?? history.head).version)
+    if (settings.mix.strikes('break-after-bookmark')) {
+      note('a break after a bookmark')
+      this.#break(this.#source.transient())
+    }
+  }
+
+  #tellNext(): void {
+    const { history, settings, draws } = this.#source.stage
+    const { mix } = settings
+    const moments: Moment[] = []
+    const count = mix.strikes('merge-transactions') ? 2 + draws.below('merge', 3) : 1
+    for (let at = this.#cursor + 1; moments.length < count; at++) {
+      const moment = history.inEpoch(at)
+      if (moment === undefined) break
+      moments.push(moment)
+    }
+    const [first, last] = [moments[0], moments[moments.length - 1]]
+    if (first === undefined || last === undefined) return
+    this.#cursor = last.sequence
+    if (settings.isBreach && this.#breaches(first, moments)) return
+    // A polled source says what there is now, once.
+    const told = settings.isPolled ? [last] : moments
+    this.#say(told.flatMap((moment) => this.#source.eventsOf(moment)), last.version)
+    if (settings.isBreach) this.#releaseHeld()
+  }
+
+  /** What no source may do. True where that was all that is said of these transactions now. */
+  #breaches(first: Moment, moments: readonly Moment[]): boolean {
+    const { history, settings, note } = this.#source.stage
+    const { mix } = settings
+    if (mix.strikes('lose-event')) {
+      note('an event is lost', first.version)
+      return true
+    }
+    if (first.mutations.some(({ stored }) => stored === undefined) && mix.strikes('lose-delete')) {
+      note('a delete is lost', first.version)
+      return true
+    }
+    if (mix.strikes('late-commit')) {
+      note('a transaction becomes visible late', first.version)
+      this.#held.push(...moments)
+      return true
+    }
+    const next = history.inEpoch(this.#cursor + 1)
+    if (next !== undefined && mix.strikes('reorder')) {
+      note('two transactions are told in the wrong order', first.version)
+      this.#cursor = next.sequence
+      this.#held.push(...moments)
+      this.#say(this.#source.eventsOf(next), next.version)
+      return true
+    }
+    if (mix.strikes('lie-in-bookmark')) {
+      note('a bookmark lies', history.head.version)
+      this.#say([], history.head.version)
+    }
+    return false
+  }
+
+  #releaseHeld(): void {
+    for (const moment of this.#held.splice(0)) this.#say(this.#source.eventsOf(moment), moment.version)
+  }
+
+  /** Says again what was said, or what this stream never had to say. */
+  #repeat(upTo: number, kind: 'repeat' | 'repeat-older'): void {
+    const { history, draws, mark, note } = this.#source.stage
+    const moment = history.inEpoch(upTo - draws.below('repeat', 3))
+    if (moment === undefined || moment.mutations.length === 0) return
+    // The same key twice in one transaction, told again under the version that the store has, shows the first state again.
+    const keys = new Set(moment.mutations.map(({ key }) => key))
+    if (moment.sequence === upTo && keys.size < moment.mutations.length) return
+    note(kind, moment.version)
+    if (kind === 'repeat-older') mark('an event older than the stream came')
+    this.#say(this.#source.eventsOf(moment), moment.version)
+  }
+
+  #say(events: readonly WatchEvent<Item>[], version: Version): void {
+    this.emit({ events, version })
+    this.#source.opens.said(this)
+  }
+
+  #break(error: unknown): void {
+    this.#source.stage.note('the watch breaks', error instanceof SourceError ? error.code : 'without a code')
+    this.#stopBeating()
+    this.#source.opens.broke(this, error)
+    this.#source.closed(this)
+    this.fail(error)
+  }
+}
