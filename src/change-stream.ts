@@ -2,7 +2,7 @@ import { SourceError } from './errors.js'
 import type { ChangeBatch, Feed, Subscription } from './feed.js'
 import { checkOptions, isBoolean } from './options.js'
 import type { Version } from './version.js'
-import type { Wait } from './waits.js'
+import type { VersionWait, Wait } from './waits.js'
 
 /**
  * A subscription as an async iterator of batches. A batch counts as handled when the next one is asked for; until then
@@ -58,7 +58,7 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
     return this.#feed.synced('synced', wait)
   }
 
-  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void> {
+  waitFor(version: Version, wait?: VersionWait): Promise<void> {
     return this.#feed.waitFor(version, wait)
   }
 

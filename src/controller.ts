@@ -6,7 +6,7 @@ import { checkOptions, isBoolean, isPositive } from './options.js'
 import type { Random } from './random.js'
 import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
-import type { Wait } from './waits.js'
+import type { VersionWait, Wait } from './waits.js'
 import { WorkQueue } from './work-queue.js'
 
 export interface ReconcileContext<T> {
@@ -122,7 +122,7 @@ export class FeedController<T> implements Controller {
     return this.#feed.synced('synced', wait)
   }
 
-  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void> {
+  waitFor(version: Version, wait?: VersionWait): Promise<void> {
     return this.#feed.waitFor(version, wait)
   }
 

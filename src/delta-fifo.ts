@@ -31,6 +31,8 @@ export interface DeltaFIFOOptions<T> {
 export interface Queued<T> {
   readonly changes: readonly Change<T>[]
   readonly version: Version | undefined
+  /** Where it came from; undefined where nobody said, and where changes of several sources are merged. */
+  readonly source: string | undefined
 }
 
 interface Waiting<T> extends Queued<T> {
@@ -67,6 +69,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   #merged: Map<string, Pending<T>> | undefined
   #hasBoundary = false
   #mergedSince = 0
+  #mergedFrom: string | undefined
   #sequence = 0
   /** The greatest sequence from which `pop` has taken: a drain of an earlier batch is no boundary. */
   #aheadOf = 0
@@ -181,17 +184,20 @@ export class DeltaFIFO<T> implements Sink<T> {
   }
 
   /** @internal Queues changes that are right already, at time `at`. False where that is more than `every` may hold. */
-  push(changes: readonly Change<T>[], version: Version | undefined, at = 0): boolean {
+  push(changes: readonly Change<T>[], version: Version | undefined, at = 0, source?: string): boolean {
     this.#version = version
     if (this.#merged !== undefined) {
-      if (!this.#hasBoundary) this.#mergedSince = at
+      if (!this.#hasBoundary) {
+        this.#mergedSince = at
+        this.#mergedFrom = source
+      } else if (this.#mergedFrom !== source) this.#mergedFrom = undefined
       this.#merge(this.#merged, changes)
       return true
     }
     const last = this.#batches.at(-1)
     const sequence = ++this.#sequence
     if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
-    this.#batches.push({ changes, version, sequence, at, popped: 0 })
+    this.#batches.push({ changes, version, source, sequence, at, popped: 0 })
     this.#count += changes.length
     return this.#count <= this.#capacity
   }
@@ -201,6 +207,8 @@ export class DeltaFIFO<T> implements Sink<T> {
     if (this.#merged !== undefined) return
     this.#merged = new Map()
     this.#mergedSince = this.#batches[0]?.at ?? 0
+    const sources = new Set(this.#batches.map(({ source }) => source))
+    this.#mergedFrom = sources.size === 1 ? this.#batches[0]?.source : undefined
     for (const { changes, popped } of this.#batches) {
       const isLeft = (change: Change<T>): boolean =>
         this.#queued.get(change.key)?.some((place) => place.change === change) ?? false
@@ -218,7 +226,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     const batch = this.#batches.shift()
     if (batch === undefined) return undefined
     this.#count -= batch.changes.length - batch.popped
-    return { changes: this.#unpopped(batch), version: batch.version }
+    return { changes: this.#unpopped(batch), version: batch.version, source: batch.source }
   }
 
   /** @internal */
@@ -256,7 +264,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     const changes: Change<T>[] = []
     for (const pending of merged.values()) changes.push(...changesOf(pending))
     this.#clear()
-    return { changes, version: this.#version }
+    return { changes, version: this.#version, source: this.#mergedFrom }
   }
 
   /** Nothing waits any more; an `every` queue that overflowed has caught up. */

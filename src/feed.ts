@@ -1,15 +1,35 @@
 import type { Clock } from './clock.js'
-import type { Added, Change, Deleted } from './delta.js'
+import type { Added, Change, Deleted, Updated } from './delta.js'
 import { DeltaFIFO } from './delta-fifo.js'
 import { messageOf, SourceError } from './errors.js'
 import type { DeclaredIndex } from './index-builder.js'
 import type { IndexValue } from './index-types.js'
 import type { Indexer, Membership } from './indexer.js'
-import { checkOptions, isAny, isCount, isFunction, isName, isObject, isOneOf, isSignal, isString } from './options.js'
+import {
+  checkOptions,
+  isAny,
+  isCount,
+  isFunction,
+  isName,
+  isObject,
+  isOneOf,
+  isPositive,
+  isSignal,
+  isString,
+} from './options.js'
 import type { Entry } from './source.js'
 import type { Pin } from './store.js'
 import type { Version } from './version.js'
-import { checkVersionWait, checkWait, Gate, VersionWaiters, type Wait, waiting } from './waits.js'
+import {
+  checkVersionWait,
+  checkWait,
+  Gate,
+  type Settle,
+  type VersionWait,
+  VersionWaiters,
+  type Wait,
+  waiting,
+} from './waits.js'
 
 /** Which objects are wanted. What leaves the scope is told as a delete, what enters it as an add. */
 export interface Scope<T, I = {}> {
@@ -19,6 +39,11 @@ export interface Scope<T, I = {}> {
   readonly signal?: AbortSignal | undefined
   /** How many keys are handled at a time; each key's changes stay in order. Default 1. */
   readonly concurrency?: number
+  /**
+   * Tells each object in scope again once in so many milliseconds, as an update with `origin: 'resync'`, spread over that time and
+   * never through the source. While something waits nothing is added to it. Default: never.
+   */
+  readonly resyncMs?: number
   /** Only this key. */
   readonly key?: string
   /** Only objects that have these values in these indexes. Costs nothing for the changes of others. */
@@ -63,7 +88,7 @@ export interface Subscription extends AsyncDisposable {
   /** Resolves when everything the store held at the beginning has been handled, after the informer's first list. */
   synced(wait?: Wait): Promise<void>
   /** Resolves when everything up to `version` has been handled. Rejects with `EPOCH_CHANGED` for another epoch. */
-  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void>
+  waitFor(version: Version, wait?: VersionWait): Promise<void>
   /** Ends it; with `drain` after everything that waits has been handled. Waits up to 1 s for a handler that runs. */
   close(options?: { readonly drain?: boolean }): Promise<void>
 }
@@ -73,8 +98,13 @@ export interface FeedHost<T> {
   readonly indexer: Indexer<T, unknown>
   readonly clock: Clock
   readonly sourceName: string
+  /** Whether the store mirrors several sources: then versions are positions of the store itself. */
+  readonly isOfSet: boolean
   readonly isFilled: () => boolean
-  hasReached(method: string): (at: Version, mark: Version) => boolean
+  /** Compares versions. A TypeError where the source cannot, or where several sources leave open which. */
+  hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean
+  /** Resolves when the store includes a version. */
+  waitFor(version: Version, wait: VersionWait): Promise<void>
   report(error: SourceError): void
   attach(feed: Feed<T>): void
   detach(feed: Feed<T>): void
@@ -86,6 +116,9 @@ export interface FeedHost<T> {
 
 /** How many objects of the initial replay make a batch. */
 const REPLAY_BATCH = 256
+/** In how many parts, at most, a resync comes, and how far they are apart at least, in milliseconds. */
+const RESYNC_PARTS = 100
+const RESYNC_MIN_MS = 10
 
 interface Replay<T> {
   /** All of the store, walked by ordinal; or the entries of a scope, collected at the beginning. */
@@ -124,6 +157,9 @@ export class Feed<T> {
   #begunSince = 0
   #hasFilterFailed = false
   #closed: SourceError | undefined
+  readonly #ended = new AbortController()
+  /** Over several sources: where the store was after a batch, which the batch does not say. */
+  readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
   /** Called when there is something to take, or no more. */
   wake: () => void = () => {}
 
@@ -144,6 +180,7 @@ export class Feed<T> {
     this.#untrack = this.where.map(([index]) => host.indexer.track(index))
     host.attach(this)
     if (host.isFilled()) this.begin()
+    if (options.resyncMs !== undefined) void this.#resync(options.resyncMs).catch(() => {})
   }
 
   get isScoped(): boolean {
@@ -158,9 +195,14 @@ export class Feed<T> {
     return this.#waiters.size > 0
   }
 
+  /** Undefined over several sources, which have a version each. */
   get version(): Version | undefined {
+    return this.host.isOfSet ? undefined : this.#position
+  }
+
+  get #position(): Version | undefined {
     if (!this.#synced.isOpen) return undefined
-    return this.#isIdle && this.#closed === undefined ? this.host.indexer.version : this.#handled
+    return this.#isIdle && this.#closed === undefined ? this.host.indexer.position : this.#handled
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -190,7 +232,7 @@ export class Feed<T> {
     const { indexer, clock } = this.host
     this.#begunAt = indexer.commits
     this.#begunSince = clock.now()
-    const version = indexer.version
+    const version = indexer.position
     if (this.#told === undefined) this.#replay = { pin: indexer.store.pin(), entries: [], version, at: 0 }
     else {
       const entries = this.#candidates().filter((entry) => this.#passes(entry.object, entry.key))
@@ -221,17 +263,17 @@ export class Feed<T> {
   }
 
   /** Ends a commit. */
-  flush(version: Version | undefined): void {
+  flush(position: Version | undefined, source?: string): void {
     if (this.#collected.length === 0) return
     const changes = this.#collected
     this.#collected = []
-    this.offer(changes, version)
+    this.offer(changes, position, source)
   }
 
   /** Queues a commit, all of which concerns this feed. */
-  offer(changes: readonly Change<T>[], version: Version | undefined): void {
+  offer(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
     if (this.#closed !== undefined || this.#isNotYet) return
-    if (!this.#fifo.push(changes, version, this.host.clock.now())) {
+    if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {
       if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()
       else this.#overflow()
     }
@@ -250,7 +292,7 @@ export class Feed<T> {
   finish(batch: ChangeBatch<T>): void {
     this.#inFlight--
     if (batch.isSynced) {
-      this.#handled = batch.version
+      this.#handled = this.#positions.get(batch) ?? batch.version
       if (!this.#synced.isOpen) this.#synced.open()
     }
     this.advance()
@@ -263,7 +305,7 @@ export class Feed<T> {
 
   /** The store has moved on, or this feed has: whoever waits may have waited enough. */
   advance(): void {
-    if (this.#waiters.size > 0) this.#waiters.check(this.version)
+    if (this.#waiters.size > 0) this.#waiters.check(this.#position)
   }
 
   synced(call: string, wait: Wait = {}): Promise<void> {
@@ -274,21 +316,45 @@ export class Feed<T> {
     })
   }
 
-  waitFor(version: Version, wait: Wait = {}): Promise<void> {
-    this.host.hasReached('waitFor')
+  waitFor(version: Version, wait: VersionWait = {}): Promise<void> {
     checkVersionWait(version, wait)
+    this.host.hasReached('waitFor', wait.source)
+    if (this.host.isOfSet) return this.#waitForSource(version, wait)
+    return waiting(this.#named('waitFor'), wait, this.host.clock, (settle) => this.#await(version, settle))
+  }
+
+  /** Over several sources: first the store has to include it, then this feed what the store had then. */
+  #waitForSource(version: Version, { source, ...wait }: VersionWait): Promise<void> {
     return waiting(this.#named('waitFor'), wait, this.host.clock, (settle) => {
-      const leave = this.#waiters.enter(version, this.version, settle)
+      const waitingForStore = new AbortController()
+      let leave = (): void => {}
+      const next = (): void => {
+        if (!waitingForStore.signal.aborted) leave = this.#await(this.host.indexer.position ?? '0', settle)
+      }
+      this.host.waitFor(version, { source, signal: waitingForStore.signal }).then(next, settle.reject)
       if (this.#closed !== undefined) settle.reject(this.#closed)
-      if (this.#waiters.size > 0) this.host.awaitVersion(this)
-      return leave
+      const refused = (): void => settle.reject(this.#closed)
+      this.#ended.signal.addEventListener('abort', refused, { once: true })
+      return () => {
+        this.#ended.signal.removeEventListener('abort', refused)
+        waitingForStore.abort()
+        leave()
+      }
     })
+  }
+
+  #await(mark: Version, settle: Settle<void>): () => void {
+    const leave = this.#waiters.enter(mark, this.#position, settle)
+    if (this.#closed !== undefined) settle.reject(this.#closed)
+    if (this.#waiters.size > 0) this.host.awaitVersion(this)
+    return leave
   }
 
   close(reason: SourceError): void {
     if (this.#closed !== undefined) return
-    this.#handled = this.version // From now on the store moves without this feed.
+    this.#handled = this.#position // From now on the store moves without this feed.
     this.#closed = reason
+    this.#ended.abort()
     this.host.detach(this)
     for (const untrack of this.#untrack) untrack()
     this.#replay?.pin?.close()
@@ -301,6 +367,7 @@ export class Feed<T> {
 
   #hasReached(at: Version, mark: Version): boolean {
     const { indexer } = this.host
+    if (this.host.isOfSet) return Number(at) >= Number(mark)
     const hasReached = this.host.hasReached('waitFor')
     try {
       return hasReached(at, mark)
@@ -322,7 +389,19 @@ export class Feed<T> {
 
   #takeQueued(): ChangeBatch<T> | undefined {
     const queued = this.#fifo.take()
-    return queued === undefined ? undefined : { ...queued, source: undefined, isSynced: true }
+    return queued === undefined ? undefined : this.#batch(queued.changes, queued.version, queued.source, true)
+  }
+
+  #batch(
+    changes: readonly Change<T>[],
+    position: Version | undefined,
+    source: string | undefined,
+    isSynced: boolean,
+  ): ChangeBatch<T> {
+    if (!this.host.isOfSet) return { changes, version: position, source: undefined, isSynced }
+    const batch: ChangeBatch<T> = { changes, version: undefined, source, isSynced }
+    if (position !== undefined) this.#positions.set(batch, position)
+    return batch
   }
 
   #takeReplay(replay: Replay<T>): ChangeBatch<T> {
@@ -339,7 +418,49 @@ export class Feed<T> {
       pin?.close()
       this.#replay = undefined
     }
-    return { changes, version: isLast ? replay.version : undefined, source: undefined, isSynced: isLast }
+    return this.#batch(changes, isLast ? replay.version : undefined, undefined, isLast)
+  }
+
+  /**
+   * Tells what is in scope again, a part at a time. Only while nothing waits: then what the store has is what was told
+   * last, and nothing piles up.
+   */
+  async #resync(periodMs: number): Promise<void> {
+    const { clock, indexer } = this.host
+    await this.synced('resync', { signal: this.#ended.signal })
+    for (;;) {
+      const size = this.#told?.size ?? indexer.store.size
+      const parts = Math.max(1, Math.min(size, RESYNC_PARTS, Math.floor(periodMs / RESYNC_MIN_MS)))
+      const entries = this.#inScope()
+      for (let part = 0; part < parts; part++) {
+        await clock.sleep(periodMs / parts, this.#ended.signal)
+        while (this.hasMore) await clock.sleep(periodMs / parts, this.#ended.signal)
+        const changes: Updated<T>[] = []
+        for (let left = Math.ceil(size / parts); left > 0; left--) {
+          const { done, value: entry } = entries.next()
+          if (done) break
+          const { key, object, version } = entry
+          changes.push({ type: 'update', key, object, previous: object, version, origin: 'resync' })
+        }
+        if (changes.length > 0) this.offer(changes, indexer.position)
+      }
+    }
+  }
+
+  /** What is in scope while it is walked. */
+  *#inScope(): Iterator<Entry<T>, undefined> {
+    const { store } = this.host.indexer
+    if (this.#told !== undefined) {
+      for (const key of this.#told) {
+        const entry = store.entryOf(key)
+        if (entry !== undefined) yield entry
+      }
+      return
+    }
+    for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
+      const entry = store.entryAt(ordinal)
+      if (entry !== undefined) yield entry
+    }
   }
 
   /** The entries that may be in scope, as the store has them now. */
@@ -414,6 +535,7 @@ const subscribeChecks = {
   name: isName,
   signal: isSignal,
   concurrency: isCount,
+  resyncMs: isPositive,
   key: isString,
   where: isObject,
   filter: isFunction,

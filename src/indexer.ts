@@ -6,6 +6,7 @@ import { type DeclaredIndex, declareIndexes } from './index-builder.js'
 import type { IndexBuilder } from './index-types.js'
 import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from './intake.js'
 import { checkOptions, isFunction } from './options.js'
+import { newPart, Ownership, type Part } from './ownership.js'
 import type { Delete, Entry, Invalid, ListEvent, Replacement, Sink, WatchBatch, WatchEvent } from './source.js'
 import { type Ordinal, Store } from './store.js'
 import type { Version } from './version.js'
@@ -25,6 +26,10 @@ export interface Commit<T> {
   /** Beside each change, where indexes are tracked; else empty. */
   readonly memberships: readonly Membership[]
   readonly version: Version | undefined
+  /** Where the store is now: the version; over several sources a count of its own. */
+  readonly position: Version | undefined
+  /** Over several sources: the one that it comes from. */
+  readonly source: string | undefined
   readonly committedAt: number | undefined
 }
 
@@ -32,12 +37,27 @@ export interface Commit<T> {
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
   readonly onInvalid?: 'omit' | 'keep-previous' | undefined
   readonly onCommit?: (commit: Commit<T>) => void
+  /** A key that this source gave, and that was another's, is nobody's now. */
+  readonly onReleased?: (source: string) => void
   readonly maxObjects?: number | undefined
+  /** Whether to know what `prepare` left out. */
+  readonly remembersOmitted?: boolean | undefined
+}
+
+/** What one source has in a store: all of it, or over several sources a part. */
+export interface StorePart<T> extends Sink<T> {
+  entryOf(key: string): Entry<T> | undefined
+  entries(): Iterable<Entry<T>>
+  /** Whether a key that is not in the store is known nevertheless: its object is invalid, or was left out. */
+  isAccountedFor(key: string): boolean
+  /** Takes all of it out of the store. */
+  drop(): void
 }
 
 const NOTHING: readonly unknown[] = []
 
 interface Batch<T> {
+  readonly part: Part
   readonly origin: Origin
   readonly version: Version | undefined
   readonly finalState: 'known' | 'unknown'
@@ -46,6 +66,10 @@ interface Batch<T> {
   readonly isSilent: boolean
   readonly changes: Change<T>[]
   readonly memberships: Membership[]
+  /** Keys that another source has given already. */
+  readonly claimed: string[]
+  /** Keys that the source gave, and that may be nobody's now. */
+  readonly released: string[]
 }
 
 /**
@@ -61,7 +85,11 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   readonly #invalid = new Map<string, SourceError>()
   /** Indexes whose values commits carry, because somebody's scope asks for them. */
   readonly #tracked = new Map<DeclaredIndex<T>, number>()
-  #version: Version | undefined
+  readonly #whole = newPart()
+  /** Over several sources. */
+  #ownership: Ownership | undefined
+  /** Those who want to know which keys are written. */
+  readonly #recorders = new Set<Set<string>>()
   #hasFilled = false
   #commits = 0
 
@@ -98,7 +126,12 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   get version(): Version | undefined {
-    return this.#version
+    return this.#whole.version
+  }
+
+  /** @internal Where the store is: its version; over several sources a count of its own. */
+  get position(): Version | undefined {
+    return this.#ownership === undefined ? this.#whole.version : String(this.#commits)
   }
 
   keys(): Iterable<string> {
@@ -143,9 +176,60 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   snapshot(): StoreView<T, I> & Disposable {
     return new Snapshot<T, I>(
       this.#store.isVisible ? this.#store.pin() : new Store<T>().pin(),
-      this.#version,
+      this.version,
       this.#declared.values(),
     )
+  }
+
+  /** @internal The whole store, as what its only source has in it. */
+  whole(): StorePart<T> {
+    return this.#partOf(this.#whole)
+  }
+
+  /** @internal From now on the store is in parts; this is a new one. */
+  part(name: string): StorePart<T> {
+    this.#ownership ??= new Ownership()
+    const part = newPart(name)
+    this.#ownership.add(part)
+    return this.#partOf(part)
+  }
+
+  /** @internal Collects the keys that are written from now on, until `stop`. */
+  record(): { readonly keys: ReadonlySet<string>; stop(): void } {
+    const keys = new Set<string>()
+    this.#recorders.add(keys)
+    return { keys, stop: () => this.#recorders.delete(keys) }
+  }
+
+  #partOf(part: Part): StorePart<T> {
+    const owns = (ordinal: Ordinal): boolean => this.#ownership?.isOwner(part, ordinal) ?? true
+    const store = this.#store
+    return {
+      get version() {
+        return part.version
+      },
+      apply: (batch) => this.#apply(batch, part),
+      replace: ({ ignoreVersions = false } = {}) => this.#replace(ignoreVersions, part),
+      entryOf: (key) => {
+        const ordinal = store.ordinalOf(key)
+        return ordinal !== undefined && owns(ordinal) ? store.entryAt(ordinal) : undefined
+      },
+      *entries() {
+        for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
+          const entry = store.entryAt(ordinal)
+          if (entry !== undefined && owns(ordinal)) yield entry
+        }
+      },
+      isAccountedFor: (key) => part.invalid.has(key) || part.omitted.has(key),
+      drop: () => this.#drop(part),
+    }
+  }
+
+  /** @internal Whether the store holds what it would make of an object that arrives; `current` is what it holds. */
+  isHeld(arrived: Entry<unknown>, current: Entry<T> | undefined): boolean {
+    const taken = this.#intake.take(arrived, current, true)
+    if (taken === SAME || taken instanceof SourceError) return true
+    return taken === OMITTED ? current === undefined : taken.object === current?.object
   }
 
   /** @internal Makes commits carry the values of an index, until the result is called. */
@@ -164,26 +248,34 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
-    const commit = this.#begin('watch', batch.version, 'known', false)
+    this.#apply(batch, this.#whole)
+  }
+
+  replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): Replacement<T> {
+    return this.#replace(ignoreVersions, this.#whole)
+  }
+
+  #apply(batch: WatchBatch<T> | DeltaBatch<T>, part: Part): void {
+    const commit = this.#begin(part, 'watch', batch.version, 'known', false)
     const isOfDeltas = 'deltas' in batch
     const events: readonly WatchEvent<T>[] = isOfDeltas ? batch.deltas.map(eventOf) : batch.events
-    this.#assertRoom(events)
+    this.#assertRoom(events, part)
     for (const event of events) {
       if (event.type === 'replace') this.#replaceBy(event.entries, namedInvalid(events), commit)
       else this.#event(event, commit)
     }
-    this.#end(commit, batch.version ?? this.#version, isOfDeltas ? undefined : batch.committedAt)
+    this.#end(commit, batch.version ?? part.version, isOfDeltas ? undefined : batch.committedAt)
   }
 
-  replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): Replacement<T> {
-    if (this.#hasFilled || this.#store.size > 0) return this.#relist(ignoreVersions)
-    return this.#fill()
+  #replace(ignoreVersions: boolean, part: Part): Replacement<T> {
+    const isFirst = !this.#hasFilled && this.#store.size === 0 && this.#ownership === undefined
+    return isFirst ? this.#fill() : this.#relist(ignoreVersions, part)
   }
 
   /** The first list: it fills the store directly, which nobody can see until it is whole. */
   #fill(): Replacement<T> {
     this.#store.isVisible = false
-    const commit: Batch<T> = { ...this.#begin('initial', undefined, 'unknown', false), isSilent: true }
+    const commit: Batch<T> = { ...this.#begin(this.#whole, 'initial', undefined, 'unknown', false), isSilent: true }
     return {
       page: (events) => {
         for (const event of events) this.#event(event, commit)
@@ -191,23 +283,25 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       commit: (version) => {
         this.#store.isVisible = true
         this.#hasFilled = true
-        this.#version = version
-        this.#commits++
-        this.#hooks.onCommit?.({ type: 'filled', changes: [], memberships: [], version, committedAt: undefined })
+        this.#whole.version = version
+        this.#tellCommit('filled', commit, undefined)
       },
       abandon: () => {
         this.#store.clear()
         this.#invalid.clear()
+        this.#whole.invalid.clear()
+        this.#whole.omitted.clear()
         this.#store.isVisible = true
       },
     }
   }
 
   /** A later list: compared with the store as it comes, written in one step at its end. */
-  #relist(ignoreVersions: boolean): Replacement<T> {
+  #relist(ignoreVersions: boolean, part: Part): Replacement<T> {
     const listed = new Uint8Array(this.#store.ordinalLimit)
     const pending = new Map<string, Entry<T> | typeof OMITTED>()
     const bad = new Map<string, SourceError>()
+    const claimed: string[] = []
     let isComplete = true
     const take = (event: ListEvent<T>): void => {
       const { key } = event
@@ -217,6 +311,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         return
       }
       const ordinal = this.#store.ordinalOf(key)
+      if (this.#isForeign(key, event.type, ordinal, { part, claimed })) return
       const current = ordinal === undefined ? undefined : this.#store.entryAt(ordinal)
       if (pending.size > 0) pending.delete(key)
       if (bad.size > 0) bad.delete(key)
@@ -226,7 +321,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         event.type === 'invalid' ? invalid(key, event.error) : this.#intake.take(event, current, ignoreVersions)
       if (taken instanceof SourceError) bad.set(key, taken)
       else if (taken !== SAME) pending.set(key, taken)
-      else if (current !== undefined && this.#invalid.has(key)) pending.set(key, current) // It is good again.
+      else if (current !== undefined && part.invalid.has(key)) pending.set(key, current) // It is good again.
     }
     return {
       page: (events) => {
@@ -234,14 +329,17 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       },
       commit: (version) => {
         if (pending.size > this.#store.room) this.#assertRoomForList(listed, pending, isComplete)
-        const commit = this.#begin('relist', version, 'unknown', ignoreVersions)
+        const commit: Batch<T> = { ...this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed }
         for (const [key, error] of bad) this.#markInvalid(key, error, commit)
-        for (const key of this.#invalid.keys()) if (isComplete && !bad.has(key)) this.#invalid.delete(key)
-        if (isComplete) this.#deleteUnlisted(listed, commit)
-        if (ignoreVersions) this.#forgetVersions(bad.keys(), isComplete ? undefined : listed)
+        if (isComplete) {
+          for (const key of part.invalid) if (!bad.has(key)) this.#markValid(key, commit)
+          part.omitted.clear()
+          this.#deleteUnlisted(listed, commit)
+        }
+        if (ignoreVersions) this.#forgetVersions(bad.keys(), isComplete ? undefined : listed, part)
         for (const [key, taken] of pending) {
-          this.#invalid.delete(key)
-          if (taken === OMITTED) this.#remove(key, undefined, commit)
+          this.#markValid(key, commit)
+          if (taken === OMITTED) this.#omit(key, commit)
           else this.#write(taken, this.#store.ordinalOf(key), commit)
         }
         this.#end(commit, version, undefined)
@@ -251,7 +349,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   /** A batch is applied whole or not at all: refused before it begins where the store cannot hold it on the way. */
-  #assertRoom(events: readonly WatchEvent<T>[]): void {
+  #assertRoom(events: readonly WatchEvent<T>[], part: Part): void {
     let arriving = 0
     for (const event of events) arriving += event.type === 'replace' ? event.entries.length : 1
     if (arriving <= this.#store.room) return
@@ -260,7 +358,12 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     const changed = new Map<string, boolean>()
     let isReplaced = false
     let size = this.#store.size
-    const has = (key: string): boolean => changed.get(key) ?? (!isReplaced && this.#store.ordinalOf(key) !== undefined)
+    const has = (key: string): boolean => {
+      const known = changed.get(key)
+      if (known !== undefined) return known
+      const ordinal = this.#store.ordinalOf(key)
+      return ordinal !== undefined && !(isReplaced && this.#owns(part, ordinal))
+    }
     const set = (key: string, isThere: boolean): void => {
       if (has(key) !== isThere) size += isThere ? 1 : -1
       changed.set(key, isThere)
@@ -275,7 +378,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
           const kept = [...keep].filter(has)
           changed.clear()
           isReplaced = true
-          size = 0
+          size = this.#store.size - this.#sizeOf(part)
           for (const key of kept) set(key, true)
         }
         for (const { key } of event.entries) set(key, true)
@@ -292,7 +395,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   #deleteUnlisted(listed: Uint8Array, commit: Batch<T>): void {
     for (let ordinal = 0; ordinal < listed.length; ordinal++) {
       const entry = listed[ordinal] === 1 ? undefined : this.#store.entryAt(ordinal)
-      if (entry !== undefined) this.#remove(entry.key, undefined, commit)
+      if (entry !== undefined && this.#owns(commit.part, ordinal)) this.#remove(entry.key, undefined, commit)
     }
   }
 
@@ -300,10 +403,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
    * What a list of another history kept without having seen it: its version is of the old history, and one of the new may
    * read the same.
    */
-  #forgetVersions(keys: Iterable<string>, listed: Uint8Array | undefined): void {
+  #forgetVersions(keys: Iterable<string>, listed: Uint8Array | undefined, part: Part): void {
     const ordinals = Array.from(keys, (key) => this.#store.ordinalOf(key))
     listed?.forEach((isListed, ordinal) => {
-      if (isListed === 0) ordinals.push(ordinal)
+      if (isListed === 0 && this.#owns(part, ordinal)) ordinals.push(ordinal)
     })
     for (const ordinal of ordinals) {
       const entry = ordinal === undefined ? undefined : this.#store.entryAt(ordinal)
@@ -318,9 +421,9 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     if (keep !== undefined) {
       const keys = new Set(keep)
       for (const { key } of entries) keys.add(key)
-      for (const key of this.#invalid.keys()) if (!keys.has(key)) this.#invalid.delete(key)
-      for (const key of this.#store.keys())
-        if (!keys.has(key)) this.#remove(key, undefined, { ...commit, finalState: 'unknown' })
+      for (const key of commit.part.invalid) if (!keys.has(key)) this.#markValid(key, commit)
+      commit.part.omitted.clear()
+      this.#deleteAll(commit, (key) => !keys.has(key))
     }
     for (const entry of entries) this.#put(entry, commit)
   }
@@ -341,30 +444,92 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   #put(arrived: Entry<unknown>, commit: Batch<T>): void {
     const ordinal = this.#store.ordinalOf(arrived.key)
+    if (this.#ownership !== undefined && this.#isForeign(arrived.key, 'put', ordinal, commit)) return
     const current = ordinal === undefined ? undefined : this.#store.entryAt(ordinal)
     const taken = this.#intake.take(arrived, current, commit.ignoreVersions)
     if (taken instanceof SourceError) {
       this.#markInvalid(arrived.key, taken, commit)
       return
     }
-    if (this.#invalid.size > 0) this.#invalid.delete(arrived.key)
-    if (taken === OMITTED) this.#remove(arrived.key, undefined, commit)
+    if (this.#invalid.size > 0) this.#markValid(arrived.key, commit)
+    if (taken === OMITTED) this.#omit(arrived.key, commit)
     else if (taken !== SAME) this.#write(taken, ordinal, commit)
   }
 
   #delete({ key, object }: Delete<unknown>, commit: Batch<T>): void {
-    this.#invalid.delete(key)
+    if (this.#isForeign(key, 'delete', this.#store.ordinalOf(key), commit)) return
+    this.#markValid(key, commit)
+    commit.part.omitted.delete(key)
     this.#remove(key, this.#intake.lastState(key, object), commit)
   }
 
   #refuse({ key, error }: Invalid, commit: Batch<T> | undefined): void {
-    if (key !== undefined && commit !== undefined) this.#markInvalid(key, invalid(key, error), commit)
-    else this.#hooks.report?.(invalid(key, error))
+    if (key === undefined || commit === undefined) this.#hooks.report?.(invalid(key, error))
+    else if (!this.#isForeign(key, 'invalid', this.#store.ordinalOf(key), commit))
+      this.#markInvalid(key, invalid(key, error), commit)
+  }
+
+  /** What `prepare` does not want. */
+  #omit(key: string, commit: Batch<T>): void {
+    this.#remove(key, undefined, commit)
+    if (this.#hooks.remembersOmitted === true) commit.part.omitted.add(key)
+  }
+
+  /** Takes out what one source gave, where `isGone`. */
+  #deleteAll(commit: Batch<T>, isGone: (key: string) => boolean): void {
+    for (const key of this.#store.keys()) {
+      const ordinal = this.#store.ordinalOf(key)
+      const isOwn = ordinal !== undefined && this.#owns(commit.part, ordinal)
+      if (isOwn && isGone(key)) this.#remove(key, undefined, { ...commit, finalState: 'unknown' })
+    }
+  }
+
+  #drop(part: Part): void {
+    const commit = this.#begin(part, 'relist', undefined, 'unknown', false)
+    for (const key of part.invalid) this.#markValid(key, commit)
+    part.omitted.clear()
+    this.#deleteAll(commit, () => true)
+    this.#ownership?.remove(part)
+    this.#end(commit, undefined, undefined)
+  }
+
+  #owns(part: Part, ordinal: Ordinal): boolean {
+    return this.#ownership?.isOwner(part, ordinal) ?? true
+  }
+
+  #sizeOf(part: Part): number {
+    if (this.#ownership === undefined) return this.#store.size
+    let size = 0
+    for (let ordinal = 0; ordinal < this.#store.ordinalLimit; ordinal++) {
+      if (this.#store.entryAt(ordinal) !== undefined && this.#owns(part, ordinal)) size++
+    }
+    return size
+  }
+
+  /** Whether an event is about what another source gave, and so changes nothing. */
+  #isForeign(
+    key: string,
+    type: ListEvent<T>['type'],
+    ordinal: Ordinal | undefined,
+    { part, claimed }: Pick<Batch<T>, 'part' | 'claimed'>,
+  ): boolean {
+    if (this.#ownership?.ownerBeside(part, key, ordinal) === undefined) return false
+    if (type === 'delete') this.#ownership.disclaim(part, key)
+    else if (this.#ownership.claim(part, key)) claimed.push(key)
+    return true
+  }
+
+  #markValid(key: string, { part, released }: Batch<T>): void {
+    if (!part.invalid.delete(key)) return
+    this.#invalid.delete(key)
+    released.push(key)
   }
 
   #markInvalid(key: string, error: SourceError, commit: Batch<T>): void {
     const known = this.#invalid.get(key)
     this.#invalid.set(key, error)
+    commit.part.invalid.add(key)
+    this.#record(key)
     if (known?.message !== error.message) this.#hooks.report?.(error)
     if (this.#hooks.onInvalid === 'omit') this.#remove(key, undefined, { ...commit, finalState: 'unknown' })
   }
@@ -372,16 +537,21 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   #write(entry: Entry<T>, ordinal: Ordinal | undefined, commit: Batch<T>): void {
     const current = ordinal === undefined ? undefined : this.#store.entryAt(ordinal)
     const isOther = current !== undefined && isOtherIdentity(current, entry)
+    if (this.#recorders.size > 0) this.#record(entry.key)
     if (ordinal !== undefined && current?.object === entry.object && !isOther) {
       this.#store.touch(ordinal, entry)
       return
     }
+    if (commit.part.omitted.size > 0) commit.part.omitted.delete(entry.key)
     if (commit.isSilent) {
-      this.#store.set(entry, ordinal)
+      const at = this.#store.set(entry, ordinal)
+      this.#ownership?.set(commit.part, at)
       return
     }
     const was = this.#valuesAt(ordinal)
-    const is = this.#valuesAt(this.#store.set(entry, ordinal))
+    const at = this.#store.set(entry, ordinal)
+    this.#ownership?.set(commit.part, at)
+    const is = this.#valuesAt(at)
     const { key, object } = entry
     const { version, origin } = commit
     if (current === undefined) {
@@ -399,8 +569,14 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   #remove(key: string, last: T | undefined, commit: Batch<T>): void {
-    const was = this.#valuesAt(this.#store.ordinalOf(key))
+    const ordinal = this.#store.ordinalOf(key)
+    const was = this.#valuesAt(ordinal)
     const entry = this.#store.delete(key)
+    if (this.#recorders.size > 0) this.#record(key)
+    if (ordinal !== undefined && this.#ownership !== undefined) {
+      this.#ownership.set(undefined, ordinal)
+      commit.released.push(key)
+    }
     if (entry === undefined || commit.isSilent) return
     const { version, origin, finalState } = commit
     const previous = entry.object
@@ -418,26 +594,60 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     return Array.from(this.#tracked.keys(), ({ index }) => index.valueAt(ordinal))
   }
 
+  #record(key: string): void {
+    for (const keys of this.#recorders) keys.add(key)
+  }
+
   #begin(
+    part: Part,
     origin: Origin,
     version: Version | undefined,
     finalState: 'known' | 'unknown',
     ignoreVersions: boolean,
   ): Batch<T> {
     const isSilent = this.#hooks.onCommit === undefined
-    return { origin, version, finalState, ignoreVersions, isSilent, changes: [], memberships: [] }
+    return {
+      part,
+      origin,
+      version,
+      finalState,
+      ignoreVersions,
+      isSilent,
+      changes: [],
+      memberships: [],
+      claimed: [],
+      released: [],
+    }
   }
 
-  #end(
-    { origin, changes, memberships }: Batch<T>,
-    version: Version | undefined,
-    committedAt: number | undefined,
-  ): void {
-    this.#version = version
-    this.#commits++
+  #end(commit: Batch<T>, version: Version | undefined, committedAt: number | undefined): void {
+    commit.part.version = version
     this.#hasFilled = true
-    const type = origin === 'relist' ? 'listed' : 'changed'
-    this.#hooks.onCommit?.({ type, changes, memberships, version, committedAt })
+    this.#tellCommit(commit.origin === 'relist' ? 'listed' : 'changed', commit, committedAt)
+    if (this.#ownership !== undefined) this.#settleClaims(commit, this.#ownership)
+  }
+
+  #tellCommit(type: Commit<T>['type'], commit: Batch<T>, committedAt: number | undefined): void {
+    const { part, changes, memberships } = commit
+    const { version, name: source } = part
+    this.#commits++
+    this.#hooks.onCommit?.({ type, changes, memberships, version, position: this.position, source, committedAt })
+  }
+
+  /** Tells of keys that two sources give, and gives those that are nobody's any more to the next. */
+  #settleClaims({ part, claimed, released }: Batch<T>, ownership: Ownership): void {
+    const [first] = claimed
+    if (first !== undefined) {
+      const others = claimed.length === 1 ? '' : ` and ${claimed.length - 1} more`
+      const message = `another source of the set has the key "${first}"${others} already; what "${part.name}" says of it is left out`
+      this.#hooks.report?.(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }))
+    }
+    const next = new Set<string>()
+    for (const key of released) {
+      if (this.#store.ordinalOf(key) !== undefined) continue
+      for (const { name } of ownership.release(key) ?? []) if (name !== undefined) next.add(name)
+    }
+    for (const name of next) this.#hooks.onReleased?.(name)
   }
 
   #declare<X extends object>(declare: (ix: IndexBuilder<T>) => X): X {

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'eventemitter3'
+import { AUDIT_PERIOD_MS } from './audit.js'
 import { type ChangeStream, IteratorSubscription } from './change-stream.js'
 import { type Clock, systemClock } from './clock.js'
 import { type Controller, FeedController, type ReconcileContext } from './controller.js'
@@ -7,16 +8,21 @@ import { Feed, type FeedHost, type FeedOptions, type Scope, type SubscribeOption
 import { isDevelopment } from './freeze.js'
 import type { IndexBuilder } from './index-types.js'
 import { type Commit, Indexer } from './indexer.js'
+import { MirroredSource, type MirrorHost, statusOf } from './mirrored-source.js'
 import { checkOptions, isBoolean, isFunction, isName, isObject, isOneOf, isPositive, isSignal } from './options.js'
 import { type Random, systemRandom } from './random.js'
-import { assertSource, Reflector } from './reflector.js'
+import { assertSource } from './reflector.js'
+import type { ReflectorState } from './reflector-state.js'
+import { type Limitable, limitRelists, type RelistLimit } from './relist-limit.js'
 import { Router } from './router.js'
+import { flawInSchema, parserOf, type StandardSchema } from './schema.js'
 import type { Entry, ListerWatcher } from './source.js'
+import { DynamicSourceSet, type SourceSet } from './source-set.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
 import { channels, type Logger, type Status } from './telemetry.js'
 import type { Version } from './version.js'
 import type { StoreView } from './views.js'
-import { checkVersionWait, checkWait, Gate, type Settle, VersionWaiters, type Wait, waiting } from './waits.js'
+import { checkVersionWait, checkWait, Gate, type Settle, type VersionWait, type Wait, waiting } from './waits.js'
 
 /** `stop` waits this long for a source that does not end, in milliseconds. */
 const STOP_GRACE_MS = 1_000
@@ -32,8 +38,11 @@ export interface Lifecycle extends AsyncDisposable {
    * `failed` before that (`NOT_FOUND`, `UNAUTHORIZED`, `PROTOCOL`), while the informer goes on trying.
    */
   synced(wait?: Wait): Promise<void>
-  /** Ends it for good: no callback begins any more, running ones get up to 1 s. The store stays readable. */
-  stop(): Promise<void>
+  /**
+   * Ends it for good: no callback begins any more, running ones get up to 1 s. The store stays readable. With `drainMs` only the
+   * source ends at once, and subscriptions and controllers have so many milliseconds to handle what waits.
+   */
+  stop(options?: { readonly drainMs?: number | undefined }): Promise<void>
   /**
    * For probes. `isLive`: started and not stopped. `isReady`: the first list is in, and, with `staleAfterMs`, the source
    * was heard within that time.
@@ -70,9 +79,10 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
   reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: Scope<T, I>): Controller
   /**
    * Resolves when the store includes `version`: a mark from a writer, or any version of the source. Rejects with
-   * `EPOCH_CHANGED` for another incarnation of the source. A TypeError where the source cannot compare versions.
+   * `EPOCH_CHANGED` for another incarnation of the source. A TypeError where the source cannot compare versions, and over
+   * several sources without `source`.
    */
-  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void>
+  waitFor(version: Version, wait?: VersionWait): Promise<void>
   /** Reads the whole source again, and resolves when that is in the store. */
   relist(wait?: Wait): Promise<void>
   /** Waits until the store includes where the source is now. A TypeError where the source cannot say. */
@@ -92,13 +102,19 @@ interface InformerEvents {
 
 type AnyListener = (...args: unknown[]) => void
 
-export interface InformerOptions<S, I extends object, T = S> {
-  readonly source: ListerWatcher<S>
+export interface InformerOptions<S, I extends object, P = S, T = P> {
+  /** A source, or several at once: `sourceSet`. */
+  readonly source: ListerWatcher<S> | SourceSet<S>
+  /**
+   * A Standard Schema (zod, valibot, arktype and others), synchronous; what it gives is what goes on, and what it refuses is
+   * invalid. Runs once for each object that arrives.
+   */
+  readonly schema?: StandardSchema<P>
   /**
    * Makes the stored object of the source's; `undefined` leaves it out, a throw makes it invalid. Runs once for each
    * object that arrives, and must not call the informer.
    */
-  readonly transform?: (object: S, key: string) => T | undefined
+  readonly transform?: (object: P, key: string) => T | undefined
   /** Whether two objects are the same, so that nobody has to be told. Default: by content. */
   readonly equals?: (a: T, b: T) => boolean
   readonly indexes?: (ix: IndexBuilder<T>) => I
@@ -106,83 +122,151 @@ export interface InformerOptions<S, I extends object, T = S> {
   readonly onInvalid?: 'omit' | 'keep-previous'
   /** Deep-freezes plain objects and arrays. Default: unless NODE_ENV is `production`. */
   readonly freeze?: boolean
+  /**
+   * Compares the store with the source every `periodMs` (default 5 minutes), reports what differs and reads the source again. On
+   * by default where the source can list keys and versions (`versions`); elsewhere it costs a list each time.
+   */
+  readonly audit?: false | { readonly periodMs?: number }
   readonly clock?: Clock
   readonly random?: Random
   readonly logger?: Logger
 }
 
 /** Mirrors a source. Nothing is opened before `start`. */
-export function createInformer<S, I extends object, T = S>(options: InformerOptions<S, I, T>): Informer<T, I> {
+export function createInformer<S, I extends object, P = S, T = P>(
+  options: InformerOptions<S, I, P, T>,
+): Informer<T, I> {
   checkOptions('createInformer', options, {
     source: isObject,
+    schema: flawInSchema,
     transform: isFunction,
     equals: isFunction,
     indexes: isFunction,
     onInvalid: isOneOf('omit', 'keep-previous'),
     freeze: isBoolean,
+    audit: (value) => (value === false ? undefined : isObject(value) && 'must be false or an object'),
     clock: isObject,
     random: isObject,
     logger: isObject,
   })
-  assertSource(options.source, 'createInformer')
-  return new SourceInformer<S, I, T>(options)
+  if (options.audit) checkOptions('createInformer: audit', options.audit, { periodMs: isPositive })
+  if (options.source instanceof DynamicSourceSet) {
+    for (const source of options.source.sources.values()) assertAuditable(source, options.audit)
+  } else {
+    assertSource(options.source, 'createInformer')
+    assertAuditable(options.source as ListerWatcher<unknown>, options.audit)
+  }
+  return new SourceInformer<S, I, P, T>(options)
 }
 
-class SourceInformer<S, I extends object, T> implements Informer<T, I> {
-  readonly #source: ListerWatcher<S>
+function assertAuditable(source: ListerWatcher<unknown>, audit: unknown): void {
+  if (!audit || source.hasReached !== undefined) return
+  throw new TypeError(
+    `createInformer: the source "${source.name}" cannot be audited: it cannot compare versions (it has no hasReached)`,
+  )
+}
+
+class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable {
+  readonly #set: DynamicSourceSet<S> | undefined
+  /** By the names that they have in the set; a single one by its own. */
+  readonly #mirrors = new Map<string, MirroredSource<S, T>>()
+  readonly #mirrorHost: Omit<MirrorHost<S, T>, 'auditMs'>
+  readonly #audit: InformerOptions<S, I>['audit']
   readonly #clock: Clock
   readonly #random: Random
   readonly #logger: Logger | undefined
   readonly #indexer: Indexer<T, I>
-  readonly #reflector: Reflector<S>
   readonly #router = new Router<T>()
   readonly #host: FeedHost<T>
   readonly #events = new EventEmitter<InformerEvents>()
   readonly #synced = new Gate()
-  readonly #waiters: VersionWaiters
   /** Called after each commit, until they have what they want. */
   readonly #watchers = new Set<() => void>()
   /** Those that are not closed, or still have a handler running. */
   readonly #subscriptions = new Map<Feed<T>, Subscription>()
   readonly #stopping = new AbortController()
-  #running: Promise<void> | undefined
+  #isStarted = false
   #isStopped = false
   #stopped: Promise<void> | undefined
   #unlink: () => void = () => {}
-  #startedAt: number | undefined
-  #lagMs: number | undefined
-  /** The last list that is in the store, by the reflector's count. */
-  #listed = 0
+  #unfollow: () => void = () => {}
+  #limit: RelistLimit | undefined
   #warnedAt = -Infinity
 
-  constructor(options: InformerOptions<S, I, T>) {
-    this.#source = options.source
+  constructor(options: InformerOptions<S, I, P, T>) {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
     this.#logger = options.logger
+    this.#audit = options.audit
+    this.#set = options.source instanceof DynamicSourceSet ? options.source : undefined
     this.#indexer = new Indexer<T, I>(
       { indexes: options.indexes },
       {
-        prepare: options.transform as ((object: unknown, key: string) => T | undefined) | undefined,
+        prepare: preparing(options),
         ...(options.equals === undefined ? {} : { equals: options.equals }),
         freeze: options.freeze ?? isDevelopment(),
         onInvalid: options.onInvalid,
         onCommit: (commit) => this.#committed(commit),
+        onReleased: (source) => this.#mirrors.get(source)?.reflector.relist('another source gave up a key'),
+        remembersOmitted: options.audit !== false,
         // Not in the middle of a batch: a listener that reads would see a part of it.
         report: (error) => void Promise.resolve().then(() => this.#report(error)),
       },
     )
-    const clock = { clock: this.#clock, random: this.#random }
-    // What the source gives becomes what the store holds inside the indexer, by `transform`.
-    this.#reflector = new Reflector<S>(this.#source, this.#indexer as unknown as Indexer<S>, clock, {
-      onState: (_state, previous) => this.#moved(this.#statusOf(previous)),
-      onError: (error) => this.#report(error),
-      onIgnored: (version) =>
-        this.#logger?.debug('what the store includes already was left out', { source: this.#source.name, version }),
-      isWaitedFor: () => this.#waiters.size > 0 || this.#router.isAwaited,
-    })
-    this.#waiters = new VersionWaiters((at, mark) => this.#hasReached('waitFor')(at, mark))
+    this.#mirrorHost = {
+      clock: this.#clock,
+      random: this.#random,
+      isAwaited: () => this.#router.isAwaited,
+      admit: (signal) => this.#limit?.acquire(signal),
+      moved: (mirror, previous) => this.#moved(mirror, previous),
+      report: (error) => this.#report(error),
+      ignored: (source, version) =>
+        this.#logger?.debug('what the store includes already was left out', { source, version }),
+      record: () => this.#indexer.record(),
+      isHeld: (arrived, current) => this.#indexer.isHeld(arrived, current),
+      waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
+    }
     this.#host = this.#makeHost()
+    if (this.#set === undefined) {
+      const source = options.source as ListerWatcher<S>
+      this.#mirrors.set(source.name, this.#mirror(source.name, source))
+    } else {
+      for (const [name, source] of this.#set.sources) this.#mirrors.set(name, this.#mirror(name, source))
+      this.#unfollow = this.#set.follow({
+        added: (name, source) => this.#addSource(name, source),
+        removed: (name) => this.#removeSource(name),
+      })
+    }
+  }
+
+  #mirror(name: string, source: ListerWatcher<S>): MirroredSource<S, T> {
+    const part = this.#set === undefined ? this.#indexer.whole() : this.#indexer.part(name)
+    const isAudited =
+      source.hasReached !== undefined && this.#audit !== false && (this.#audit ?? source.versions) !== undefined
+    const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
+    const auditMs = isAudited && periodMs
+    return new MirroredSource<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
+  }
+
+  #addSource(name: string, source: ListerWatcher<S>): void {
+    const mirror = this.#mirror(name, source)
+    this.#mirrors.set(name, mirror)
+    if (this.#isStarted) mirror.start()
+  }
+
+  #removeSource(name: string): void {
+    const mirror = this.#mirrors.get(name)
+    if (mirror === undefined) return
+    void mirror.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
+    mirror.part.drop()
+    this.#mirrors.delete(name)
+    if (this.#isStarted) this.#openIfListed()
+    for (const watch of [...this.#watchers]) watch()
+  }
+
+  /** @internal */
+  [limitRelists](limit: RelistLimit): void {
+    this.#limit = limit
   }
 
   // Reading.
@@ -204,8 +288,9 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   }
 
   get versions(): ReadonlyMap<string, Version> {
-    const { version } = this.#indexer
-    return new Map(version === undefined ? [] : [[this.#source.name, version]])
+    const versions = new Map<string, Version>()
+    for (const { name, version } of this.#mirrors.values()) if (version !== undefined) versions.set(name, version)
+    return versions
   }
 
   keys(): Iterable<string> {
@@ -243,30 +328,34 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   start(options: { readonly signal?: AbortSignal | undefined } = {}): this {
     checkOptions('start', options, { signal: isSignal })
     if (this.#isStopped) throw this.#stoppedError('start')
-    if (this.#running !== undefined) return this
+    if (this.#isStarted) return this
+    this.#isStarted = true
     const { signal } = options
     const abort = (): void => void this.stop()
     signal?.addEventListener('abort', abort, { once: true })
     this.#unlink = () => signal?.removeEventListener('abort', abort)
-    this.#startedAt = this.#clock.now()
-    if (signal?.aborted) this.#stopping.abort()
-    this.#running = this.#reflector.run({ signal: this.#stopping.signal })
     if (signal?.aborted) abort()
+    else {
+      for (const mirror of this.#mirrors.values()) mirror.start()
+      this.#openIfListed()
+    }
     return this
   }
 
   synced(wait: Wait = {}): Promise<void> {
     checkWait('synced', wait)
-    return waiting(`synced of ${this.#source.name}`, wait, this.#clock, (settle) => {
+    return waiting(`synced of ${this.#name}`, wait, this.#clock, (settle) => {
       const leave = this.#synced.enter(settle)
       if (this.#isStopped) settle.reject(this.#stoppedError('synced'))
-      else if (this.#reflector.state.name === 'failed') settle.reject(this.#reflector.lastError)
+      for (const { reflector } of this.#mirrors.values())
+        if (reflector.state.name === 'failed') settle.reject(reflector.lastError)
       return leave
     })
   }
 
-  stop(): Promise<void> {
-    this.#stopped ??= this.#stop()
+  stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+    checkOptions('stop', options, { drainMs: isPositive })
+    this.#stopped ??= this.#stop(options.drainMs)
     return this.#stopped
   }
 
@@ -274,24 +363,36 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
     await this.stop()
   }
 
-  async #stop(): Promise<void> {
+  async #stop(drainMs: number | undefined): Promise<void> {
     this.#isStopped = true
     this.#unlink()
-    this.#stopping.abort()
-    this.#running ??= this.#reflector.run({ signal: this.#stopping.signal })
+    this.#unfollow()
     const error = this.#stoppedError('the wait')
+    const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))
+    this.#stopping.abort()
     this.#synced.refuse(error)
-    this.#waiters.refuse(error)
     for (const watch of [...this.#watchers]) watch()
-    const timer = new AbortController()
-    const late = this.#clock.sleep(STOP_GRACE_MS, timer.signal).catch(() => {})
+    if (drainMs !== undefined) await this.#drained(drainMs)
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
-    await Promise.all([Promise.race([this.#running, late]), ...closing])
+    await this.#within(STOP_GRACE_MS, Promise.all([ended, ...closing]))
+    await Promise.all(closing)
+  }
+
+  /** Whoever follows handles what waits. Nothing comes any more. */
+  async #drained(ms: number): Promise<void> {
+    const draining = Array.from(this.#subscriptions.values(), (subscription) => subscription.close({ drain: true }))
+    await this.#within(ms, Promise.all(draining))
+  }
+
+  /** Waits for something, but not for ever. */
+  async #within(ms: number, something: Promise<unknown>): Promise<void> {
+    const timer = new AbortController()
+    await Promise.race([something, this.#clock.sleep(ms, timer.signal).catch(() => {})])
     timer.abort()
   }
 
   get status(): Status {
-    return this.#statusOf(this.#reflector.state)
+    return this.#statusWith()
   }
 
   health(options: { readonly staleAfterMs?: number } = {}): {
@@ -300,7 +401,8 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
     readonly reason: string
   } {
     checkOptions('health', options, { staleAfterMs: isPositive })
-    const { state, isSynced, reason, staleMs } = this.status
+    const { state, reason, staleMs } = this.status
+    const isSynced = this.#synced.isOpen
     const isLive = state !== 'idle' && state !== 'stopped'
     const isStale = staleMs > (options.staleAfterMs ?? Infinity)
     const isReady = isLive && isSynced && !isStale
@@ -340,37 +442,39 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
     return this.#own(feed, new FeedController(feed, fn, { concurrency, signal, random: this.#random }))
   }
 
-  waitFor(version: Version, wait: Wait & { readonly source?: string | undefined } = {}): Promise<void> {
-    this.#hasReached('waitFor')
+  waitFor(version: Version, wait: VersionWait = {}): Promise<void> {
     checkVersionWait(version, wait)
-    return waiting(`waitFor on ${this.#source.name}`, wait, this.#clock, (settle) => {
-      const leave = this.#waiters.enter(version, this.#synced.isOpen ? this.version : undefined, settle)
+    this.#hasReached('waitFor', wait.source)
+    const { source, ...rest } = wait
+    return this.#waitForMirror(this.#mirrorOf('waitFor', source), version, rest)
+  }
+
+  #waitForMirror(mirror: MirroredSource<S, T>, version: Version, wait: Wait): Promise<void> {
+    return waiting(`waitFor on ${mirror.source.name}`, wait, this.#clock, (settle) => {
+      const leave = mirror.waiters.enter(version, mirror.isListed ? mirror.version : undefined, settle)
       if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))
-      if (this.#waiters.size > 0) this.#reflector.nudge()
+      if (mirror.waiters.size > 0) mirror.reflector.nudge()
       return leave
     })
   }
 
   fresh(wait: Wait = {}): Promise<void> {
-    this.#hasReached('fresh')
+    const asked = Array.from(this.#mirrors.values(), (mirror) => {
+      this.#hasReached('fresh', mirror.name)
+      if (mirror.source.head !== undefined) return mirror
+      throw new TypeError(`fresh: the source "${mirror.source.name}" cannot say where it is (it has no head)`)
+    })
     checkWait('fresh', wait)
-    const { head } = this.#source
-    if (head === undefined)
-      throw new TypeError(`fresh: the source "${this.#source.name}" cannot say where it is (it has no head)`)
     const asking = new AbortController()
-    return waiting<void>(`fresh of ${this.#source.name}`, wait, this.#clock, (settle) => {
+    return waiting<void>(`fresh of ${this.#name}`, wait, this.#clock, (settle) => {
       if (this.#isStopped) {
         settle.reject(this.#stoppedError('fresh'))
         return () => {}
       }
-      const context = { signal: asking.signal, clock: this.#clock, random: this.#random }
-      const refuse = (error: unknown): void =>
-        settle.reject(toSourceError(error, { phase: 'watch', source: this.#source.name }))
-      const ask = async (): Promise<void> => {
-        const version = await head.call(this.#source, context)
-        if (!asking.signal.aborted) await this.waitFor(version, { signal: asking.signal })
-      }
-      ask().then(settle.resolve, refuse)
+      Promise.all(asked.map((mirror) => this.#freshen(mirror, asking.signal))).then(
+        () => settle.resolve(),
+        settle.reject,
+      )
       const stop = (): void => settle.reject(this.#stoppedError('fresh'))
       this.#stopping.signal.addEventListener('abort', stop, { once: true })
       return () => {
@@ -380,15 +484,27 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
     })
   }
 
+  async #freshen(mirror: MirroredSource<S, T>, signal: AbortSignal): Promise<void> {
+    try {
+      const version = await mirror.source.head?.({ signal, clock: this.#clock, random: this.#random })
+      if (version !== undefined && !signal.aborted) await this.#waitForMirror(mirror, version, { signal })
+    } catch (error) {
+      throw toSourceError(error, { phase: 'watch', source: mirror.source.name })
+    }
+  }
+
   relist(wait: Wait = {}): Promise<void> {
     checkWait('relist', wait)
-    return waiting(`relist of ${this.#source.name}`, wait, this.#clock, (settle) => {
+    return waiting(`relist of ${this.#name}`, wait, this.#clock, (settle) => {
       // A list that is on its way began before this call: it does not count.
-      const { lists } = this.#reflector
+      const before = Array.from(this.#mirrors, ([name, mirror]) => ({ name, mirror, lists: mirror.reflector.lists }))
       const leave = this.#watch(settle, () => {
-        if (this.#listed > lists) settle.resolve()
+        const isThere = before.every(
+          ({ name, mirror, lists }) => mirror.listed > lists || this.#mirrors.get(name) !== mirror,
+        )
+        if (isThere) settle.resolve()
       })
-      this.#reflector.relist('asked for by relist()')
+      for (const { mirror } of before) mirror.reflector.relist('asked for by relist()')
       return leave
     })
   }
@@ -397,7 +513,7 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
     if (typeof key !== 'string') throw new TypeError(`until: the key must be a string, got ${typeof key}`)
     if (typeof condition !== 'function') throw new TypeError('until: the condition must be a function')
     checkWait('until', wait)
-    return waiting<T | undefined>(`until "${key}" of ${this.#source.name}`, wait, this.#clock, (settle) =>
+    return waiting<T | undefined>(`until "${key}" of ${this.#name}`, wait, this.#clock, (settle) =>
       this.#watch(settle, () => {
         if (!this.#synced.isOpen) return
         const object = this.get(key)
@@ -433,25 +549,42 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
   }
 
   #makeHost(): FeedHost<T> {
+    const nameNow = (): string => this.#name
     return {
       indexer: this.#indexer,
       clock: this.#clock,
-      sourceName: this.#source.name,
+      get sourceName() {
+        return nameNow()
+      },
+      isOfSet: this.#set !== undefined,
       isFilled: () => this.#synced.isOpen,
-      hasReached: (call) => this.#hasReached(call),
+      hasReached: (call, source) => this.#hasReached(call, source),
+      waitFor: (version, wait) => this.waitFor(version, wait),
       report: (error) => this.#report(error),
       attach: (feed) => this.#router.add(feed),
       detach: (feed) => this.#router.remove(feed),
       release: (feed) => this.#subscriptions.delete(feed),
       awaitVersion: (feed) => {
         this.#router.awaitVersion(feed)
-        this.#reflector.nudge()
+        for (const { reflector } of this.#mirrors.values()) reflector.nudge()
       },
     }
   }
 
-  #hasReached(call: string): (at: Version, mark: Version) => boolean {
-    const source = this.#source
+  /** The source that a call is about. */
+  #mirrorOf(call: string, name: string | undefined): MirroredSource<S, T> {
+    const [only] = this.#mirrors.values()
+    if (name === undefined && this.#set === undefined && only !== undefined) return only
+    const names = [...this.#mirrors.keys()].join(', ')
+    if (name === undefined)
+      throw new TypeError(`${call}: over several sources the option "source" must say which of ${names}`)
+    const mirror = this.#mirrors.get(name)
+    if (mirror === undefined) throw new TypeError(`${call}: there is no source "${name}"; there are ${names}`)
+    return mirror
+  }
+
+  #hasReached(call: string, name?: string): (at: Version, mark: Version) => boolean {
+    const { source } = this.#mirrorOf(call, name)
     if (source.hasReached === undefined) {
       throw new TypeError(`${call}: the source "${source.name}" cannot compare versions (it has no hasReached)`)
     }
@@ -460,30 +593,42 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
 
   #committed(commit: Commit<T>): void {
     const { version, committedAt, changes } = commit
-    if (committedAt !== undefined) this.#lagMs = Math.max(0, this.#clock.now() - committedAt)
-    if (commit.type !== 'changed') this.#listed = this.#reflector.lists
-    if (commit.type === 'filled') {
-      this.#synced.open()
-      for (const feed of this.#router.feeds) feed.begin()
-    } else this.#router.route(commit, this.#indexer.tracked)
+    const mirror = this.#mirrorOf('commit', commit.source)
+    mirror.committed(commit.type !== 'changed', committedAt)
+    if (!this.#openIfListed()) this.#router.route(commit, this.#indexer.tracked)
     if (channels.batch.hasSubscribers) {
-      channels.batch.publish({ source: this.#source.name, changes: changes.length, version, lagMs: this.#lagMs })
+      const { lagMs, source } = mirror
+      channels.batch.publish({ source: source.name, changes: changes.length, version, lagMs })
     }
-    this.#waiters.check(version)
+    mirror.waiters.check(version)
     for (const watch of [...this.#watchers]) watch()
   }
 
-  #moved(previous: Status): void {
+  /** With the first list of each source the store may be shown. Whether it is that moment. */
+  #openIfListed(): boolean {
+    if (this.#synced.isOpen || !Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)) return false
+    this.#synced.open()
+    for (const feed of this.#router.feeds) feed.begin()
+    return true
+  }
+
+  #moved(mirror: MirroredSource<S, T>, before: ReflectorState): void {
     const { status } = this
-    this.#logger?.info(`${this.#source.name} is ${status.state}: ${status.reason}`, { previous: previous.state })
-    if (channels.status.hasSubscribers) channels.status.publish({ source: this.#source.name, status, previous })
-    if (status.state === 'failed') this.#synced.refuse(this.#reflector.lastError)
+    const previous = this.#statusWith(mirror, before)
+    const { source, reflector } = mirror
+    this.#logger?.info(`${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, {
+      previous: before.name,
+    })
+    if (channels.status.hasSubscribers) {
+      channels.status.publish({ source: source.name, status: mirror.status(), previous: mirror.status(before) })
+    }
+    if (reflector.state.name === 'failed') this.#synced.refuse(reflector.lastError)
     this.#emit('status', status, previous)
   }
 
   #report(error: SourceError): void {
-    const located = toSourceError(error, { phase: error.phase ?? 'apply', source: this.#source.name })
-    if (channels.error.hasSubscribers) channels.error.publish({ source: this.#source.name, error: located })
+    const located = toSourceError(error, { phase: error.phase ?? 'apply', source: this.#name })
+    if (channels.error.hasSubscribers) channels.error.publish({ source: this.#name, error: located })
     this.#logger?.warn(located.message, { code: located.code, key: located.key })
     if (this.#events.listenerCount('error') > 0) this.#emit('error', located)
     else if (this.#logger === undefined) this.#warn(located)
@@ -495,7 +640,7 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
       try {
         Reflect.apply(listener, undefined, args)
       } catch (thrown) {
-        const message = `a listener of "${event}" on ${this.#source.name} threw: ${messageOf(thrown)}`
+        const message = `a listener of "${event}" on ${this.#name} threw: ${messageOf(thrown)}`
         this.#warn(new SourceError(message, { code: 'HANDLER', cause: thrown }))
       }
     }
@@ -508,29 +653,26 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
     process.emitWarning(error.message, { type: 'ListwatchWarning', code: error.code })
   }
 
-  #statusOf(state: Reflector<S>['state']): Status {
-    const now = this.#clock.now()
-    const { lastContactAt, lastError } = this.#reflector
-    return {
-      state: state.name,
-      isSynced: this.#synced.isOpen,
-      version: this.version,
-      reason: state.reason,
-      lastError,
-      lastContactAt,
-      staleMs: now - (lastContactAt ?? this.#startedAt ?? now),
-      lagMs: this.#lagMs,
-      attempt: state.attempt,
-      retryInMs: state.retryAt === undefined ? undefined : Math.max(0, state.retryAt - now),
-      relists: state.relists,
-      reconnects: state.reconnects,
-    }
+  /** The status; or what it was while one of the sources was in another state. */
+  #statusWith(mirror?: MirroredSource<S, T>, before?: ReflectorState): Status {
+    const [only] = this.#mirrors.values()
+    if (this.#set === undefined && only !== undefined) return only.status(before)
+    const each = new Map<string, Status>()
+    for (const [name, one] of this.#mirrors) each.set(name, one.status(one === mirror ? before : undefined))
+    const state = this.#isStopped ? 'stopped' : this.#isStarted ? undefined : 'idle'
+    return statusOf(each, { state, isSynced: this.#synced.isOpen })
+  }
+
+  /** For messages. */
+  get #name(): string {
+    const names = Array.from(this.#mirrors.values(), ({ source }) => source.name)
+    return this.#set === undefined ? (names[0] ?? '') : `the sources ${names.join(', ')}`
   }
 
   #stoppedError(call: string): SourceError {
-    return new SourceError(`${call}: the informer of ${this.#source.name} was stopped`, {
+    return new SourceError(`${call}: the informer of ${this.#name} was stopped`, {
       code: 'STOPPED',
-      source: this.#source.name,
+      source: this.#name,
     })
   }
 
@@ -539,4 +681,18 @@ class SourceInformer<S, I extends object, T> implements Informer<T, I> {
       throw new TypeError(`${call}: the event must be "error" or "status", got "${String(event)}"`)
     if (typeof listener !== 'function') throw new TypeError(`${call}: the listener must be a function`)
   }
+}
+
+/** Schema and transform as one step. */
+function preparing<S, P, T>({
+  schema,
+  transform,
+}: Pick<InformerOptions<S, object, P, T>, 'schema' | 'transform'>):
+  | ((object: unknown, key: string) => T | undefined)
+  | undefined {
+  const convert = transform as ((object: unknown, key: string) => T | undefined) | undefined
+  if (schema === undefined) return convert
+  const parse = parserOf(schema)
+  if (convert === undefined) return parse as (object: unknown) => T | undefined
+  return (object, key) => convert(parse(object), key)
 }

@@ -12,6 +12,8 @@ export interface ReflectorState {
   readonly next: 'list' | 'watch'
   /** The next list trusts no version: the history went back or forked, or somebody else's was seen. */
   readonly ignoreVersions: boolean
+  /** The next list compares by content, whatever versions say: the store was seen to differ. */
+  readonly byContent: boolean
   readonly hasListed: boolean
   /** Another list was asked for while one was on its way. */
   readonly isListWanted: boolean
@@ -43,7 +45,7 @@ export type Input = { readonly at: number; readonly chance: readonly [number, nu
   /** The delay is over. */
   | { readonly type: 'due' }
   /** Somebody wants the source read again. */
-  | { readonly type: 'relist'; readonly reason: string }
+  | { readonly type: 'relist'; readonly reason: string; readonly byContent?: boolean }
   | { readonly type: 'stop'; readonly reason: string }
 )
 
@@ -52,7 +54,7 @@ export type InputType = Input['type']
 /** What the loop does next. `continue`: what it was doing. */
 export type Effect =
   | { readonly type: 'continue' }
-  | { readonly type: 'list'; readonly ignoreVersions: boolean }
+  | { readonly type: 'list'; readonly ignoreVersions: boolean; readonly byContent: boolean }
   | { readonly type: 'watch' }
   | { readonly type: 'wait'; readonly until: number }
   | { readonly type: 'end' }
@@ -74,6 +76,7 @@ export const initialState: ReflectorState = {
   name: 'idle',
   next: 'list',
   ignoreVersions: false,
+  byContent: false,
   hasListed: false,
   isListWanted: false,
   spacing: backoff(INITIAL_SPACING_MS, MAX_SPACING_MS),
@@ -182,7 +185,7 @@ function open(state: ReflectorState, { at }: Input): Step {
     const reason = 'the watch was opened again where it broke off'
     return { state: { ...base, name: 'connecting', liveAt: undefined, reason, reconnects }, effect: { type: 'watch' } }
   }
-  const effect: Effect = { type: 'list', ignoreVersions: base.ignoreVersions }
+  const effect: Effect = { type: 'list', ignoreVersions: base.ignoreVersions, byContent: base.byContent }
   const listing: ReflectorState = { ...base, isListWanted: false }
   if (!base.hasListed) return { state: { ...listing, name: 'listing', reason: 'reading the first list' }, effect }
   return { state: { ...listing, name: 'relisting', relists: base.relists + 1 }, effect }
@@ -194,6 +197,7 @@ function afterList(state: ReflectorState, input: Input): Step {
     ...state,
     hasListed: true,
     ignoreVersions: false,
+    byContent: state.isListWanted && state.byContent,
     staleLists: 0,
     attempt: 0,
     liveAt: undefined,
@@ -245,16 +249,21 @@ function afterFailure(state: ReflectorState, input: Of<'failed'>): Step {
   }
 }
 
-function wantAnotherList(state: ReflectorState, _input: Of<'relist'>): Step {
-  return keep({ ...state, isListWanted: true })
+function wantAnotherList(state: ReflectorState, input: Of<'relist'>): Step {
+  return keep({ ...wanted(state, input), isListWanted: true })
 }
 
 function relistNow(state: ReflectorState, input: Of<'relist'>): Step {
-  return waitToOpen({ ...resetIfOutlived(state, input.at), next: 'list', reason: input.reason }, input)
+  const { reason } = input
+  return waitToOpen({ ...wanted(resetIfOutlived(state, input.at), input), next: 'list', reason }, input)
 }
 
 function relistNext(state: ReflectorState, input: Of<'relist'>): Step {
-  return keep({ ...state, next: 'list', reason: input.reason })
+  return keep({ ...wanted(state, input), next: 'list', reason: input.reason })
+}
+
+function wanted(state: ReflectorState, { byContent = false }: Of<'relist'>): ReflectorState {
+  return { ...state, byContent: state.byContent || byContent }
 }
 
 function stop(state: ReflectorState, { reason }: Of<'stop'>): Step {

@@ -34,6 +34,11 @@ export interface ReflectorHooks {
   onIgnored?(version: Version): void
   /** Whether somebody waits for a version. */
   isWaitedFor?(): boolean
+  /**
+   * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
+   * may begin at once.
+   */
+  admit?(signal: AbortSignal): Promise<() => void> | undefined
 }
 
 type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'due' }>
@@ -127,8 +132,8 @@ export class Reflector<T> {
   }
 
   /** @internal Reads the source again. */
-  relist(reason: string): void {
-    this.#tell({ type: 'relist', reason })
+  relist(reason: string, options: { readonly byContent?: boolean } = {}): void {
+    this.#tell({ type: 'relist', reason, ...options })
   }
 
   /** @internal Asks the source where it is, because somebody waits. */
@@ -177,7 +182,7 @@ export class Reflector<T> {
   #outcome(effect: Effect, attempt: Attempt): Promise<Bare<Outcome>> {
     switch (effect.type) {
       case 'list':
-        return this.#list(attempt, effect.ignoreVersions)
+        return this.#listAdmitted(attempt, effect)
       case 'watch':
         return this.#watch(attempt)
       case 'wait':
@@ -193,11 +198,26 @@ export class Reflector<T> {
     return { type: 'due' }
   }
 
-  async #list(attempt: Attempt, ignoreVersions: boolean): Promise<Bare<Outcome>> {
+  /** Others may be reading their sources again; the first list waits for nobody. */
+  async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
+    const admission = this.#state.hasListed ? this.#hooks.admit?.(attempt.signal) : undefined
+    if (admission === undefined) return this.#list(attempt, effect)
+    const release = await attempt.race(admission)
+    try {
+      return await this.#list(attempt, effect)
+    } finally {
+      release()
+    }
+  }
+
+  async #list(
+    attempt: Attempt,
+    { ignoreVersions, byContent }: Extract<Effect, { type: 'list' }>,
+  ): Promise<Bare<Outcome>> {
     this.#lists++
     // Without hasReached nobody can say whether a version is of this history: contents are compared.
-    const byContent = ignoreVersions || this.#source.hasReached === undefined
-    const replacement = this.#sink.replace({ ignoreVersions: byContent })
+    const trustsNone = ignoreVersions || byContent || this.#source.hasReached === undefined
+    const replacement = this.#sink.replace({ ignoreVersions: trustsNone })
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
     void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
@@ -371,16 +391,19 @@ export class Reflector<T> {
 
 /** Refuses what is no source, at the call. */
 export function assertSource(source: unknown, call: string): void {
-  const { name, list, watch, heartbeatMs, hasReached, head } = Object(source) as Partial<ListerWatcher<unknown>>
+  const { name, list, watch, heartbeatMs, hasReached, head, versions } = Object(source) as Partial<
+    ListerWatcher<unknown>
+  >
   if (typeof name !== 'string') throw new TypeError(`${call}: the source must have a name`)
   checkOptions(
     `${call}: the source "${name}"`,
-    { list, watch, hasReached, head },
+    { list, watch, hasReached, head, versions },
     {
       list: isFunction,
       watch: isFunction,
       hasReached: isFunction,
       head: isFunction,
+      versions: isFunction,
     },
   )
   if (list === undefined || watch === undefined) {

@@ -49,11 +49,11 @@ export class Router<T> {
 
   route(commit: Commit<T>, tracked: Iterable<DeclaredIndex<T>>): void {
     if (this.#feeds.size === 0) return
-    const { changes, version } = commit
+    const { changes, position, source } = commit
     if (changes.length === 0) {
-      for (const feed of this.#marked) feed.offer(changes, version)
+      for (const feed of this.#marked) feed.offer(changes, position, source)
     } else {
-      for (const feed of this.#unscoped) feed.offer(changes, version)
+      for (const feed of this.#unscoped) feed.offer(changes, position, source)
       if (this.#feeds.size > this.#unscoped.size) this.#routeScoped(commit, tracked)
     }
     for (const feed of this.#awaited) {
@@ -62,7 +62,7 @@ export class Router<T> {
     }
   }
 
-  #routeScoped({ changes, memberships, version }: Commit<T>, tracked: Iterable<DeclaredIndex<T>>): void {
+  #routeScoped({ changes, memberships, position, source }: Commit<T>, tracked: Iterable<DeclaredIndex<T>>): void {
     const positions = new Map<DeclaredIndex<T>, number>()
     for (const index of tracked) positions.set(index, positions.size)
     const touched = new Set<Feed<T>>(this.#lookers)
@@ -84,7 +84,7 @@ export class Router<T> {
         for (const value of is) if (!was.some((each) => sameScalar(each, value))) tell(feeds.get(value))
       }
     })
-    for (const feed of touched) feed.flush(version)
+    for (const feed of touched) feed.flush(position, source)
   }
 
   /** The set in which a feed waits for its changes. */

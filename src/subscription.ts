@@ -5,7 +5,7 @@ import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from '
 import { checkOptions, isBoolean, isFunction } from './options.js'
 import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
-import type { Wait } from './waits.js'
+import type { VersionWait, Wait } from './waits.js'
 
 /**
  * What is called for each change. A promise is awaited before the key's next change. One that throws, rejects or never
@@ -86,7 +86,7 @@ export class HandlerSubscription<T> implements Subscription {
     return this.#feed.synced('synced', wait)
   }
 
-  waitFor(version: Version, wait?: Wait & { readonly source?: string | undefined }): Promise<void> {
+  waitFor(version: Version, wait?: VersionWait): Promise<void> {
     return this.#feed.waitFor(version, wait)
   }
 

@@ -8,24 +8,26 @@ import { codeOf, filesUnder, importsAtRunTimeOf, importsOf, textOf } from './sup
  */
 const steps = {
   // L0: of nothing but themselves.
-  'L0 leaves': 'clock equal errors freeze integers json key options random redact scalar',
+  'L0 leaves': 'clock equal errors freeze integers json key options random redact scalar schema',
   'L0 version': 'version',
   // L1: words and small parts.
-  'L1 contract': 'attempt backoff slow-watch source telemetry waits work-queue',
+  'L1 contract': 'attempt backoff relist-limit slow-watch source telemetry waits work-queue',
   'L1 changes': 'delta index-types',
   // L2: data, and policy as data.
   'L2 store': 'delta-fifo intake reflector-state store',
-  'L2 indexes': 'hash-index sorted-index',
+  'L2 parts': 'hash-index ownership sorted-index',
   'L2 builder': 'index-builder',
   'L2 views': 'views',
   'L2 indexer': 'indexer',
   // L3: what moves.
   'L3 loop and feeds': 'feed reflector',
-  'L3 router': 'router',
+  'L3 over them': 'audit router source-set',
+  'L3 one source': 'mirrored-source',
   // L4: how somebody is told.
   'L4 followers': 'change-stream controller subscription',
   'L5 informer': 'informer',
-  'L6 index': 'index',
+  'L6 group': 'informer-group',
+  'L7 index': 'index',
 }
 
 /** All that an adapter may know of src. */
@@ -89,8 +91,9 @@ describe('levels', () => {
   })
 
   test('what users test with imports leaves, the contract and the memory source', () => {
-    const allowed = new Set(['src/clock.ts', 'src/random.ts', 'src/source.ts', 'adapters/memory/index.ts'])
-    expect(wrong(testing, (imported) => testing.includes(imported) || allowed.has(imported))).toEqual([])
+    const leaves = ['clock', 'errors', 'random', 'source', 'version'].map((name) => `src/${name}.ts`)
+    const allowed = new Set([...leaves, ...testing, 'adapters/memory/index.ts'])
+    expect(wrong(testing, (imported) => !isOurs(imported) || allowed.has(imported))).toEqual([])
   })
 
   test('nothing but the command line knows the command line', () => {
@@ -123,12 +126,18 @@ describe('adapters', () => {
 describe('packages', () => {
   test('the core needs eventemitter3 and nothing else', () => {
     const allowed = new Set(['eventemitter3', 'node:diagnostics_channel'])
-    expect(wrong([...core, ...testing], (imported) => isOurs(imported) || allowed.has(imported))).toEqual([])
+    expect(wrong(core, (imported) => isOurs(imported) || allowed.has(imported))).toEqual([])
     expect(Object.keys(JSON.parse(textOf('package.json')).dependencies)).toEqual(['eventemitter3'])
   })
 
-  test('only the command line uses commander, picocolors and log-update', () => {
-    const ofScreens = new Set(['commander', 'picocolors', 'log-update'])
+  test('what users test with needs vitest only where it describes tests, and only then', () => {
+    expect(wrong(testing, (imported) => isOurs(imported) || ['vitest', 'node:events'].includes(imported))).toEqual([])
+    expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(['src/testing/conformance/describe.ts'])
+    expect(codeOf('src/testing/conformance/describe.ts')).not.toMatch(/from 'vitest'/)
+  })
+
+  test('only the command line uses commander and picocolors', () => {
+    const ofScreens = new Set(['commander', 'picocolors'])
     expect(wrong([...core, ...testing, ...adapters], (imported) => !ofScreens.has(imported))).toEqual([])
   })
 

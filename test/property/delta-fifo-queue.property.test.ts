@@ -57,7 +57,7 @@ class World {
     if (!this.fifo.push(changes, version)) this.coalesce()
     const last = this.waiting.at(-1)
     if (last?.changes.length === 0 && changes.length === 0) this.waiting.pop()
-    this.waiting.push({ changes, version })
+    this.waiting.push({ changes, version, source: undefined })
   }
 
   coalesce(): void {

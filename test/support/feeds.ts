@@ -38,6 +38,8 @@ export class Mirror<T, I extends object = object> {
       clock: this.clock,
       sourceName: 'mirror',
       isFilled: () => this.#isFilled,
+      isOfSet: false,
+      waitFor: () => Promise.reject(new Error('one source has no other')),
       hasReached: () => numbered,
       report: (error) => this.errors.push(error),
       attach: (feed) => this.router.add(feed),

@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { binary } from './build.js'
+import { Child } from './child.js'
 import { root } from './sources.js'
-
-/** How long a condition is waited for, in milliseconds. */
-const DEADLINE_MS = 15_000
 
 export interface ProgramOptions {
   /** A module under test/programs/setups that runs first: defines globals, answers messages. */
@@ -50,13 +47,8 @@ export function pathOf(name: string): string {
 }
 
 /** An API program that runs in a process of its own, against the built package. Dispose of it when done. */
-export class Program implements AsyncDisposable {
+export class Program extends Child {
   readonly messages: Message[] = []
-  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>
-  #output = ''
-  #errors = ''
-  readonly #child: ChildProcess
-  readonly #looks = new Set<() => void>()
 
   constructor(name: string, options: ProgramOptions = {}) {
     const url = (path: string): string => pathToFileURL(path).href
@@ -68,40 +60,15 @@ export class Program implements AsyncDisposable {
       setup: options.setup === undefined ? undefined : url(join(root, 'test/programs/setups', options.setup)),
     }
     const preload = url(join(root, 'test/support/program-preload.ts'))
-    this.#child = spawn(binary('node'), ['--disable-warning=ExperimentalWarning', '--import', preload, main], {
+    super(binary('node'), ['--disable-warning=ExperimentalWarning', '--import', preload, main], {
       cwd: root,
       env: { ...process.env, ...options.env, LISTWATCH_PROGRAM: JSON.stringify(settings) },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
-    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.#output += text
-      this.#look()
-    })
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#errors += text
-      this.#look()
-    })
-    this.#child.on('message', (message: Message) => {
+    this.process.on('message', (message: Message) => {
       this.messages.push(message)
-      this.#look()
+      this.look()
     })
-    this.ended = new Promise((resolve, reject) => {
-      this.#child.on('error', reject)
-      this.#child.on('close', (code, signal) => {
-        resolve({ code, signal })
-        this.#look()
-      })
-    })
-  }
-
-  /** The lines it has printed. */
-  get lines(): string[] {
-    return this.#output.split('\n').slice(0, -1)
-  }
-
-  /** What it has printed as errors. */
-  get errors(): string {
-    return this.#errors
   }
 
   /** What its set-up has noted. */
@@ -109,17 +76,9 @@ export class Program implements AsyncDisposable {
     return this.messages.flatMap((message) => (message.type === 'note' ? [message.note] : []))
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid
-  }
-
   /** Tells its set-up something. */
   send(message: object): void {
-    this.#child.send(message)
-  }
-
-  kill(signal: NodeJS.Signals): void {
-    this.#child.kill(signal)
+    this.process.send(message)
   }
 
   /** Where it listens in fact, once it does. */
@@ -130,34 +89,5 @@ export class Program implements AsyncDisposable {
     }
     await this.until(() => find() !== undefined, `it listens to ${wanted}`)
     return find() ?? 0
-  }
-
-  /** Waits for a condition on what it has said; throws with all that it said after a deadline, or when it has ended. */
-  async until(condition: () => boolean, what: string, deadlineMs = DEADLINE_MS): Promise<void> {
-    if (condition()) return
-    await new Promise<void>((resolve, reject) => {
-      const settle = (end: () => void): void => {
-        clearTimeout(timer)
-        this.#looks.delete(look)
-        end()
-      }
-      const give = (why: string): void =>
-        settle(() => reject(new Error(`${what}: ${why}\n--- output\n${this.#output}--- errors\n${this.#errors}`)))
-      const look = (): void => {
-        if (condition()) settle(resolve)
-        else if (this.#child.exitCode !== null || this.#child.signalCode !== null) give('it has ended')
-      }
-      const timer = setTimeout(() => give(`not within ${deadlineMs} ms`), deadlineMs)
-      this.#looks.add(look)
-    })
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill('SIGKILL')
-    await this.ended
-  }
-
-  #look(): void {
-    for (const look of [...this.#looks]) look()
   }
 }

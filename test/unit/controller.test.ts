@@ -592,6 +592,6 @@ describe('close', () => {
 test('options of another kind of subscription are TypeErrors', () => {
   const mirror = numbers()
   expect(() => new Feed(mirror.host, 'reconcile', { delivery: 'latest' })).toThrow(
-    'reconcile: unknown option "delivery"; allowed are name, signal, concurrency, key, where, filter',
+    'reconcile: unknown option "delivery"; allowed are name, signal, concurrency, resyncMs, key, where, filter',
   )
 })

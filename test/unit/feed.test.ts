@@ -615,7 +615,7 @@ describe('options that make no sense are TypeErrors that name them', () => {
     [{ signal: {} }, 'subscribe: option "signal" must be an AbortSignal, got an object'],
     [
       { delivry: 'latest' },
-      'subscribe: unknown option "delivry"; allowed are name, signal, concurrency, key, where, filter, delivery, capacity, onOverflow',
+      'subscribe: unknown option "delivry"; allowed are name, signal, concurrency, resyncMs, key, where, filter, delivery, capacity, onOverflow',
     ],
   ])('%j', (options, message) => {
     const mirror = orders()

@@ -181,7 +181,17 @@ describe('a batch', () => {
   test('a bookmark moves the version on, and is told without changes', () => {
     const { apply, commits } = made()
     apply('7')
-    expect(commits).toEqual([{ type: 'changed', changes: [], memberships: [], version: '7', committedAt: undefined }])
+    expect(commits).toEqual([
+      {
+        type: 'changed',
+        changes: [],
+        memberships: [],
+        version: '7',
+        position: '7',
+        source: undefined,
+        committedAt: undefined,
+      },
+    ])
   })
 
   test('tells when it was committed', () => {
@@ -276,7 +286,17 @@ describe('the first list', () => {
   test('is told once, as filled, without changes', () => {
     const { list, commits } = made()
     list('5', put('a', red), put('b', blue))
-    expect(commits).toEqual([{ type: 'filled', changes: [], memberships: [], version: '5', committedAt: undefined }])
+    expect(commits).toEqual([
+      {
+        type: 'filled',
+        changes: [],
+        memberships: [],
+        version: '5',
+        position: '5',
+        source: undefined,
+        committedAt: undefined,
+      },
+    ])
   })
 
   test('later events override earlier ones', () => {

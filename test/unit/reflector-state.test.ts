@@ -164,7 +164,7 @@ describe('opens are spaced', () => {
   // Each open waits for the latest of: the previous open + d from [D/2, D); the error + [0.4, 0.8) s; the error + retryAfterMs.
   test('the first list is opened at once', () => {
     const { state, last } = new Machine().tell(7, { type: 'start' })
-    expect(last.effect).toEqual({ type: 'list', ignoreVersions: false })
+    expect(last.effect).toEqual({ type: 'list', ignoreVersions: false, byContent: false })
     expect(state.openedAt).toBe(7)
   })
 
@@ -285,11 +285,11 @@ describe('opens are spaced', () => {
 describe('what is remembered', () => {
   test('a list that trusts no version is asked for until one is in', () => {
     const machine = enter('live').tell(0, failed('EPOCH_CHANGED')).tell(1_000, { type: 'due' })
-    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true, byContent: false })
     machine.tell(1_001, failed('UNAVAILABLE')).tell(9_000, { type: 'due' })
-    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true, byContent: false })
     machine.tell(9_001, { type: 'listed' }).tell(9_002, failed('VERSION_EXPIRED')).tell(60_000, { type: 'due' })
-    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: false })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: false, byContent: false })
   })
 
   test('an expiry is one relist: after it the watch is opened again', () => {
@@ -317,7 +317,11 @@ describe('what is remembered', () => {
   test('a relist that is asked for during a list is another list after it, spaced', () => {
     const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, { type: 'listed' }, HIGH)
     expect(machine.until).toBe(800)
-    expect(machine.tell(800, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: false })
+    expect(machine.tell(800, { type: 'due' }).last.effect).toEqual({
+      type: 'list',
+      ignoreVersions: false,
+      byContent: false,
+    })
     expect(machine.tell(801, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
   })
 
@@ -329,7 +333,11 @@ describe('what is remembered', () => {
 
   test('a relist that is asked for while a watch is waited for is what comes instead', () => {
     const machine = enter('backing-off').tell(5, { type: 'relist', reason: 'wanted' })
-    expect(machine.tell(1_000, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: false })
+    expect(machine.tell(1_000, { type: 'due' }).last.effect).toEqual({
+      type: 'list',
+      ignoreVersions: false,
+      byContent: false,
+    })
   })
 })
 

@@ -1,0 +1,153 @@
+import { Attempt } from './attempt.js'
+import type { Clock } from './clock.js'
+import { messageOf, SourceError } from './errors.js'
+import type { StorePart } from './indexer.js'
+import type { Random } from './random.js'
+import { type Entry, LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
+import { assertVersion, type Version } from './version.js'
+import type { Wait } from './waits.js'
+
+/** How often a store is compared with its source where nothing else is said, in milliseconds. */
+export const AUDIT_PERIOD_MS = 5 * 60_000
+/** The next audit waits at least so many times as long as the last one took. */
+const REST_FACTOR = 100
+/** The event loop gets a turn after this long of comparing. */
+const SLICE_MS = 8
+
+export interface AuditHost<S, T> {
+  readonly source: ListerWatcher<S>
+  readonly part: StorePart<T>
+  readonly clock: Clock
+  readonly random: Random
+  /** Whether there is something to compare: after the first list, while the watch is open. */
+  isLive(): boolean
+  /** Collects the keys that the store writes. */
+  record(): { readonly keys: ReadonlySet<string>; stop(): void }
+  /** Whether the store holds what it makes of the source's object; `current` is what it holds. */
+  isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
+  waitFor(version: Version, wait: Wait): Promise<void>
+  relist(reason: string): void
+  report(error: SourceError): void
+}
+
+type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; readonly version: Version }
+
+/**
+ * Compares a store with its source, again and again: what the source lost, or this library, is found within a period,
+ * reported, and repaired by one relist. Keys and versions are compared where the source can list them (`versions`), else
+ * contents; and only of what nobody wrote meanwhile, at a version that the store includes.
+ */
+export class Audit<S, T> {
+  readonly #host: AuditHost<S, T>
+  readonly #periodMs: number
+
+  constructor(host: AuditHost<S, T>, periodMs: number) {
+    this.#host = host
+    this.#periodMs = periodMs
+  }
+
+  /** Until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#host
+    let restMs = this.#periodMs
+    while (!signal.aborted) {
+      await clock.sleep(restMs * (0.5 + random.next() / 2), signal).catch(() => {})
+      const since = clock.now()
+      if (!signal.aborted && this.#host.isLive()) await this.#once(signal)
+      restMs = Math.max(this.#periodMs, REST_FACTOR * (clock.now() - since))
+    }
+  }
+
+  async #once(signal: AbortSignal): Promise<void> {
+    const { source, clock, report, relist } = this.#host
+    const attempt = new Attempt(clock)
+    const over = (): void => attempt.end(new SourceError('no longer wanted', { code: 'STOPPED' }))
+    signal.addEventListener('abort', over, { once: true })
+    const written = this.#host.record()
+    try {
+      const drift = await this.#compare(attempt, written.keys)
+      const [first] = drift
+      if (first === undefined) return
+      const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
+      const message = `the audit of ${source.name} found a difference at the key "${first}"${others}; the source is read again`
+      report(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }))
+      relist('the audit found a difference')
+    } catch (error) {
+      if (signal.aborted) return
+      const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
+      const code = error instanceof SourceError ? error.code : 'UNAVAILABLE'
+      report(new SourceError(message, { code, phase: 'list', cause: error }))
+    } finally {
+      written.stop()
+      over()
+      signal.removeEventListener('abort', over)
+    }
+  }
+
+  /** The keys at which store and source differ. */
+  async #compare(attempt: Attempt, written: ReadonlySet<string>): Promise<readonly string[]> {
+    const { source, part, waitFor } = this.#host
+    const before = part.version
+    const listed = new Set<string>()
+    /** What differed when it came. The store may have been behind, or ahead. */
+    const doubtful = new Map<string, Item<S>>()
+    const version = await this.#read(attempt, (item) => {
+      const { key } = item
+      if (key === undefined) return
+      doubtful.delete(key)
+      if (item.type === 'delete') listed.delete(key)
+      else listed.add(key)
+      if (this.#differs(item)) doubtful.set(key, item)
+    })
+    if (before !== undefined && source.hasReached?.(version, before) !== true)
+      throw new SourceError('the source shows less than the store has', { code: 'STALE_LIST' })
+    await attempt.busy(waitFor(version, { signal: attempt.signal, timeoutMs: this.#periodMs }))
+    const drift: string[] = []
+    for (const [key, item] of doubtful) if (!written.has(key) && this.#differs(item)) drift.push(key)
+    for (const { key } of part.entries()) if (!written.has(key) && !listed.has(key)) drift.push(key)
+    return drift
+  }
+
+  #differs(item: Item<S>): boolean {
+    const { part, isHeld } = this.#host
+    const { key } = item
+    if (key === undefined || item.type === 'delete' || item.type === 'invalid' || part.isAccountedFor(key)) return false
+    const current = part.entryOf(key)
+    if (item.type === 'put') return !isHeld(item, current)
+    return current === undefined || (current.version !== undefined && current.version !== item.version)
+  }
+
+  /** Everything that the source has, one by one, and the version at which it had that. */
+  async #read(attempt: Attempt, take: (item: Item<S>) => void): Promise<Version> {
+    const { source, clock, random } = this.#host
+    const silent = `no page for ${LIST_STALL_MS / 1_000} s`
+    void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    const context = { signal: attempt.signal, clock, random, pageSize: PAGE_SIZE }
+    const pages = (source.versions?.(context) ?? source.list(context))[Symbol.asyncIterator]()
+    let version: Version | undefined
+    try {
+      for (;;) {
+        const page = await attempt.race<IteratorResult<Page<S>, unknown>>(pages.next())
+        attempt.check()
+        if (page.done) break
+        attempt.contact()
+        version = page.value.version ?? version
+        for (const item of itemsOf(page.value)) {
+          take(item)
+          await attempt.breathe(SLICE_MS)
+        }
+      }
+    } finally {
+      pages.return?.().then(undefined, () => {})
+    }
+    assertVersion(version, 'the version of what the audit read')
+    return version
+  }
+}
+
+type Page<S> = VersionPage | { readonly events: readonly ListEvent<S>[]; readonly version?: Version }
+
+function itemsOf<S>(page: Page<S>): readonly Item<S>[] {
+  if ('events' in page) return page.events
+  return page.keys.map(({ key, version }) => ({ type: 'version', key, version }))
+}

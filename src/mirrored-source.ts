@@ -1,0 +1,193 @@
+import { Audit } from './audit.js'
+import type { Clock } from './clock.js'
+import type { SourceError } from './errors.js'
+import type { StorePart } from './indexer.js'
+import type { Random } from './random.js'
+import { Reflector, type ReflectorHooks } from './reflector.js'
+import type { ReflectorState } from './reflector-state.js'
+import type { Entry, ListerWatcher } from './source.js'
+import type { Status } from './telemetry.js'
+import type { Version } from './version.js'
+import { VersionWaiters, type Wait } from './waits.js'
+
+/** What a source needs of its informer. */
+export interface MirrorHost<S, T> {
+  readonly clock: Clock
+  readonly random: Random
+  /** How often it is audited, in milliseconds; false: never. */
+  readonly auditMs: number | false
+  isAwaited(): boolean
+  /** Undefined where a relist may begin at once. */
+  admit(signal: AbortSignal): Promise<() => void> | undefined
+  moved(mirror: MirroredSource<S, T>, previous: ReflectorState): void
+  report(error: SourceError): void
+  ignored(source: string, version: Version): void
+  record(): { readonly keys: ReadonlySet<string>; stop(): void }
+  isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
+  waitFor(version: Version, wait: Wait, mirror: MirroredSource<S, T>): Promise<void>
+}
+
+/** One source of an informer: what reads it, where it is, and who waits for it. */
+export class MirroredSource<S, T> {
+  /** What it is called among the others. */
+  readonly name: string
+  readonly source: ListerWatcher<S>
+  readonly part: StorePart<T>
+  readonly reflector: Reflector<S>
+  readonly waiters: VersionWaiters
+  readonly #host: MirrorHost<S, T>
+  readonly #ending = new AbortController()
+  #running: Promise<void> | undefined
+  #startedAt: number | undefined
+  #lagMs: number | undefined
+  /** The last list that is in the store, by the reflector's count. */
+  #listed = 0
+
+  constructor(name: string, source: ListerWatcher<S>, part: StorePart<T>, host: MirrorHost<S, T>) {
+    this.name = name
+    this.source = source
+    this.part = part
+    this.#host = host
+    this.waiters = new VersionWaiters((at, mark) => source.hasReached?.(at, mark) === true)
+    const hooks: ReflectorHooks = {
+      onState: (_state, previous) => host.moved(this, previous),
+      onError: (error) => host.report(error),
+      onIgnored: (version) => host.ignored(source.name, version),
+      isWaitedFor: () => this.waiters.size > 0 || host.isAwaited(),
+      admit: (signal) => host.admit(signal),
+    }
+    // What the source gives becomes what the store holds inside the indexer, by `schema` and `transform`.
+    const sink = part as unknown as StorePart<S>
+    this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, hooks)
+  }
+
+  get version(): Version | undefined {
+    return this.part.version
+  }
+
+  get isListed(): boolean {
+    return this.#listed > 0
+  }
+
+  /** The last list that is in the store, by the reflector's count. */
+  get listed(): number {
+    return this.#listed
+  }
+
+  get lagMs(): number | undefined {
+    return this.#lagMs
+  }
+
+  start(): void {
+    this.#startedAt = this.#host.clock.now()
+    this.#running = this.reflector.run({ signal: this.#ending.signal })
+    const { auditMs } = this.#host
+    if (auditMs === false || this.#ending.signal.aborted) return
+    const { clock, random, record, isHeld, report, waitFor } = this.#host
+    const audit = new Audit<S, T>(
+      {
+        source: this.source,
+        part: this.part,
+        clock,
+        random,
+        isLive: () => this.isListed && ['live', 'connecting'].includes(this.reflector.state.name),
+        record,
+        isHeld,
+        waitFor: (version, wait) => waitFor(version, wait, this),
+        relist: (reason) => this.reflector.relist(reason, { byContent: true }),
+        report,
+      },
+      auditMs,
+    )
+    void audit.run(this.#ending.signal)
+  }
+
+  /** Ends it for good. Resolves when nothing of it runs any more. */
+  async end(reason: unknown): Promise<void> {
+    this.#ending.abort()
+    this.#running ??= this.reflector.run({ signal: this.#ending.signal })
+    this.waiters.refuse(reason)
+    await this.#running
+  }
+
+  /** Something of it is in the store now. */
+  committed(isList: boolean, committedAt: number | undefined): void {
+    if (isList) this.#listed = this.reflector.lists
+    if (committedAt !== undefined) this.#lagMs = Math.max(0, this.#host.clock.now() - committedAt)
+  }
+
+  status(state: ReflectorState = this.reflector.state): Status {
+    const now = this.#host.clock.now()
+    const { lastContactAt, lastError } = this.reflector
+    return {
+      state: state.name,
+      isSynced: this.isListed,
+      version: this.version,
+      reason: state.reason,
+      lastError,
+      lastContactAt,
+      staleMs: now - (lastContactAt ?? this.#startedAt ?? now),
+      lagMs: this.#lagMs,
+      attempt: state.attempt,
+      retryInMs: state.retryAt === undefined ? undefined : Math.max(0, state.retryAt - now),
+      relists: state.relists,
+      reconnects: state.reconnects,
+    }
+  }
+}
+
+/** The status of several sources: the least well of them has the word. */
+export function statusOf(
+  sources: ReadonlyMap<string, Status>,
+  { state, isSynced }: { readonly state: 'idle' | 'stopped' | undefined; readonly isSynced: boolean },
+): Status {
+  const all = [...sources.values()]
+  const worst = [...sources].reduce<readonly [string, Status] | undefined>(
+    (worst, each) => (worst === undefined || rank(each[1]) > rank(worst[1]) ? each : worst),
+    undefined,
+  )
+  const times = (of: (status: Status) => number | undefined): readonly number[] =>
+    all.map(of).filter((time) => time !== undefined)
+  return {
+    state: state ?? worst?.[1].state ?? 'live',
+    isSynced,
+    version: undefined,
+    reason: worst === undefined ? 'there are no sources' : `${worst[0]}: ${worst[1].reason}`,
+    lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
+    lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
+    staleMs: Math.max(0, ...times(({ staleMs }) => staleMs)),
+    lagMs: greatest(times(({ lagMs }) => lagMs)),
+    attempt: Math.max(0, ...times(({ attempt }) => attempt)),
+    retryInMs: least(times(({ retryInMs }) => retryInMs)),
+    relists: sum(times(({ relists }) => relists)),
+    reconnects: sum(times(({ reconnects }) => reconnects)),
+    sources: Object.fromEntries(sources),
+  }
+}
+
+const RANKS: readonly Status['state'][] = [
+  'live',
+  'stopped',
+  'idle',
+  'relisting',
+  'connecting',
+  'listing',
+  'backing-off',
+  'failed',
+]
+
+function rank({ state }: Status): number {
+  return RANKS.indexOf(state)
+}
+
+function least(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.min(...numbers)
+}
+
+function greatest(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.max(...numbers)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}

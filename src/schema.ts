@@ -1,0 +1,51 @@
+/** A schema of any library that implements Standard Schema 1 (standardschema.dev): zod, valibot, arktype and others. */
+export interface StandardSchema<Output> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+  }
+}
+
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] }
+
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** How many issues a message names. */
+const MAX_ISSUES = 5
+
+/** What is wrong with a schema as an option, or undefined where nothing is. */
+export function flawInSchema(schema: unknown): string | undefined {
+  const standard = (schema as Partial<StandardSchema<unknown>> | null | undefined)?.['~standard']
+  if (standard?.version === 1 && typeof standard.validate === 'function') return undefined
+  return 'must be a Standard Schema (an object with "~standard", as of zod, valibot or arktype)'
+}
+
+/** The schema as a function that throws for what it refuses, naming each place. */
+export function parserOf<Output>(schema: StandardSchema<Output>): (value: unknown) => Output {
+  const { '~standard': standard } = schema
+  return (value) => {
+    const result = standard.validate(value)
+    if (result instanceof Promise) {
+      result.catch(() => {})
+      throw new TypeError('the schema is asynchronous; only synchronous ones can be used here')
+    }
+    if (result.issues === undefined) return result.value
+    throw new Error(`the schema refuses it: ${messageOf(result.issues)}`, { cause: result.issues })
+  }
+}
+
+function messageOf(issues: readonly SchemaIssue[]): string {
+  const named = issues.slice(0, MAX_ISSUES).map(({ message, path }) => {
+    const place = (path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
+    return place === '' ? message : `${place}: ${message}`
+  })
+  const more = issues.length - named.length
+  return more > 0 ? `${named.join('; ')}; and ${more} more` : named.join('; ')
+}

@@ -1,0 +1,255 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
+import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext } from '../../src/source.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { assertCleanStop } from '../support/informers.js'
+
+const PERIOD_MS = 5 * 60_000
+
+interface Item {
+  readonly n: number
+}
+
+/** A source that loses what it is told to lose: the version moves on, and the event does not come. */
+class Lossy implements ListerWatcher<Item> {
+  readonly name = 'lossy'
+  readonly memory: MemorySource<Item>
+  readonly lost = new Set<string>()
+  /** What a watch says of these is wrong, and has the right version. */
+  readonly mangled = new Set<string>()
+  reads = 0
+  stallMs = 0
+
+  constructor(entries: Iterable<readonly [string, Item]>) {
+    this.memory = memorySource<Item>({ entries })
+  }
+
+  list(context: ListContext): ReturnType<ListerWatcher<Item>['list']> {
+    return this.memory.list(context)
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<Item>> {
+    for await (const batch of this.memory.watch(context)) {
+      const events = batch.events.filter((event) => !('key' in event && this.lost.has(event.key ?? '')))
+      const isMangled = (event: (typeof events)[number]): boolean => event.type === 'put' && this.mangled.has(event.key)
+      yield {
+        ...batch,
+        events: events.map((event) => (isMangled(event) ? { ...event, object: { n: -1 } } : event) as typeof event),
+      }
+    }
+  }
+
+  head(): Promise<string> {
+    return this.memory.head()
+  }
+
+  hasReached(at: string, mark: string): boolean {
+    return this.memory.hasReached(at, mark)
+  }
+}
+
+/** The same, which can list keys and versions. */
+class LossyVersioned extends Lossy {
+  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
+    this.reads++
+    if (this.stallMs > 0) await context.clock.sleep(this.stallMs, context.signal)
+    for await (const { events, version } of this.memory.list(context)) {
+      const keys = events.flatMap((event) =>
+        event.key === undefined ? [] : [{ key: event.key, version: event.version ?? 'none that is known' }],
+      )
+      yield { keys, ...(version === undefined ? {} : { version }) }
+    }
+  }
+}
+
+interface World<S> {
+  readonly clock: VirtualClock
+  readonly source: S
+  readonly informer: Informer<Item>
+  readonly errors: SourceError[]
+}
+
+async function synced<S extends ListerWatcher<Item>>(
+  source: S,
+  options: Pick<InformerOptions<Item, object>, 'audit' | 'transform'> = {},
+): Promise<World<S>> {
+  const clock = new VirtualClock()
+  const informer = createInformer<Item, object>({ ...options, source, clock, random: new SeededRandom(1) })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(() => assertCleanStop(informer, clock))
+  await informer.start().synced()
+  await clock.advance(10)
+  return { clock, source, informer, errors }
+}
+
+const three: readonly (readonly [string, Item])[] = [
+  ['a', { n: 1 }],
+  ['b', { n: 2 }],
+  ['c', { n: 3 }],
+]
+
+/** Something goes wrong that no watch tells. */
+const breaches: readonly (readonly [string, (source: Lossy) => void])[] = [
+  ['a put that was lost', ({ memory }) => memory.put('a', { n: 9 })],
+  ['an add that was lost', ({ memory }) => memory.put('x', { n: 9 })],
+  ['a delete that was lost', ({ memory }) => memory.delete('b')],
+]
+
+describe.each([
+  ['of keys and versions, on by default where the source can list them', LossyVersioned, {}],
+  ['of contents, on request', Lossy, { audit: {} }],
+] as const)('an audit %s', (_what, Source, options) => {
+  test.each(breaches)('%s is found within a period, reported, and repaired by one relist', async (_breach, breach) => {
+    const { clock, source, informer, errors } = await synced(new Source(three), options)
+    for (const key of ['a', 'b', 'x']) source.lost.add(key)
+    breach(source)
+    await clock.advance(1_000)
+    expect(errors).toEqual([])
+    await clock.advance(PERIOD_MS)
+    expect(errors.map(({ code }) => code)).toEqual(['PROTOCOL'])
+    expect(errors[0]?.message).toMatch(
+      /the audit of lossy found a difference at the key "[abx]"; the source is read again/,
+    )
+    await clock.advance(2_000)
+    expect(new Map(Array.from(informer.entries(), ({ key, object }) => [key, object]))).toEqual(
+      await contentsOf(source),
+    )
+    expect(informer.status.relists).toBe(1)
+  })
+
+  test('finds nothing where nothing is wrong, however much is written meanwhile', async () => {
+    const { clock, source, informer, errors } = await synced(new Source(three), options)
+    for (let i = 0; i < 200; i++) {
+      source.memory.put(`k${i % 7}`, { n: i })
+      if (i % 3 === 0) source.memory.delete(`k${(i + 1) % 7}`)
+      await clock.advance(10_000)
+    }
+    expect([errors, informer.status.relists]).toEqual([[], 0])
+  })
+
+  test('leaves alone what is invalid, and what transform leaves out', async () => {
+    const transform = (item: Item): Item | undefined => (item.n === 2 ? undefined : item)
+    const { clock, source, informer, errors } = await synced(new Source(three), { ...options, transform })
+    source.memory.corrupt('c', new Error('broken'))
+    await clock.advance(3 * PERIOD_MS)
+    expect(errors.map(({ key }) => key)).toEqual(['c'])
+    expect([informer.status.relists, [...informer.keys()]]).toEqual([0, ['a', 'c']])
+  })
+
+  test('leaves no timer after stop, also in the middle', async () => {
+    const { clock, informer } = await synced(new Source(three), options)
+    await clock.advance(PERIOD_MS / 2)
+    await assertCleanStop(informer, clock)
+  })
+})
+
+async function contentsOf({ memory }: Lossy): Promise<ReadonlyMap<string, Item>> {
+  const contents = new Map<string, Item>()
+  const { signal } = new AbortController()
+  for await (const { events } of memory.list({
+    signal,
+    clock: new VirtualClock(),
+    random: { next: () => 0 },
+    pageSize: 100,
+  })) {
+    for (const event of events) if (event.type === 'put') contents.set(event.key, event.object)
+  }
+  return contents
+}
+
+describe('an audit', () => {
+  test('of contents repairs also what has the right version and the wrong content', async () => {
+    const { clock, source, informer } = await synced(new Lossy(three), { audit: {} })
+    source.mangled.add('a')
+    source.memory.put('a', { n: 9 })
+    await clock.advance(10)
+    expect(informer.get('a')).toEqual({ n: -1 })
+    await clock.advance(PERIOD_MS + 2_000)
+    expect(informer.get('a')).toEqual({ n: 9 })
+  })
+
+  test('of a source that shows less than the store has is no audit: reported, nothing is changed, and tried again', async () => {
+    const { clock, source, errors, informer } = await synced(new LossyVersioned(three))
+    const honest = source.versions.bind(source)
+    source.versions = async function* () {
+      yield { keys: [], version: first }
+    }
+    const first = informer.version ?? ''
+    source.memory.put('a', { n: 5 })
+    await clock.advance(PERIOD_MS)
+    expect(errors.map(({ code, message }) => [code, message])).toEqual([
+      [
+        'STALE_LIST',
+        expect.stringContaining('the audit of lossy could not be done: the source shows less than the store has'),
+      ],
+    ])
+    expect([informer.size, informer.status.relists]).toEqual([3, 0])
+    source.versions = honest
+    await clock.advance(2 * PERIOD_MS)
+    expect(errors).toHaveLength(1)
+  })
+
+  test('that gets no page for 30 s is given up, and tried again', async () => {
+    const { clock, source, errors } = await synced(new LossyVersioned(three))
+    source.stallMs = 1e9
+    await clock.advance(PERIOD_MS + 31_000)
+    expect(errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
+    source.stallMs = 0
+    // What took 30 s is not done again for a hundred times as long.
+    await clock.advance(2_000_000)
+    const { reads } = source
+    await clock.advance(1_100_000)
+    expect(source.reads).toBeGreaterThan(reads)
+  })
+
+  test('comes every half to whole period, and not while the watch is broken', async () => {
+    const { clock, source } = await synced(new LossyVersioned(three), { audit: { periodMs: 1_000 } })
+    await clock.advance(60_000)
+    expect([source.reads >= 60, source.reads <= 121]).toEqual([true, true])
+    source.memory.fail(new SourceError('gone', { code: 'UNAVAILABLE' }), 1e9)
+    source.memory.disconnect()
+    await clock.advance(100)
+    const { reads } = source
+    await clock.advance(60_000)
+    expect(source.reads).toBe(reads)
+  })
+
+  test('is off where it is said so, and by default where it would cost a list', async () => {
+    const off = await synced(new LossyVersioned(three), { audit: false })
+    await off.clock.advance(2 * PERIOD_MS)
+    expect(off.source.reads).toBe(0)
+    const plain = await synced(new Lossy(three))
+    plain.source.lost.add('a')
+    plain.source.memory.put('a', { n: 9 })
+    await plain.clock.advance(2 * PERIOD_MS)
+    expect(plain.informer.get('a')).toEqual({ n: 1 })
+  })
+
+  test.each<[string, object, string]>([
+    ['true', { audit: true }, 'createInformer: option "audit" must be false or an object'],
+    [
+      'a period of 0',
+      { audit: { periodMs: 0 } },
+      'createInformer: audit: option "periodMs" must be a finite number above 0',
+    ],
+    ['an unknown option', { audit: { everyMs: 5 } }, 'createInformer: audit: unknown option "everyMs"'],
+  ])('%s is a TypeError', (_what, options, message) => {
+    expect(() => createInformer({ source: new Lossy(three), ...options })).toThrow(message)
+  })
+
+  test('of a source that cannot compare versions is a TypeError', () => {
+    const memory = memorySource<Item>()
+    const plain: ListerWatcher<Item> = {
+      name: 'plain',
+      list: (context) => memory.list(context),
+      watch: (context) => memory.watch(context),
+    }
+    expect(() => createInformer({ source: plain, audit: {} })).toThrow(
+      'createInformer: the source "plain" cannot be audited: it cannot compare versions',
+    )
+  })
+})

@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer, type Lifecycle } from '../../src/informer.js'
+import { groupInformers } from '../../src/informer-group.js'
+import type { ListContext, ListerWatcher } from '../../src/source.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { assertCleanStop, outcomeOf } from '../support/informers.js'
+
+/** Sources whose lists take a second, and how many went on at the same time at most. */
+class Slow {
+  readonly clock = new VirtualClock()
+  running = 0
+  most = 0
+  readonly sources: MemorySource<number>[] = []
+
+  informer(name: string): Informer<number> {
+    const memory = memorySource<number>({ name, entries: [[name, 1]] })
+    this.sources.push(memory)
+    const list = (context: ListContext): ReturnType<typeof memory.list> => this.#list(memory, context)
+    const source: ListerWatcher<number> = { ...memory, name, list, watch: (context) => memory.watch(context) }
+    const informer = createInformer({ source, clock: this.clock, random: new SeededRandom(1) })
+    return informer.on('error', () => {})
+  }
+
+  async *#list(memory: MemorySource<number>, context: ListContext): ReturnType<MemorySource<number>['list']> {
+    this.running++
+    this.most = Math.max(this.most, this.running)
+    try {
+      await context.clock.sleep(1_000, context.signal)
+      yield* memory.list(context)
+    } finally {
+      this.running--
+    }
+  }
+}
+
+function three(slow = new Slow()): { readonly slow: Slow; readonly members: readonly Informer<number>[] } {
+  return { slow, members: ['a', 'b', 'c'].map((name) => slow.informer(name)) }
+}
+
+describe('a group', () => {
+  test('starts, syncs and stops its members together', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members)
+    const synced = group.start().synced()
+    await slow.clock.advance(500)
+    expect([await outcomeOf(synced, slow.clock), group.health().isReady, group.health().isLive]).toEqual([
+      'pending',
+      false,
+      true,
+    ])
+    await slow.clock.advance(500)
+    expect([await outcomeOf(synced, slow.clock), group.health().isReady]).toEqual(['resolved', true])
+    await assertCleanStop(group, slow.clock)
+    expect(members.map(({ status }) => status.state)).toEqual(['stopped', 'stopped', 'stopped'])
+    expect(() => group.start()).toThrow('start: the group was stopped')
+  })
+
+  test('rejects synced as a member does, and is as ready as the least of them', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members)
+    slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
+    const synced = group.start().synced()
+    synced.catch(() => {})
+    await slow.clock.advance(1_100)
+    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
+    expect(group.health()).toMatchObject({
+      isLive: true,
+      isReady: false,
+      reason: expect.stringContaining('no such thing'),
+    })
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test('may hold groups, and none', async () => {
+    const { slow, members } = three()
+    const group = groupInformers([groupInformers(members), groupInformers([])])
+    const synced = group.start().synced()
+    await slow.clock.advance(1_000)
+    expect(await outcomeOf(synced, slow.clock)).toBe('resolved')
+    await assertCleanStop(group, slow.clock)
+    expect(groupInformers([]).health()).toEqual({ isLive: true, isReady: true, reason: 'there are no informers' })
+  })
+
+  test('stops its members with what they are given to drain', async () => {
+    const { slow, members } = three()
+    await using group = groupInformers(members)
+    group.start()
+    await slow.clock.advance(1_000)
+    let handled = 0
+    for (const member of members) {
+      member.subscribe({
+        add: async () => {
+          await slow.clock.sleep(3_000)
+          handled++
+        },
+      })
+    }
+    await slow.clock.advance(0)
+    const stopped = group.stop({ drainMs: 10_000 })
+    await slow.clock.advance(3_000)
+    expect([await outcomeOf(stopped, slow.clock), handled]).toEqual(['resolved', 3])
+  })
+
+  test.each<[string, () => Lifecycle, string]>([
+    ['what is no array', () => groupInformers({} as never), 'must be an array of informers or groups'],
+    ['what is no informer', () => groupInformers([{} as never]), 'must be an array of informers or groups'],
+    [
+      'maxRelists: 0',
+      () => groupInformers([], { maxRelists: 0 }),
+      'option "maxRelists" must be a whole number of at least 1',
+    ],
+    ['an unknown option', () => groupInformers([], { max: 1 } as never), 'unknown option "max"'],
+  ])('of %s is a TypeError', (_what, call, message) => {
+    expect(call).toThrow(message)
+  })
+})
+
+describe('maxRelists', () => {
+  async function relisting(maxRelists: number | undefined): Promise<Slow> {
+    const { slow, members } = three()
+    const group = groupInformers(members, { maxRelists })
+    group.start()
+    await slow.clock.advance(1_000)
+    expect(slow.most, 'first lists are not held back').toBe(3)
+    slow.most = 0
+    for (const source of slow.sources) {
+      source.put('x', 1)
+      source.compact()
+      source.disconnect()
+    }
+    await slow.clock.advance(20_000)
+    expect(members.map(({ status }) => [status.state, status.relists])).toEqual(members.map(() => ['live', 1]))
+    await assertCleanStop(group, slow.clock)
+    return slow
+  }
+
+  test.each([1, 2])('%d: so many read their sources again at a time', async (max) => {
+    expect((await relisting(max)).most).toBe(max)
+  })
+
+  test('without it all do', async () => {
+    expect((await relisting(undefined)).most).toBe(3)
+  })
+
+  test('one that waits for its turn stops at once', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members, { maxRelists: 1 })
+    group.start()
+    await slow.clock.advance(1_000)
+    for (const member of members) void member.relist().catch(() => {})
+    await slow.clock.advance(1_500)
+    const stopped = members[2]?.stop()
+    expect(stopped && (await outcomeOf(stopped, slow.clock))).toBe('resolved')
+    await slow.clock.advance(10_000)
+    expect(members.map(({ status }) => status.state)).toEqual(['live', 'live', 'stopped'])
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test('one that fails gives its turn to the next', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members, { maxRelists: 1 })
+    group.start()
+    await slow.clock.advance(1_000)
+    for (const source of slow.sources) source.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
+    for (const member of members) void member.relist().catch(() => {})
+    await slow.clock.advance(30_000)
+    expect([slow.most > 0, members.every(({ status }) => status.relists > 0 && status.state === 'live')]).toEqual([
+      true,
+      true,
+    ])
+    await assertCleanStop(group, slow.clock)
+  })
+})

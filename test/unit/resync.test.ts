@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import type { Change } from '../../src/delta.js'
+import { mirrorOf, type Order, order } from '../support/informers.js'
+
+const entries = Array.from({ length: 20 }, (_, i) => [`k${i}`, order(i, i % 2 === 0 ? 'acme' : 'other')] as const)
+
+function told(changes: readonly Change<Order>[]): readonly string[] {
+  return changes.map(({ type, key, origin }) => `${type} ${key} ${origin}`)
+}
+
+describe('resyncMs', () => {
+  test('tells each object again once a period, as an update of itself, spread over it', async () => {
+    const { informer, clock, source } = mirrorOf(entries)
+    const changes: Change<Order>[] = []
+    informer.subscribe({ update: (change) => changes.push(change) }, { resyncMs: 1_000 })
+    await informer.start().synced()
+    await clock.advance(500)
+    const half = changes.length
+    await clock.advance(500)
+    expect([half > 5 && half < 15, changes.length]).toEqual([true, 20])
+    expect(new Set(told(changes))).toEqual(new Set(entries.map(([key]) => `update ${key} resync`)))
+    expect(changes.every(({ object, previous, key }) => object === previous && object === informer.get(key))).toBe(true)
+    await clock.advance(1_000)
+    expect(changes.length).toBe(40)
+    expect(informer.status.relists).toBe(0)
+    source.disconnect()
+  })
+
+  test('holds in a scope, and of what has left it nothing is told', async () => {
+    const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
+    const keys: string[] = []
+    await informer.start().synced()
+    informer.subscribe({ update: ({ key }) => keys.push(key) }, { resyncMs: 1_000, where: { tenant: 'acme' } })
+    await informer.waitFor(source.put('k0', order(0, 'other')))
+    await clock.advance(1_000)
+    expect(keys.sort()).toEqual(['k10', 'k12', 'k14', 'k16', 'k18', 'k2', 'k4', 'k6', 'k8'])
+  })
+
+  test('adds nothing while something waits', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const stuck = Promise.withResolvers<void>()
+    const keys: string[] = []
+    const handler = ({ key }: { readonly key: string }): Promise<void> | undefined => {
+      keys.push(key)
+      return keys.length === 21 ? stuck.promise : undefined
+    }
+    const sub = informer.subscribe({ add: handler, update: handler }, { resyncMs: 100 })
+    informer.on('error', () => {})
+    await informer.start().synced()
+    await clock.advance(60_000)
+    expect(keys.length).toBe(21)
+    expect(sub.backlog.keys).toBeLessThan(5)
+    stuck.resolve()
+    await clock.advance(1_000)
+    expect(keys.length).toBeGreaterThan(100)
+  })
+
+  test('runs the keys of a controller again', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const runs = new Map<string, number>()
+    await informer.start().synced()
+    informer.reconcile(async (key) => void runs.set(key, (runs.get(key) ?? 0) + 1), { resyncMs: 1_000 })
+    await clock.advance(5_000)
+    expect([...runs.values()].every((count) => count >= 4 && count <= 7)).toBe(true)
+    expect(runs.size).toBe(20)
+  })
+
+  test('of an empty store waits for objects to come', async () => {
+    const { informer, clock, source } = mirrorOf<Order, object>([])
+    let updates = 0
+    informer.subscribe({ update: () => updates++ }, { resyncMs: 1_000 })
+    await informer.start().synced()
+    await clock.advance(5_000)
+    await informer.waitFor(source.put('a', order(1)))
+    await clock.advance(2_000)
+    expect(updates).toBeGreaterThan(0)
+  })
+
+  test.each([0, -1, Number.NaN])('%d is a TypeError', (resyncMs) => {
+    const { informer } = mirrorOf(entries)
+    expect(() => informer.subscribe({}, { resyncMs })).toThrow(
+      'subscribe: option "resyncMs" must be a finite number above 0',
+    )
+  })
+})

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { memorySource } from '../../adapters/memory/index.js'
+import { createInformer } from '../../src/informer.js'
+import { parserOf, type SchemaResult, type StandardSchema } from '../../src/schema.js'
+import { mirrorOf } from '../support/informers.js'
+
+function schemaOf<T>(validate: (value: unknown) => SchemaResult<T> | Promise<SchemaResult<T>>): StandardSchema<T> {
+  return { '~standard': { version: 1, vendor: 'test', validate } }
+}
+
+const Limits = z.object({ rps: z.number().default(100), name: z.string().optional() })
+
+describe('a schema', () => {
+  test('gives what the store holds', async () => {
+    const { informer } = mirrorOf<object, object>([['a', {}]], { schema: Limits } as never)
+    await informer.start().synced()
+    expect(informer.get('a')).toEqual({ rps: 100 })
+  })
+
+  test('of what it gives, transform makes the rest', async () => {
+    const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
+    await using informer = createInformer({ source, schema: Limits, transform: ({ rps }, key) => `${key} ${rps}` })
+    await informer.start().synced()
+    expect(informer.list()).toEqual(['a 7'])
+  })
+
+  test('makes what it refuses invalid, with the place, and the last good object stays', async () => {
+    const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
+    await using informer = createInformer({ source, schema: Limits })
+    informer.on('error', () => {})
+    await informer.start().synced()
+    await informer.waitFor(source.put('a', { rps: 'many' }))
+    expect(informer.get('a')).toEqual({ rps: 7 })
+    expect(informer.invalid.get('a')?.message).toContain('the schema refuses it: rps: ')
+  })
+
+  test('runs once for each object that arrives', async () => {
+    let runs = 0
+    const schema = schemaOf<unknown>((value) => {
+      runs++
+      return { value }
+    })
+    const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
+    await using informer = createInformer({ source, schema })
+    await informer.start().synced()
+    await informer.relist()
+    expect(runs).toBe(1)
+  })
+
+  test.each([
+    [null],
+    [{}],
+    [{ '~standard': { version: 2, validate: () => {} } }],
+    [{ '~standard': { version: 1 } }],
+    ['zod'],
+  ])('%j is none: a TypeError that names the option', (schema) => {
+    expect(() => createInformer({ source: memorySource(), schema: schema as never })).toThrow(
+      'createInformer: option "schema" must be a Standard Schema',
+    )
+  })
+})
+
+describe('the parser of a schema', () => {
+  test('names up to five issues, and how many more there are', () => {
+    const issues = Array.from({ length: 7 }, (_, i) => ({ message: `wrong ${i}`, path: ['list', { key: i }] }))
+    expect(() => parserOf(schemaOf(() => ({ issues })))({})).toThrow(
+      'the schema refuses it: list.0: wrong 0; list.1: wrong 1; list.2: wrong 2; list.3: wrong 3; list.4: wrong 4; and 2 more',
+    )
+  })
+
+  test('an issue without a path is about the whole', () => {
+    expect(() => parserOf(schemaOf(() => ({ issues: [{ message: 'no' }] })))({})).toThrow(/refuses it: no$/)
+  })
+
+  test('a schema that is asynchronous is refused, and leaves no rejection behind', () => {
+    const parse = parserOf(schemaOf(() => Promise.reject(new Error('later'))))
+    expect(() => parse({})).toThrow('the schema is asynchronous')
+  })
+})

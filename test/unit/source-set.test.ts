@@ -1,0 +1,375 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
+import type { Change } from '../../src/delta.js'
+import { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import type { ListerWatcher } from '../../src/source.js'
+import { type SourceSet, sourceSet } from '../../src/source-set.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { assertCleanStop, outcomeOf } from '../support/informers.js'
+
+interface Pod {
+  readonly node: string
+}
+
+const pod = (node: string): Pod => ({ node })
+
+interface World {
+  readonly clock: VirtualClock
+  readonly set: SourceSet<Pod>
+  readonly eu: MemorySource<Pod>
+  readonly us: MemorySource<Pod>
+  readonly informer: Informer<Pod, { node: (node: string) => readonly Pod[] }>
+  readonly errors: SourceError[]
+}
+
+function world(): World {
+  const clock = new VirtualClock()
+  const eu = memorySource<Pod>({
+    name: 'eu',
+    entries: [
+      ['a', pod('n1')],
+      ['b', pod('n2')],
+    ],
+  })
+  const us = memorySource<Pod>({ name: 'us', entries: [['c', pod('n1')]] })
+  const set = sourceSet({ eu, us })
+  const informer = createInformer({
+    source: set,
+    indexes: (ix) => ({ node: ix.equal((p) => p.node) }),
+    clock,
+    random: new SeededRandom(1),
+  })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(() => assertCleanStop(informer, clock))
+  return { clock, set, eu, us, informer, errors }
+}
+
+async function synced(): Promise<World> {
+  const made = world()
+  await made.informer.start().synced()
+  return made
+}
+
+const keysOf = (informer: Informer<Pod>): readonly string[] => [...informer.keys()].sort()
+
+/** What a subscription was told, in words. */
+function telling(informer: Informer<Pod>): string[] {
+  const told: string[] = []
+  const tell = ({ type, key, origin }: Change<Pod>): void => void told.push(`${type} ${key} ${origin}`)
+  informer.subscribe({ add: tell, update: tell, delete: tell })
+  return told
+}
+
+describe('a set of sources', () => {
+  test('fills one store, with one set of indexes', async () => {
+    const { informer } = await synced()
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+    expect(informer.by.node('n1')).toEqual([pod('n1'), pod('n1')])
+  })
+
+  test('is synced when each of them has been listed, and not before', async () => {
+    const { informer, us, clock } = world()
+    us.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
+    const whole = informer.start().synced()
+    expect(await outcomeOf(whole, clock)).toBe('pending')
+    expect(informer.health().isReady).toBe(false)
+    await clock.advance(2_000)
+    expect(await outcomeOf(whole, clock)).toBe('resolved')
+    expect(informer.health().isReady).toBe(true)
+  })
+
+  test('rejects synced where one of them refuses for good, with which', async () => {
+    const { clock, set, informer } = world()
+    const gone = memorySource<Pod>({ name: 'gone' })
+    gone.fail(new SourceError('no such table', { code: 'NOT_FOUND' }))
+    set.add('gone', gone)
+    const whole = informer.start().synced()
+    whole.catch(() => {})
+    await clock.advance(10)
+    expect(await outcomeOf(whole, clock)).toMatchObject({ rejected: { code: 'NOT_FOUND', source: 'gone' } })
+  })
+
+  test('without sources is synced at once, and empty', async () => {
+    const clock = new VirtualClock()
+    const set = sourceSet<Pod>({})
+    const informer = createInformer({ source: set, clock })
+    await informer.start().synced()
+    expect([informer.size, informer.status.reason, informer.health().isReady]).toEqual([
+      0,
+      'there are no sources',
+      true,
+    ])
+    set.add('late', memorySource<Pod>({ entries: [['x', pod('n')]] }))
+    await clock.advance(10)
+    expect(keysOf(informer)).toEqual(['x'])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('tells changes of all of them, in batches that name their source', async () => {
+    const { informer, eu, us, clock } = await synced()
+    const batches: unknown[] = []
+    const reading = (async () => {
+      for await (const { source, version, changes } of informer.changes())
+        batches.push([source, version, changes.map(({ type, key }) => `${type} ${key}`)])
+    })()
+    await clock.advance(0)
+    eu.put('a', pod('n9'))
+    us.transaction((tx) => {
+      tx.put('c', pod('n9'))
+      tx.put('d', pod('n9'))
+    })
+    await clock.advance(0)
+    await informer.stop()
+    await reading
+    expect(
+      batches.filter((batch) => (batch as unknown[])[0] !== undefined && ((batch as unknown[][])[2]?.length ?? 0) > 0),
+    ).toEqual([
+      ['eu', undefined, ['update a']],
+      ['us', undefined, ['update c', 'add d']],
+    ])
+  })
+
+  test('has a version each, and none of its own', async () => {
+    const { informer, eu } = await synced()
+    const version = eu.put('a', pod('n3'))
+    await informer.waitFor(version, { source: 'eu' })
+    expect([informer.version, informer.status.version]).toEqual([undefined, undefined])
+    expect([...informer.versions.keys()]).toEqual(['eu', 'us'])
+    expect(informer.versions.get('eu')).toBe(version)
+  })
+
+  test('has a status each; the one that is least well has the word', async () => {
+    const { informer, us, clock } = await synced()
+    await clock.advance(0)
+    us.disconnect()
+    await clock.advance(0)
+    const { state, reason, sources } = informer.status
+    expect([state, reason.startsWith('us: '), sources?.['eu']?.state, sources?.['us']?.state]).toEqual([
+      'backing-off',
+      true,
+      'live',
+      'backing-off',
+    ])
+  })
+
+  test('a relist of one of them touches nothing of the others', async () => {
+    const { informer, us, eu, clock } = await synced()
+    const told = telling(informer)
+    await clock.advance(0)
+    us.disconnect()
+    us.delete('c')
+    us.put('e', pod('n5'))
+    us.compact()
+    eu.put('b', pod('n8'))
+    await clock.advance(5_000)
+    expect(told.slice(3).sort()).toEqual(['add e relist', 'delete c relist', 'update b watch'])
+    expect([informer.status.sources?.['us']?.relists, informer.status.sources?.['eu']?.relists]).toEqual([1, 0])
+  })
+
+  test('waits and fresh are about each of them', async () => {
+    const { informer, eu, us, clock } = await synced()
+    eu.put('a', pod('n5'))
+    us.put('c', pod('n6'))
+    await informer.fresh()
+    expect([informer.get('a'), informer.get('c')]).toEqual([pod('n5'), pod('n6')])
+    const relists = (): number => informer.status.relists
+    const relisted = informer.relist()
+    await clock.advance(2_000)
+    expect([await outcomeOf(relisted, clock), relists()]).toEqual(['resolved', 2])
+  })
+
+  test('a subscription waits until it has handled what a source wrote', async () => {
+    const { informer, eu, clock } = await synced()
+    const handled: string[] = []
+    const sub = informer.subscribe({
+      update: async ({ key }) => {
+        await clock.sleep(1_000)
+        handled.push(key)
+      },
+    })
+    await sub.synced()
+    const waited = sub.waitFor(eu.put('a', pod('n5')), { source: 'eu' })
+    await clock.advance(500)
+    expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['pending', pod('n5')])
+    await clock.advance(500)
+    expect([await outcomeOf(waited, clock), handled]).toEqual(['resolved', ['a']])
+    expect(sub.version).toBeUndefined()
+  })
+
+  test('a wait of a subscription that is closed rejects', async () => {
+    const { informer, eu, clock } = await synced()
+    const sub = informer.subscribe({})
+    eu.stall()
+    const waited = sub.waitFor(eu.put('a', pod('n5')), { source: 'eu' })
+    waited.catch(() => {})
+    await sub.close()
+    expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
+  })
+
+  test.each<[string, (informer: Informer<Pod>) => unknown, string]>([
+    [
+      'waitFor without a source',
+      (i) => i.waitFor('1'),
+      'waitFor: over several sources the option "source" must say which of eu, us',
+    ],
+    [
+      'waitFor of an unknown one',
+      (i) => i.waitFor('1', { source: 'ap' }),
+      'waitFor: there is no source "ap"; there are eu, us',
+    ],
+    ['that of a subscription', (i) => i.subscribe({}).waitFor('1'), 'the option "source" must say which of eu, us'],
+  ])('%s is a TypeError at the call', async (_what, call, message) => {
+    const { informer } = await synced()
+    expect(() => call(informer)).toThrow(message)
+    expect(() => call(informer)).toThrow(TypeError)
+  })
+
+  test('a single source may be named, by its own name', async () => {
+    const clock = new VirtualClock()
+    const source = memorySource<Pod>({ entries: [] })
+    const informer = createInformer({ source, clock })
+    await informer.start().synced()
+    await informer.waitFor(source.put('a', pod('n')), { source: 'memory' })
+    expect(() => informer.waitFor('1', { source: 'other' })).toThrow(
+      'waitFor: there is no source "other"; there are memory',
+    )
+    await assertCleanStop(informer, clock)
+  })
+})
+
+describe('sources that come and go', () => {
+  test('one that is added is listed, and what it has is told as adds', async () => {
+    const { informer, set, clock } = await synced()
+    const told = telling(informer)
+    await clock.advance(0)
+    set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
+    await clock.advance(10)
+    expect(told.slice(3)).toEqual(['add z relist'])
+    expect(informer.status.sources?.['ap']?.state).toBe('live')
+  })
+
+  test('one that is removed takes its objects with it, and nothing of it comes any more', async () => {
+    const { informer, set, eu, clock } = await synced()
+    const told = telling(informer)
+    await clock.advance(0)
+    const waited = informer.waitFor('99.1.1', { source: 'eu' }).catch((error: SourceError) => error.code)
+    set.remove('eu')
+    eu.put('b', pod('n2'))
+    await clock.advance(60_000)
+    expect(told.slice(3).sort()).toEqual(['delete a relist', 'delete b relist'])
+    expect([keysOf(informer), [...informer.versions.keys()]]).toEqual([['c'], ['us']])
+    expect(['STOPPED', 'EPOCH_CHANGED', 'PROTOCOL']).toContain(await waited)
+  })
+
+  test('one that is removed and added again is read anew', async () => {
+    const { informer, set, eu, clock } = await synced()
+    set.remove('eu')
+    set.add('eu', eu)
+    await clock.advance(10)
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('a list that is on its way when its source is removed leaves nothing behind', async () => {
+    const { informer, set, clock } = await synced()
+    const slow: ListerWatcher<Pod> = {
+      name: 'slow',
+      watch: (context) => memorySource<Pod>().watch(context),
+      async *list({ clock, signal }) {
+        yield { events: [{ type: 'put', key: 'slow', object: pod('n') }] }
+        await clock.sleep(1_000, signal)
+        yield { events: [], version: '1' }
+      },
+    }
+    set.add('slow', slow)
+    await clock.advance(500)
+    set.remove('slow')
+    await clock.advance(5_000)
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('a stopped informer follows its set no more', async () => {
+    const { informer, set, clock } = await synced()
+    await informer.stop()
+    set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
+    set.remove('eu')
+    await clock.advance(10)
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+  })
+
+  test.each<[string, (set: SourceSet<Pod>) => void, string]>([
+    ['a name that is taken', (set) => set.add('eu', memorySource<Pod>()), 'there is a source "eu" already'],
+    ['a name that is empty', (set) => set.add('', memorySource<Pod>()), 'must be a string that is not empty'],
+    ['what is no source', (set) => set.add('x', {} as never), 'the source must have a name'],
+    ['removing an unknown one', (set) => set.remove('x'), 'there is no source "x"'],
+  ])('%s is a TypeError', (_what, change, message) => {
+    const { set } = world()
+    expect(() => change(set)).toThrow(TypeError)
+    expect(() => change(set)).toThrow(message)
+  })
+
+  test('the hostile name __proto__ is a name like any other', async () => {
+    const { informer, set, clock } = await synced()
+    set.add('__proto__', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
+    await clock.advance(10)
+    expect(Object.keys(informer.status.sources ?? {})).toEqual(['eu', 'us', '__proto__'])
+  })
+})
+
+describe('a key that two sources give', () => {
+  test('stays with the first, and is reported once', async () => {
+    const { informer, us, errors, clock } = await synced()
+    await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
+    await informer.waitFor(us.put('a', pod('again')), { source: 'us' })
+    await clock.advance(0)
+    expect(informer.get('a')).toEqual(pod('n1'))
+    expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'a']])
+    expect(errors[0]?.message).toContain(
+      'another source of the set has the key "a" already; what "us" says of it is left out',
+    )
+  })
+
+  test('is not taken away by the other one that deletes it, nor by its lists', async () => {
+    const { informer, us, clock } = await synced()
+    us.put('a', pod('other'))
+    void informer.relist()
+    await clock.advance(2_000)
+    await informer.waitFor(us.delete('a'), { source: 'us' })
+    void informer.relist()
+    await clock.advance(5_000)
+    expect(informer.get('a')).toEqual(pod('n1'))
+  })
+
+  test('goes to the other one when the first gives it up', async () => {
+    const { informer, eu, us, clock } = await synced()
+    await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
+    const told = telling(informer)
+    await clock.advance(0)
+    eu.delete('a')
+    await clock.advance(5_000)
+    expect(informer.get('a')).toEqual(pod('other'))
+    expect(told.slice(-2)).toEqual(['delete a watch', 'add a relist'])
+  })
+
+  test('goes to the other one when the first is removed', async () => {
+    const { informer, us, set, clock } = await synced()
+    await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
+    set.remove('eu')
+    await clock.advance(5_000)
+    expect(informer.get('a')).toEqual(pod('other'))
+  })
+
+  test('is nobody else’s while its object is invalid', async () => {
+    const { informer, eu, us, clock } = await synced()
+    eu.put('x', pod('n'))
+    eu.corrupt('x', new Error('broken'))
+    await clock.advance(0)
+    await informer.waitFor(us.put('x', pod('other')), { source: 'us' })
+    expect(informer.get('x')).not.toEqual(pod('other'))
+    eu.delete('x')
+    await clock.advance(5_000)
+    expect(informer.get('x')).toEqual(pod('other'))
+  })
+})
