@@ -10,7 +10,9 @@ const CASE_MS = 60_000
  * Rejects where vitest is not there; nothing else of `listwatch/testing` needs it.
  */
 export async function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void> {
-  const { describe, test } = await import('vitest')
+  const { describe, test } = await import('vitest').catch((cause: unknown) => {
+    throw new Error('describeListerWatcher needs vitest 3.2 or later: npm i -D vitest', { cause })
+  })
   describe(name, () => {
     for (const [theme, cases] of Map.groupBy(conformanceCases, (each) => each.theme)) {
       describe(theme, () => {

@@ -27,7 +27,7 @@ export const keyCases: readonly ConformanceCase[] = [
   ...casesOf(
     'a key',
     HOSTILE.map(([name, key]) => ({
-      name: `${name} is as good as any`,
+      name: `${name} comes back as it is`,
       async check(trial) {
         const why = trial.subject.refuses?.(key)
         if (why !== undefined) throw new NothingToCheck(why)

@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ensureBuilt } from '../support/build.js'
+import { root } from '../support/sources.js'
+
+let folder = ''
+
+/** A project that has the package, and no vitest. */
+beforeAll(async () => {
+  await ensureBuilt()
+  folder = await mkdtemp(join(tmpdir(), 'listwatch-without-vitest-'))
+  const modules = join(folder, 'node_modules')
+  for (const part of ['package.json', 'dist'])
+    await cp(join(root, part), join(modules, 'listwatch', part), { recursive: true })
+  await cp(join(root, 'node_modules/eventemitter3'), join(modules, 'eventemitter3'), { recursive: true })
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+function outputOf(program: string): string {
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  return stdout + stderr
+}
+
+test('listwatch/testing needs no vitest', () => {
+  const program = `
+    import { conformanceCases, memorySource, VirtualClock } from 'listwatch/testing'
+    console.log(new VirtualClock(7).now(), memorySource().name, conformanceCases.length > 30)`
+  expect(outputOf(program)).toBe('7 memory true\n')
+})
+
+test('describeListerWatcher says that it needs vitest', () => {
+  const program = `
+    import { describeListerWatcher } from 'listwatch/testing'
+    await describeListerWatcher('x', { create() {} }).catch((error) => console.log(error.message))`
+  expect(outputOf(program)).toBe('describeListerWatcher needs vitest 3.2 or later: npm i -D vitest\n')
+})
