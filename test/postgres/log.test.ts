@@ -176,6 +176,16 @@ describePostgres('the log', (postgres) => {
       expect(await db.value('SELECT max(n) FROM t')).toBe(5)
     })
 
+    test('does not fail the statement of a writer whose trim fails', async () => {
+      const db = await written(4)
+      await db.sql(AN_HOUR_LATER)
+      const other = await db.connect()
+      await other.query('BEGIN; SELECT FROM listwatch.state FOR UPDATE')
+      await db.sql(`SET lock_timeout = '200ms'; ${WRITE}`)
+      await other.query('ROLLBACK')
+      expect(await db.value('SELECT max(n) FROM t')).toBe(5)
+    })
+
     test('is left alone by transactions that would fail with what a trim has changed', async () => {
       const db = await written(4)
       await db.sql(AN_HOUR_LATER)

@@ -43,6 +43,8 @@ describePostgres('a mark', (postgres) => {
     const tx = await writing(db)
     const { rows } = await tx.query('SELECT pg_current_snapshot()::text AS snapshot')
     const mark = await source.mark(tx)
+    // A later transaction, which the mirror does see.
+    await db.sql('UPDATE t SET n = 3 WHERE id = 2')
     await informer.fresh()
     const { version = '' } = informer
     const naive = [...version.split('.').slice(1, 4), rows[0].snapshot]

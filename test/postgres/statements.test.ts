@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
 import {
   type Database,
   expectMirrorEqualsTable,
@@ -208,6 +209,26 @@ describePostgres('statements', (postgres) => {
     await slow.query('COMMIT')
     await expectMirrorEqualsTable(orders)
     expect(orders.informer.get('1')).toMatchObject({ total: -1 })
+  })
+
+  test('a look reads the rows that changed, and not the table, also where Postgres has no statistics', async () => {
+    const { db, informer } = await mirrored('CREATE TABLE orders (id int PRIMARY KEY, n int DEFAULT 0)')
+    await db.sql('INSERT INTO orders SELECT g FROM generate_series(1, 50000) g')
+    await waitUntil('the rows', () => informer.size === 50_000)
+    const scans = (): Promise<unknown> =>
+      db.value(`SELECT seq_tup_read::int FROM pg_stat_user_tables WHERE relname = 'orders'`)
+    const before = await scans()
+    for (let n = 1; n <= 10; n++) {
+      await db.sql(
+        `UPDATE orders SET n = ${n} WHERE id % 1000 = 0 AND id = ANY (ARRAY (SELECT 1000 * generate_series(1, 50)))`,
+      )
+      await informer.until('1000', (row) => row?.['n'] === n, { timeoutMs: 5_000 })
+    }
+    await informer.stop()
+    // Who leaves says what it has read.
+    const others = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
+    await waitUntil('the mirror to be gone', async () => Number(await db.value(others, [db.name])) <= 1)
+    expect(await scans()).toBe(before)
   })
 
   test('two mirrors of one table see the same', async () => {
