@@ -1,0 +1,280 @@
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Database, useServer } from '../postgres/support.js'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { listwatch, refusalOf, resultOf, SECRET, shell, urlOf } from './support.js'
+
+beforeAll(ensureBuilt)
+
+const ORDERS = 'CREATE TABLE orders (id int PRIMARY KEY, tenant text)'
+
+describeServer('postgres 18', 'what Postgres refuses, the command line tells in one line', (postgres) => {
+  const at = useServer(postgres)
+
+  function watch(url: string, table: string, ...more: readonly string[]): Promise<string> {
+    return refusalOf(listwatch(['watch', url, '--table', table, ...more]))
+  }
+
+  /** Runs the command that a line names, as it stands there. */
+  async function obey(line: string, change: (command: string) => string = (command) => command): Promise<void> {
+    const [, command = ''] = /(listwatch pg install .*)$/.exec(line) ?? []
+    const { code, output, errors } = await resultOf(shell(change(command)))
+    expect({ code, output, errors }).toEqual({ code: 0, output: expect.stringMatching(/^installed on /), errors: '' })
+  }
+
+  /** It mirrors, and ends by itself. */
+  async function expectWatched(url: string, table: string, ...more: readonly string[]): Promise<void> {
+    const { code, errors } = await resultOf(
+      listwatch(['watch', url, '--table', table, '--json', '--for', '1ms', ...more]),
+    )
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+  }
+
+  /** A role of this test. */
+  async function role(db: Database, name: string): Promise<string> {
+    const full = `${db.name}_${name}`
+    await db.sql(`CREATE ROLE ${full} LOGIN`)
+    onTestFinished(() => db.sql(`DROP OWNED BY ${full}; DROP ROLE ${full}`).then(() => {}))
+    return full
+  }
+
+  describe('connecting', () => {
+    test('a database that does not exist', async () => {
+      const db = await at.database()
+      const line = await watch(`${urlOf(db, 'postgres', SECRET)}x`, 'orders')
+      expect(line).toMatch(/^cannot connect to postgres:\/\/postgres:\*\*\*@127.0.0.1:\d+\/db\d+x: database "db\d+x"/)
+      expect(line).toMatch(/does not exist; name another at the end of the URL, or make it with: createdb$/)
+    })
+
+    test('a role that does not exist', async () => {
+      const db = await at.database()
+      const line = await watch(urlOf(db, 'nobody_here', SECRET), 'orders', '--index', 'id')
+      expect(line).toMatch(/role "nobody_here" does not exist; give the right user and password in the URL/)
+    })
+
+    describe('with a password', () => {
+      /** From now on the server asks this role for its password. */
+      async function protectedRole(db: Database): Promise<string> {
+        const name = await role(db, 'careful')
+        const file = join(at.server.dataDir, 'pg_hba.conf')
+        const before = await readFile(file, 'utf8')
+        await writeFile(file, `host all ${name} all scram-sha-256\n`)
+        await appendFile(file, before)
+        await db.sql(`ALTER ROLE ${name} PASSWORD 'right-${SECRET}'; SELECT pg_reload_conf()`)
+        await waitUntil('the server asks for it', async () => {
+          const { code } = await resultOf(listwatch(['pg', 'status', urlOf(db, name)]))
+          return code !== 0
+        })
+        return name
+      }
+
+      test('a wrong one, and none', async () => {
+        const db = await at.database()
+        const name = await protectedRole(db)
+        const wrong = await watch(urlOf(db, name, SECRET), 'orders')
+        expect(wrong).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
+        const none = await watch(urlOf(db, name), 'orders')
+        expect(none).toMatch(/^cannot connect to .*\(the server wants a password, and none was given\)$/)
+        const status = await refusalOf(listwatch(['pg', 'status', urlOf(db, name, SECRET)]))
+        expect(status).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
+      })
+    })
+  })
+
+  describe('the table', () => {
+    test('that is not there', async () => {
+      const db = await at.database()
+      const naming = /; name (it|the table) as in SQL, such as orders, shop\.orders or "Orders"$/
+      for (const table of ['missing', 'no.where', 'two words']) {
+        expect(await watch(urlOf(db), table), table).toMatch(naming)
+        expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', table])), table).toMatch(naming)
+      }
+    })
+
+    test('that is called nearly so', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE "Orders" (id int PRIMARY KEY)')
+      expect(await watch(urlOf(db), 'orders')).toMatch(/; there is public\."Orders"$/)
+    })
+
+    test('without triggers: the command that the line names mends it', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      const line = await watch(urlOf(db), 'orders')
+      expect(line).toBe(
+        `the triggers of listwatch are not installed on "public"."orders"; run: listwatch pg install ${urlOf(db)} --table 'public.orders'`,
+      )
+      await obey(line)
+      await expectWatched(urlOf(db), 'orders')
+    })
+
+    test('whose name a shell would take apart', async () => {
+      const db = await at.database()
+      const table = `"it's ""$HOME"" 100%"`
+      await db.sql(`CREATE TABLE ${table} (id int PRIMARY KEY)`)
+      await obey(await watch(urlOf(db), table))
+      await expectWatched(urlOf(db), table)
+    })
+
+    test('with a trigger switched off: the command that the line names mends it', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      await db.sql('ALTER TABLE orders DISABLE TRIGGER zz_listwatch_u')
+      await obey(await watch(urlOf(db), 'orders'))
+      await expectWatched(urlOf(db), 'orders')
+    })
+
+    test('without a key', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE t (id int, n int NOT NULL); CREATE UNIQUE INDEX ON t (id)')
+      const install = ['pg', 'install', urlOf(db), '--table', 't']
+      expect(await refusalOf(listwatch(install))).toMatch(
+        /^public\.t has no primary key \(Add one, ALTER TABLE public\.t ADD PRIMARY KEY .* --key a,b\)$/,
+      )
+      expect(await refusalOf(listwatch([...install, '--key', 'n']))).toMatch(/CREATE UNIQUE INDEX ON public\.t \(n\)/)
+      expect(await refusalOf(listwatch([...install, '--key', 'id']))).toMatch(
+        /may be NULL, .*\(ALTER TABLE public\.t ALTER COLUMN id SET NOT NULL\)$/,
+      )
+      await db.sql('DROP TABLE t; CREATE TABLE t (id int)')
+      expect(await watch(urlOf(db), 't')).toMatch(/; add one: ALTER TABLE "public"\."t" ADD PRIMARY KEY/)
+    })
+
+    test('that is a view', async () => {
+      const db = await at.database()
+      await db.sql(`${ORDERS}; CREATE VIEW v AS SELECT * FROM orders; CREATE MATERIALIZED VIEW m AS SELECT * FROM v`)
+      for (const view of ['v', 'm']) {
+        expect(await watch(urlOf(db), view)).toMatch(/is not a table; name a table: one that a view reads/)
+        expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', view]))).toMatch(
+          /is not a table \(Name a table with --table: one that a view reads/,
+        )
+      }
+    })
+
+    test('from which others inherit', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child () INHERITS (parent)')
+      const says = /has tables that inherit from it, whose rows its triggers do not see.*name those that inherit/i
+      expect(await watch(urlOf(db), 'parent')).toMatch(says)
+      expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', 'parent']))).toMatch(says)
+    })
+
+    test('that is a partition: the command that the line names mends it, whether or not the parent has triggers', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE tree (id int PRIMARY KEY) PARTITION BY HASH (id);
+        CREATE TABLE leaf PARTITION OF tree FOR VALUES WITH (MODULUS 1, REMAINDER 0)`)
+      await db.install('tree')
+      await obey(await watch(urlOf(db), 'leaf'))
+      await expectWatched(urlOf(db), 'leaf')
+    })
+  })
+
+  describe('columns', () => {
+    test('to index that are not there, also in an empty table', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      expect(await watch(urlOf(db), 'orders', '--index', 'nope', '--json')).toBe(
+        '--index: orders has no column "nope"; it has id, tenant',
+      )
+    })
+
+    test('to index that are not mirrored', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      const line = await watch(urlOf(db), 'orders', '--columns', 'id', '--index', 'tenant')
+      expect(line).toBe('--index: "tenant" is not mirrored; add it to --columns')
+    })
+
+    test('to mirror that are not there', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      expect(await watch(urlOf(db), 'orders', '--columns', 'id,nope')).toMatch(/no column "nope"; it has id, tenant$/)
+    })
+
+    test('in a condition that are not there', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      expect(await watch(urlOf(db), 'orders', '--where', 'nope = 1')).toMatch(/^where: "nope = 1" .*"nope" does not/)
+    })
+  })
+
+  describe('rights', () => {
+    test.each([
+      ['without any', ''],
+      ['with SELECT on the table alone', 'GRANT SELECT ON orders TO '],
+      [
+        'with all but the log',
+        'GRANT SELECT ON orders, listwatch.state TO $; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA listwatch TO $',
+      ],
+    ])('a reader %s: the command that the line names mends it', async (_what, grant) => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      const reader = await role(db, 'reader')
+      if (grant !== '') await db.sql(grant.includes('$') ? grant.replaceAll('$', reader) : grant + reader)
+      const line = await watch(urlOf(db, reader, SECRET), 'orders')
+      expect(line).toContain(`as the owner of the table run: listwatch pg install ${urlOf(db, 'owner')} --table orders`)
+      await obey(line, (command) => command.replace('owner@', 'postgres@'))
+      await expectWatched(urlOf(db, reader), 'orders')
+    })
+
+    test('to install', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      const stranger = await role(db, 'stranger')
+      const install = ['pg', 'install', urlOf(db, stranger), '--table', 'orders']
+      const line = await refusalOf(listwatch(install))
+      const [, grant = ''] = /; as the owner of the database run: (.*)$/.exec(line) ?? []
+      await db.sql(grant)
+      onTestFinished(() => db.sql('DROP SCHEMA IF EXISTS listwatch CASCADE').then(() => {}))
+      expect(await refusalOf(listwatch(install))).toMatch(/; run it as the owner of the table and of the schema/)
+    })
+
+    test.each(['uninstall --table orders', 'uninstall --all', 'trim'])('to pg %s', async (command) => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      const [name = '', ...options] = command.split(' ')
+      const url = urlOf(db, await role(db, 'stranger'))
+      expect(await refusalOf(listwatch(['pg', name, url, ...options]))).toMatch(
+        /permission denied .*; run it as the owner of the table and of the schema listwatch$/,
+      )
+    })
+
+    test('of a role that does not exist cannot be granted', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      const install = ['pg', 'install', urlOf(db), '--table', 'orders', '--grant', 'nobody_here']
+      expect(await refusalOf(listwatch(install))).toMatch(/make it with CREATE ROLE, or name another with --grant$/)
+    })
+
+    test('by row: refused, and the option that the line names lets it pass', async () => {
+      const db = await at.database()
+      await db.sql(`${ORDERS}; ALTER TABLE orders ENABLE ROW LEVEL SECURITY`)
+      const reader = await role(db, 'reader')
+      await db.install('orders', { grant: [reader] })
+      const line = await watch(urlOf(db, reader), 'orders')
+      expect(line).toMatch(/^row security .*; add --rls row-local where no policy reads other rows$/)
+      await expectWatched(urlOf(db, reader), 'orders', '--rls', 'row-local')
+    })
+  })
+
+  test('nothing is installed: what removes and trims says so', async () => {
+    const db = await at.database()
+    for (const command of [
+      ['trim', urlOf(db)],
+      ['uninstall', urlOf(db), '--all'],
+    ]) {
+      expect(await refusalOf(listwatch(['pg', ...command]))).toMatch(
+        /nothing is installed in this database; run: listwatch pg install postgres:\S+ --table <table>$/,
+      )
+    }
+  })
+})

@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { Database } from '../postgres/support.js'
+import { binary } from '../support/build.js'
+import { Child } from '../support/child.js'
+import { root } from '../support/sources.js'
+
+export const node: string = binary('node')
+export const main: string = join(root, 'dist/src/cli/main.js')
+
+/** What a user's shell has, and nothing that says how this test was started. */
+const environment: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(npm_|PG|VITEST|NODE_|FORCE_COLOR|NO_COLOR|CI$)/.test(name)),
+)
+
+export interface CommandOptions {
+  /** Beside the environment; `undefined` takes one away. */
+  readonly env?: NodeJS.ProcessEnv
+  /** Another copy of the program. */
+  readonly main?: string
+}
+
+/** The command line, as a user starts it; killed when the test is over. */
+export function listwatch(args: readonly string[], options: CommandOptions = {}): Child {
+  const env = { ...environment, ...options.env }
+  const child = new Child(node, [options.main ?? main, ...args], { cwd: root, env })
+  onTestFinished(() => child[Symbol.asyncDispose]())
+  return child
+}
+
+/** A command of a shell, in which `listwatch` is the command line; killed when the test is over. */
+export function shell(command: string, env: NodeJS.ProcessEnv = {}): Child {
+  const text = `listwatch() { '${node}' '${main}' "$@"; }; ${command}`
+  const child = new Child('bash', ['-c', text], { cwd: root, env: { ...environment, ...env } })
+  onTestFinished(() => child[Symbol.asyncDispose]())
+  return child
+}
+
+export interface Result {
+  readonly code: number | null
+  readonly output: string
+  readonly errors: string
+}
+
+/** What it ends with. */
+export async function resultOf(child: Child): Promise<Result> {
+  const { code } = await child.ended
+  return { code, output: child.output, errors: child.errors }
+}
+
+/** The one line with which a command refuses: nothing else is printed, the exit code is 2, and no password is told. */
+export async function refusalOf(child: Child): Promise<string> {
+  const { code, output, errors } = await resultOf(child)
+  const [line = '', ...rest] = errors.split('\n')
+  const flaws = [
+    ...(code === 2 ? [] : [`the exit code is ${code}`]),
+    ...(output === '' ? [] : [`it printed ${output}`]),
+    ...(line.startsWith('listwatch: ') && rest.length === 1 && rest[0] === '' ? [] : ['it did not say one line']),
+    ...(errors.includes(SECRET) ? ['it told the password'] : []),
+  ]
+  if (flaws.length > 0) throw new Error(`${flaws.join('; ')}:\n${errors}`)
+  return line.slice('listwatch: '.length)
+}
+
+/** A password that must never be printed. */
+export const SECRET = 'hunter2-or-so'
+
+export function urlOf(database: Database, user = 'postgres', password?: string): string {
+  const { host, port } = database.config()
+  return `postgres://${user}${password === undefined ? '' : `:${password}`}@${host}:${port}/${database.name}`
+}
