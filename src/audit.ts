@@ -8,7 +8,7 @@ import { assertVersion, type Version } from './version.js'
 import type { Wait } from './waits.js'
 
 /** How often a store is compared with its source where nothing else is said, in milliseconds. */
-export const AUDIT_PERIOD_MS = 5 * 60_000
+export const AUDIT_PERIOD_MS: number = 5 * 60_000
 /** The next audit waits at least so many times as long as the last one took. */
 const REST_FACTOR = 100
 /** The event loop gets a turn after this long of comparing. */

@@ -34,7 +34,7 @@ describe('every program compiles against the built package, and what it says is 
   })
 
   test('there are as many as were promised', () => {
-    expect(programs.map((name) => name.slice(0, 2))).toEqual(['01', '02', '03', '06', '07', '08', '09', '11'])
+    expect(programs.map((name) => name.slice(0, 2))).toEqual(['01', '02', '03', '05', '06', '07', '08', '09', '11'])
   })
 })
 
@@ -115,6 +115,16 @@ async function* eventsOf(response: Response): AsyncGenerator<Record<string, unkn
     }
   }
 }
+
+describe('05: a join of two informers, and a set of sources', () => {
+  test('publishes what belongs together, also when the other side changes, and reads several sources as one', async () => {
+    const program = run('05-join', { setup: '05-services.ts', goesOn: true })
+    await program.until(() => program.notes.includes('publish web new@example.com'), 'the change of an owner')
+    expect(program.notes).toContain('publish db two@example.com')
+    expect(program.lines).toContain("[ 'one@example.com', 'two@example.com' ]")
+    expect(program.lines).toContain("[ 'web', 'db' ] true")
+  })
+})
 
 describe('06: an orderly end', () => {
   test('/ready is 503 before the first list and 200 after it; SIGTERM ends the process with code 0', async () => {

@@ -15,6 +15,8 @@ export interface ProgramOptions {
   readonly speed?: number
   /** Beside the environment of the test. */
   readonly env?: Readonly<Record<string, string>>
+  /** Whether it stays at its last line, so that what it holds with `await using` is there until it is killed. */
+  readonly goesOn?: boolean
 }
 
 /** What a program's process sends. */
@@ -54,7 +56,9 @@ export class Program extends Child {
     const url = (path: string): string => pathToFileURL(path).href
     const main = pathOf(name)
     const settings = {
-      texts: { [url(main)]: prepare(readFileSync(main, 'utf8')) },
+      texts: {
+        [url(main)]: `${prepare(readFileSync(main, 'utf8'))}${options.goesOn ? '\nawait new Promise(() => {})' : ''}`,
+      },
       addresses: options.addresses ?? {},
       speed: options.speed ?? 1,
       setup: options.setup === undefined ? undefined : url(join(root, 'test/programs/setups', options.setup)),

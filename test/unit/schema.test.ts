@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { memorySource } from '../../adapters/memory/index.js'
 import { createInformer } from '../../src/informer.js'
 import { parserOf, type SchemaResult, type StandardSchema } from '../../src/schema.js'
-import { mirrorOf } from '../support/informers.js'
 
 function schemaOf<T>(validate: (value: unknown) => SchemaResult<T> | Promise<SchemaResult<T>>): StandardSchema<T> {
   return { '~standard': { version: 1, vendor: 'test', validate } }
@@ -13,7 +12,8 @@ const Limits = z.object({ rps: z.number().default(100), name: z.string().optiona
 
 describe('a schema', () => {
   test('gives what the store holds', async () => {
-    const { informer } = mirrorOf<object, object>([['a', {}]], { schema: Limits } as never)
+    const source = memorySource<unknown>({ entries: [['a', {}]] })
+    await using informer = createInformer({ source, schema: Limits })
     await informer.start().synced()
     expect(informer.get('a')).toEqual({ rps: 100 })
   })
