@@ -1,4 +1,12 @@
-import type { ListContext, ListPage, SourceContext, WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
+import type {
+  ListContext,
+  ListPage,
+  SourceContext,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+  WatchEvent,
+} from '../../src/source.js'
 import type { ListerWatcherHarness, MemorySource } from '../../src/testing/index.js'
 import type { Version } from '../../src/version.js'
 import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
@@ -11,6 +19,7 @@ export interface Flaw {
   readonly list?: Lists
   readonly watch?: Watches
   readonly head?: (context: SourceContext) => Promise<Version>
+  readonly versions?: (context: ListContext) => AsyncIterable<VersionPage>
   readonly hasReached?: MemorySource<Item>['hasReached']
   readonly subject?: Partial<Omit<MemorySubject, 'source' | 'memory'>>
   /** Read at each look. */
@@ -44,6 +53,7 @@ export function brokenHarness({ flaw }: Broken): ListerWatcherHarness<Item> {
           heartbeatMs: memory.heartbeatMs ?? 0,
           list: (context) => (wrong.list ?? memory.list.bind(memory))(context),
           watch: (context) => (wrong.watch ?? memory.watch.bind(memory))(context),
+          ...(wrong.versions === undefined ? {} : { versions: wrong.versions }),
           head: (context) => (wrong.head ?? memory.head.bind(memory))(context),
           hasReached: (at, mark) => (wrong.hasReached ?? memory.hasReached.bind(memory))(at, mark),
         },

@@ -45,6 +45,7 @@ await describeListerWatcher('a folder of JSON files', {
     connections: 'nothing stays open between two looks',
     head: 'the version is a hash, which only the objects give',
     hasReached: 'hashes have no order',
+    versions: 'objects have no versions that are cheaper than themselves',
     nudges: 'nobody can wait for versions that have no order',
   },
 })

@@ -1,3 +1,4 @@
+import type { ListContext, VersionPage } from '../../src/source.js'
 import type {
   ConformanceWish,
   ListerWatcherHarness,
@@ -20,7 +21,7 @@ export function memorySubject({ heartbeatMs }: ConformanceWish): MemorySubject {
   const objects = new Map<string, Item>()
   return {
     memory,
-    source: memory,
+    source: Object.assign(memory, { versions: (context: ListContext) => versionsOf(memory, context) }),
     read: ({ value }) => value,
     write: (changes) =>
       memory.transaction((tx) => {
@@ -38,6 +39,13 @@ export function memorySubject({ heartbeatMs }: ConformanceWish): MemorySubject {
     restore: () => void memory.restore(objects),
     corrupt: (key) => void memory.corrupt(key, new SyntaxError('it cannot be decoded')),
     disconnect: () => memory.disconnect(),
+  }
+}
+
+/** A source has this where it is cheap; here it is there to be judged. */
+async function* versionsOf(memory: MemorySource<Item>, context: ListContext): AsyncIterable<VersionPage> {
+  for await (const { events, ...page } of memory.list(context)) {
+    yield { ...page, keys: events.map(({ key = '', version = '' }) => ({ key, version })) }
   }
 }
 

@@ -15,7 +15,10 @@ const SOURCE = 'conformance-source'
 
 /** A table of a database of its own for each case. */
 export function postgresHarness(server: TestServer): ListerWatcherHarness<Row> {
-  return { create: async () => await subjectOf(await server.database()) }
+  return {
+    create: async () => await subjectOf(await server.database()),
+    lacks: { versions: 'a row has no version' },
+  }
 }
 
 async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>> {

@@ -1,9 +1,11 @@
 import type { ConformanceCase } from './conformance-case.js'
-import { endingCases } from './ending-cases.js'
 import { keyCases } from './key-cases.js'
+import { leakCases } from './leak-cases.js'
 import { listCases } from './list-cases.js'
 import { nameCases } from './name-cases.js'
+import { objectCases } from './object-cases.js'
 import { recoveryCases } from './recovery-cases.js'
+import { signalCases } from './signal-cases.js'
 import { versionCases } from './version-cases.js'
 import { watchCases } from './watch-cases.js'
 
@@ -11,9 +13,11 @@ import { watchCases } from './watch-cases.js'
 export const conformanceCases: readonly ConformanceCase[] = [
   ...nameCases,
   ...listCases,
+  ...objectCases,
   ...watchCases,
   ...versionCases,
   ...keyCases,
   ...recoveryCases,
-  ...endingCases,
+  ...signalCases,
+  ...leakCases,
 ]

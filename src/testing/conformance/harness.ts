@@ -13,7 +13,7 @@ import type { Version } from '../../version.js'
  * | `corruption` | `corrupt`: an object cannot be decoded |
  * | `outage` | `disconnect`: the server ends what is open |
  * | `connections` | `connections`: what the source holds open can be counted |
- * | `head`, `hasReached` | the source has these methods |
+ * | `head`, `hasReached`, `versions` | the source has these methods |
  * | `nudges` | a watch that is nudged answers with a bookmark |
  */
 export type ConformanceNeed =
@@ -26,6 +26,7 @@ export type ConformanceNeed =
   | 'connections'
   | 'head'
   | 'hasReached'
+  | 'versions'
   | 'nudges'
 
 /** The object under `key` now holds `value`; without one it is deleted. */
@@ -76,27 +77,4 @@ export interface ListerWatcherSubject<T> {
   connections?(): Promise<number> | number
   /** Called when the case is over. */
   dispose?(): Promise<void> | void
-}
-
-const hooks = {
-  compaction: 'compact',
-  epochs: 'restore',
-  corruption: 'corrupt',
-  outage: 'disconnect',
-  connections: 'connections',
-} as const
-
-/** What is missing on a subject that must have what is needed; undefined where nothing is. */
-export function missing(need: ConformanceNeed, subject: ListerWatcherSubject<unknown>): string | undefined {
-  switch (need) {
-    case 'head':
-    case 'hasReached':
-      return subject.source[need] === undefined ? `the source has no ${need}()` : undefined
-    case 'transactions':
-    case 'bigObjects':
-    case 'nudges':
-      return undefined
-    default:
-      return subject[hooks[need]] === undefined ? `the harness has no ${hooks[need]}()` : undefined
-  }
 }

@@ -1,4 +1,5 @@
-import { type ConformanceCase, casesOf } from './conformance-case.js'
+import type { ConformanceCase } from './conformance-case.js'
+import { casesOf } from './define-cases.js'
 import { check } from './patience.js'
 import { NothingToCheck } from './trial.js'
 

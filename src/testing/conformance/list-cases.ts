@@ -1,15 +1,14 @@
-import { type ConformanceCase, casesOf } from './conformance-case.js'
-import { areEqual, difference, shown } from './contents.js'
+import type { ConformanceCase } from './conformance-case.js'
+import { areEqual, difference } from './contents.js'
+import { casesOf } from './define-cases.js'
 import { check } from './patience.js'
-import { NothingToCheck, type Trial } from './trial.js'
+import type { Trial } from './trial.js'
 
 /** Writes `k0`, `k1` and so on as one transaction, or one after the other. */
 export async function fill(trial: Trial, count: number, value = 'v'): Promise<void> {
   const changes = Array.from({ length: count }, (_, at) => ({ key: `k${at}`, value: `${value}${at}` }))
   await trial.write(...changes)
 }
-
-const BIG = 'big ü '.repeat(150_000)
 
 export const listCases: readonly ConformanceCase[] = casesOf('a list', [
   {
@@ -116,82 +115,6 @@ export const listCases: readonly ConformanceCase[] = casesOf('a list', [
     },
   },
   {
-    name: 'and a watch carry an object of 1 MiB',
-    needs: ['bigObjects'],
-    async check(trial) {
-      await trial.put('listed', BIG)
-      const listing = await trial.list()
-      trial.expectNow('the list', listing.contents.values)
-      const watching = trial.watch(listing)
-      await trial.put('watched', BIG)
-      await watching.reaches(trial.now)
-    },
-  },
-  {
-    name: 'hands over objects that stay as they are',
-    async check(trial) {
-      await fill(trial, 3)
-      const listing = await trial.list()
-      const watching = trial.watch(listing)
-      await trial.write({ key: 'k0', value: 'again' }, { key: 'k1', value: undefined })
-      await watching.reaches(trial.now)
-      const seen = [...listing.pages, ...watching.batches].flatMap(({ events }) => events)
-      const before = seen.map(fingerprint)
-      await trial.write({ key: 'k0', value: 'and again' }, { key: 'k2', value: 'too' })
-      await watching.reaches(trial.now)
-      await trial.list()
-      const changed = seen.findIndex((event, at) => fingerprint(event) !== before[at])
-      check(changed < 0, `an event was changed after it had been handed over: it was ${before[changed]}`)
-    },
-  },
-  {
-    name: 'gives equal versions to equal objects only',
-    async check(trial) {
-      const values = new Map<string, string>()
-      const note = (key: string, version: string | undefined, object: unknown): void => {
-        if (version === undefined) return
-        const id = JSON.stringify([key, version])
-        const value = trial.subject.read(object)
-        check((values.get(id) ?? value) === value, `${shown(key)} has the version ${version} for two values`)
-        values.set(id, value)
-      }
-      await fill(trial, 3)
-      const listing = await trial.list()
-      const watching = trial.watch(listing)
-      await trial.write({ key: 'k0', value: 'one' }, { key: 'k0', value: 'two' }, { key: 'k1', value: 'one' })
-      await trial.put('k0', 'three')
-      await watching.reaches(trial.now)
-      for (const { events } of [...listing.pages, ...watching.batches, ...(await trial.list()).pages]) {
-        for (const event of events) {
-          if (event.type === 'put') note(event.key, event.version, event.object)
-          else if (event.type === 'replace') for (const each of event.entries) note(each.key, each.version, each.object)
-        }
-      }
-      if (values.size === 0) throw new NothingToCheck('the source gives its objects no versions')
-    },
-  },
-  {
-    name: 'knows an object by the same uid as the watch, and another by another',
-    async check(trial) {
-      await trial.put('k', 'first')
-      const listing = await trial.list()
-      const watching = trial.watch(listing)
-      await trial.put('k', 'changed')
-      await watching.reaches(trial.now)
-      const changed = uidOf(watching.batches)
-      await trial.delete('k')
-      await watching.reaches(trial.now)
-      await trial.put('k', 'another')
-      await watching.reaches(trial.now)
-      const uids = [uidOf(listing.pages), changed, uidOf(watching.batches), uidOf((await trial.list()).pages)]
-      const [first, second, third, fourth] = uids
-      if (first === undefined) throw new NothingToCheck('the source knows no identities')
-      check(first === second, `an object that was changed has another uid: ${first}, then ${second}`)
-      check(second !== third, `an object that was made anew has the uid of the one before: ${third}`)
-      check(third === fourth, `the watch says that the uid is ${third}, the list ${fourth}`)
-    },
-  },
-  {
     name: 'after a list is the same where nothing was written',
     async check(trial) {
       await fill(trial, 4)
@@ -201,13 +124,3 @@ export const listCases: readonly ConformanceCase[] = casesOf('a list', [
     },
   },
 ])
-
-/** The last uid that was told. */
-function uidOf(parts: readonly { readonly events: readonly object[] }[]): string | undefined {
-  const last = parts.flatMap(({ events }) => events).findLast((event) => 'uid' in event)
-  return last !== undefined && 'uid' in last ? String(last.uid) : undefined
-}
-
-function fingerprint(event: unknown): string {
-  return JSON.stringify(event, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-}

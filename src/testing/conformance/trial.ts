@@ -135,6 +135,18 @@ export class Trial {
     return { contents, pages, version }
   }
 
+  /** What `versions` says, with the version of its last page. */
+  async versions(): Promise<{ readonly keys: ReadonlyMap<string, Version>; readonly version: Version | undefined }> {
+    check(this.source.versions !== undefined, 'the source has no versions()')
+    const keys = new Map<string, Version>()
+    let version: Version | undefined
+    for await (const page of this.source.versions({ ...this.context(), pageSize: 3 })) {
+      for (const each of page.keys) keys.set(each.key, each.version)
+      version = page.version
+    }
+    return { keys, version }
+  }
+
   contents(): Contents {
     return new Contents((object) => this.subject.read(object))
   }

@@ -1,5 +1,6 @@
-import { type ConformanceCase, casesOf } from './conformance-case.js'
+import type { ConformanceCase } from './conformance-case.js'
 import { areEqual } from './contents.js'
+import { casesOf } from './define-cases.js'
 import { fill } from './list-cases.js'
 import { check, sourceErrorOf } from './patience.js'
 import { checkVersion } from './protocol.js'

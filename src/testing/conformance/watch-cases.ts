@@ -1,6 +1,7 @@
 import { DEFAULT_HEARTBEAT_MS, type WatchEvent } from '../../source.js'
-import { type ConformanceCase, casesOf } from './conformance-case.js'
+import type { ConformanceCase } from './conformance-case.js'
 import { shown } from './contents.js'
+import { casesOf } from './define-cases.js'
 import { fill } from './list-cases.js'
 import { check } from './patience.js'
 

@@ -1,5 +1,4 @@
-import { type ConformanceNeed, type ListerWatcherHarness } from './harness.js';
-import { Trial } from './trial.js';
+import type { ConformanceNeed, ListerWatcherHarness } from './harness.js';
 /** What became of a case that did not fail. */
 export type ConformanceOutcome = {
     readonly type: 'passed';
@@ -16,12 +15,3 @@ export interface ConformanceCase {
     /** Judges a source; rejects where it breaks the contract, with what was seen. */
     run(harness: ListerWatcherHarness<unknown>): Promise<ConformanceOutcome>;
 }
-/** How a case is written down. */
-export interface CaseDefinition {
-    readonly name: string;
-    readonly needs?: readonly ConformanceNeed[];
-    /** How often a silent watch should speak, in milliseconds. Default: so rarely that nobody relies on it. */
-    readonly heartbeatMs?: number;
-    check(trial: Trial): Promise<void>;
-}
-export declare function casesOf(theme: string, definitions: readonly CaseDefinition[]): readonly ConformanceCase[];

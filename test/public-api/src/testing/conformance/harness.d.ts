@@ -12,10 +12,10 @@ import type { Version } from '../../version.js';
  * | `corruption` | `corrupt`: an object cannot be decoded |
  * | `outage` | `disconnect`: the server ends what is open |
  * | `connections` | `connections`: what the source holds open can be counted |
- * | `head`, `hasReached` | the source has these methods |
+ * | `head`, `hasReached`, `versions` | the source has these methods |
  * | `nudges` | a watch that is nudged answers with a bookmark |
  */
-export type ConformanceNeed = 'transactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'nudges';
+export type ConformanceNeed = 'transactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'nudges';
 /** The object under `key` now holds `value`; without one it is deleted. */
 export interface ConformanceChange {
     readonly key: string;
@@ -62,5 +62,3 @@ export interface ListerWatcherSubject<T> {
     /** Called when the case is over. */
     dispose?(): Promise<void> | void;
 }
-/** What is missing on a subject that must have what is needed; undefined where nothing is. */
-export declare function missing(need: ConformanceNeed, subject: ListerWatcherSubject<unknown>): string | undefined;

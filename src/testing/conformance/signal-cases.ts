@@ -1,0 +1,143 @@
+import { systemClock } from '../../clock.js'
+import type { ConformanceCase } from './conformance-case.js'
+import { casesOf } from './define-cases.js'
+import { fill } from './list-cases.js'
+import { check, endsInTime, within } from './patience.js'
+import type { Trial } from './trial.js'
+import { spread } from './version-cases.js'
+
+/** At how many moments of its life a call is aborted. */
+const CUTS = 30
+
+export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
+  {
+    name: 'ends a list within 100 ms, wherever it is',
+    async check(trial) {
+      await fill(trial, 20)
+      await abortEverywhere(trial, 'a list', (signal) => readList(trial, signal))
+    },
+  },
+  {
+    name: 'ends a watch within 100 ms, wherever it is',
+    async check(trial) {
+      const { version: after } = await trial.list()
+      await fill(trial, 20)
+      await abortEverywhere(trial, 'a watch', async (signal, hasSpoken) => {
+        for await (const _ of trial.source.watch({ ...trial.context(signal), after, onNudge: () => {} })) hasSpoken()
+      })
+    },
+  },
+  {
+    name: 'ends a watch within 100 ms that waits for something to happen',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await trial.opened(watching)
+      const waiting = watching.next('something that never comes').catch(() => {})
+      await systemClock.sleep(20)
+      await watching.stop()
+      watching.abort()
+      await endsInTime('what waited for a watch', waiting)
+    },
+  },
+  {
+    name: 'ends a list within 100 ms between two pages',
+    async check(trial) {
+      await fill(trial, 20)
+      const stop = new AbortController()
+      const pages = trial.pages({ pageSize: 5, signal: stop.signal })
+      await within(trial.patienceMs, 'the first page', pages.next())
+      stop.abort()
+      await endsInTime('a list', drain(pages))
+    },
+  },
+  {
+    name: 'ends head() within 100 ms, wherever it is',
+    needs: ['head'],
+    async check(trial) {
+      await abortEverywhere(trial, 'head()', async (signal) => {
+        await trial.source.head?.(trial.context(signal))
+      })
+    },
+  },
+  {
+    name: 'that has aborted lets nothing begin',
+    async check(trial) {
+      await fill(trial, 2)
+      const { version: after } = await trial.list()
+      const context = trial.context(AbortSignal.abort())
+      const list = trial.source.list({ ...context, pageSize: 10 })[Symbol.asyncIterator]()
+      const watch = trial.source.watch({ ...context, after, onNudge: () => {} })[Symbol.asyncIterator]()
+      for (const [what, iterator] of [
+        ['a list', list],
+        ['a watch', watch],
+      ] as const) {
+        const first = iterator.next().catch(() => ({ done: true }))
+        await endsInTime(what, first)
+        check((await first).done === true, `${what} gave something though its signal had aborted before`)
+      }
+    },
+  },
+  {
+    name: 'of one watch is no business of another',
+    async check(trial) {
+      const listing = await trial.list()
+      const [one, other] = [trial.watch(listing), trial.watch(listing)]
+      await trial.opened(one, other)
+      await one.stop()
+      await fill(trial, 2)
+      await other.reaches(trial.now)
+      await trial.list()
+    },
+  },
+])
+
+export async function readList(trial: Trial, signal: AbortSignal): Promise<void> {
+  await drain(trial.pages({ pageSize: 3, signal }))
+}
+
+async function drain(iterator: AsyncIterator<unknown>): Promise<void> {
+  while ((await iterator.next()).done !== true);
+}
+
+/** Lets a call run to its end, counting turns of the event loop; then aborts it after as many as fit in between. */
+export async function abortEverywhere(
+  trial: Trial,
+  what: string,
+  run: (signal: AbortSignal, hasSpoken: () => void) => Promise<void>,
+  cuts: number = CUTS,
+): Promise<void> {
+  const turns = await turnsOf(trial, what, run)
+  const all = Array.from({ length: turns + 2 }, (_, turn) => turn)
+  for (const turn of spread(all, cuts)) {
+    const stop = new AbortController()
+    const work = run(stop.signal, () => {})
+    work.catch(() => {}) // However it ends, it ends.
+    for (let at = 0; at < turn; at++) await systemClock.sleep(0)
+    stop.abort()
+    await endsInTime(`${what}, aborted after ${turn} of ${turns} turns of the event loop,`, work)
+  }
+}
+
+/** How long a call lives, or takes to say something. */
+async function turnsOf(
+  trial: Trial,
+  what: string,
+  run: (signal: AbortSignal, hasSpoken: () => void) => Promise<void>,
+): Promise<number> {
+  const stop = new AbortController()
+  let isOver = false
+  const end = (): void => {
+    isOver = true
+  }
+  const work = run(stop.signal, end)
+  work.then(end, end)
+  const deadline = systemClock.now() + trial.patienceMs
+  let turns = 0
+  for (; !isOver; turns++) {
+    check(systemClock.now() < deadline, `waited ${trial.patienceMs} ms in vain for ${what}`)
+    await systemClock.sleep(0)
+  }
+  stop.abort()
+  await endsInTime(what, work)
+  return turns
+}
