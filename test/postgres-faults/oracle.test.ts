@@ -13,7 +13,7 @@ import { rowsOf } from './witness.js'
 import { Writers } from './writers.js'
 
 /** How long is written, over all servers. */
-const SECONDS = Number(process.env['LISTWATCH_ORACLE_SECONDS'] ?? 80)
+const SECONDS = Number(process.env['LISTWATCH_ORACLE_SECONDS'] ?? 60)
 const SEED = Number(process.env['LISTWATCH_ORACLE_SEED'] ?? randomInt(1_000_000))
 const COMPARISONS = 2_000
 /** How much longer is written where a busy machine has not done all that belongs to a run. */

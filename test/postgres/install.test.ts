@@ -1,7 +1,10 @@
+import type { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import {
   changeLogStatus,
+  installChangeLog,
   installChangeLogSql,
+  type PgConnected,
   uninstallChangeLog,
   uninstallChangeLogSql,
 } from '../../adapters/postgres/index.js'
@@ -90,17 +93,40 @@ describePostgres('installing', (postgres) => {
     expect(await db.sql(OBJECTS)).toEqual(before)
   })
 
-  test('behind a lock that is held too long gives up, and names the table', async () => {
-    const db = await prepared()
-    await db.install('t')
-    const holder = await db.connect()
-    await holder.query('BEGIN; LOCK TABLE t IN SHARE MODE')
-    const error = errorOf(db.install('t', { wake: 'each' }))
-    // Writers of the table wait no longer than the turn of the one who installs.
-    expect((await error).message).toMatch(/^t is locked by somebody else; nothing was changed/)
-    expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ wake: 'bucket', problems: [] }])
-    await holder.query('ROLLBACK')
-  }, 60_000)
+  describe('behind a lock that somebody holds', () => {
+    /** A client with whom a turn of waiting takes less than 3 s. */
+    async function hasty(db: Database, turn: string): Promise<PgConnected> {
+      const client = await db.connect()
+      return { query: (text: string) => client.query(text.replace(`lock_timeout = '3s'`, `lock_timeout = '${turn}'`)) }
+    }
+
+    async function held(): Promise<{ readonly db: Database; readonly holder: Client }> {
+      const db = await prepared()
+      await db.install('t')
+      const holder = await db.connect()
+      await holder.query('BEGIN; UPDATE t SET n = 7 WHERE id = 1')
+      return { db, holder }
+    }
+
+    test('waits in turns, between which other writers pass', async () => {
+      const { db, holder } = await held()
+      const installing = installChangeLog(await hasty(db, '2s'), { table: 't', wake: 'each' })
+      const waiting = `SELECT count(*)::int FROM pg_locks WHERE relation = 't'::regclass AND NOT granted`
+      await waitUntil('the lock to be waited for', async () => (await db.value(waiting)) === 1)
+      await db.sql('UPDATE t SET n = 8 WHERE id = 2')
+      await holder.query('COMMIT')
+      await installing
+      expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ wake: 'each', problems: [] }])
+    })
+
+    test('gives up at last, names the table, and has changed nothing', async () => {
+      const { db, holder } = await held()
+      const error = await errorOf(installChangeLog(await hasty(db, '50ms'), { table: 't', wake: 'each' }))
+      expect(error.message).toMatch(/^t is locked by somebody else; nothing was changed/)
+      expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ wake: 'bucket', problems: [] }])
+      await holder.query('ROLLBACK')
+    })
+  })
 
   test('needs no superuser: the owner of the table, who may create in the database, will do', async () => {
     const db = await prepared()

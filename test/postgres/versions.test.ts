@@ -180,10 +180,11 @@ describePostgres('the connections of a source', (postgres) => {
     await waitUntil('those of the lists to end', async () => (await backends(db)).length === 1)
   })
 
-  test('of whoever asks where it is now end with the answer', async () => {
+  test('of whoever asks where it is, or lists by hand, end with the answer', async () => {
     const db = await installed()
     const source = db.source(named)
     for (let n = 0; n < 5; n++) await source.head(contextOf(new AbortController().signal))
+    for (let n = 0; n < 5; n++) await listed(source)
     await waitUntil('the last to end', async () => (await backends(db)).length === 0)
   })
 
