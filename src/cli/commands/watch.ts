@@ -54,6 +54,7 @@ export async function watch(url: string, flags: WatchFlags): Promise<void> {
   try {
     if (process.stdout.isTTY && flags.json !== true) process.stdout.write(colors.dim(`reading ${lineOf(table)} …\n`))
     await firstList(rows, { url, table }, ending.signal)
+    if (ending.signal.aborted) return
     endAfter(forMs, ending)
     await (flags.json === true ? printChanges(rows, ending.signal) : showRows(rows, source, flags, ending))
   } finally {

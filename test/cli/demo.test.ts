@@ -1,0 +1,103 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import type { Child } from '../support/child.js'
+import { listwatch, resultOf, shell } from './support.js'
+
+beforeAll(ensureBuilt)
+
+const OUTCOME =
+  /^mirror ([\d ]+) rows, table ([\d ]+) rows, 0 differ; [\d ]+ changes in \d+ s, 2 disconnects, (\d+) reconnects, 0 relists; lag p50 \d+ ms, p99 \d+ ms; heap [\d.]+ → [\d.]+ MB$/
+
+/** A temporary folder for one demo. Whether that is gone, with all that lived in it, is seen there. */
+class Room {
+  readonly path: string = mkdtempSync(join(tmpdir(), 'room-'))
+
+  constructor() {
+    chmodSync(this.path, 0o755) // Else a server that does not run as we do is given another folder.
+    onTestFinished(() => rmSync(this.path, { recursive: true, force: true }))
+  }
+
+  start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Child {
+    return listwatch(['demo', ...args], { env: { TMPDIR: this.path, ...env } })
+  }
+
+  get isEmpty(): boolean {
+    return readdirSync(this.path).length === 0
+  }
+
+  /** The guards remove what is left just after the end. */
+  async expectLeft(): Promise<void> {
+    await waitUntil('the folder to be empty', () => this.isEmpty)
+    await waitUntil('all its processes to be gone', async () => {
+      const { output } = await resultOf(shell(`ps -eo args= | grep -c '[p]ostgres.*${this.path}'`))
+      return output.trim() === '0'
+    })
+  }
+}
+
+describeServer('postgres 18', 'demo', () => {
+  test('ends with one line that compares mirror and table, exit code 0, and leaves nothing', async () => {
+    const room = new Room()
+    const child = room.start(['--for', '6s', '--disconnects', '2'])
+    expect(await child.ended).toEqual({ code: 0, signal: null })
+    expect(child.errors).toBe('')
+    const [, mirror, table, reconnects] = OUTCOME.exec(child.lines.at(-1) ?? '') ?? []
+    expect(mirror, child.output).toMatch(/^\d [\d ]+$/)
+    expect(mirror).toBe(table)
+    expect(Number(reconnects)).toBeGreaterThanOrEqual(2)
+    expect(child.lines[0]).toBe('starting a Postgres of its own …')
+    expect(child.output).not.toContain('\x1b')
+    await room.expectLeft()
+  })
+
+  test('--json prints one object and nothing else; no readable home is needed', async () => {
+    const room = new Room()
+    const child = room.start(['--for', '2s', '--disconnects', '1', '--json'], { HOME: '/nowhere/at/all' })
+    expect(await child.ended).toEqual({ code: 0, signal: null })
+    expect([child.lines.length, child.errors]).toEqual([1, ''])
+    const outcome = JSON.parse(child.output) as { mirrorRows: number; tableRows: number }
+    expect(outcome).toMatchObject({ differences: 0, disconnects: 1, relists: 0 })
+    expect(outcome.mirrorRows).toBe(outcome.tableRows)
+    expect(outcome.tableRows).toBeGreaterThan(1_000)
+    await room.expectLeft()
+  })
+
+  describe('SIGINT', () => {
+    test('in the middle ends it with its comparison', async () => {
+      const room = new Room()
+      const child = room.start([], { HOME: undefined })
+      await child.until(() => child.lines.some((line) => line.startsWith('live: ')), 'it to run')
+      expect(room.isEmpty).toBe(false)
+      child.kill('SIGINT')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(child.lines.at(-1)).toMatch(/^mirror .* 0 differ; /)
+      expect(child.errors).toBe('')
+      await room.expectLeft()
+    })
+
+    test('before the server is up ends it without a comparison, as the exit code says', async () => {
+      const room = new Room()
+      const child = room.start([])
+      await waitUntil('it to start', () => !room.isEmpty)
+      child.kill('SIGINT')
+      const { code } = await child.ended
+      expect([code, child.lines.length]).toEqual([130, 1])
+      expect(child.errors).toBe('')
+      await room.expectLeft()
+    })
+  })
+
+  test('SIGKILL leaves nothing either', async () => {
+    const room = new Room()
+    const child = room.start([])
+    await child.until(() => child.lines.some((line) => line.startsWith('live: ')), 'it to run')
+    child.kill('SIGKILL')
+    expect(await child.ended).toEqual({ code: null, signal: 'SIGKILL' })
+    await room.expectLeft()
+  })
+})

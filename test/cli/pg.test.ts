@@ -1,0 +1,212 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Database, expectMirrorEqualsTable, mirror, useServer } from '../postgres/support.js'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { listwatch, type Result, resultOf, urlOf } from './support.js'
+
+beforeAll(ensureBuilt)
+
+const ORDERS = 'CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 1), (2, 2)'
+
+function pg(command: string, ...args: readonly string[]): Promise<Result> {
+  return resultOf(listwatch(['pg', command, ...args]))
+}
+
+/** The command's output; it must succeed. */
+async function said(command: string, ...args: readonly string[]): Promise<string> {
+  const { code, output, errors } = await pg(command, ...args)
+  expect({ code, errors }).toEqual({ code: 0, errors: '' })
+  return output
+}
+
+/** All that is in the database besides what Postgres brings, by kind and name. */
+async function inventory(db: Database): Promise<unknown> {
+  return await db.sql(`SELECT 'relation' AS kind, oid::regclass::text AS name FROM pg_class WHERE oid >= 16384 AND relnamespace <> 'pg_toast'::regnamespace
+    UNION ALL SELECT 'function', oid::regprocedure::text FROM pg_proc WHERE oid >= 16384
+    UNION ALL SELECT 'trigger', tgname FROM pg_trigger WHERE oid >= 16384
+    UNION ALL SELECT 'schema', nspname FROM pg_namespace WHERE oid >= 16384 AND nspname NOT LIKE 'pg\\_%'
+    UNION ALL SELECT 'rights', acl::text FROM pg_class, unnest(relacl) acl WHERE oid >= 16384
+    UNION ALL SELECT 'type', typname FROM pg_type WHERE oid >= 16384 AND typnamespace <> 'pg_toast'::regnamespace ORDER BY 1, 2`)
+}
+
+describeServer('postgres 18', 'pg', (postgres) => {
+  const at = useServer(postgres)
+
+  async function role(name: string): Promise<string> {
+    const admin = await at.database()
+    const full = `${admin.name}_${name}`
+    await admin.sql(`CREATE ROLE ${full} LOGIN`)
+    return full
+  }
+
+  describe('install', () => {
+    test('makes a mirror possible, and says what it has chosen', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      expect(await said('install', urlOf(db), '--table', 'orders')).toBe(
+        'installed on orders (key id; triggers for each statement; wake bucket)\n',
+      )
+      const rows = await mirror(db, { table: 'orders' })
+      await db.sql('UPDATE orders SET n = 5; DELETE FROM orders WHERE id = 1')
+      await expectMirrorEqualsTable(rows)
+    })
+
+    test('twice is as good as once: a mirror goes on', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await said('install', urlOf(db), '--table', 'orders')
+      const rows = await mirror(db, { table: 'orders' })
+      await said('install', urlOf(db), '--table', 'orders')
+      await db.sql('UPDATE orders SET n = 7')
+      await waitUntil('the mirror', () => rows.informer.status.state === 'live')
+      await expectMirrorEqualsTable(rows)
+      expect(await db.value('SELECT count(*) FROM listwatch.logs()')).toBe('1')
+    })
+
+    test('twice keeps the rights of those who may read already', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      const [first, second] = [await role('first'), await role('second')]
+      await said('install', urlOf(db), '--table', 'orders', '--grant', first)
+      await said('install', urlOf(db), '--table', 'orders', '--grant', second)
+      await said('install', urlOf(db), '--table', 'orders')
+      expect(await said('status', urlOf(db))).toMatch(/; wake bucket, readers \w+, \w+\)/)
+      for (const user of [first, second]) {
+        const rows = await mirror(db, { table: 'orders', connection: { user } })
+        await rows.informer.stop()
+      }
+    })
+
+    test('--print prints what it would do, which runs as it stands and does the same', async () => {
+      const [db, other] = [await at.database(), await at.database()]
+      const options = ['--table', 'orders', '--level', 'row', '--wake', 'each', '--bulk', '10', '--key', 'id']
+      await db.sql(ORDERS)
+      await other.sql(ORDERS)
+      await db.sql(await said('install', ...options, '--print'))
+      await said('install', urlOf(other), ...options)
+      const shown = async (one: Database): Promise<string> => await said('status', urlOf(one))
+      expect(await shown(db)).toBe(await shown(other))
+      expect(await shown(db)).toMatch(/^ok orders \(key id; triggers for each row; wake each\) log 0 rows/)
+      const rows = await mirror(db, { table: 'orders' })
+      await db.sql('UPDATE orders SET n = 5')
+      await expectMirrorEqualsTable(rows)
+    })
+
+    test('--print with a name and a role that want quoting runs as it stands', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE "it's \\ ""odd""" (id int PRIMARY KEY)`)
+      await db.sql(await said('install', '--table', `"it's \\ ""odd"""`, '--print'))
+      expect(await db.value('SELECT relname FROM pg_class c JOIN listwatch.logs() l ON l.relid = c.oid')).toBe(
+        `it's \\ "odd"`,
+      )
+    })
+
+    test('--grant lets a role mirror, and no more', async () => {
+      const db = await at.database()
+      await db.sql(`${ORDERS}; CREATE TABLE secrets (id int PRIMARY KEY)`)
+      const user = await role('reader')
+      await db.install('secrets')
+      await said('install', urlOf(db), '--table', 'orders', '--grant', user)
+      const rows = await mirror(db, { table: 'orders', connection: { user } })
+      await db.sql('UPDATE orders SET n = 3')
+      await expectMirrorEqualsTable(rows)
+      const client = await db.connect({ user })
+      const forbidden = [
+        'UPDATE orders SET n = 1',
+        'SELECT * FROM secrets',
+        `SELECT * FROM ${await db.log('secrets')}`,
+        `DELETE FROM ${await db.log('orders')}`,
+        'DELETE FROM listwatch.state',
+        `SELECT listwatch.trim('0 s')`,
+        `SELECT listwatch.uninstall('orders')`,
+      ]
+      for (const sql of forbidden) await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' })
+    })
+  })
+
+  describe('uninstall', () => {
+    test('leaves nothing', async () => {
+      const db = await at.database()
+      await db.sql(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
+      const before = await inventory(db)
+      for (const table of ['orders', 'more']) await said('install', urlOf(db), '--table', table)
+      expect(await said('uninstall', urlOf(db), '--all')).toBe('removed the schema listwatch and all triggers\n')
+      expect(await inventory(db)).toEqual(before)
+    })
+
+    test('--table leaves the others as they are', async () => {
+      const db = await at.database()
+      await db.sql(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
+      await said('install', urlOf(db), '--table', 'more')
+      const before = await inventory(db)
+      await said('install', urlOf(db), '--table', 'orders')
+      expect(await said('uninstall', urlOf(db), '--table', 'orders')).toBe('removed from orders\n')
+      expect(await inventory(db)).toEqual(before)
+    })
+
+    test.each([['--table', 'orders'], ['--all']])(
+      '%s --print prints what it would do, which runs as it stands',
+      async (...options) => {
+        const db = await at.database()
+        await db.sql(ORDERS)
+        const before = await inventory(db)
+        await said('install', urlOf(db), '--table', 'orders')
+        await db.sql(await said('uninstall', ...options, '--print'))
+        if (options[0] !== '--all') await said('uninstall', urlOf(db), '--all')
+        expect(await inventory(db)).toEqual(before)
+      },
+    )
+  })
+
+  describe('status', () => {
+    test('says that nothing is installed, or that no table is', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      expect(await said('status', urlOf(db))).toBe('listwatch is not installed in this database\n')
+      await said('install', urlOf(db), '--table', 'orders')
+      await said('uninstall', urlOf(db), '--table', 'orders')
+      expect(await said('status', urlOf(db))).toBe('the schema listwatch is installed, and no table is tracked\n')
+    })
+
+    test('counts the rows of the log, also as JSON', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      await db.sql('UPDATE orders SET n = 4')
+      expect(await said('status', urlOf(db))).toMatch(/^ok orders \(.*\) log 2 rows, 0\.\d MB\n$/)
+      expect(JSON.parse(await said('status', urlOf(db), '--json'))).toMatchObject({
+        tables: [{ table: 'orders', keyColumns: ['id'], level: 'statement', logRows: 2, problems: [] }],
+        warnings: [],
+      })
+    })
+
+    test('of a log that misses changes: exit code 1, and the command that mends it', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      await db.sql('DROP TRIGGER zz_listwatch_d ON orders')
+      const { code, output } = await pg('status', urlOf(db))
+      expect(code).toBe(1)
+      expect(output).toMatch(/^broken orders .*\nwarning orders: the trigger zz_listwatch_d is missing: .*; run: /)
+      const [, command = ''] = /run: listwatch pg (.*)\n$/.exec(output) ?? []
+      await said(...(command.replaceAll("'", '').split(' ') as [string, ...string[]]))
+      expect(await said('status', urlOf(db))).toMatch(/^ok orders /)
+    })
+  })
+
+  describe('trim', () => {
+    test('removes what is older than it is told to keep, and a mirror goes on', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      const rows = await mirror(db, { table: 'orders', trimEveryMs: false })
+      await db.sql('UPDATE orders SET n = 4')
+      await expectMirrorEqualsTable(rows)
+      expect(await said('trim', urlOf(db))).toBe('removed 0 rows from the logs\n')
+      expect(await said('trim', urlOf(db), '--keep', '0')).toBe('removed 2 rows from the logs\n')
+      await db.sql('UPDATE orders SET n = 6')
+      await expectMirrorEqualsTable(rows)
+    })
+  })
+})

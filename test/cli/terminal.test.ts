@@ -1,0 +1,149 @@
+import { spawnSync } from 'node:child_process'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { useServer } from '../postgres/support.js'
+import { describeServer } from '../servers/index.js'
+import { ensureBuilt } from '../support/build.js'
+import { Child } from '../support/child.js'
+import { root } from '../support/sources.js'
+import { main, node, resultOf, urlOf } from './support.js'
+import { Terminal } from './terminal.js'
+
+beforeAll(ensureBuilt)
+
+/** The command `script` of util-linux gives a program a terminal of its own. */
+const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')
+
+interface Session {
+  readonly child: Child
+  readonly terminal: () => Terminal
+  readonly press: (keys: string) => void
+}
+
+/** The command line on a terminal of so many columns. */
+function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessEnv = {}): Session {
+  const words = [node, main, ...args].map((word) => `'${word}'`).join(' ')
+  const child = new Typing('script', ['-qec', `stty rows 30 cols ${columns}; exec ${words}`, '/dev/null'], {
+    cwd: root,
+    env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => child[Symbol.asyncDispose]())
+  const terminal = (): Terminal => {
+    const made = new Terminal(columns)
+    made.write(child.output)
+    return made
+  }
+  return { child, terminal, press: (keys) => child.type(keys) }
+}
+
+class Typing extends Child {
+  type(keys: string): void {
+    this.process.stdin?.write(keys)
+  }
+}
+
+/** Nothing is left behind: the cursor is there, and the margins. */
+function expectTidy({ terminal }: Session): void {
+  const { isCursorVisible, hasMargins, unknown } = terminal()
+  expect({ isCursorVisible, hasMargins, unknown }).toEqual({ isCursorVisible: true, hasMargins: true, unknown: [] })
+}
+
+describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () => {
+  describeServer('postgres 18', 'the demo', () => {
+    test('k kills the connection, q ends with the comparison under the last picture', async () => {
+      const session = onTerminal(['demo'])
+      const { child, terminal, press } = session
+      await child.until(() => terminal().text.includes('live'), 'the picture')
+      press('k')
+      await child.until(() => terminal().text.includes('killed 1 times, resumed 1 times'), 'it to resume')
+      press('q')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      const { text, frames } = terminal()
+      expect(text).toMatch(/^starting a Postgres of its own …\nlistwatch postgres:orders/)
+      expect(text).toMatch(
+        /\n\[k\] kill the connection {3}\[q\] quit\nmirror .* 0 differ; .* 1 disconnects, 1 reconnects/,
+      )
+      expect(text.match(/listwatch postgres:orders/g)).toHaveLength(1)
+      // No frame is half a picture.
+      const pictures = frames.filter((frame) => frame.includes('listwatch postgres'))
+      expect(pictures.length).toBeGreaterThan(2)
+      expect(pictures.filter((frame) => !frame.includes('[q] quit'))).toEqual([])
+      expectTidy(session)
+    })
+
+    test('of 40 columns nothing wraps and nothing is drawn twice', async () => {
+      const session = onTerminal(['demo'], 40)
+      const { child, terminal, press } = session
+      await child.until(() => /changes\/s [1-9]/.test(terminal().text), 'changes')
+      expect(terminal().wraps).toBe(0)
+      expect(terminal().text).toMatch(/\n\[k\] kill the connection {3}\[q\] quit$/)
+      expect(terminal().text.match(/listwatch postgres:orders/g)).toHaveLength(1)
+      expect(terminal().isCursorVisible).toBe(false)
+      press('\x03')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(terminal().text.replaceAll('\n', '')).toContain(' 0 differ; ')
+      expectTidy(session)
+    })
+
+    test('NO_COLOR is obeyed', async () => {
+      const { child, terminal, press } = onTerminal(['demo'], 100, { NO_COLOR: '1' })
+      await child.until(() => terminal().text.includes('live'), 'the picture')
+      press('q')
+      await child.ended
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are colours.
+      expect(child.output).not.toMatch(/\x1b\[[\d;]*m/)
+    })
+
+    test('Ctrl-C while the server starts ends it with no picture', async () => {
+      const session = onTerminal(['demo'])
+      await session.child.until(() => session.child.output.includes('starting'), 'the start')
+      session.press('\x03')
+      expect((await session.child.ended).signal).toBeNull()
+      expectTidy(session)
+    })
+  })
+
+  describeServer('postgres 18', 'watch', (postgres) => {
+    const at = useServer(postgres)
+
+    test('shows the table, its indexes and what happens; values cannot steer the terminal', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text);
+        INSERT INTO orders VALUES (1, 'acme'), (2, 'acme'), (3, E'e\\x1b[2Jvil\\n')`)
+      await db.install('orders')
+      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'tenant'])
+      const { child, terminal, press } = session
+      await child.until(() => terminal().text.includes('live'), 'the picture')
+      expect(terminal().text).toMatch(/^reading orders …\nlistwatch postgres:orders .*\nrows 3 /)
+      expect(terminal().text).toContain('\nby tenant   acme 2   e�[2Jvil� 1\n')
+      await db.sql(`INSERT INTO orders VALUES (4, 'birch')`)
+      await child.until(() => terminal().text.includes('birch 1'), 'the new row')
+      press('q')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(terminal().text).toMatch(/\n\[q\] quit$/)
+      expectTidy(session)
+    })
+
+    test('--json shows nothing but the lines', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)')
+      await db.install('orders')
+      const { child } = onTerminal(['watch', urlOf(db), '--table', 'orders', '--json', '--for', '1ms'])
+      const { code, output } = await resultOf(child)
+      expect(code).toBe(0)
+      expect(
+        output
+          .trimEnd()
+          .split('\r\n')
+          .map((line) => (JSON.parse(line) as { type: string }).type),
+      ).toEqual(['add', 'synced'])
+    })
+
+    test('a failure leaves one line, and the cursor', async () => {
+      const session = onTerminal(['watch', 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
+      expect(await session.child.ended).toEqual({ code: 2, signal: null })
+      expect(session.terminal().text).toMatch(/^reading orders …\nlistwatch: cannot connect to /)
+      expectTidy(session)
+    })
+  })
+})

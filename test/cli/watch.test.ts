@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Database, useServer } from '../postgres/support.js'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { listwatch, main, node, resultOf, shell, urlOf } from './support.js'
+
+beforeAll(ensureBuilt)
+
+interface Line {
+  readonly type: 'add' | 'update' | 'delete' | 'synced'
+  readonly key: string
+  readonly object: unknown
+  readonly previous: unknown
+  readonly origin: string
+  readonly rows?: number
+}
+
+/** What the lines so far add up to. Throws where one cannot follow from those before it. */
+function fold(lines: readonly string[]): Map<string, unknown> {
+  const objects = new Map<string, unknown>()
+  for (const text of lines) {
+    const { type, key, object, previous } = JSON.parse(text) as Line
+    if (type === 'synced') continue
+    expect(objects.has(key), text).toBe(type !== 'add')
+    expect(previous, text).toEqual(objects.get(key))
+    if (type === 'delete') objects.delete(key)
+    else objects.set(key, object)
+  }
+  return objects
+}
+
+describeServer('postgres 18', 'watch', (postgres) => {
+  const at = useServer(postgres)
+
+  async function orders(count: number): Promise<Database> {
+    const db = await at.database()
+    await db.sql('CREATE TABLE orders (id bigint PRIMARY KEY, tenant text, tags text[], total numeric, at timestamptz)')
+    await db.sql(
+      `INSERT INTO orders SELECT g, CASE g % 4 WHEN 0 THEN 'acme' ELSE 'birch' END, ARRAY['a', 't' || g % 2], g / 7.0, to_timestamp(g) FROM generate_series(1, $1::int) g`,
+      [count],
+    )
+    await db.install('orders')
+    return db
+  }
+
+  describe('--json', () => {
+    test('folded, gives the table at any time: while it is written to, and after the connection was killed', async () => {
+      const db = await orders(500)
+      const child = listwatch(['watch', urlOf(db), '--table', 'orders', '--json'])
+      const equalsTable = async (): Promise<boolean> => {
+        const rows = await db.sql('SELECT * FROM orders')
+        const told = fold(child.lines)
+        const table = new Map(rows.map((row) => [String(row['id']), JSON.parse(JSON.stringify(row)) as unknown]))
+        return (
+          told.size === table.size && [...table].every(([key, row]) => expect.anything() && same(told.get(key), row))
+        )
+      }
+      await child.until(() => child.lines.some((line) => line.startsWith('{"type":"synced"')), 'the first list')
+      expect(child.lines.filter((line) => line.includes('"origin":"initial"'))).toHaveLength(500)
+      expect(JSON.parse(child.lines.at(-1) ?? '')).toMatchObject({ type: 'synced', rows: 500 })
+      await db.sql(`UPDATE orders SET tenant = 'cedar' WHERE id % 5 = 0; DELETE FROM orders WHERE id % 7 = 0`)
+      await db.sql(`INSERT INTO orders SELECT g, 'late' FROM generate_series(1001, 1100) g`)
+      await waitUntil('the lines to give the table', equalsTable)
+      await db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'listwatch'`)
+      await db.sql(`UPDATE orders SET total = total + 1; INSERT INTO orders VALUES (9007199254740993, NULL)`)
+      await waitUntil('the lines to give the table again', equalsTable)
+      expect(child.errors).toMatch(/^listwatch: watch of postgres:orders .*; reconnecting in .*\n$/)
+      expect(child.lines.filter((line) => line.startsWith('{"type":"synced"'))).toHaveLength(1)
+      child.kill('SIGTERM')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+    })
+
+    test.each(['SIGINT', 'SIGTERM'] as const)('%s ends it with exit code 0 and whole lines', async (signal) => {
+      const db = await orders(5)
+      const child = listwatch(['watch', urlOf(db), '--table', 'orders', '--json'])
+      await child.until(() => child.output.includes('synced'), 'the first list')
+      child.kill(signal)
+      const late = AbortSignal.timeout(5_000)
+      late.addEventListener('abort', () => child.kill('SIGKILL'))
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect([child.errors, child.output.at(-1)]).toEqual(['', '\n'])
+    })
+
+    test('SIGTERM ends it also where nobody reads what it writes', async () => {
+      const db = await orders(20_000)
+      const child = spawn(node, [main, 'watch', urlOf(db), '--table', 'orders', '--json'], { stdio: 'pipe' })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      await once(child.stdout, 'readable')
+      child.kill('SIGTERM')
+      expect(await once(child, 'exit')).toEqual([0, null])
+    })
+
+    test('SIGTERM ends it without a word also before the first list is in', async () => {
+      const db = await orders(5)
+      const blocker = await db.connect()
+      await blocker.query('BEGIN; LOCK TABLE orders')
+      const child = listwatch(['watch', urlOf(db), '--table', 'orders', '--json'])
+      const waiting = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listwatch' AND wait_event_type = 'Lock'`
+      await waitUntil('the list to wait', async () => (await db.value(waiting)) === '1')
+      child.kill('SIGTERM')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect([child.output, child.errors]).toEqual(['', ''])
+    })
+
+    test('a reader that goes away ends it without a word, at the next change', async () => {
+      const db = await orders(5)
+      const child = shell(`listwatch watch ${urlOf(db)} --table orders --json | head -1`)
+      await child.until(() => child.lines.length === 1, 'the first line')
+      const timer = setInterval(() => void db.sql('UPDATE orders SET total = total + 1'), 100)
+      onTestFinished(() => clearInterval(timer))
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(child.errors).toBe('')
+      clearInterval(timer)
+    })
+
+    test('--columns, --where and --for are obeyed', async () => {
+      const db = await orders(8)
+      const args = ['--columns', 'tenant', '--where', "tenant = 'acme'", '--for', '1ms', '--json']
+      const { code, output } = await resultOf(listwatch(['watch', urlOf(db), '--table', 'orders', ...args]))
+      const told = fold(output.trimEnd().split('\n'))
+      expect(code).toBe(0)
+      expect(told).toEqual(new Map(['4', '8'].map((id) => [id, { id, tenant: 'acme' }])))
+    })
+  })
+
+  describe('in a pipe', () => {
+    test('prints a line now and then, and nothing that is for a terminal', async () => {
+      const db = await orders(5)
+      const child = listwatch(['watch', urlOf(db), '--table', 'orders', '--index', 'tenant'], {
+        env: { FORCE_COLOR: undefined },
+      })
+      await child.until(() => child.lines.length > 0, 'a line')
+      child.kill('SIGINT')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(child.output).toMatch(/^live: 5 rows, 0 changes\/s, 0 relists, 0 reconnects\n$/)
+      expect(child.errors).toBe('')
+    })
+  })
+})
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}
