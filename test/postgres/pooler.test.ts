@@ -1,7 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { describeServer } from '../servers/index.js'
-import { postgresVersions } from '../servers/lookups.js'
+import { describeServer, postgresVersions } from '../servers/index.js'
 import { type Pgbouncer, startPgbouncer } from '../servers/pgbouncer.js'
 import {
   contextOf,

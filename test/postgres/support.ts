@@ -229,13 +229,6 @@ export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-export interface Watch<T> {
-  /** The next batch with events, or the error with which the watch ends. */
-  next(): Promise<WatchBatch<T>>
-  /** Ends it, and waits for that. */
-  stop(): Promise<void>
-}
-
 /** A context with which to call a source by hand. */
 export function contextOf(signal: AbortSignal): SourceContext {
   return { signal, clock: systemClock, random: systemRandom }

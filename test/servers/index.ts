@@ -5,7 +5,7 @@ import type { ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
 
 export type { FoundServer } from './locate.js'
-export { type PgbouncerBinary, type PostgresVersion, pgbouncerBinary, postgresVersions } from './lookups.js'
+export { type PostgresVersion, postgresVersions } from './lookups.js'
 export type { ServerName } from './recipes.js'
 
 declare module 'vitest' {
