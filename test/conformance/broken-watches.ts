@@ -24,8 +24,11 @@ export const brokenWatches: readonly Broken[] = [
   },
   {
     name: 'splits a transaction',
-    refusedBy: ['a watch tells a transaction whole or not at all'],
-    because: /shows a state that there was not/,
+    refusedBy: [
+      'a watch tells a transaction whole or not at all',
+      'a watch and a list show of each of several writers a state that it wrote, in its order',
+    ],
+    because: /shows a state that there was not|a transaction is torn/,
     flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 2) }),
   },
   {

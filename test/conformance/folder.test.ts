@@ -18,9 +18,11 @@ await describeListerWatcher('a folder of JSON files', {
   async create() {
     const folder = await mkdtemp(join(root, 'case-'))
     const path = (key: string): string => join(folder, `${key}.json`)
+    let count = 0
     const replace = async (key: string, text: string): Promise<void> => {
-      await writeFile(`${folder}/writing`, text)
-      await rename(`${folder}/writing`, path(key)) // Nobody reads half a file.
+      const writing = join(folder, `writing${++count}`)
+      await writeFile(writing, text)
+      await rename(writing, path(key)) // Nobody reads half a file.
     }
     return {
       source: folderSource<{ readonly value: string }>(folder, { pollMs: 10 }),

@@ -24,7 +24,13 @@ export function postgresHarness(server: TestServer): ListerWatcherHarness<Row> {
 async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>> {
   await database.sql('CREATE TABLE items (id text PRIMARY KEY, value text NOT NULL)')
   await database.install('items')
-  const writer = await database.connect()
+  const free: Client[] = []
+  const write = async (changes: readonly ConformanceChange[]): Promise<Version> => {
+    const writer = free.pop() ?? (await database.connect())
+    const mark = await commit(writer, source, changes)
+    free.push(writer)
+    return mark
+  }
   const source: PostgresSource<Row> = database.source<Row>({
     table: 'items',
     maxObjectBytes: MAX_ROW,
@@ -38,11 +44,11 @@ async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>>
       key.includes('\u0000') || !key.isWellFormed()
         ? 'a text of Postgres holds only whole characters, and no NUL'
         : undefined,
-    write: (changes) => commit(writer, source, changes),
+    write,
     compact: async () => void (await database.sql(`SELECT listwatch.trim('0 s')`)),
     restore: async () =>
       void (await database.sql('TRUNCATE listwatch.state, listwatch.mark; SELECT listwatch.epoch()')),
-    corrupt: async (key) => void (await commit(writer, source, [{ key, value: 'x'.repeat(MAX_ROW + 1) }])),
+    corrupt: async (key) => void (await write([{ key, value: 'x'.repeat(MAX_ROW + 1) }])),
     disconnect: async () => void (await database.sql(`SELECT pg_terminate_backend(pid) ${ofSource}`)),
     connections: async () => Number(await database.value(`SELECT count(*) ${ofSource}`)),
   }

@@ -4,6 +4,8 @@ import { shown } from './contents.js'
 import { casesOf } from './define-cases.js'
 import { fill } from './list-cases.js'
 import { check } from './patience.js'
+import type { Trial } from './trial.js'
+import type { Position } from './watching.js'
 
 export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
   {
@@ -100,6 +102,24 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     },
   },
   {
+    name: 'and a list show of each of several writers a state that it wrote, in its order',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await trial.opened(watching)
+      let isOver = false
+      const writing = Promise.all(WRITERS.map((writer) => writeRounds(trial, writer))).finally(() => {
+        isOver = true
+      })
+      writing.catch(() => {}) // It is awaited below, unless a list is refused before.
+      const lists: Position[] = []
+      for (let hasEnded = false; !hasEnded && lists.length < 20; hasEnded = isOver)
+        lists.push(await trial.list({ pageSize: 4 }))
+      await writing
+      await watching.reaches(trial.now)
+      for (const seen of [lists, watching.trail]) checkRounds(trial, seen)
+    },
+  },
+  {
     name: 'of what was just listed tells nothing that the list has told',
     async check(trial) {
       await fill(trial, 4)
@@ -172,6 +192,33 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     },
   },
 ])
+
+const WRITERS = ['w', 'x', 'y', 'z']
+const ROUNDS = 15
+
+/** One writer's transactions: each writes the number of its round under three keys. */
+async function writeRounds(trial: Trial, writer: string): Promise<void> {
+  for (let round = 1; round <= ROUNDS; round++) {
+    await trial.write(...[1, 2, 3].map((number) => ({ key: `${writer}${number}`, value: String(round) })))
+    await trial.clock.sleep(0)
+  }
+}
+
+/** Refuses rounds that are torn, or out of their writer's order. */
+function checkRounds(trial: Trial, seen: readonly Position[]): void {
+  for (const writer of WRITERS) {
+    let last = 0
+    for (const { contents, version } of seen) {
+      const [first = 0, second = 0, third = 0] = [1, 2, 3].map((number) =>
+        Number(contents.values.get(trial.keyOf(`${writer}${number}`)) ?? 0),
+      )
+      const isWhole = first === second && second === third
+      check(isWhole || !trial.has('transactions'), `a transaction is torn at ${version}: ${first}, ${second}, ${third}`)
+      check(first >= last, `a writer's round ${first} comes after its round ${last}, at ${version}`)
+      last = first
+    }
+  }
+}
 
 function nameOf(event: WatchEvent<unknown> | undefined): string {
   return event === undefined || event.type === 'replace' ? 'a replace' : `${event.type} ${shown(event.key ?? '')}`

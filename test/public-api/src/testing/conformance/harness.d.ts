@@ -40,7 +40,7 @@ export interface ListerWatcherSubject<T> {
     readonly source: ListerWatcher<T>;
     /**
      * Commits all of the changes as one transaction; settles when it is committed. Gives the mark to wait for, where the
-     * source's writers have one.
+     * source's writers have one. Calls may overlap.
      */
     write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined;
     /** The value that was written into this object. */
