@@ -1,6 +1,6 @@
 import type { ChangeBatch, Feed, Subscription } from './feed.js';
 import type { Version } from './version.js';
-import type { Wait } from './waits.js';
+import type { VersionWait, Wait } from './waits.js';
 /**
  * A subscription as an async iterator of batches. A batch counts as handled when the next one is asked for; until then
  * what happens waits in the queue. It ends, without an error, when it is closed, when its signal aborts and when the
@@ -21,9 +21,7 @@ export declare class IteratorSubscription<T> implements ChangeStream<T>, AsyncIt
     next(): Promise<Result<T>>;
     return(): Promise<Result<T>>;
     synced(wait?: Wait): Promise<void>;
-    waitFor(version: Version, wait?: Wait & {
-        readonly source?: string | undefined;
-    }): Promise<void>;
+    waitFor(version: Version, wait?: VersionWait): Promise<void>;
     close(options?: {
         readonly drain?: boolean;
     }): Promise<void>;

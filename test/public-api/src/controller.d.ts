@@ -1,7 +1,7 @@
 import { type Feed, type Subscription } from './feed.js';
 import type { Random } from './random.js';
 import type { Version } from './version.js';
-import type { Wait } from './waits.js';
+import type { VersionWait, Wait } from './waits.js';
 export interface ReconcileContext<T> {
     /** The object as the store has it now; undefined where it is gone, or out of the scope. */
     readonly object: T | undefined;
@@ -42,9 +42,7 @@ export declare class FeedController<T> implements Controller {
         readonly delayMs?: number;
     }): void;
     synced(wait?: Wait): Promise<void>;
-    waitFor(version: Version, wait?: Wait & {
-        readonly source?: string | undefined;
-    }): Promise<void>;
+    waitFor(version: Version, wait?: VersionWait): Promise<void>;
     close(options?: {
         readonly drain?: boolean;
     }): Promise<void>;

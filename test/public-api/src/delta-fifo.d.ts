@@ -21,6 +21,8 @@ export interface DeltaFIFOOptions<T> {
 export interface Queued<T> {
     readonly changes: readonly Change<T>[];
     readonly version: Version | undefined;
+    /** Where it came from; undefined where nobody said, and where changes of several sources are merged. */
+    readonly source: string | undefined;
 }
 /**
  * The queue between what happens and who is told: each subscription has one, and composed by hand it is the sink of a

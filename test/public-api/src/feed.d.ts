@@ -5,7 +5,7 @@ import type { DeclaredIndex } from './index-builder.js';
 import type { IndexValue } from './index-types.js';
 import type { Indexer, Membership } from './indexer.js';
 import type { Version } from './version.js';
-import { type Wait } from './waits.js';
+import { type VersionWait, type Wait } from './waits.js';
 /** Which objects are wanted. What leaves the scope is told as a delete, what enters it as an add. */
 export interface Scope<T, I = {}> {
     /** For errors and logs. Default: none. */
@@ -14,6 +14,11 @@ export interface Scope<T, I = {}> {
     readonly signal?: AbortSignal | undefined;
     /** How many keys are handled at a time; each key's changes stay in order. Default 1. */
     readonly concurrency?: number;
+    /**
+     * Tells each object in scope again once in so many milliseconds, as an update with `origin: 'resync'`, spread over that time and
+     * never through the source. While something waits nothing is added to it. Default: never.
+     */
+    readonly resyncMs?: number;
     /** Only this key. */
     readonly key?: string;
     /** Only objects that have these values in these indexes. Costs nothing for the changes of others. */
@@ -60,9 +65,7 @@ export interface Subscription extends AsyncDisposable {
     /** Resolves when everything the store held at the beginning has been handled, after the informer's first list. */
     synced(wait?: Wait): Promise<void>;
     /** Resolves when everything up to `version` has been handled. Rejects with `EPOCH_CHANGED` for another epoch. */
-    waitFor(version: Version, wait?: Wait & {
-        readonly source?: string | undefined;
-    }): Promise<void>;
+    waitFor(version: Version, wait?: VersionWait): Promise<void>;
     /** Ends it; with `drain` after everything that waits has been handled. Waits up to 1 s for a handler that runs. */
     close(options?: {
         readonly drain?: boolean;
@@ -73,8 +76,13 @@ export interface FeedHost<T> {
     readonly indexer: Indexer<T, unknown>;
     readonly clock: Clock;
     readonly sourceName: string;
+    /** Whether the store mirrors several sources: then versions are positions of the store itself. */
+    readonly isOfSet: boolean;
     readonly isFilled: () => boolean;
-    hasReached(method: string): (at: Version, mark: Version) => boolean;
+    /** Compares versions. A TypeError where the source cannot, or where several sources leave open which. */
+    hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean;
+    /** Resolves when the store includes a version. */
+    waitFor(version: Version, wait: VersionWait): Promise<void>;
     report(error: SourceError): void;
     attach(feed: Feed<T>): void;
     detach(feed: Feed<T>): void;
@@ -101,6 +109,7 @@ export declare class Feed<T> {
     get isScoped(): boolean;
     get closed(): SourceError | undefined;
     get hasWaiters(): boolean;
+    /** Undefined over several sources, which have a version each. */
     get version(): Version | undefined;
     get backlog(): {
         readonly keys: number;
@@ -116,9 +125,9 @@ export declare class Feed<T> {
     /** A change that may concern this feed, out of a commit that `flush` ends. */
     consider(change: Change<T>, membership: Membership | undefined, positions: ReadonlyMap<DeclaredIndex<T>, number>): void;
     /** Ends a commit. */
-    flush(version: Version | undefined): void;
+    flush(position: Version | undefined, source?: string): void;
     /** Queues a commit, all of which concerns this feed. */
-    offer(changes: readonly Change<T>[], version: Version | undefined): void;
+    offer(changes: readonly Change<T>[], position: Version | undefined, source?: string): void;
     /** The next batch, or undefined where nothing waits. Each is ended by `finish`, in the order of taking. */
     take(): ChangeBatch<T> | undefined;
     finish(batch: ChangeBatch<T>): void;
@@ -127,6 +136,6 @@ export declare class Feed<T> {
     /** The store has moved on, or this feed has: whoever waits may have waited enough. */
     advance(): void;
     synced(call: string, wait?: Wait): Promise<void>;
-    waitFor(version: Version, wait?: Wait): Promise<void>;
+    waitFor(version: Version, wait?: VersionWait): Promise<void>;
     close(reason: SourceError): void;
 }

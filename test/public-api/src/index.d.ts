@@ -8,12 +8,15 @@ export type { ChangeBatch, Scope, SubscribeOptions, Subscription } from './feed.
 export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './index-types.js';
 export { Indexer } from './indexer.js';
 export { createInformer, type Informer, type InformerOptions, type Lifecycle } from './informer.js';
+export { groupInformers } from './informer-group.js';
 export { type Random, systemRandom } from './random.js';
 export { Reflector } from './reflector.js';
 export type { Scalar } from './scalar.js';
-export type { Delete, Entry, Invalid, ListContext, ListEvent, ListerWatcher, ListPage, Put, Replace, Replacement, Sink, SourceContext, WatchBatch, WatchContext, WatchEvent, } from './source.js';
+export type { SchemaIssue, SchemaResult, StandardSchema } from './schema.js';
+export type { Delete, Entry, Invalid, ListContext, ListEvent, ListerWatcher, ListPage, Put, Replace, Replacement, Sink, SourceContext, VersionPage, WatchBatch, WatchContext, WatchEvent, } from './source.js';
+export { type SourceSet, sourceSet } from './source-set.js';
 export type { Handlers } from './subscription.js';
 export type { Logger, State, Status } from './telemetry.js';
 export type { Version } from './version.js';
 export type { StoreView } from './views.js';
-export type { Wait } from './waits.js';
+export type { VersionWait, Wait } from './waits.js';

@@ -17,13 +17,30 @@ export interface Commit<T> {
     /** Beside each change, where indexes are tracked; else empty. */
     readonly memberships: readonly Membership[];
     readonly version: Version | undefined;
+    /** Where the store is now: the version; over several sources a count of its own. */
+    readonly position: Version | undefined;
+    /** Over several sources: the one that it comes from. */
+    readonly source: string | undefined;
     readonly committedAt: number | undefined;
 }
 /** What an informer adds to its indexer. */
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
     readonly onInvalid?: 'omit' | 'keep-previous' | undefined;
     readonly onCommit?: (commit: Commit<T>) => void;
+    /** A key that this source gave, and that was another's, is nobody's now. */
+    readonly onReleased?: (source: string) => void;
     readonly maxObjects?: number | undefined;
+    /** Whether to know what `prepare` left out. */
+    readonly remembersOmitted?: boolean | undefined;
+}
+/** What one source has in a store: all of it, or over several sources a part. */
+export interface StorePart<T> extends Sink<T> {
+    entryOf(key: string): Entry<T> | undefined;
+    entries(): Iterable<Entry<T>>;
+    /** Whether a key that is not in the store is known nevertheless: its object is invalid, or was left out. */
+    isAccountedFor(key: string): boolean;
+    /** Takes all of it out of the store. */
+    drop(): void;
 }
 /**
  * The indexed store, and the sink that a reflector writes to. One writer; every batch, and every list, becomes visible

@@ -5,12 +5,14 @@ import { SourceError } from './errors.js';
 import { type Scope, type SubscribeOptions, type Subscription } from './feed.js';
 import type { IndexBuilder } from './index-types.js';
 import { type Random } from './random.js';
+import { type StandardSchema } from './schema.js';
 import type { ListerWatcher } from './source.js';
+import { type SourceSet } from './source-set.js';
 import { type Handlers } from './subscription.js';
 import { type Logger, type Status } from './telemetry.js';
 import type { Version } from './version.js';
 import type { StoreView } from './views.js';
-import { type Wait } from './waits.js';
+import { type VersionWait, type Wait } from './waits.js';
 /** What can be started and stopped. */
 export interface Lifecycle extends AsyncDisposable {
     /** Begins to mirror; a second call does nothing. With `signal`, stops when it aborts. Throws `STOPPED` after `stop`. */
@@ -22,8 +24,13 @@ export interface Lifecycle extends AsyncDisposable {
      * `failed` before that (`NOT_FOUND`, `UNAUTHORIZED`, `PROTOCOL`), while the informer goes on trying.
      */
     synced(wait?: Wait): Promise<void>;
-    /** Ends it for good: no callback begins any more, running ones get up to 1 s. The store stays readable. */
-    stop(): Promise<void>;
+    /**
+     * Ends it for good: no callback begins any more, running ones get up to 1 s. The store stays readable. With `drainMs` only the
+     * source ends at once, and subscriptions and controllers have so many milliseconds to handle what waits.
+     */
+    stop(options?: {
+        readonly drainMs?: number | undefined;
+    }): Promise<void>;
     /**
      * For probes. `isLive`: started and not stopped. `isReady`: the first list is in, and, with `staleAfterMs`, the source
      * was heard within that time.
@@ -61,11 +68,10 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
     reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: Scope<T, I>): Controller;
     /**
      * Resolves when the store includes `version`: a mark from a writer, or any version of the source. Rejects with
-     * `EPOCH_CHANGED` for another incarnation of the source. A TypeError where the source cannot compare versions.
+     * `EPOCH_CHANGED` for another incarnation of the source. A TypeError where the source cannot compare versions, and over
+     * several sources without `source`.
      */
-    waitFor(version: Version, wait?: Wait & {
-        readonly source?: string | undefined;
-    }): Promise<void>;
+    waitFor(version: Version, wait?: VersionWait): Promise<void>;
     /** Reads the whole source again, and resolves when that is in the store. */
     relist(wait?: Wait): Promise<void>;
     /** Waits until the store includes where the source is now. A TypeError where the source cannot say. */
@@ -77,13 +83,19 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
     /** Adds an index to a store that may be full. */
     addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X;
 }
-export interface InformerOptions<S, I extends object, T = S> {
-    readonly source: ListerWatcher<S>;
+export interface InformerOptions<S, I extends object, P = S, T = P> {
+    /** A source, or several at once: `sourceSet`. */
+    readonly source: ListerWatcher<S> | SourceSet<S>;
+    /**
+     * A Standard Schema (zod, valibot, arktype and others), synchronous; what it gives is what goes on, and what it refuses is
+     * invalid. Runs once for each object that arrives.
+     */
+    readonly schema?: StandardSchema<P>;
     /**
      * Makes the stored object of the source's; `undefined` leaves it out, a throw makes it invalid. Runs once for each
      * object that arrives, and must not call the informer.
      */
-    readonly transform?: (object: S, key: string) => T | undefined;
+    readonly transform?: (object: P, key: string) => T | undefined;
     /** Whether two objects are the same, so that nobody has to be told. Default: by content. */
     readonly equals?: (a: T, b: T) => boolean;
     readonly indexes?: (ix: IndexBuilder<T>) => I;
@@ -91,9 +103,16 @@ export interface InformerOptions<S, I extends object, T = S> {
     readonly onInvalid?: 'omit' | 'keep-previous';
     /** Deep-freezes plain objects and arrays. Default: unless NODE_ENV is `production`. */
     readonly freeze?: boolean;
+    /**
+     * Compares the store with the source every `periodMs` (default 5 minutes), reports what differs and reads the source again. On
+     * by default where the source can list keys and versions (`versions`); elsewhere it costs a list each time.
+     */
+    readonly audit?: false | {
+        readonly periodMs?: number;
+    };
     readonly clock?: Clock;
     readonly random?: Random;
     readonly logger?: Logger;
 }
 /** Mirrors a source. Nothing is opened before `start`. */
-export declare function createInformer<S, I extends object, T = S>(options: InformerOptions<S, I, T>): Informer<T, I>;
+export declare function createInformer<S, I extends object, P = S, T = P>(options: InformerOptions<S, I, P, T>): Informer<T, I>;

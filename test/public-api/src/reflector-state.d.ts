@@ -3,7 +3,7 @@ import type { SourceError } from './errors.js';
 import type { State } from './telemetry.js';
 /**
  * The policy of a reflector, as one pure function: `step(state, input) → { state, effect }`. The loop in reflector.ts
- * performs the effects and knows no policy. SPEC.md has the same table in words.
+ * performs the effects and knows no policy. SPEC.md has the table.
  */
 export interface ReflectorState {
     readonly name: State;
@@ -11,6 +11,8 @@ export interface ReflectorState {
     readonly next: 'list' | 'watch';
     /** The next list trusts no version: the history went back or forked, or somebody else's was seen. */
     readonly ignoreVersions: boolean;
+    /** The next list compares by content, whatever versions say: the store was seen to differ. */
+    readonly byContent: boolean;
     readonly hasListed: boolean;
     /** Another list was asked for while one was on its way. */
     readonly isListWanted: boolean;
@@ -60,6 +62,7 @@ export type Input = {
  | {
     readonly type: 'relist';
     readonly reason: string;
+    readonly byContent?: boolean;
 } | {
     readonly type: 'stop';
     readonly reason: string;
@@ -71,6 +74,7 @@ export type Effect = {
 } | {
     readonly type: 'list';
     readonly ignoreVersions: boolean;
+    readonly byContent: boolean;
 } | {
     readonly type: 'watch';
 } | {

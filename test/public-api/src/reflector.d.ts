@@ -12,6 +12,11 @@ export interface ReflectorHooks {
     onIgnored?(version: Version): void;
     /** Whether somebody waits for a version. */
     isWaitedFor?(): boolean;
+    /**
+     * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
+     * may begin at once.
+     */
+    admit?(signal: AbortSignal): Promise<() => void> | undefined;
 }
 /**
  * Keeps a sink equal to a source: lists, watches from the list's version, resumes where a watch broke off, and lists

@@ -1,7 +1,7 @@
 import { type Added, type Deleted, type Updated } from './delta.js';
 import { type Feed, type Subscription } from './feed.js';
 import type { Version } from './version.js';
-import type { Wait } from './waits.js';
+import type { VersionWait, Wait } from './waits.js';
 /**
  * What is called for each change. A promise is awaited before the key's next change. One that throws, rejects or never
  * settles is reported with code `HANDLER`; nothing is lost for anybody else, and the next change is told all the same.
@@ -21,9 +21,7 @@ export declare class HandlerSubscription<T> implements Subscription {
         readonly oldestMs: number;
     };
     synced(wait?: Wait): Promise<void>;
-    waitFor(version: Version, wait?: Wait & {
-        readonly source?: string | undefined;
-    }): Promise<void>;
+    waitFor(version: Version, wait?: VersionWait): Promise<void>;
     close(options?: {
         readonly drain?: boolean;
     }): Promise<void>;

@@ -7,6 +7,11 @@ export interface Wait {
     /** Rejects with a SourceError with code `TIMEOUT` after this many milliseconds. */
     readonly timeoutMs?: number | undefined;
 }
+/** The same, for a version. */
+export interface VersionWait extends Wait {
+    /** Over several sources: whose version it is. */
+    readonly source?: string | undefined;
+}
 /** Both ends of a promise; only the first call counts. */
 export interface Settle<V> {
     resolve(value: V): void;
