@@ -1,4 +1,5 @@
 import { describe, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
 import {
   type Change,
   type ChangeStream,
@@ -7,6 +8,7 @@ import {
   createInformer,
   type Deleted,
   DeltaFIFO,
+  groupInformers,
   Indexer,
   type Informer,
   type Lifecycle,
@@ -16,9 +18,11 @@ import {
   type Sink,
   SourceError,
   type SourceErrorCode,
+  type SourceSet,
   type Status,
   type StoreView,
   type Subscription,
+  sourceSet,
   type Version,
 } from '../../src/index.js'
 import { type MemorySource, memorySource, type SeededRandom, type VirtualClock } from '../../src/testing/index.js'
@@ -99,6 +103,51 @@ describe('createInformer', () => {
   test('refuses a misspelt option', () => {
     // @ts-expect-error it is indexes
     createInformer({ source, indices: () => ({}) })
+  })
+})
+
+describe('a schema', () => {
+  const Limits = z.object({ rps: z.number().default(100) })
+  const unknown = memorySource<unknown>()
+
+  test('gives the type of the objects', () => {
+    const limits = createInformer({
+      source: unknown,
+      schema: Limits,
+      indexes: (ix) => ({ rps: ix.ordered((o) => o.rps) }),
+    })
+    expectTypeOf(limits.get('1')).toEqualTypeOf<{ rps: number } | undefined>()
+    expectTypeOf(limits.by.rps({ gte: 5 })).toEqualTypeOf<readonly { rps: number }[]>()
+  })
+
+  test('gives what transform takes', () => {
+    const limits = createInformer({
+      source: unknown,
+      schema: Limits,
+      transform: ({ rps }) => (rps > 0 ? [rps] : undefined),
+    })
+    expectTypeOf(limits.get('1')).toEqualTypeOf<number[] | undefined>()
+  })
+
+  test('that is none is refused', () => {
+    // @ts-expect-error a function is no Standard Schema
+    createInformer({ source: unknown, schema: () => true })
+  })
+})
+
+describe('several sources', () => {
+  test('are of one type, which is that of the objects', () => {
+    const set = sourceSet({ eu: source, us: source })
+    expectTypeOf(set).toEqualTypeOf<SourceSet<Order>>()
+    const all = createInformer({ source: set, indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
+    expectTypeOf(all.by.tenant('x')).toEqualTypeOf<readonly Order[]>()
+    expectTypeOf(all.status.sources?.['eu']).toEqualTypeOf<Status | undefined>()
+  })
+
+  test('a group is what can be started and stopped, of informers of any type', () => {
+    const group = groupInformers([orders, createInformer({ source: memorySource<number>() })], { maxRelists: 2 })
+    expectTypeOf(group).toExtend<Lifecycle>()
+    expectTypeOf(group.stop({ drainMs: 1_000 })).toEqualTypeOf<Promise<void>>()
   })
 })
 
