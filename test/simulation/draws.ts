@@ -21,9 +21,17 @@ export class Draws {
 
   /** A number in [0, 1). */
   next(label: string): number {
-    const stream = this.#stream(label)
-    stream.drawn = (stream.drawn + 1) | 0
-    return mix(stream.hash + Math.imul(stream.drawn, 0x9e3779b9)) / 2 ** 32
+    return this.of(label).next()
+  }
+
+  /** All draws with one label, for who draws often. */
+  of(label: string): Stream {
+    let stream = this.#streams.get(label)
+    if (stream === undefined) {
+      stream = new Stream(mix(this.#base ^ hashOf(label)))
+      this.#streams.set(label, stream)
+    }
+    return stream
   }
 
   /** A whole number from 0 to `below` - 1. */
@@ -39,34 +47,27 @@ export class Draws {
     return from[this.below(label, from.length)] as V
   }
 
-  /** Whether something goes wrong here. What shrinking takes back never happens. */
-  decide(kind: string, probability: number): boolean {
-    if (probability === 0 || this.isQuiet) return false
-    const stream = this.#stream(kind)
-    if (this.next(kind) >= probability) return false
-    return this.take(`${kind}#${stream.drawn}`)
-  }
-
   /** Whether a decision with this name is taken. */
   take(name: string): boolean {
     if (this.#only !== undefined && !this.#only.has(name)) return false
     this.taken.push(name)
     return true
   }
-
-  #stream(label: string): Stream {
-    let stream = this.#streams.get(label)
-    if (stream === undefined) {
-      stream = { hash: mix(this.#base ^ hashOf(label)), drawn: 0 }
-      this.#streams.set(label, stream)
-    }
-    return stream
-  }
 }
 
-interface Stream {
-  readonly hash: number
-  drawn: number
+/** The draws with one label, one after the other. */
+export class Stream {
+  readonly #hash: number
+  drawn = 0
+
+  constructor(hash: number) {
+    this.#hash = hash
+  }
+
+  next(): number {
+    this.drawn = (this.drawn + 1) | 0
+    return mix(this.#hash + Math.imul(this.drawn, 0x9e3779b9)) / 2 ** 32
+  }
 }
 
 const hashes = new Map<string, number>()

@@ -1,4 +1,4 @@
-import type { Draws } from './draws.js'
+import type { Draws, Stream } from './draws.js'
 
 /**
  * What can go wrong, and how often where it can. `contract`: the source keeps its promises, and every invariant holds.
@@ -58,27 +58,39 @@ export function kindOf(decision: string): string {
   return at < 0 ? decision : decision.slice(0, at)
 }
 
+/** One kind of fault in one schedule. */
+interface Rate {
+  readonly probability: number
+  readonly stream: Stream
+}
+
+const kinds = Object.entries(faults) as [FaultKind, Fault][]
+
 /** How likely each fault is in one schedule: half of them never happen, the others more or less often. */
 export class FaultMix {
   readonly #draws: Draws
-  readonly #rates = new Map<FaultKind, number>()
+  /** Only those that may happen. */
+  readonly #rates = new Map<FaultKind, Rate>()
 
   constructor(draws: Draws, isBreach: boolean) {
     this.#draws = draws
-    for (const [kind, { of, rate }] of Object.entries(faults) as [FaultKind, Fault][]) {
-      const factor = draws.next(`mix ${kind}`) * 4 - 2 // Off in half of the schedules.
-      const isAllowed = of === 'contract' || isBreach
-      this.#rates.set(kind, isAllowed && factor > 0 ? Math.min(rate * (factor + 0.3), 0.6) : 0)
+    for (const [kind, { of, rate }] of kinds) {
+      if (of === 'breach' && !isBreach) continue
+      const stream = draws.of(kind)
+      const factor = stream.next() * 4 - 2 // Off in half of the schedules.
+      if (factor > 0) this.#rates.set(kind, { probability: Math.min(rate * (factor + 0.3), 0.6), stream })
     }
   }
 
   /** Never in this schedule. */
-  exclude(...kinds: readonly FaultKind[]): void {
-    for (const kind of kinds) this.#rates.set(kind, 0)
+  exclude(...excluded: readonly FaultKind[]): void {
+    for (const kind of excluded) this.#rates.delete(kind)
   }
 
-  /** Whether this one strikes here. */
+  /** Whether this one strikes here. What shrinking takes back never does. */
   strikes(kind: FaultKind): boolean {
-    return this.#draws.decide(kind, this.#rates.get(kind) ?? 0)
+    const rate = this.#rates.get(kind)
+    if (rate === undefined || this.#draws.isQuiet || rate.stream.next() >= rate.probability) return false
+    return this.#draws.take(`${kind}#${rate.stream.drawn}`)
   }
 }

@@ -39,7 +39,7 @@ export class Follower {
 
   tell(change: Change<Item>): void {
     const { type, key, object, previous, version } = change
-    const { note, violate, settings } = this.#stage
+    const { note, violate, settings, history } = this.#stage
     note(this.name, type, object.n, change.origin)
     this.told++
     if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
@@ -48,6 +48,8 @@ export class Follower {
     if (isKnown !== (type !== 'add'))
       violate('I4', `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`)
     if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
+    if (type === 'update' && settings.hasUids && history.uidOf(object.n) !== history.uidOf(previous.n))
+      violate('I4', `${this.name} was told "update" of ${nameOf(key)}, which is another object now`)
     if (type === 'delete') this.known.delete(key)
     else {
       if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version)
@@ -77,8 +79,12 @@ export class Follower {
     const { history, settings, violate } = this.#stage
     for (const key of settings.keys) {
       const n = this.known.get(key)?.n
+      const uid = settings.hasUids && n === undefined ? history.at(version).state.get(key)?.uid : undefined
+      // Another identity is told as a delete, then an add: in between there is nothing.
       const isSo = (stored: Stored | undefined): boolean =>
-        stored?.isInvalid === true || (this.wants(stored) ? stored?.item.n === n : n === undefined)
+        stored?.isInvalid === true ||
+        (this.wants(stored) ? stored?.item.n === n : n === undefined) ||
+        (uid !== undefined && stored?.uid !== uid)
       if (history.isAtOrAfter(key, isSo, version)) continue
       violate('I7', `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`)
     }

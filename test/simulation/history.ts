@@ -42,12 +42,14 @@ export interface Moment {
 export class History {
   readonly #moments: Moment[] = []
   readonly #indexes = new Map<Version, number>()
+  readonly #uids = new Map<number, string>()
   /** Where the current epoch begins. */
   #base = 0
   /** The last sequence of this epoch that is forgotten: a watch from before it has expired. */
   compacted = 0
 
   constructor(initial: State) {
+    for (const { item, uid } of initial.values()) this.#uids.set(item.n, uid)
     this.#add({ epoch: 1, sequence: 0, version: '1.0', state: initial, mutations: [] })
   }
 
@@ -60,7 +62,10 @@ export class History {
     const next = new Map(state)
     for (const { key, stored } of mutations) {
       if (stored === undefined) next.delete(key)
-      else next.set(key, stored)
+      else {
+        next.set(key, stored)
+        this.#uids.set(stored.item.n, stored.uid)
+      }
     }
     const version = `${epoch}.${sequence + 1}`
     return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations })
@@ -88,6 +93,11 @@ export class History {
 
   at(version: Version): Moment {
     return this.#moments[this.indexOf(version)] as Moment
+  }
+
+  /** The identity of the object that had this content. */
+  uidOf(n: number): string | undefined {
+    return this.#uids.get(n)
   }
 
   /** The place of a version among all there ever were. */
@@ -124,11 +134,6 @@ export class History {
       if (moment.mutations.some((mutation) => mutation.key === key)) return moment.sequence
     }
     return 0
-  }
-
-  /** Whether the content of the key is the same at both. */
-  isSame(key: string, a: Version, b: Version): boolean {
-    return this.at(a).state.get(key)?.item.n === this.at(b).state.get(key)?.item.n
   }
 
   #add(moment: Moment): Moment {

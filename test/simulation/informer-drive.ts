@@ -13,7 +13,7 @@ import { read } from './reader.js'
 import { Reconciler } from './reconciler.js'
 import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
-import type { Stage } from './stage.js'
+import { nameOf, type Stage } from './stage.js'
 import { judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 
@@ -179,7 +179,8 @@ export class InformerDrive implements Drive {
         const took = stage.clock.elapsed - since - (stage.clock.skipped - skipped)
         stage.note('stop() has settled')
         if (took > 1_000 + 100 * stage.settings.driftMs) stage.violate('I15', `stop() took ${took} ms`)
-        this.#silenced()
+        // What is due at the same moment may come after it.
+        stage.clock.in(1, () => this.#silenced())
       },
       (error: unknown) => stage.violate('crash', `stop() failed: ${error}`),
     )
@@ -226,6 +227,9 @@ export class InformerDrive implements Drive {
     const { stage } = this
     this.#judgeState(stage.history.head.state, this.informer, 'I1', 'the store')
     checkIndexes(stage, this.informer)
+    for (const { key, isInvalid } of stage.history.head.state.values())
+      if (this.informer.invalid.has(key) !== isInvalid)
+        stage.violate('I1', `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`)
     for (const follower of this.followers) follower.check()
     for (const reconciler of this.reconcilers) reconciler.check()
     if (this.#planted.size > 0) stage.violate('I14', `${this.#planted.size} errors of handlers were never reported`)
@@ -353,7 +357,7 @@ export class InformerDrive implements Drive {
     const { stage } = this
     const { state } = this.informer.status
     if (state === 'listing' || state === 'relisting') stage.mark('an informer was stopped in the middle of a list')
-    if (state === 'relisting' && this.#clock.turns > 0) stage.mark('an informer was stopped in the middle of a slice')
+    if (state.endsWith('listing') && this.#clock.turns > 0) stage.mark('an informer was stopped in the middle of a slice')
     if (state === 'backing-off') stage.mark('an informer was stopped during a backoff')
     if (this.followers.some((f) => f.isStuck)) stage.mark('an informer was stopped while a handler was stuck')
   }

@@ -1,7 +1,7 @@
 import { type Outcome, World, type WorldOptions } from './world.js'
 
 /** How many worlds take their steps together: one turn of the event loop is shared by all of them. */
-const LANES = 64
+const LANES = 8
 
 interface Lane {
   readonly world: World

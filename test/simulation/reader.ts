@@ -1,7 +1,7 @@
 import { SourceError } from '../../src/errors.js'
 import type { ChangeBatch, SubscribeOptions } from '../../src/feed.js'
 import type { Follower } from './follower.js'
-import type { Item } from './history.js'
+import type { Item, State } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import type { InformerDrive } from './informer-drive.js'
 import { nameOf } from './stage.js'
@@ -36,26 +36,28 @@ function judge(drive: InformerDrive, follower: Follower, batch: ChangeBatch<Item
   const { version, changes } = batch
   if (version === undefined) return
   const { state, sequence, epoch } = history.at(version)
+  const wanted = (then: State, key: string): number | undefined => {
+    const stored = then.get(key)
+    return follower.wants(stored) ? stored?.item.n : undefined
+  }
   for (const key of settings.keys) {
-    const stored = state.get(key)
-    if (stored?.isInvalid) continue
-    const wanted = follower.wants(stored) ? stored?.item.n : undefined
-    const n = follower.known.get(key)?.n
-    if (n !== wanted) {
-      violate('I8', `${follower.name} took a batch at ${version}: ${nameOf(key)} is n${n}, the source had n${wanted}`)
-      return
-    }
+    if (state.get(key)?.isInvalid) continue
+    const [n, right] = [follower.known.get(key)?.n, wanted(state, key)]
+    if (n === right) continue
+    violate('I8', `${follower.name} took a batch at ${version}: ${nameOf(key)} is n${n}, the source had n${right}`)
+    return
   }
   const last = new Map(changes.map((change) => [change.key, change]))
   if (last.size < changes.length) mark('a batch told two changes of a key')
   if (isScoped || changes.length === 0) return
   for (const { key, version: told, origin } of last.values()) {
-    if (told === undefined || origin === 'initial') continue
+    if (told === undefined || origin === 'initial' || state.get(key)?.isInvalid) continue
     const at = history.at(told)
+    if (at.state.get(key)?.isInvalid) continue
     if (at.epoch > epoch || (at.epoch === epoch && at.sequence > sequence))
       violate('I7', `${follower.name} was told of ${nameOf(key)} at ${told} in a batch at ${version}`)
     const touched = history.lastTouched(key, version)
-    if (at.epoch === epoch && at.sequence < Math.min(touched, sequence) && !history.isSame(key, told, version))
+    if (at.epoch === epoch && at.sequence < Math.min(touched, sequence) && wanted(at.state, key) !== wanted(state, key))
       violate('I3', `${follower.name} was told of ${nameOf(key)} at ${told}, and it changed at ${touched}`)
   }
 }

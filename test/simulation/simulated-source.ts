@@ -34,6 +34,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly stage: Stage
   readonly opens: Opens
   readonly streams = new Set<ListStream | WatchStream>()
+  /** How many lists there were. */
+  lists = 0
   /** The next that a watch says is that its history is gone. */
   isExpired = false
 
@@ -45,6 +47,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   list(context: ListContext): AsyncIterable<ListPage<Item>> {
+    this.lists++
     if (this.stage.settings.mix.strikes('throw-at-list')) {
       const stream = new ListStream(this, context, true)
       this.opens.opened('list', stream)

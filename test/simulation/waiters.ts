@@ -66,10 +66,11 @@ export class Waiters {
 
   relist(): void {
     const { violate } = this.#stage
-    const { informer, opens } = this.#drive
+    const { informer, opens, source } = this.#drive
+    const { lists } = source
     opens.relistAsked(informer.status.state)
     this.#wait(informer.relist(this.#limits()), 'relist', () => {
-      if (informer.version === undefined) violate('waits', 'relist ended before the first list was in')
+      if (source.lists === lists) violate('waits', 'relist ended with no list that began after the call')
     })
   }
 

@@ -67,7 +67,8 @@ export class World implements Stage {
   constructor(seed: number, { only, tell }: WorldOptions = {}) {
     this.draws = new Draws(seed, only)
     this.settings = settingsFor(this.draws)
-    this.clock = new SimClock(() => this.draws.next('tie'))
+    const tie = this.draws.of('tie')
+    this.clock = new SimClock(() => tie.next())
     this.#tell = tell
     this.#deeds = new Deeds(this)
     this.history = new History(this.#deeds.initial())

@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { runOne } from './lanes.js'
+import type { Shrunk } from './shrink.js'
+import type { Failure } from './tally.js'
+
+/** Schedules that failed once; they run first, for ever. */
+const folder = new URL('./seeds/', import.meta.url)
+
+export function keptSeeds(): readonly Shrunk[] {
+  const files = readdirSync(folder).filter((name) => name.endsWith('.json'))
+  return files.sort().map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Shrunk)
+}
+
+/** Gives the name of the file. */
+export function keep(shrunk: Shrunk): string {
+  const name = `${shrunk.invariant}-${shrunk.seed}.json`
+  writeFileSync(new URL(name, folder), `${JSON.stringify(shrunk, undefined, 2)}\n`)
+  return `test/simulation/seeds/${name}`
+}
+
+/** Those that fail again: as they were kept, and with everything that their seed brings. */
+export async function rerunKept(): Promise<readonly Failure[]> {
+  const failures: Failure[] = []
+  for (const { seed, only } of keptSeeds()) {
+    for (const options of [{ only }, {}]) {
+      const { violation } = await runOne(seed, options)
+      if (violation !== undefined) failures.push({ seed, invariant: violation.invariant, message: violation.message })
+    }
+  }
+  return failures
+}

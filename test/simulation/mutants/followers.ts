@@ -1,0 +1,106 @@
+import type { Mutant } from './mutate.js'
+
+/** Who is told, what, and when. */
+export const mutantsOfFollowers: readonly Mutant[] = [
+  {
+    name: 'a late subscription misses the next change',
+    breaks: 'late join: no gap (I13)',
+    file: 'feed.ts',
+    edits: [['this.#begunAt = indexer.commits', 'this.#begunAt = indexer.commits + 1']],
+  },
+  {
+    name: 'a late subscription begins without the store',
+    breaks: 'late join: the store as adds first (I13)',
+    file: 'feed.ts',
+    edits: [['    if (host.isFilled()) this.begin()\n', '    if (host.isFilled()) this.#begunAt = host.indexer.commits\n']],
+  },
+  {
+    name: "a subscription's version is ahead of its handler",
+    breaks: 'everything up to the version has been handled (I7)',
+    file: 'feed.ts',
+    edits: [['return this.#isIdle && this.#closed === undefined', 'return this.#closed === undefined']],
+  },
+  {
+    name: 'a batch is split on its way to a subscription',
+    breaks: 'a batch is told whole (I8)',
+    file: 'feed.ts',
+    edits: [
+      [
+        'if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {',
+        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    if (!parts.map((part) => this.#fifo.push(part, position, this.host.clock.now(), source)).every(Boolean)) {',
+      ],
+    ],
+  },
+  {
+    name: 'what leaves a scope is not told',
+    breaks: 'what leaves the scope is a delete (I5)',
+    file: 'feed.ts',
+    edits: [["this.#collected.push(change.type === 'delete' ? change : leaving(change))", "if (change.type === 'delete') this.#collected.push(change)"]],
+  },
+  {
+    name: 'a handler that throws is not reported',
+    breaks: 'a failing handler is reported once (I14)',
+    file: 'subscription.ts',
+    edits: [['    } catch (error) {\n      this.#report(change, error)\n', '    } catch {\n']],
+  },
+  {
+    name: 'a handler that rejects is not reported',
+    breaks: 'a failing handler is reported once (I14)',
+    file: 'subscription.ts',
+    edits: [['(error: unknown) => this.#report(change, error),', '() => {},']],
+  },
+  {
+    name: 'a handler is called after its subscription was closed',
+    breaks: 'after stop() no callback begins (I15)',
+    file: 'subscription.ts',
+    edits: [['        if (this.#feed.closed !== undefined) return this.#rest()\n', '']],
+  },
+  {
+    name: 'one key too many at a time',
+    breaks: 'at most `concurrency` keys at a time (I12)',
+    file: 'subscription.ts',
+    edits: [['this.#blocked.size < this.#concurrency', 'this.#blocked.size <= this.#concurrency']],
+  },
+  {
+    name: 'a key is handled twice at once',
+    breaks: 'the changes of a key one after the other (I4)',
+    file: 'subscription.ts',
+    edits: [['if (blocked === undefined) this.#ready.push({ change, of })', 'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, of })'], ['    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, { change, of })\n      return\n    }\n', '']],
+  },
+  {
+    name: 'the timer of slow handlers is never stopped',
+    breaks: 'after stop() there is no timer (I15)',
+    file: 'slow-watch.ts',
+    edits: [['      if (this.#running.size === 0) this.stop()\n', ''], ['    this.#timer?.abort()\n', '']],
+  },
+  {
+    name: 'a controller runs a key twice at once',
+    breaks: 'never one key twice at once',
+    file: 'work-queue.ts',
+    edits: [['    if (this.#running.has(key)) {\n      this.#running.set(key, true)\n      return\n    }\n    this.#due', '    this.#due']],
+  },
+  {
+    name: 'a reconcile that fails is not tried again',
+    breaks: 'retried with backoff until it succeeds (I5)',
+    file: 'controller.ts',
+    edits: [['    this.#queue.addAt(key, item.failedAt + delayMs)\n', '']],
+  },
+  {
+    name: 'a wait leaves its timer behind',
+    breaks: 'after stop() there is no timer (I15)',
+    file: 'waits.ts',
+    edits: [['      timer.abort()\n      return true', '      return true']],
+  },
+  {
+    name: 'a wait across epochs never ends',
+    breaks: 'a wait for another epoch rejects at once',
+    file: 'waits.ts',
+    edits: [['    } catch (error) {\n      settle.reject(error)\n    }\n    return true', '    } catch {\n      return false\n    }\n    return true']],
+  },
+  {
+    name: 'synced before the first list',
+    breaks: 'synced only after the whole first list (I8)',
+    file: 'waits.ts',
+    edits: [['if (this.#isOpen) settle.resolve()\n', 'if (this.#isOpen || this.#waiting.size === 0) settle.resolve()\n']],
+  },
+]

@@ -1,0 +1,13 @@
+import { mutantsOfFollowers } from './followers.js'
+import type { Mutant } from './mutate.js'
+import { mutantsOfQueue } from './queue.js'
+import { mutantsOfReflector } from './reflector.js'
+import { mutantsOfStore } from './store.js'
+
+/** Defects that the simulator has to find, each within a thousand schedules. */
+export const mutants: readonly Mutant[] = [
+  ...mutantsOfReflector,
+  ...mutantsOfStore,
+  ...mutantsOfQueue,
+  ...mutantsOfFollowers,
+]

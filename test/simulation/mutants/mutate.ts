@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+
+/** One defect, as an edit of the production source. */
+export interface Mutant {
+  readonly name: string
+  /** The promise that it breaks. */
+  readonly breaks: string
+  /** Under src/. */
+  readonly file: string
+  /** Texts that are there exactly once, each with what stands there instead. */
+  readonly edits: readonly (readonly [find: string, replace: string])[]
+  /** Why nobody can tell it from the original, where nobody can. */
+  readonly equivalent?: string
+}
+
+/** Where the production source is. */
+const src = new URL('../../../src/', import.meta.url)
+
+/** The source of the file with the defect in it. Throws where the text is not there, or not once. */
+export function mutated({ name, file, edits }: Mutant): string {
+  let source = readFileSync(new URL(file, src), 'utf8')
+  for (const [find, replace] of edits) {
+    const times = source.split(find).length - 1
+    if (times !== 1) throw new Error(`mutant "${name}": in src/${file} there is ${times} times, not once: ${find}`)
+    source = source.replace(find, () => replace)
+  }
+  return source
+}
+
+/** From now on this thread loads the mutant instead of the original. */
+export function mutate(mutant: Mutant): void {
+  const { href } = new URL(mutant.file, src)
+  const source = mutated(mutant)
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context)
+      return url === href ? { ...loaded, source } : loaded
+    },
+  })
+}

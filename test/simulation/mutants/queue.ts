@@ -1,0 +1,134 @@
+import type { Mutant } from './mutate.js'
+
+/** The laws of the DeltaFIFO, and of merging. */
+export const mutantsOfQueue: readonly Mutant[] = [
+  {
+    name: 'a queued key loses its place',
+    breaks: 'keys leave in the order in which they entered; a queued key keeps its place (law 1)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        'else queued.push({ change, batch })',
+        'else {\n        this.#queued.delete(change.key)\n        this.#queued.set(change.key, [...queued, { change, batch }])\n      }',
+      ],
+    ],
+  },
+  {
+    name: 'what was popped is drained again',
+    breaks: 'a key is in the queue exactly when it has deltas (law 1)',
+    file: 'delta-fifo.ts',
+    edits: [
+      ['if (this.#queued.size === 0) return popped === 0 ? changes : []', 'if (popped >= 0) return changes'],
+    ],
+  },
+  {
+    name: 'detection ignores the queue',
+    breaks: 'a queued key that is not in a list is deleted (law 3)',
+    file: 'delta-fifo.ts',
+    edits: [['    for (const key of this.#queued.keys()) keys.add(key)\n', '']],
+  },
+  {
+    name: 'detection ignores what is merged',
+    breaks: 'a queued key that is not in a list is deleted, after an overflow too (law 3)',
+    file: 'delta-fifo.ts',
+    edits: [['    for (const key of this.#merged?.keys() ?? []) keys.add(key)\n', '']],
+  },
+  {
+    name: 'detection ignores what was taken',
+    breaks: 'a key of the batch last taken that is not in a list is deleted (law 3)',
+    file: 'delta-fifo.ts',
+    edits: [['    for (const key of this.#taken.keys()) keys.add(key)\n', '']],
+  },
+  {
+    name: 'what was taken is forgotten at once',
+    breaks: 'deltas are relative to what the consumer will hold (law 3)',
+    file: 'delta-fifo.ts',
+    edits: [['return taken === undefined ? this.#known?.get(key) : objectAfter(taken)', 'return this.#known?.get(key)']],
+  },
+  {
+    name: 'detection ignores the store',
+    breaks: 'a known key that is not in a list is deleted (law 3)',
+    file: 'delta-fifo.ts',
+    edits: [['    for (const { key } of this.#known?.entries() ?? []) keys.add(key)\n', '']],
+  },
+  {
+    name: 'a delete of an unknown key is told',
+    breaks: 'a delete of a key nobody knows tells nobody (law 7)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        "if (queued?.type !== 'delete' || this.#merged === undefined || this.#delivered(key) === undefined) return undefined",
+        "if (queued?.type !== 'delete') return undefined",
+      ],
+    ],
+  },
+  {
+    name: 'the queue is synced as soon as it has the list',
+    breaks: 'hasSynced is true only after the whole first list was processed (law 7)',
+    file: 'delta-fifo.ts',
+    edits: [["return this.#firstList === 'processed'", "return this.#firstList !== 'awaited'"]],
+  },
+  {
+    name: 'the queue has no end',
+    breaks: '"every" holds at most its capacity (law 8, I12)',
+    file: 'delta-fifo.ts',
+    edits: [['return this.#count <= this.#capacity', 'return true']],
+  },
+  {
+    name: 'a merged drain keeps what it gave',
+    breaks: 'what a reader has taken is never told again (law 4)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.#clear()',
+        '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.#hasBoundary = false',
+      ],
+    ],
+  },
+  {
+    name: 'an overflow forgets what was queued',
+    breaks: 'an overflow merges and loses nothing (law 8)',
+    file: 'delta-fifo.ts',
+    edits: [['const left = popped === 0 ? changes : changes.filter(isLeft)', 'const left = changes.filter(isLeft).slice(1)']],
+  },
+  {
+    name: 'an add and its delete are told as a delete',
+    breaks: 'absent, put, delete is nothing (law 4)',
+    file: 'delta.ts',
+    edits: [["if (change.type === 'delete') return undefined\n", "if (change.type === 'delete') return change\n"]],
+  },
+  {
+    name: 'a delete and an add are told as an update',
+    breaks: 'present, delete, put is a delete, then an add (law 4)',
+    file: 'delta.ts',
+    edits: [
+      [
+        "return [pending, { ...change, type: 'add', previous: undefined }]",
+        "return { ...change, type: 'update', previous: pending.previous }",
+      ],
+    ],
+  },
+  {
+    name: 'a merged update has the wrong previous',
+    breaks: 'previous is what was last delivered (law 4)',
+    file: 'delta.ts',
+    edits: [['return { ...change, previous: pending.previous }', 'return change']],
+  },
+  {
+    name: 'a delete that cancels an add loses the delete before it',
+    breaks: 'present, delete, put, delete is a delete (law 4)',
+    file: 'delta.ts',
+    edits: [
+      [
+        "if (change.type === 'delete') return mergeDeletes(gone, change)\n  return [gone",
+        "if (change.type === 'delete') return undefined as unknown as Pending<T>\n  return [gone",
+      ],
+    ],
+  },
+  {
+    name: 'two deletes keep the earlier version',
+    breaks: 'merging two deletes keeps the later version (law 5)',
+    file: 'delta.ts',
+    edits: [['version: second.version ?? first.version', 'version: first.version']],
+  },
+]

@@ -1,0 +1,134 @@
+import type { Mutant } from './mutate.js'
+
+/** How a source is read: opens, versions, silence. */
+export const mutantsOfReflector: readonly Mutant[] = [
+  {
+    name: 'no list floor',
+    breaks: 'what the store includes already changes nothing, absent keys too (I6)',
+    file: 'reflector.ts',
+    edits: [['return this.#source.hasReached?.(shown, version) === true', 'return false']],
+  },
+  {
+    name: 'a stale list is taken',
+    breaks: 'a list older than what was shown is refused (I11)',
+    file: 'reflector.ts',
+    edits: [['if (this.#source.hasReached(listed, shown)) return', 'return']],
+  },
+  {
+    name: 'the resume version runs ahead of the sink',
+    breaks: 'the version moves after the sink has accepted the batch (I10)',
+    file: 'reflector.ts',
+    edits: [
+      [
+        'await this.#accepted(attempt, () => this.#sink.apply(taken))\n    this.#version = batch.version',
+        'this.#version = batch.version\n    await this.#accepted(attempt, () => this.#sink.apply(taken))',
+      ],
+    ],
+  },
+  {
+    name: 'the resume version stays where the list was',
+    breaks: 'after a break the watch goes on where it broke off: nothing is told twice (I10)',
+    file: 'reflector.ts',
+    edits: [['    this.#version = batch.version\n', '']],
+  },
+  {
+    name: 'a batch is split on its way to the sink',
+    breaks: 'no read sees a part of a batch (I8)',
+    file: 'reflector.ts',
+    edits: [
+      [
+        'await this.#accepted(attempt, () => this.#sink.apply(taken))',
+        'for (const event of taken.events) await this.#accepted(attempt, () => this.#sink.apply({ ...taken, events: [event] }))\n    if (taken.events.length === 0) await this.#accepted(attempt, () => this.#sink.apply(taken))',
+      ],
+    ],
+  },
+  {
+    name: 'the half of a broken list is used again',
+    breaks: 'a list that breaks off leaves nothing behind (I8)',
+    file: 'reflector.ts',
+    edits: [
+      [
+        'const replacement = this.#sink.replace({ ignoreVersions: trustsNone })',
+        'const halves = this as unknown as { half?: Replacement<T> | undefined }\n    halves.half ??= this.#sink.replace({ ignoreVersions: trustsNone })\n    const replacement = halves.half',
+      ],
+      ['isCommitted = true', 'isCommitted = true\n      halves.half = undefined'],
+    ],
+  },
+  {
+    name: 'a silent watch is never given up',
+    breaks: 'a peer that says nothing for twice its heartbeat and 5 s is dead',
+    file: 'reflector.ts',
+    edits: [['void attempt.guard(idleMs, () => new SourceError(silent, { code: \'UNAVAILABLE\' }))', 'void silent']],
+  },
+  {
+    name: 'a silent list is never given up',
+    breaks: 'a list that brings no page for 30 s is UNAVAILABLE',
+    file: 'reflector.ts',
+    edits: [['void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: \'UNAVAILABLE\' }))', 'void silent']],
+  },
+  {
+    name: 'an attempt leaves its timers behind',
+    breaks: 'after stop() there is no timer (I15)',
+    file: 'reflector.ts',
+    edits: [['    this.#attempt = undefined\n    attempt.end(interrupted)', '    this.#attempt = undefined']],
+  },
+  {
+    name: 'the spacing of opens never grows',
+    breaks: 'opens are spaced, twice as far after each',
+    file: 'reflector-state.ts',
+    edits: [['spacing: state.openedAt === undefined ? state.spacing : grown(state.spacing)', 'spacing: state.spacing']],
+  },
+  {
+    name: 'the spacing is reset by the wall clock',
+    breaks: 'only a stream that outlived the spacing resets it, by monotonic time',
+    file: 'reflector-state.ts',
+    edits: [['at - state.liveAt >= state.spacing.currentMs', 'Date.now() - state.liveAt >= state.spacing.currentMs']],
+  },
+  {
+    name: 'the spacing is never reset',
+    breaks: 'a stream that outlived the spacing resets it',
+    file: 'reflector-state.ts',
+    edits: [['spacing: hasOutlived ? reset(state.spacing) : state.spacing', 'spacing: state.spacing']],
+  },
+  {
+    name: 'no delay after an error',
+    breaks: 'nothing opens before 0.4 to 0.8 s after an error',
+    file: 'reflector-state.ts',
+    edits: [['at + ERROR_DELAY_MS * (0.5 + chance[1] / 2)', 'at']],
+  },
+  {
+    name: "the source's own wish is ignored",
+    breaks: 'nothing opens before the error and retryAfterMs',
+    file: 'reflector-state.ts',
+    edits: [['at + (input.error.retryAfterMs ?? 0)', 'at']],
+  },
+  {
+    name: 'every break is followed by a list',
+    breaks: 'a break whose history is still there needs no relist',
+    file: 'reflector-state.ts',
+    edits: [["      return waitToOpen(broken, input)\n  }", "      return waitToOpen({ ...broken, next: 'list' }, input)\n  }"]],
+  },
+  {
+    name: 'an expired watch is opened again',
+    breaks: 'an expired version is followed by a list',
+    file: 'reflector-state.ts',
+    edits: [
+      [
+        "case 'VERSION_EXPIRED':\n      return waitToOpen({ ...broken, next: 'list' }, input)",
+        "case 'VERSION_EXPIRED':\n      return waitToOpen(broken, input)",
+      ],
+    ],
+  },
+  {
+    name: 'a new epoch is compared by versions',
+    breaks: 'after a change of epoch no version is trusted',
+    file: 'reflector-state.ts',
+    edits: [["next: 'list', ignoreVersions: true }", "next: 'list' }"]],
+  },
+  {
+    name: 'a relist that is asked for during a list is forgotten',
+    breaks: 'relist() resolves after a list that began after the call',
+    file: 'reflector-state.ts',
+    edits: [['isListWanted: true })', 'isListWanted: false })']],
+  },
+]

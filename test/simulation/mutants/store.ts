@@ -1,0 +1,77 @@
+import type { Mutant } from './mutate.js'
+
+/** What arrives, and what the store makes of it. */
+export const mutantsOfStore: readonly Mutant[] = [
+  {
+    name: 'a relist detects no deletions',
+    breaks: 'what is not in a list is deleted (I2)',
+    file: 'indexer.ts',
+    edits: [['          this.#deleteUnlisted(listed, commit)\n', '']],
+  },
+  {
+    name: 'the first list can be read before it is whole',
+    breaks: 'no read sees a part of a list (I8)',
+    file: 'indexer.ts',
+    edits: [['    this.#store.isVisible = false\n', '']],
+  },
+  {
+    name: 'a first list that breaks off stays in the store',
+    breaks: 'a list that breaks off leaves nothing behind (I8)',
+    file: 'indexer.ts',
+    edits: [['        this.#store.clear()\n', '']],
+  },
+  {
+    name: 'a list is remembered by its first page',
+    breaks: 'later events of a list override earlier ones',
+    file: 'indexer.ts',
+    edits: [["if (ordinal !== undefined) listed[ordinal] = event.type === 'delete' ? 0 : 1", 'if (ordinal !== undefined) listed[ordinal] = 1']],
+  },
+  {
+    name: 'versions are trusted across epochs',
+    breaks: 'after a change of epoch contents are compared',
+    file: 'intake.ts',
+    edits: [['if (!isOther && !ignoreVersions && current.version', 'if (!isOther && current.version']],
+  },
+  {
+    name: 'another identity is an update',
+    breaks: 'another uid under the same key is a delete, then an add (I4)',
+    file: 'intake.ts',
+    edits: [['return a.uid !== undefined && b.uid !== undefined && a.uid !== b.uid', 'return false && a.uid !== b.uid']],
+  },
+  {
+    name: 'an invalid object stays invalid',
+    breaks: 'a later good event clears it',
+    file: 'indexer.ts',
+    edits: [['    if (this.#invalid.size > 0) this.#markValid(arrived.key, commit)\n', '']],
+  },
+  {
+    name: 'an equal index keeps the old value',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'hash-index.ts',
+    edits: [['      this.remove(old, this.#positions.get(ordinal))\n', '']],
+  },
+  {
+    name: 'a multi-value index keeps the old values',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'hash-index.ts',
+    edits: [['    this.#removeFrom(old)\n', '']],
+  },
+  {
+    name: 'an index loses what it moves',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'hash-index.ts',
+    edits: [['    this.moved(ordinal, bucket, position)\n', '']],
+  },
+  {
+    name: 'a sorted index keeps the old value',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'sorted-index.ts',
+    edits: [['    if (old !== undefined) this.#remove(old, ordinal)\n', '']],
+  },
+  {
+    name: 'a snapshot forgets what is deleted',
+    breaks: 'a snapshot stays as it is',
+    file: 'store.ts',
+    edits: [['    if (this.#pins.size > 0) this.#keepForPins(ordinal, key)\n    this.#list = undefined\n    for (const index of this.#indexes) index.delete', '    this.#list = undefined\n    for (const index of this.#indexes) index.delete']],
+  },
+]
