@@ -2,6 +2,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeServer, postgresVersions } from '../servers/index.js'
 import { type Pgbouncer, startPgbouncer } from '../servers/pgbouncer.js'
+import { waitUntil } from '../servers/wait-until.js'
 import {
   contextOf,
   type Database,
@@ -108,11 +109,13 @@ describeServer('pgbouncer', 'behind a pooler', () => {
 
   test('a mirror leaves no prepared statement and no open transaction behind', async () => {
     const db = await installed()
-    await expectMirrorEqualsTable(await pooled(db))
+    const rows = await pooled(db)
+    await expectMirrorEqualsTable(rows)
     const application = await other(db)
     expect((await application.query('SELECT name FROM pg_prepared_statements')).rows).toEqual([])
+    await rows.informer.stop()
     const sql = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND state LIKE 'idle in transaction%'`
-    expect(await db.value(sql, [db.name])).toBe(0)
+    await waitUntil('the last transaction to end', async () => (await db.value(sql, [db.name])) === 0)
   })
 
   test('a mirror waits for a locked table without an error', async () => {
