@@ -7,15 +7,11 @@ import { createInformer, SourceError } from 'listwatch'
 import { postgresSource } from 'listwatch/postgres'
 import pg from 'pg'
 
-interface Order {
-  id: string
-  tenant: string
-  status: string
-  updated_at: Date
-}
+type Order = { id: string; tenant: string; status: string; updated_at: Date }
 
 const connectionString = process.env['DATABASE_URL']
 const pool = new pg.Pool({ connectionString })
+pool.on('error', (error) => console.error(error.message)) // An idle connection broke; the pool makes another.
 const source = postgresSource<Order>({ client: () => new pg.Client({ connectionString }), table: 'orders' })
 const orders = createInformer({
   source,
@@ -26,13 +22,12 @@ await orders.start().synced({ timeoutMs: 30_000 })
 
 const app = express()
 app.use(express.json())
-
 app.post('/orders', async (request, response) => {
   const tx = await pool.connect()
   try {
     await tx.query('BEGIN')
     const sql = "INSERT INTO orders (tenant, status) VALUES ($1, 'open') RETURNING id"
-    const { rows } = await tx.query<{ id: string }>(sql, [request.body.tenant])
+    const { rows } = await tx.query(sql, [request.body.tenant])
     const mark = await source.mark(tx)
     await tx.query('COMMIT')
     response.set('x-version', mark).status(201).json(rows[0])
@@ -45,12 +40,12 @@ app.post('/orders', async (request, response) => {
 })
 
 app.get('/tenants/:tenant/orders', async (request, response) => {
-  const mark = request.get('x-version') // Whoever has just written sends it back, to this process or to another.
+  const mark = request.get('x-version') // Who has just written sends it back, to this or another process.
   if (mark !== undefined) await orders.waitFor(mark, { timeoutMs: 1_000 })
   response.json(orders.by.latest([request.params.tenant], { reverse: true, limit: 20 }))
 })
 
-app.get('/ready', (_request, response) => {
+app.get('/ready', (_, response) => {
   const { isReady, reason } = orders.health({ staleAfterMs: 30_000 })
   response.status(isReady ? 200 : 503).send(reason)
 })

@@ -11,7 +11,7 @@ import { Terminal } from './terminal.js'
 beforeAll(ensureBuilt)
 
 /** The command `script` of util-linux gives a program a terminal of its own. */
-const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')
+const hasScript = /util-linux/.test(spawnSync('sh', ['-c', 'script --version'], { encoding: 'utf8' }).stdout ?? '')
 
 interface Session {
   readonly child: Child
@@ -22,11 +22,15 @@ interface Session {
 /** The command line on a terminal of so many columns. */
 function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessEnv = {}): Session {
   const words = [node, main, ...args].map((word) => `'${word}'`).join(' ')
-  const child = new Typing('script', ['-qec', `stty rows 30 cols ${columns}; exec ${words}`, '/dev/null'], {
-    cwd: root,
-    env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
+  const child = new Typing(
+    'sh',
+    ['-c', 'exec script -qec "$0" /dev/null', `stty rows 30 cols ${columns}; exec ${words}`],
+    {
+      cwd: root,
+      env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    },
+  )
   onTestFinished(() => child[Symbol.asyncDispose]())
   const terminal = (): Terminal => {
     const made = new Terminal(columns)

@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { binary, ensureBuilt } from './support/build.js'
+import { blocksOf } from './support/documents.js'
+import { filesUnder, textOf } from './support/sources.js'
+import { TAKEN_FOR_GRANTED } from './support/taken-for-granted.js'
+import { UserProject } from './support/user-project.js'
+
+const TSCONFIG = {
+  compilerOptions: {
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    module: 'nodenext',
+    target: 'es2023',
+    lib: ['es2024', 'esnext.disposable', 'esnext.iterator'],
+    types: ['node'],
+    skipLibCheck: true,
+    noEmit: true,
+  },
+}
+
+/** The lines of a text, however far in they stand. */
+function linesOf(text: string): string {
+  return `\n${text
+    .trim()
+    .split(/,?\n\s*/)
+    .join('\n')}\n`
+}
+
+const examples = filesUnder(['examples'], '.ts').map((path) => linesOf(textOf(path)))
+// A piece of an example is compiled there.
+const blocks = blocksOf()
+  .filter(({ language }) => language === 'ts')
+  .filter(({ text }) => !examples.some((example) => example.includes(linesOf(text))))
+const project = new UserProject(['@types/express', '@types/node', '@types/pg', 'express', 'pg', 'vitest', 'zod'])
+afterAll(() => project[Symbol.dispose]())
+
+describe('every TypeScript block of the documents compiles against the built package', () => {
+  let errors: string[] = []
+  beforeAll(async () => {
+    await ensureBuilt()
+    project.write('tsconfig.json', JSON.stringify(TSCONFIG))
+    project.write('taken-for-granted.ts', TAKEN_FOR_GRANTED)
+    for (const [at, { text }] of blocks.entries()) project.write(`block-${at}.ts`, `${text}\nexport {}\n`)
+    const { stdout } = spawnSync(binary('tsc'), ['-p', '.', '--pretty', 'false'], {
+      cwd: project.path,
+      encoding: 'utf8',
+    })
+    errors = stdout.split('\n').filter((line) => line !== '')
+  })
+
+  test('there are some', () => {
+    expect(blocks.length).toBeGreaterThan(5)
+    expect(errors.filter((line) => !/^block-\d+\.ts|^ /.test(line))).toEqual([])
+  })
+
+  test.each(blocks.map(({ place }, at) => [place, at] as const))('%s', (_place, at) => {
+    expect(errors.filter((line) => line.startsWith(`block-${at}.ts(`))).toEqual([])
+  })
+})

@@ -1,0 +1,55 @@
+/** What the fragments in the documents take for granted, as a module of their reader's project: imports, and what surrounds them. */
+export const TAKEN_FOR_GRANTED: string = `
+import type { Compound, Equal, Informer, ListerWatcher as Source, Ordered, Subscription } from 'listwatch'
+import type { ListEvent } from 'listwatch'
+import type { PostgresSource } from 'listwatch/postgres'
+import type { ConformanceCase } from 'listwatch/testing'
+import type express from 'express'
+import type { Server } from 'node:http'
+
+interface Order {
+  readonly id: string; readonly tenant: string; readonly region: string | null; readonly tags: string[]
+  readonly total: number; readonly paid: boolean; readonly status: string; readonly created_at: Date
+}
+interface Pod { readonly name: string; readonly node: string; readonly ownerId: string }
+interface Limit { readonly tenant: string | undefined; readonly rps: number; readonly burst: number }
+interface Indexes {
+  readonly tenant: Equal<Order, string>; readonly tag: Equal<Order, string>
+  readonly total: Ordered<Order, number>; readonly latest: Compound<Order, readonly [string, Date]>
+}
+
+declare global {
+  const createInformer: typeof import('listwatch').createInformer
+  const groupInformers: typeof import('listwatch').groupInformers
+  type ListerWatcher<T> = Source<T>
+
+  const source: PostgresSource<Order>
+  const orders: Informer<Order, Indexes>
+  const pods: Informer<Pod, { readonly node: Equal<Pod, string> }>
+  const services: Informer<Pod, object>
+  const owners: Informer<Pod, object>
+  const limits: Informer<Limit, object>
+  const sub: Subscription
+  const mark: string
+  const signal: AbortSignal
+  const tx: { query(text: string): Promise<{ rows: unknown[] }> }
+  const app: express.Application
+  const server: Server
+
+  interface Country { readonly code: string; readonly name: string }
+  function read(signal: AbortSignal): Promise<readonly Country[]>
+  function makeItSo(key: string, order: Order | undefined): Promise<void>
+  function ensureRunning(key: string): Promise<void>
+  function sourceOf(region: string): Source<Pod>
+  function send(changes: readonly object[]): void
+  function log(...words: readonly (string | undefined)[]): void
+
+  const mkdtemp: typeof import('node:fs/promises').mkdtemp
+  const rm: typeof import('node:fs/promises').rm
+  const join: typeof import('node:path').join
+  const tmpdir: typeof import('node:os').tmpdir
+  function folderSource<T>(folder: string, options?: { readonly pollMs?: number }): Source<T>
+  function replaceFile(path: string, text: string): Promise<void>
+  const harness: Parameters<ConformanceCase['run']>[0]
+}
+`
