@@ -3,6 +3,7 @@ export { conformanceCases } from './conformance/cases.js'
 export type { ConformanceCase, ConformanceOutcome } from './conformance/conformance-case.js'
 export { describeListerWatcher } from './conformance/describe.js'
 export type {
+  CommitTransaction,
   ConformanceChange,
   ConformanceNeed,
   ConformanceWish,

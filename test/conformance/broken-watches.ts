@@ -38,6 +38,24 @@ export const brokenWatches: readonly Broken[] = [
     flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 500) }),
   },
   {
+    name: 'gives a transaction its place when it begins',
+    refusedBy: ['a watch tells a transaction that was open while others were committed'],
+    because: /"k0" is "v0" instead of "late"/,
+    flaw: (memory, { write }) => {
+      const passed = new Set<string>()
+      return {
+        watch: only(memory.watch.bind(memory), ({ type }, { version }) => type === 'replace' || !passed.has(version)),
+        subject: {
+          begin: (changes) => async () => {
+            const version = await write(changes)
+            passed.add(version ?? '')
+            return version
+          },
+        },
+      }
+    },
+  },
+  {
     name: 'tells the deletes of a transaction before its writes',
     refusedBy: ['a watch shows of a key that a transaction writes several times what it ends with'],
     because: /"gone" should not be there/,

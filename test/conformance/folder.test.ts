@@ -41,6 +41,7 @@ await describeListerWatcher('a folder of JSON files', {
   },
   lacks: {
     transactions: 'each file is written by itself',
+    openTransactions: 'each file is written by itself',
     compaction: 'there is no history that could be forgotten: a replace tells what is there',
     epochs: 'a folder that was restored is a folder that has changed',
     outage: 'there is no connection that could be lost',

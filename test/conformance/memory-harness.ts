@@ -1,11 +1,13 @@
 import type { ListContext, VersionPage } from '../../src/source.js'
 import type {
+  ConformanceChange,
   ConformanceWish,
   ListerWatcherHarness,
   ListerWatcherSubject,
   MemorySource,
 } from '../../src/testing/index.js'
 import { memorySource } from '../../src/testing/index.js'
+import type { Version } from '../../src/version.js'
 
 export interface Item {
   readonly value: string
@@ -19,22 +21,24 @@ export interface MemorySubject extends ListerWatcherSubject<Item> {
 export function memorySubject({ heartbeatMs }: ConformanceWish): MemorySubject {
   const memory = memorySource<Item>({ heartbeatMs })
   const objects = new Map<string, Item>()
+  const write = (changes: readonly ConformanceChange[]): Version =>
+    memory.transaction((tx) => {
+      for (const { key, value } of changes) {
+        if (value === undefined) {
+          objects.delete(key)
+          tx.delete(key)
+        } else {
+          objects.set(key, { value })
+          tx.put(key, { value })
+        }
+      }
+    })
   return {
     memory,
     source: Object.assign(memory, { versions: (context: ListContext) => versionsOf(memory, context) }),
     read: ({ value }) => value,
-    write: (changes) =>
-      memory.transaction((tx) => {
-        for (const { key, value } of changes) {
-          if (value === undefined) {
-            objects.delete(key)
-            tx.delete(key)
-          } else {
-            objects.set(key, { value })
-            tx.put(key, { value })
-          }
-        }
-      }),
+    write,
+    begin: (changes) => () => write(changes),
     compact: () => memory.compact(),
     restore: () => void memory.restore(objects),
     corrupt: (key) => void memory.corrupt(key, new SyntaxError('it cannot be decoded')),

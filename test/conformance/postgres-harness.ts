@@ -27,7 +27,8 @@ async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>>
   const free: Client[] = []
   const write = async (changes: readonly ConformanceChange[]): Promise<Version> => {
     const writer = free.pop() ?? (await database.connect())
-    const mark = await commit(writer, source, changes)
+    const mark = await change(writer, source, changes)
+    await writer.query('COMMIT')
     free.push(writer)
     return mark
   }
@@ -45,6 +46,14 @@ async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>>
         ? 'a text of Postgres holds only whole characters, and no NUL'
         : undefined,
     write,
+    begin: async (changes) => {
+      const writer = await database.connect()
+      const mark = await change(writer, source, changes)
+      return async () => {
+        await writer.query('COMMIT')
+        return mark
+      }
+    },
     compact: async () => void (await database.sql(`SELECT listwatch.trim('0 s')`)),
     restore: async () =>
       void (await database.sql('TRUNCATE listwatch.state, listwatch.mark; SELECT listwatch.epoch()')),
@@ -54,7 +63,8 @@ async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>>
   }
 }
 
-async function commit(
+/** Makes changes in a transaction that it leaves open; gives its mark. */
+async function change(
   writer: Client,
   source: PostgresSource<Row>,
   changes: readonly ConformanceChange[],
@@ -71,9 +81,7 @@ async function commit(
       )
     }
   }
-  const mark = await source.mark(writer)
-  await writer.query('COMMIT')
-  return mark
+  return await source.mark(writer)
 }
 
 /** Changes that one statement can make: of one kind, and of different keys. */

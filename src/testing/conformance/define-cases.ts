@@ -48,6 +48,7 @@ async function judge(
 }
 
 const hooks = {
+  openTransactions: 'begin',
   compaction: 'compact',
   epochs: 'restore',
   corruption: 'corrupt',

@@ -98,14 +98,27 @@ export class Trial {
     await this.subject[name]?.()
   }
 
+  /** Makes these changes in a transaction, which is open until what it gives is called. */
+  async begin(...changes: readonly ConformanceChange[]): Promise<() => Promise<void>> {
+    const commit = await this.subject.begin?.(changes)
+    return async () => {
+      this.#expect(changes)
+      await commit?.()
+    }
+  }
+
   async #commit(changes: readonly ConformanceChange[]): Promise<Version | undefined> {
+    this.#expect(changes)
+    return await this.subject.write(changes)
+  }
+
+  #expect(changes: readonly ConformanceChange[]): void {
     const next = new Map(this.now)
     for (const { key, value } of changes) {
       if (value === undefined) next.delete(this.keyOf(key))
       else next.set(this.keyOf(key), value)
     }
     this.states.push(next)
-    return await this.subject.write(changes)
   }
 
   context(signal: AbortSignal = new AbortController().signal): SourceContext {

@@ -69,6 +69,24 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     },
   },
   {
+    name: 'tells a transaction that was open while others were committed',
+    needs: ['openTransactions'],
+    async check(trial) {
+      await fill(trial, 3)
+      const watching = trial.watch(await trial.list())
+      await trial.opened(watching)
+      const commit = await trial.begin({ key: 'k0', value: 'late' }, { key: 'k1', value: undefined })
+      const listing = await trial.list()
+      await trial.put('k2', 'quick')
+      await watching.reaches(trial.now)
+      const { version, contents } = watching
+      const position = { version, contents: contents.copy() }
+      await commit()
+      for (const each of [watching, trial.watch(position), trial.watch(listing)]) await each.reaches(trial.now)
+      trial.expectStates('the watch', watching.trail)
+    },
+  },
+  {
     name: 'shows of a key that a transaction writes several times what it ends with',
     needs: ['transactions'],
     async check(trial) {

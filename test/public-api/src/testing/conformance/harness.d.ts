@@ -6,6 +6,7 @@ import type { Version } from '../../version.js';
  * | | |
  * |---|---|
  * | `transactions` | `write` commits several changes as one |
+ * | `openTransactions` | `begin`: a transaction stays open while others are committed |
  * | `bigObjects` | an object may hold a value of 1 MiB |
  * | `compaction` | `compact`: the history is forgotten |
  * | `epochs` | `restore`: the collection becomes another incarnation of itself |
@@ -15,12 +16,14 @@ import type { Version } from '../../version.js';
  * | `head`, `hasReached`, `versions` | the source has these methods |
  * | `nudges` | a watch that is nudged answers with a bookmark |
  */
-export type ConformanceNeed = 'transactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'nudges';
+export type ConformanceNeed = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'nudges';
 /** The object under `key` now holds `value`; without one it is deleted. */
 export interface ConformanceChange {
     readonly key: string;
     readonly value: string | undefined;
 }
+/** Commits a transaction that was open. */
+export type CommitTransaction = () => Promise<Version | undefined> | Version | undefined;
 /** What a case would like its source to be like, where the harness can choose. */
 export interface ConformanceWish {
     /** How often a silent watch should say where it is, in milliseconds. */
@@ -43,6 +46,8 @@ export interface ListerWatcherSubject<T> {
      * source's writers have one. Calls may overlap.
      */
     write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined;
+    /** Makes these changes in a transaction that stays open; what it gives commits it. */
+    begin?(changes: readonly ConformanceChange[]): Promise<CommitTransaction> | CommitTransaction;
     /** The value that was written into this object. */
     read(object: T): string;
     /** The key under which the source shows what is written under `key`. Default: the same. */
