@@ -13,12 +13,12 @@ export function check(isSo: boolean, otherwise: string): asserts isSo {
   if (!isSo) throw new Refusal(otherwise)
 }
 
-/** What `work` gives; rejects after `ms` with what was waited for. */
+/** What `work` gives; after `ms`, a refusal that says what was waited for. */
 export async function within<V>(ms: number, what: string, work: Promise<V>): Promise<V> {
   const timer = new AbortController()
   const late = systemClock.sleep(ms, timer.signal).then(
     () => {
-      throw new Refusal(`waited ${Math.round(ms)} ms in vain for ${what}`)
+      throw new Refusal(`waited in vain for ${what}`)
     },
     () => new Promise<never>(() => {}),
   )
@@ -33,7 +33,7 @@ export async function within<V>(ms: number, what: string, work: Promise<V>): Pro
 export async function eventually(ms: number, what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = systemClock.now() + ms
   while (!(await isSo())) {
-    check(systemClock.now() < deadline, `waited ${ms} ms in vain until ${what}`)
+    check(systemClock.now() < deadline, `waited in vain until ${what}`)
     await systemClock.sleep(5)
   }
 }

@@ -134,7 +134,7 @@ async function turnsOf(
   const deadline = systemClock.now() + trial.patienceMs
   let turns = 0
   for (; !isOver; turns++) {
-    check(systemClock.now() < deadline, `waited ${trial.patienceMs} ms in vain for ${what}`)
+    check(systemClock.now() < deadline, `waited in vain for ${what}`)
     await systemClock.sleep(0)
   }
   stop.abort()
