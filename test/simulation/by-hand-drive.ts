@@ -30,6 +30,8 @@ export class ByHandDrive implements Drive {
   readonly #delivery: 'every' | 'latest'
   readonly #capacity: number
   readonly #pops: number
+  /** How long the consumer takes for a batch, at most. */
+  readonly #paceMs: number
   /** Accepted batches that put something, and were not taken yet. */
   readonly #accepted: Version[] = []
   readonly #seen = new Set<string>()
@@ -39,6 +41,7 @@ export class ByHandDrive implements Drive {
   #entered = -1
   #isHealed = false
   #drains = 0
+  #listsWanted = 0
 
   constructor(stage: Stage) {
     this.stage = stage
@@ -47,8 +50,9 @@ export class ByHandDrive implements Drive {
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
     this.#delivery = draws.pick('fifo delivery', ['every', 'every', 'latest'] as const)
-    this.#capacity = draws.pick('fifo capacity', [2, 8, 10_000])
-    this.#pops = draws.pick('fifo pops', [0, 0, 0.5, 1])
+    this.#capacity = draws.pick('fifo capacity', [2, 8, 10_000, 10_000])
+    this.#pops = draws.pick('fifo pops', [0, 0, 0.5, 1, 1])
+    this.#paceMs = draws.pick('fifo pace', [0, 0, 100, 1_000, 4_000])
     this.#fifo = new DeltaFIFO<Item>({
       knownObjects: this.#indexer,
       delivery: this.#delivery,
@@ -79,7 +83,7 @@ export class ByHandDrive implements Drive {
 
   get unfinished(): string | undefined {
     const { version } = this.stage.history.head
-    if (this.source.isExpired || this.#state !== 'live') return 'the reflector is'
+    if (this.source.lists < this.#listsWanted || this.#state !== 'live') return 'the reflector is'
     if (!this.#fifo.isEmpty) return 'the queue is'
     return this.#indexer.version === version ? undefined : 'the store is'
   }
@@ -103,7 +107,10 @@ export class ByHandDrive implements Drive {
   heal(): void {
     this.#isHealed = true
     // The reflector has no relist() of its own.
-    if (this.stage.settings.isBreach) this.source.expire()
+    if (this.stage.settings.isBreach) {
+      this.#listsWanted = this.source.lists + 1
+      this.source.expire()
+    }
   }
 
   check(): void {
@@ -194,8 +201,8 @@ export class ByHandDrive implements Drive {
       if (batch.version !== undefined) this.#judgeBound(batch.version)
       if (byKey) this.#judgeOrder(batch)
       this.#judgeBatch(batch, byKey)
-      if (!this.#isHealed && settings.mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
-      if (!this.#isHealed && settings.mix.strikes('handler-stuck')) await clock.sleep(draws.below('stuck', 5_000))
+      if (this.#paceMs > 0 && !this.#isHealed) await clock.sleep(draws.below('pace', this.#paceMs))
+      if (settings.mix.strikes('handler-stuck')) await clock.sleep(draws.below('stuck', 5_000))
       this.#indexer.apply(batch)
       this.#drains++
       for (const { key } of batch.deltas) this.#seen.add(key)

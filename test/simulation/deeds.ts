@@ -1,3 +1,4 @@
+import { hashOf, mix } from './draws.js'
 import { InformerDrive } from './informer-drive.js'
 import type { Item, Mutation, State, Stored } from './history.js'
 import { RANKS, TAGS, TENANTS } from './indexes.js'
@@ -98,7 +99,7 @@ export class Deeds {
 
   #commit(what: string, mutations: readonly Mutation[]): void {
     const { history, note, drive } = this.#world
-    const { version } = history.commit(mutations)
+    const { version } = history.commit(mutations, mix(hashOf(what) + mutations.length))
     const keys = mutations.map(({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`)
     note(what, keys.join(' '), version)
     drive.source.wake()

@@ -66,7 +66,12 @@ export class Stream {
 
   next(): number {
     this.drawn = (this.drawn + 1) | 0
-    return mix(this.#hash + Math.imul(this.drawn, 0x9e3779b9)) / 2 ** 32
+    return this.at(this.drawn)
+  }
+
+  /** The number of an occasion, however many others there were before. */
+  at(occasion: number): number {
+    return mix(this.#hash + Math.imul(occasion, 0x9e3779b9)) / 2 ** 32
   }
 }
 

@@ -54,7 +54,7 @@ export type FaultKind = keyof typeof faults
 
 /** Whether the name of a decision is that of a fault, and of which kind. */
 export function kindOf(decision: string): string {
-  const at = decision.indexOf('#')
+  const at = decision.search(/[#@]/)
   return at < 0 ? decision : decision.slice(0, at)
 }
 
@@ -87,10 +87,14 @@ export class FaultMix {
     for (const kind of excluded) this.#rates.delete(kind)
   }
 
-  /** Whether this one strikes here. What shrinking takes back never does. */
-  strikes(kind: FaultKind): boolean {
+  /**
+   * Whether this one strikes here; with `occasion` whatever else was asked before. What shrinking takes back never does.
+   */
+  strikes(kind: FaultKind, occasion?: number): boolean {
     const rate = this.#rates.get(kind)
-    if (rate === undefined || this.#draws.isQuiet || rate.stream.next() >= rate.probability) return false
-    return this.#draws.take(`${kind}#${rate.stream.drawn}`)
+    if (rate === undefined || this.#draws.isQuiet) return false
+    const { stream, probability } = rate
+    if (occasion !== undefined) return stream.at(occasion) < probability && this.#draws.take(`${kind}@${occasion}`)
+    return stream.next() < probability && this.#draws.take(`${kind}#${stream.drawn}`)
   }
 }

@@ -1,10 +1,15 @@
 import type { Change } from '../../src/delta.js'
 import type { SubscribeOptions } from '../../src/feed.js'
+import { hashOf, mix } from './draws.js'
+import type { FaultKind } from './faults.js'
 import type { Follower } from './follower.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import type { InformerDrive } from './informer-drive.js'
 import { nameOf, type Stage } from './stage.js'
+
+/** Whether a fault strikes on this occasion. */
+type Strikes = (kind: FaultKind) => boolean
 
 /**
  * Handlers as users write them: slow ones, ones that throw, hang, and call back into the informer that calls them.
@@ -35,56 +40,56 @@ export class HandlerScript {
     if (this.#busy.size >= this.#concurrency) violate('I12', `${follower.name} is called more often at once than it said`)
     follower.tell(change)
     this.#drive.lookAtStore()
-    this.#callBack()
-    const { mix } = this.#stage.settings
-    if (mix.strikes('handler-throws')) throw this.#drive.planted(follower)
-    const work = this.#work()
-    if (work === undefined) return mix.strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
+    // So that what a handler does depends on what it is told, and on nothing else.
+    const occasion = mix(hashOf(follower.name) + this.#drive.life * 1_000 + 2 * change.object.n + (change.type === 'delete' ? 1 : 0))
+    const strikes = (kind: FaultKind): boolean => this.#stage.settings.mix.strikes(kind, occasion)
+    this.#callBack(strikes)
+    if (strikes('handler-throws')) throw this.#drive.planted(follower)
+    const work = this.#work(strikes)
+    if (work === undefined) return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
     this.#busy.add(change.key)
     return work.then(() => {
       this.#busy.delete(change.key)
-      if (mix.strikes('handler-rejects')) throw this.#drive.planted(follower)
+      if (strikes('handler-rejects')) throw this.#drive.planted(follower)
     })
   }
 
   /** How long it takes; undefined: no time. */
-  #work(): Promise<void> | undefined {
-    const { clock, draws, settings } = this.#stage
-    const { mix } = settings
-    if (mix.strikes('handler-hangs-for-ever')) {
+  #work(strikes: Strikes): Promise<void> | undefined {
+    const { clock, draws } = this.#stage
+    if (strikes('handler-hangs-for-ever')) {
       this.#follower.isStuckForEver = true
       this.#follower.isStuck = true
       return new Promise(() => {})
     }
-    if (mix.strikes('handler-stuck')) {
+    if (strikes('handler-stuck')) {
       this.#follower.isStuck = true
       return this.#drive.untilHealed(300 + draws.below('stuck', 30_000)).then(() => {
         this.#follower.isStuck = false
       })
     }
-    return mix.strikes('handler-slow') ? clock.sleep(draws.below('slow', 400)) : undefined
+    return strikes('handler-slow') ? clock.sleep(draws.below('slow', 400)) : undefined
   }
 
-  #callBack(): void {
-    const { draws, settings, mark, note } = this.#stage
-    const { mix } = settings
+  #callBack(strikes: Strikes): void {
+    const { draws, mark, note } = this.#stage
     const drive = this.#drive
     if (drive.isStopping) return
-    if (mix.strikes('handler-subscribes')) {
+    if (strikes('handler-subscribes')) {
       mark('a subscription began inside a handler')
       drive.follow()
     }
-    if (mix.strikes('handler-closes-itself')) {
+    if (strikes('handler-closes-itself')) {
       mark('a subscription closed itself inside a handler')
       drive.close(this.#follower)
     }
-    if (mix.strikes('handler-closes-another')) drive.close(draws.pick('another', drive.followers))
-    if (mix.strikes('handler-adds-an-index')) {
+    if (strikes('handler-closes-another')) drive.close(draws.pick('another', drive.followers))
+    if (strikes('handler-adds-an-index')) {
       mark('an index was added inside a handler')
       drive.addIndex()
     }
-    if (mix.strikes('handler-relists')) drive.relist()
-    if (mix.strikes('handler-stops')) {
+    if (strikes('handler-relists')) drive.relist()
+    if (strikes('handler-stops')) {
       note('a handler stops the informer')
       mark('an informer was stopped inside a handler')
       drive.stop()

@@ -36,6 +36,10 @@ export interface Moment {
   readonly version: Version
   readonly state: State
   readonly mutations: readonly Mutation[]
+  /** A number that does not depend on what else happened. */
+  readonly id: number
+  /** How often somebody began to tell of it. */
+  tellings: number
 }
 
 /** What a backend had, at every moment: the truth by which everything is judged. */
@@ -50,14 +54,14 @@ export class History {
 
   constructor(initial: State) {
     for (const { item, uid } of initial.values()) this.#uids.set(item.n, uid)
-    this.#add({ epoch: 1, sequence: 0, version: '1.0', state: initial, mutations: [] })
+    this.#add({ epoch: 1, sequence: 0, version: '1.0', state: initial, mutations: [], id: 0, tellings: 0 })
   }
 
   get head(): Moment {
     return this.#moments[this.#moments.length - 1] as Moment
   }
 
-  commit(mutations: readonly Mutation[]): Moment {
+  commit(mutations: readonly Mutation[], id: number): Moment {
     const { epoch, sequence, state } = this.head
     const next = new Map(state)
     for (const { key, stored } of mutations) {
@@ -68,7 +72,7 @@ export class History {
       }
     }
     const version = `${epoch}.${sequence + 1}`
-    return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations })
+    return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations, id, tellings: 0 })
   }
 
   /** Another incarnation, which begins with what an earlier moment had. */
@@ -77,7 +81,8 @@ export class History {
     const { sequence, state } = from
     this.compacted = sequence
     this.#base = this.#moments.length
-    return this.#add({ epoch: epoch + 1, sequence, version: `${epoch + 1}.${sequence}`, state, mutations: [] })
+    const version = `${epoch + 1}.${sequence}`
+    return this.#add({ epoch: epoch + 1, sequence, version, state, mutations: [], id: 0, tellings: 0 })
   }
 
   /** The moment of the current epoch with this sequence, or undefined where it is not there. */
@@ -122,18 +127,6 @@ export class History {
       if (mutations.some((each) => each.key === key && isSuch(each.stored))) return true
     }
     return false
-  }
-
-  /** The sequence of the last transaction up to `version`, in its epoch, that touched the key. */
-  lastTouched(key: string, version: Version): number {
-    let index = this.indexOf(version)
-    const { epoch } = this.#moments[index] as Moment
-    for (; index >= 0; index--) {
-      const moment = this.#moments[index] as Moment
-      if (moment.epoch !== epoch) return 0
-      if (moment.mutations.some((mutation) => mutation.key === key)) return moment.sequence
-    }
-    return 0
   }
 
   #add(moment: Moment): Moment {

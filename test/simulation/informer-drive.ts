@@ -16,6 +16,7 @@ import { SimulatedSource } from './simulated-source.js'
 import { nameOf, type Stage } from './stage.js'
 import { judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
+import { Witness } from './witness.js'
 
 /** More followers than this do not make a schedule more interesting. */
 const MAX_FOLLOWERS = 6
@@ -23,12 +24,16 @@ const MAX_FOLLOWERS = 6
 /** One life of an informer with all who use it. */
 export class InformerDrive implements Drive {
   readonly stage: Stage
+  /** How many there were before it over the same source. */
+  readonly life: number
   readonly opens: OpensJudge
   readonly source: SimulatedSource
   readonly informer: Informer<Item, IndexesOf>
   readonly followers: Follower[] = []
   readonly reconcilers: Reconciler[] = []
   readonly waiters: Waiters
+  /** Not in every schedule: being watched must make no difference. */
+  readonly witness: Witness | undefined
   readonly #clock: SleepCounter
   readonly #abort = new AbortController()
   readonly #heals = new Set<() => void>()
@@ -40,8 +45,9 @@ export class InformerDrive implements Drive {
   #looks = 0
   #indexes = 0
 
-  constructor(stage: Stage) {
+  constructor(stage: Stage, life: number) {
     this.stage = stage
+    this.life = life
     const { settings, clock, draws } = stage
     this.opens = new OpensJudge(stage, settings.driftMs === 0)
     this.source = new SimulatedSource(stage, this.opens)
@@ -57,6 +63,7 @@ export class InformerDrive implements Drive {
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
     this.waiters = new Waiters(this)
+    this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
     this.informer.on('error', (error) => this.#failed(error))
     this.informer.on('status', (status, previous) => {
       stage.note('is', status.state)

@@ -44,7 +44,9 @@ export class ListStream extends Channel<ListPage<Item>> {
   }
 
   #later(): void {
-    this.#source.stage.clock.in(this.#source.latency(), () => this.#next())
+    // What moves is worth reading slowly.
+    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1)
+    this.#source.stage.clock.in(latency, () => this.#next())
   }
 
   #next(): void {

@@ -4,11 +4,11 @@ import type { Draws } from './draws.js'
 export const actions = {
   put: 12,
   'put again': 1,
-  delete: 5,
+  delete: 6,
   transaction: 2,
   recreate: 1.5,
   corrupt: 0.8,
-  compact: 1.5,
+  compact: 2,
   restore: 0.4,
   'begin snapshot': 0.5,
   'end snapshot': 0.5,

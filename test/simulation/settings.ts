@@ -39,7 +39,7 @@ export interface Settings {
 
 /** How many schedules are of sources that break their promises. */
 const BREACHES = 0.15
-const BY_HAND = 0.25
+const BY_HAND = 0.3
 
 export function settingsFor(draws: Draws): Settings {
   const is = (label: string, probability: number): boolean => draws.chance(`setting ${label}`, probability)
@@ -57,7 +57,7 @@ export function settingsFor(draws: Draws): Settings {
     isBreach,
     drive,
     mix,
-    keys: pickSome(draws, one('keys', [2, 3, 4, 6])),
+    keys: pickSome(draws, one('keys', [2, 2, 3, 4, 6])),
     heartbeatMs: one('heartbeat', [2_000, 5_000, 10_000]),
     pageSize: one('page', [1, 2, 3, 100]),
     latencyMs: one('latency', [2, 20, 20, 200]),

@@ -93,10 +93,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.streams.delete(stream)
   }
 
-  latency(): number {
+  latency(occasion?: number): number {
     const { draws, settings } = this.stage
-    const ms = draws.next('latency') * settings.latencyMs
-    return settings.mix.strikes('slow-source') ? 50 * ms : ms
+    const stream = draws.of('latency')
+    const ms = (occasion === undefined ? stream.next() : stream.at(occasion)) * settings.latencyMs
+    return settings.mix.strikes('slow-source', occasion) ? 50 * ms : ms
   }
 
   /** An error after which it is worth trying again. */

@@ -2,8 +2,13 @@ import { SourceError } from '../../src/errors.js'
 import type { WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import { Channel } from './channel.js'
+import { mix } from './draws.js'
+import type { FaultKind } from './faults.js'
 import type { Item, Moment } from './history.js'
 import type { SimulatedSource } from './simulated-source.js'
+
+/** Whether a fault strikes on this occasion. */
+type Strikes = (kind: FaultKind) => boolean
 
 /** One watch: everything after a version, in order, a bookmark where nothing happens; and what goes wrong on the way. */
 export class WatchStream extends Channel<WatchBatch<Item>> {
@@ -59,10 +64,11 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
       return
     }
     this.#isBusy = true
-    this.#source.stage.clock.in(this.#source.latency(), () => {
+    const occasion = this.#occasion()
+    this.#source.stage.clock.in(this.#source.latency(occasion), () => {
       this.#isBusy = false
       if (this.isOver || this.#isSilent) return
-      this.#tell()
+      this.#tell(occasion)
       this.wake()
     })
   }
@@ -82,37 +88,43 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     return head.epoch !== this.#epoch || head.sequence > this.#cursor
   }
 
-  #tell(): void {
+  /** A number for what is to be told now; undefined where there is nothing but where the source is. */
+  #occasion(): number | undefined {
+    const moment = this.#source.stage.history.inEpoch(this.#cursor + 1)
+    return moment === undefined ? undefined : mix(moment.id + moment.tellings++)
+  }
+
+  #tell(occasion: number | undefined): void {
     const { history, settings, note, mark } = this.#source.stage
-    const { mix } = settings
+    const strikes = (kind: FaultKind): boolean => settings.mix.strikes(kind, occasion)
     if (history.head.epoch !== this.#epoch)
       return this.#break(new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' }))
     if (this.#source.isExpired && !this.isLeft) {
       this.#source.isExpired = false
       return this.#break(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
     }
-    if (this.#cursor < history.compacted || (!this.#hasSpoken && mix.strikes('expire-watch'))) {
+    if (this.#cursor < history.compacted || (!this.#hasSpoken && strikes('expire-watch'))) {
       if (this.#hasSpoken) mark('the history was compacted under an open watch')
       return this.#break(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
     }
-    if (!this.#hasSpoken && mix.strikes('refuse-watch')) return this.#break(this.#source.transient())
-    if (mix.strikes('break-watch')) return this.#break(this.#source.transient())
-    if (mix.strikes('end-watch')) {
+    if (!this.#hasSpoken && strikes('refuse-watch')) return this.#break(this.#source.transient())
+    if (strikes('break-watch')) return this.#break(this.#source.transient())
+    if (strikes('end-watch')) {
       note('the watch ends')
       this.#source.opens.broke(this, undefined)
       this.#source.closed(this)
       return this.end()
     }
-    if (mix.strikes('half-open')) {
+    if (strikes('half-open')) {
       note('the watch falls silent')
       this.#isSilent = true
       return
     }
-    if (!this.#hasSpoken && mix.strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
-    if (this.#hasSpoken && mix.strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
+    if (!this.#hasSpoken && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
+    if (this.#hasSpoken && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
     this.#isAsked = false
     this.#hasSpoken = true
-    if (this.#hasNews) this.#tellNext()
+    if (this.#hasNews) this.#tellNext(strikes)
     else this.#bookmark()
   }
 
@@ -126,11 +138,10 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     }
   }
 
-  #tellNext(): void {
+  #tellNext(strikes: Strikes): void {
     const { history, settings, draws } = this.#source.stage
-    const { mix } = settings
     const moments: Moment[] = []
-    const count = mix.strikes('merge-transactions') ? 2 + draws.below('merge', 3) : 1
+    const count = strikes('merge-transactions') ? 2 + draws.below('merge', 3) : 1
     for (let at = this.#cursor + 1; moments.length < count; at++) {
       const moment = history.inEpoch(at)
       if (moment === undefined) break
@@ -139,7 +150,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     const [first, last] = [moments[0], moments[moments.length - 1]]
     if (first === undefined || last === undefined) return
     this.#cursor = last.sequence
-    if (settings.isBreach && this.#breaches(first, moments)) return
+    if (settings.isBreach && this.#breaches(first, moments, strikes)) return
     // A polled source says what there is now, once.
     const told = settings.isPolled ? [last] : moments
     this.#say(told.flatMap((moment) => this.#source.eventsOf(moment)), last.version)
@@ -147,31 +158,30 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 
   /** What no source may do. True where that was all that is said of these transactions now. */
-  #breaches(first: Moment, moments: readonly Moment[]): boolean {
-    const { history, settings, note } = this.#source.stage
-    const { mix } = settings
-    if (mix.strikes('lose-event')) {
+  #breaches(first: Moment, moments: readonly Moment[], strikes: Strikes): boolean {
+    const { history, note } = this.#source.stage
+    if (strikes('lose-event')) {
       note('an event is lost', first.version)
       return true
     }
-    if (first.mutations.some(({ stored }) => stored === undefined) && mix.strikes('lose-delete')) {
+    if (first.mutations.some(({ stored }) => stored === undefined) && strikes('lose-delete')) {
       note('a delete is lost', first.version)
       return true
     }
-    if (mix.strikes('late-commit')) {
+    if (strikes('late-commit')) {
       note('a transaction becomes visible late', first.version)
       this.#held.push(...moments)
       return true
     }
     const next = history.inEpoch(this.#cursor + 1)
-    if (next !== undefined && mix.strikes('reorder')) {
+    if (next !== undefined && strikes('reorder')) {
       note('two transactions are told in the wrong order', first.version)
       this.#cursor = next.sequence
       this.#held.push(...moments)
       this.#say(this.#source.eventsOf(next), next.version)
       return true
     }
-    if (mix.strikes('lie-in-bookmark')) {
+    if (strikes('lie-in-bookmark')) {
       note('a bookmark lies', history.head.version)
       this.#say([], history.head.version)
     }

@@ -63,6 +63,7 @@ export class World implements Stage {
   #steps = 0
   #healMs = 0
   #isEnding = false
+  #lives = 0
 
   constructor(seed: number, { only, tell }: WorldOptions = {}) {
     this.draws = new Draws(seed, only)
@@ -207,6 +208,6 @@ export class World implements Stage {
   }
 
   #newDrive(): Drive {
-    return this.settings.drive === 'informer' ? new InformerDrive(this) : new ByHandDrive(this)
+    return this.settings.drive === 'informer' ? new InformerDrive(this, this.#lives++) : new ByHandDrive(this)
   }
 }

@@ -1,0 +1,33 @@
+import type { Change } from '../../src/delta.js'
+import type { Informer } from '../../src/informer.js'
+import type { Version } from '../../src/version.js'
+import type { Item } from './history.js'
+import type { IndexesOf } from './indexes.js'
+import type { Stage } from './stage.js'
+
+/** Told of every change at once, as it came: by this, what others are told merged is judged. */
+export class Witness {
+  readonly #stage: Stage
+  /** By key: the places in the history at which it was told to change. */
+  readonly #changes = new Map<string, number[]>()
+
+  constructor(stage: Stage, informer: Informer<Item, IndexesOf>) {
+    this.#stage = stage
+    const tell = (change: Change<Item>): void => this.#tell(change)
+    informer.subscribe({ add: tell, update: tell, delete: tell }, { name: 'witness' })
+  }
+
+  /** The version of the last change of a key up to `version`; undefined where there was none. */
+  last(key: string, version: Version): number | undefined {
+    const upTo = this.#stage.history.indexOf(version)
+    return this.#changes.get(key)?.findLast((at) => at <= upTo)
+  }
+
+  #tell({ key, version, origin }: Change<Item>): void {
+    if (origin === 'initial' || version === undefined) return
+    const known = this.#changes.get(key)
+    const at = this.#stage.history.indexOf(version)
+    if (known === undefined) this.#changes.set(key, [at])
+    else known.push(at)
+  }
+}
