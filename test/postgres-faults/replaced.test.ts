@@ -12,126 +12,130 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
   const start = (settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> =>
     startPostgres({ binDir, env, settings: { fsync: 'off', autovacuum: 'off', ...settings } })
 
-  test('an older copy of its files has the same epoch, and a log that tells nothing: it is listed again', async () => {
-    await using server = await start()
-    await Stage.with({ server }, async (stage) => {
-      await stage.live()
-      const copy = `${server.dataDir}-copy`
-      await server.halt('fast')
-      await runProgram('cp', ['-a', server.dataDir, copy])
-      await server.restart()
-      await stage.query('UPDATE items SET n = 1')
-      await stage.query('DELETE FROM items WHERE id = 1')
-      await waitUntil('the mirror to see it', () => !stage.informer.has('1'))
-      const [{ snapshot }] = await rows(stage, 'SELECT pg_current_snapshot()::text AS snapshot')
-      stage.proxy.hold()
-      await server.halt('fast')
-      await rm(server.dataDir, { recursive: true })
-      await rename(copy, server.dataDir)
-      await server.restart()
+  describe.concurrent('under a mirror', () => {
+    test('an older copy of its files has the same epoch, and a log that tells nothing: it is listed again', async () => {
+      await using server = await start()
+      await Stage.with({ server }, async (stage) => {
+        await stage.live()
+        const copy = `${server.dataDir}-copy`
+        await server.halt('fast')
+        await runProgram('cp', ['-a', server.dataDir, copy])
+        await server.restart()
+        await stage.query('UPDATE items SET n = 1')
+        await stage.query('DELETE FROM items WHERE id = 1')
+        await waitUntil('the mirror to see it', () => !stage.informer.has('1'))
+        const [{ snapshot }] = await rows(stage, 'SELECT pg_current_snapshot()::text AS snapshot')
+        stage.proxy.hold()
+        await server.halt('fast')
+        await rm(server.dataDir, { recursive: true })
+        await rename(copy, server.dataDir)
+        await server.restart()
 
-      const [{ log, epoch }] = await rows(stage, 'SELECT log::text, epoch FROM listwatch.logs(), listwatch.state')
-      expect(stage.informer.version, 'the epoch').toContain(epoch)
-      const since = await stage.query(`SELECT FROM ${log} WHERE xid >= pg_snapshot_xmax('${snapshot}')`)
-      expect(since, 'what a reader is told who believes in it').toEqual([])
-      expect((await stage.differences()).length).toBe(200)
+        const [{ log, epoch }] = await rows(stage, 'SELECT log::text, epoch FROM listwatch.logs(), listwatch.state')
+        expect(stage.informer.version, 'the epoch').toContain(epoch)
+        const since = await stage.query(`SELECT FROM ${log} WHERE xid >= pg_snapshot_xmax('${snapshot}')`)
+        expect(since, 'what a reader is told who believes in it').toEqual([])
+        expect((await stage.differences()).length).toBe(200)
 
-      stage.proxy.pass()
-      await waitUntil('the relist', () => stage.relists > 0)
-      await stage.healed()
-      expect(stage.relists).toBe(1)
-      expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+        stage.proxy.pass()
+        await waitUntil('the relist', () => stage.relists > 0)
+        await stage.healed()
+        expect(stage.relists).toBe(1)
+        expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+      })
     })
-  })
 
-  describe('a standby', () => {
-    test.each(['notify', 'poll'] as const)(
-      `answers as one whose table was changed; with wake: '%s' the mirror waits for the primary, and lists again after the promotion`,
-      async (wake) => {
-        await using server = await start()
-        await Stage.with({ server, source: { wake } }, async (stage) => {
+    describe('a standby', () => {
+      test.each(['notify', 'poll'] as const)(
+        `answers as one whose table was changed; with wake: '%s' the mirror waits for the primary, and lists again after the promotion`,
+        async (wake) => {
+          await using server = await start()
+          await Stage.with({ server, source: { wake } }, async (stage) => {
+            await stage.live()
+            expect(await codeOfChangedPlan(stage)).toBe('0A000')
+            await server.halt('fast')
+            // Of the same owner as the other files.
+            await runProgram('cp', ['-a', join(server.dataDir, 'PG_VERSION'), join(server.dataDir, 'standby.signal')])
+            await server.restart()
+            await expect(stage.query('SELECT FROM listwatch.state')).rejects.toMatchObject({ code: '0A000' })
+            await waitUntil('it to be noticed', () =>
+              /the server is a standby/.test(stage.errors.at(-1)?.message ?? ''),
+            )
+            const { relists } = stage
+            expect([stage.informer.size, stage.informer.get('1')?.n]).toEqual([200, 0])
+
+            await stage.query('SELECT pg_promote()')
+            await stage.query('UPDATE items SET n = 1')
+            await waitUntil('the relist', () => stage.relists > relists, 30_000)
+            await stage.healed()
+            expect([relists, stage.relists]).toEqual([0, 1])
+            expect(stage.states).not.toContain('failed')
+            expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE', 'EPOCH_CHANGED']))
+          })
+        },
+      )
+    })
+
+    test('one that is shutting down is tried again, and resumed from', async () => {
+      await using server = await start()
+      await Stage.with({ server }, async (stage) => {
+        await stage.live()
+        await stage.ask(async () => {
+          // Smart: it lets in nobody, and waits for those who are there.
+          process.kill(server.pid ?? 0, 'SIGTERM')
+          await waitUntil('the door to close', async () => {
+            const error: unknown = await stage.query('SELECT').catch((reason: unknown) => reason)
+            return Object(error).code === '57P03'
+          })
+          stage.proxy.reset()
+          await waitUntil('it to be noticed', () => stage.errors.some(({ cause }) => Object(cause).code === '57P03'))
+        })
+        await server.restart()
+        await stage.query('UPDATE items SET n = 1')
+        await stage.healed()
+        expect(stage.relists).toBe(0)
+        expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE']))
+      })
+    })
+
+    describe.skipIf(Number.parseInt(version, 10) < 17)('a queue of notifications that is full', () => {
+      /** Nobody reads on behind a listener who keeps a transaction open, in whatever database. */
+      async function full(stage: Stage, act: () => Promise<void>): Promise<void> {
+        await stage.ask(async (listener) => {
+          await listener.query('LISTEN elsewhere')
+          await listener.query('BEGIN; SELECT')
+          const fill = (): Promise<unknown> => stage.query(`SELECT pg_notify('elsewhere', repeat('x', 7900))`)
+          await waitUntil('the queue to be full', async () => {
+            const error: unknown = await fill().catch((reason: unknown) => reason)
+            return Object(error).code === '54000'
+          })
+          await act()
+        })
+      }
+
+      test('makes writers fail that wake readers; a mirror that trims mends it', async () => {
+        await using server = await start({ max_notify_queue_pages: '64' })
+        await Stage.with({ server, source: { trimEveryMs: 300 } }, async (stage) => {
           await stage.live()
-          expect(await codeOfChangedPlan(stage)).toBe('0A000')
-          await server.halt('fast')
-          // Of the same owner as the other files.
-          await runProgram('cp', ['-a', join(server.dataDir, 'PG_VERSION'), join(server.dataDir, 'standby.signal')])
-          await server.restart()
-          await expect(stage.query('SELECT FROM listwatch.state')).rejects.toMatchObject({ code: '0A000' })
-          await waitUntil('it to be noticed', () => /the server is a standby/.test(stage.errors.at(-1)?.message ?? ''))
-          const { relists } = stage
-          expect([stage.informer.size, stage.informer.get('1')?.n]).toEqual([200, 0])
-
-          await stage.query('SELECT pg_promote()')
-          await stage.query('UPDATE items SET n = 1')
-          await waitUntil('the relist', () => stage.relists > relists, 30_000)
+          const write = (): Promise<unknown> => stage.query('UPDATE items SET n = n + 1')
+          await full(stage, () => expect(write()).rejects.toMatchObject({ code: '54000' }))
+          await waitUntil('writers to succeed', () =>
+            write()
+              .then(() => true)
+              .catch(() => false),
+          )
           await stage.healed()
-          expect([relists, stage.relists]).toEqual([0, 1])
-          expect(stage.states).not.toContain('failed')
-          expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE', 'EPOCH_CHANGED']))
+          expect([stage.relists, stage.errors]).toEqual([0, []])
         })
-      },
-    )
-  })
+      })
 
-  test('one that is shutting down is tried again, and resumed from', async () => {
-    await using server = await start()
-    await Stage.with({ server }, async (stage) => {
-      await stage.live()
-      await stage.ask(async () => {
-        // Smart: it lets in nobody, and waits for those who are there.
-        process.kill(server.pid ?? 0, 'SIGTERM')
-        await waitUntil('the door to close', async () => {
-          const error: unknown = await stage.query('SELECT').catch((reason: unknown) => reason)
-          return Object(error).code === '57P03'
+      test(`does not concern writers with wake: 'none'`, async () => {
+        await using server = await start({ max_notify_queue_pages: '64' })
+        await Stage.with({ server, install: { wake: 'none' }, source: { wake: 'poll' } }, async (stage) => {
+          await stage.live()
+          await full(stage, async () => void (await stage.query('UPDATE items SET n = n + 1')))
+          await stage.healed()
         })
-        stage.proxy.reset()
-        await waitUntil('it to be noticed', () => stage.errors.some(({ cause }) => Object(cause).code === '57P03'))
-      })
-      await server.restart()
-      await stage.query('UPDATE items SET n = 1')
-      await stage.healed()
-      expect(stage.relists).toBe(0)
-      expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE']))
-    })
-  })
-
-  describe.skipIf(Number.parseInt(version, 10) < 17)('a queue of notifications that is full', () => {
-    /** Nobody reads on behind a listener who keeps a transaction open, in whatever database. */
-    async function full(stage: Stage, act: () => Promise<void>): Promise<void> {
-      await stage.ask(async (listener) => {
-        await listener.query('LISTEN elsewhere')
-        await listener.query('BEGIN; SELECT')
-        const fill = (): Promise<unknown> => stage.query(`SELECT pg_notify('elsewhere', repeat('x', 7900))`)
-        await waitUntil('the queue to be full', async () => {
-          const error: unknown = await fill().catch((reason: unknown) => reason)
-          return Object(error).code === '54000'
-        })
-        await act()
-      })
-    }
-
-    test('makes writers fail that wake readers; a mirror that trims mends it', async () => {
-      await using server = await start({ max_notify_queue_pages: '64' })
-      await Stage.with({ server, source: { trimEveryMs: 300 } }, async (stage) => {
-        await stage.live()
-        const write = (): Promise<unknown> => stage.query('UPDATE items SET n = n + 1')
-        await full(stage, () => expect(write()).rejects.toMatchObject({ code: '54000' }))
-        await waitUntil('writers to succeed', () =>
-          write()
-            .then(() => true)
-            .catch(() => false),
-        )
-        await stage.healed()
-        expect([stage.relists, stage.errors]).toEqual([0, []])
-      })
-    })
-
-    test(`does not concern writers with wake: 'none'`, async () => {
-      await using server = await start({ max_notify_queue_pages: '64' })
-      await Stage.with({ server, install: { wake: 'none' }, source: { wake: 'poll' } }, async (stage) => {
-        await stage.live()
-        await full(stage, async () => void (await stage.query('UPDATE items SET n = n + 1')))
-        await stage.healed()
       })
     })
   })
