@@ -35,14 +35,16 @@ export async function withPg<V>(asked: Asked, work: (client: pg.Client) => Promi
     application_name: 'listwatch',
   })
   client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
+  let isConnected = false
   try {
     await client.connect()
-    try {
-      return await work(client)
-    } finally {
-      await client.end()
-    }
+    isConnected = true
+    return await work(client)
   } catch (error) {
     throw error instanceof Failure ? error : failureOf(error, asked)
+  } finally {
+    // A driver that finds no password leaves its connection open; one that never had any does not answer.
+    const ended = client.end().catch(() => {})
+    if (isConnected) await ended
   }
 }

@@ -65,7 +65,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
         await appendFile(file, before)
         await db.sql(`ALTER ROLE ${name} PASSWORD 'right-${SECRET}'; SELECT pg_reload_conf()`)
         await waitUntil('the server asks for it', async () => {
-          const { code } = await resultOf(listwatch(['pg', 'status', urlOf(db, name)]))
+          const { code } = await resultOf(listwatch(['pg', 'status', urlOf(db, name, 'none')]))
           return code !== 0
         })
         return name
@@ -76,8 +76,9 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
         const name = await protectedRole(db)
         const wrong = await watch(urlOf(db, name, SECRET), 'orders')
         expect(wrong).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
-        const none = await watch(urlOf(db, name), 'orders')
-        expect(none).toMatch(/^cannot connect to .*\(the server wants a password, and none was given\)$/)
+        const noneGiven = /^cannot connect to .*\(the server wants a password, and none was given\)$/
+        expect(await watch(urlOf(db, name), 'orders')).toMatch(noneGiven)
+        expect(await refusalOf(listwatch(['pg', 'status', urlOf(db, name)]))).toMatch(noneGiven)
         const status = await refusalOf(listwatch(['pg', 'status', urlOf(db, name, SECRET)]))
         expect(status).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
       })

@@ -48,9 +48,14 @@ export async function resultOf(child: Child): Promise<Result> {
   return { code, output: child.output, errors: child.errors }
 }
 
+/** Who refuses does not make the user wait, in milliseconds. */
+const DEADLINE_MS = 20_000
+
 /** The one line with which a command refuses: nothing else is printed, the exit code is 2, and no password is told. */
 export async function refusalOf(child: Child): Promise<string> {
+  const late = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS)
   const { code, output, errors } = await resultOf(child)
+  clearTimeout(late)
   const [line = '', ...rest] = errors.split('\n')
   const flaws = [
     ...(code === 2 ? [] : [`the exit code is ${code}`]),
