@@ -1,6 +1,6 @@
 import { describe, test } from 'vitest'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
-import { type PostgresVersion, postgresNames } from './lookups.js'
+import { etcdNames, type PostgresVersion, postgresNames } from './lookups.js'
 import type { ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
 
@@ -22,6 +22,13 @@ declare module 'vitest' {
 export function describePostgres(title: string, body: (postgres: PostgresVersion) => void | Promise<void>): void {
   describe(title, async () => {
     for (const name of postgresNames()) describeLocated(name, await locateServer(name), body)
+  })
+}
+
+/** The same for every etcd. */
+export function describeEtcd(title: string, body: (etcd: FoundServer) => void | Promise<void>): void {
+  describe(title, async () => {
+    for (const name of etcdNames()) describeLocated(name, await locateServer(name), body)
   })
 }
 

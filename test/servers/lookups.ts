@@ -30,3 +30,8 @@ export async function pgbouncerBinary(): Promise<PgbouncerBinary | undefined> {
 export function postgresNames(): ServerName[] {
   return recipes.map((recipe) => recipe.name).filter((name) => name.startsWith('postgres'))
 }
+
+/** Every etcd that tests run against, here or not, newest first. */
+export function etcdNames(): ServerName[] {
+  return recipes.map((recipe) => recipe.name).filter((name) => name.startsWith('etcd'))
+}

@@ -1,11 +1,13 @@
+import { access } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { embeddedBinDir, postgresPrograms } from '../../src/cli/postgres-binaries.js'
 import type { Installation } from '../../src/cli/reachable.js'
 import { runProgram } from '../../src/cli/run-program.js'
 import { type DebianServer, debianEnvironment, unpackDebian } from './debian.js'
+import { buildGo } from './go.js'
 
 /** A server that tests ask for by this name. */
-export type ServerName = 'postgres 18' | 'postgres 15' | 'pgbouncer'
+export type ServerName = 'postgres 18' | 'postgres 15' | 'pgbouncer' | 'etcd 3.6' | 'etcd 3.4'
 
 /** How one server is had. */
 export interface Recipe {
@@ -60,7 +62,36 @@ export const recipes: readonly Recipe[] = [
     version: (at) => versionOf(at, 'pgbouncer'),
     ...debian('usr/sbin', { packages: ['pgbouncer'], programs: ['usr/sbin/pgbouncer'] }),
   },
+  {
+    name: 'etcd 3.6',
+    program: 'etcd',
+    installed: () => etcdPlaces(),
+    version: (at) => etcdVersion(at, '3.6', 'etcdutl'),
+    fetch: (folder) => buildGo('etcd-3.6', ['etcd', 'etcdutl'], folder),
+    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
+  },
+  {
+    name: 'etcd 3.4',
+    program: 'etcd',
+    installed: () => etcdPlaces(),
+    version: (at) => etcdVersion(at, '3.4', 'etcdctl'),
+    ...debian('usr/bin', { packages: ['etcd-server', 'etcd-client'], programs: ['usr/bin/etcd', 'usr/bin/etcdctl'] }),
+  },
 ]
+
+function etcdPlaces(): Installation[] {
+  return ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map((binDir) => ({ root: binDir, binDir, env: {} }))
+}
+
+/** Of a server that has the tool beside it which restores its snapshots. */
+async function etcdVersion(at: Installation, line: string, tool: string): Promise<string> {
+  const version = await versionOf(at, 'etcd')
+  if (!version.startsWith(`${line}.`)) throw new Error(`${at.binDir} holds version ${version}`)
+  await access(join(at.binDir, tool)).catch(() => {
+    throw new Error(`${at.binDir} has no ${tool}`)
+  })
+  return version
+}
 
 function debian(binDir: string, server: DebianServer): Required<Pick<Recipe, 'fetch' | 'fetched'>> {
   return {

@@ -1,0 +1,258 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Etcd3, type IOptions } from 'etcd3'
+import { ChildGuard } from '../../src/cli/child-guard.js'
+import { freePort } from '../../src/cli/free-port.js'
+import { temporaryFolder } from '../../src/cli/platform.js'
+import { lastWords, runProgram } from '../../src/cli/run-program.js'
+import type { FoundServer } from './locate.js'
+import { waitUntil } from './wait-until.js'
+
+export interface EtcdOptions {
+  readonly server: FoundServer
+  /** More of etcd's own flags. */
+  readonly args?: readonly string[]
+  /** As a member of several: its name, its peers, and where the peers find it. */
+  readonly member?: {
+    readonly name: string
+    readonly cluster: string
+    readonly peerPort: number
+    readonly advertisedPeerPort: number
+  }
+  /** Where it listens with TLS: files. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string }
+}
+
+export interface RestoreOptions {
+  /** Another token makes another cluster id, as etcd's documentation asks for. Default: the same. */
+  readonly token?: string
+  /** More flags of `snapshot restore`. */
+  readonly args?: readonly string[]
+}
+
+const START_TIMEOUT_MS = 20_000
+
+/** One etcd in a temporary folder, which tests stop, kill, pause and restore. Its port stays the same. */
+export class EtcdServer implements AsyncDisposable {
+  readonly port: number
+  readonly peerPort: number
+  readonly server: FoundServer
+  readonly #options: EtcdOptions
+  readonly #folder: string
+  readonly #guard: ChildGuard
+  #child: ChildProcess | undefined
+  #ended: Promise<unknown> = Promise.resolve()
+  #token = 'listwatch'
+  readonly #clients = new Set<Etcd3>()
+
+  private constructor(options: EtcdOptions, folder: string, port: number, peerPort: number) {
+    this.#options = options
+    this.server = options.server
+    this.#folder = folder
+    this.#guard = new ChildGuard(folder, 'KILL')
+    this.port = port
+    this.peerPort = peerPort
+  }
+
+  static async create(options: EtcdOptions): Promise<EtcdServer> {
+    const folder = await temporaryFolder('listwatch-etcd-')
+    return new EtcdServer(options, folder, await freePort(), options.member?.peerPort ?? (await freePort()))
+  }
+
+  static async start(options: EtcdOptions): Promise<EtcdServer> {
+    const etcd = await EtcdServer.create(options)
+    try {
+      await etcd.start()
+      return etcd
+    } catch (error) {
+      await etcd[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** `127.0.0.1:port` */
+  get endpoint(): string {
+    return `127.0.0.1:${this.port}`
+  }
+
+  get url(): string {
+    return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.endpoint}`
+  }
+
+  get #dataFolder(): string {
+    return join(this.#folder, 'data')
+  }
+
+  /** Starts it, and waits until it answers. */
+  async start(): Promise<void> {
+    await this.launch()
+    await this.ready()
+  }
+
+  /** Starts it, and waits for nothing. */
+  async launch(): Promise<void> {
+    const { server, args = [], tls } = this.#options
+    const flags = [
+      ...this.#memberFlags(),
+      ...['--listen-client-urls', this.url, '--advertise-client-urls', this.url],
+      ...['--log-level', 'error', '--max-txn-ops', '10000', '--max-request-bytes', '10485760'],
+      // Tests are about what is told, not about surviving a loss of power.
+      '--unsafe-no-fsync',
+      ...(tls === undefined ? [] : ['--cert-file', tls.cert, '--key-file', tls.key]),
+      ...args,
+    ]
+    const log = await open(join(this.#folder, 'log'), 'a')
+    const child = spawn(join(server.binDir, 'etcd'), this.#known(flags), {
+      cwd: '/',
+      env: { ...process.env, ...server.env },
+      stdio: ['ignore', 'ignore', log.fd],
+      detached: true,
+    })
+    this.#guard.watch(child.pid)
+    this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
+    child.on('error', () => {})
+    child.unref()
+    this.#child = child
+    await log.close()
+  }
+
+  /** 3.4 does not know every flag. */
+  #known(flags: readonly string[]): readonly string[] {
+    return this.server.name === 'etcd 3.4' ? flags.filter((flag) => flag !== '--unsafe-no-fsync') : flags
+  }
+
+  #memberFlags(): readonly string[] {
+    const { member } = this.#options
+    const peer = `http://127.0.0.1:${this.peerPort}`
+    const name = member?.name ?? 'only'
+    const advertised = member === undefined ? peer : `http://127.0.0.1:${member.advertisedPeerPort}`
+    return [
+      ...['--name', name, '--data-dir', this.#dataFolder],
+      ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', advertised],
+      ...['--initial-cluster', member?.cluster ?? `${name}=${peer}`, '--initial-cluster-token', this.#token],
+    ]
+  }
+
+  async ready(): Promise<void> {
+    const isUp = (): boolean => this.#child?.exitCode === null && this.#child.signalCode === null
+    try {
+      await waitUntil(
+        'etcd to answer',
+        async () => {
+          if (!isUp()) throw new Error('etcd has ended')
+          return await this.isHealthy()
+        },
+        START_TIMEOUT_MS,
+      )
+    } catch (error) {
+      const said = await readFile(join(this.#folder, 'log'), 'utf8').catch(() => '')
+      throw new Error(`etcd did not start${lastWords(said)}`, { cause: error })
+    }
+  }
+
+  /** Whether it answers a read that asks all members. */
+  async isHealthy(): Promise<boolean> {
+    if (this.#options.tls !== undefined) return await this.#listens()
+    try {
+      const answer = await fetch(`${this.url}/v3/kv/range`, {
+        method: 'POST',
+        body: JSON.stringify({ key: 'AA==' }),
+        signal: AbortSignal.timeout(1_000),
+      })
+      const text = await answer.text()
+      return answer.ok || /user name is empty|permission denied/.test(text)
+    } catch {
+      return false
+    }
+  }
+
+  async #listens(): Promise<boolean> {
+    const { ca } = this.#options.tls ?? { ca: '' }
+    const client = new Etcd3({ hosts: this.url, credentials: { rootCertificate: await readFile(ca) } })
+    try {
+      await client.get('x').string()
+      return true
+    } catch {
+      return false
+    } finally {
+      client.close()
+    }
+  }
+
+  /** A client of its own for the test; closed at the end. */
+  client(options: Partial<IOptions> = {}): Etcd3 {
+    const client = new Etcd3({
+      hosts: this.url,
+      grpcOptions: { 'grpc.max_receive_message_length': -1 },
+      ...options,
+    })
+    this.#clients.add(client)
+    return client
+  }
+
+  /** As a crash. */
+  async kill(): Promise<void> {
+    this.#child?.ref()
+    this.signal('SIGCONT')
+    this.signal('SIGKILL')
+    await this.#ended
+  }
+
+  /** In order: all that was committed is in its files. */
+  async stop(): Promise<void> {
+    this.#child?.ref()
+    this.signal('SIGCONT')
+    this.signal('SIGTERM')
+    await this.#ended
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
+    this.#child?.kill(name)
+  }
+
+  /** Stops it for a copy of its database, and starts it again; gives the copy's path. */
+  async backup(name = 'backup.db'): Promise<string> {
+    await this.stop()
+    const path = join(this.#folder, name)
+    await copyFile(join(this.#dataFolder, 'member/snap/db'), path)
+    await this.start()
+    return path
+  }
+
+  /** Replaces what it has by a backup, as the tool of its version does; it is stopped before, and not started after. */
+  async restore(backup: string, options: RestoreOptions = {}): Promise<void> {
+    await this.kill()
+    await rm(this.#dataFolder, { recursive: true, force: true })
+    this.#token = options.token ?? this.#token
+    const peer = `http://127.0.0.1:${this.peerPort}`
+    const flags = [
+      ...['--skip-hash-check', '--name', 'only', '--data-dir', this.#dataFolder],
+      ...['--initial-cluster', `only=${peer}`, '--initial-cluster-token', this.#token],
+      ...['--initial-advertise-peer-urls', peer],
+    ]
+    const tool = this.server.name === 'etcd 3.4' ? 'etcdctl' : 'etcdutl'
+    await runProgram(
+      join(this.server.binDir, tool),
+      ['snapshot', 'restore', backup, ...flags, ...(options.args ?? [])],
+      {
+        env: { ...process.env, ...this.server.env, ETCDCTL_API: '3' },
+      },
+    )
+  }
+
+  /** Everything is gone; not started after. */
+  async wipe(token: string): Promise<void> {
+    await this.kill()
+    await rm(this.#dataFolder, { recursive: true, force: true })
+    this.#token = token
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#clients) client.close()
+    await this.kill()
+    await rm(this.#folder, { recursive: true, force: true })
+    this.#guard.release()
+  }
+}
