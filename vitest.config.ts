@@ -30,6 +30,15 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'etcd',
+          include: ['test/etcd/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          globalSetup: 'test/servers/global-setup.ts',
+        },
+      },
+      {
+        test: {
           name: 'types',
           include: [],
           typecheck: {

@@ -1,0 +1,224 @@
+import type { EtcdEvent, Header, KeyValue, RangeRequest, RangeResponse, WatchResponse } from './messages.js'
+import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
+
+/** What a source needs of a client: an `Etcd3` of the package etcd3 1.x fits. Its Watcher is not used. */
+export interface EtcdClient {
+  readonly kv: { range(request: object): Promise<object> }
+  readonly watchClient: { watch(options?: object): Promise<object> }
+  readonly maintenance: { status(): Promise<object> }
+}
+
+/** Its default limit is 4 MiB; answers stay well below. */
+const MAX_ANSWER_BYTES = 2 * 1024 * 1024
+
+/** A client as the user made it: its hosts, credentials and policies are its own business. */
+export function etcd3Transport(client: EtcdClient): Transport {
+  return {
+    endpoints: 1,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+    hasFragments: true,
+    connect: async () => new Etcd3Connection(client),
+  }
+}
+
+export function isEtcdClient(client: unknown): client is EtcdClient {
+  const { kv, watchClient, maintenance } = Object(client) as Partial<EtcdClient>
+  return (
+    typeof kv?.range === 'function' &&
+    typeof watchClient?.watch === 'function' &&
+    typeof maintenance?.status === 'function'
+  )
+}
+
+class Etcd3Connection implements Connection {
+  readonly endpoint = 'etcd'
+  readonly #client: EtcdClient
+
+  constructor(client: EtcdClient) {
+    this.#client = client
+  }
+
+  range(request: RangeRequest): Call<RangeResponse> {
+    return abandonable(this.#client.kv.range(asRangeRequest(request)).then((answer) => asRangeResponse(answer)))
+  }
+
+  serverVersion(): Call<string> {
+    return abandonable(this.#client.maintenance.status().then((answer) => String(Object(answer).version)))
+  }
+
+  async watch(
+    { key, end, startRevision, hasFragments }: Parameters<Connection['watch']>[0],
+    requireLeader: boolean,
+  ): Promise<WatchStream> {
+    const options = requireLeader ? { interceptors: [withLeader] } : {}
+    const stream = new Etcd3Stream((await this.#client.watchClient.watch(options)) as Duplex)
+    stream.write({
+      create_request: {
+        key,
+        range_end: end,
+        start_revision: String(startRevision),
+        progress_notify: true,
+        fragment: hasFragments,
+      },
+    })
+    return stream
+  }
+
+  close(): void {}
+}
+
+/** Calls of this client cannot be cancelled without its taking the host for broken; nobody waits for them any more. */
+function abandonable<V>(response: Promise<V>): Call<V> {
+  response.catch(() => {})
+  return { response, cancel: () => {} }
+}
+
+interface Duplex {
+  on(event: 'data', listener: (message: unknown) => void): unknown
+  on(event: 'error' | 'end', listener: (error?: unknown) => void): unknown
+  write(message: object): unknown
+  end(): unknown
+  pause(): unknown
+  resume(): unknown
+  cancel(): unknown
+}
+
+class Etcd3Stream implements WatchStream {
+  readonly #duplex: Duplex
+  #ending: { readonly error: unknown } | undefined
+  #listener: WatchListener | undefined
+
+  constructor(duplex: Duplex) {
+    this.#duplex = duplex
+    duplex.on('error', (error) => this.#end(error))
+    duplex.on('end', () => this.#end(undefined))
+  }
+
+  listen(to: WatchListener): void {
+    this.#listener = to
+    this.#duplex.on('data', (message) => to.message(asWatchResponse(message)))
+    if (this.#ending !== undefined) to.ended(this.#ending.error)
+  }
+
+  write(message: object): void {
+    this.#duplex.write(message)
+  }
+
+  askProgress(): void {
+    this.write({ progress_request: {} })
+  }
+
+  pause(): void {
+    this.#duplex.pause()
+  }
+
+  resume(): void {
+    this.#duplex.resume()
+  }
+
+  cancel(): void {
+    // First its own end: an error of a stream that can be written to makes the client drop all that it has open.
+    this.#duplex.end()
+    this.#duplex.cancel()
+  }
+
+  #end(error: unknown): void {
+    if (this.#ending !== undefined) return
+    this.#ending = { error }
+    this.#listener?.ended(error)
+  }
+}
+
+interface Metadata {
+  clone(): Metadata
+  set(key: string, value: string): void
+}
+
+interface InterceptedCall {
+  start(metadata: Metadata, listener?: object): void
+}
+
+/** Adds to the metadata that a member without a leader ends the watch, instead of being silent. */
+function withLeader(options: object, next: (options: object) => InterceptedCall): InterceptedCall {
+  const call = next(options)
+  const start = call.start.bind(call)
+  call.start = (metadata, listener) => {
+    const own = metadata.clone() // The client keeps the other for all of its calls.
+    own.set('hasleader', 'true')
+    start(own, listener)
+  }
+  return call
+}
+
+function asRangeRequest(request: RangeRequest): object {
+  return {
+    key: request.key,
+    range_end: request.end,
+    limit: request.limit ?? 0,
+    revision: request.revision ?? 0,
+    sort_order: request.isNewestFirst === true ? 2 : 0,
+    sort_target: request.isNewestFirst === true ? 3 : 0,
+    serializable: request.isSerializable === true,
+    keys_only: request.isKeysOnly === true,
+    min_mod_revision: request.minModRevision ?? 0,
+  }
+}
+
+// What the client's decoder makes: long numbers as strings, names as etcd has them.
+
+interface Etcd3Header {
+  readonly cluster_id: string
+  readonly revision: string
+  readonly raft_term: string
+}
+
+interface Etcd3KeyValue {
+  readonly key: Buffer
+  readonly value: Buffer
+  readonly create_revision: string
+  readonly mod_revision: string
+}
+
+function asRangeResponse(answer: unknown): RangeResponse {
+  const { header, kvs, more, count } = answer as {
+    readonly header: Etcd3Header
+    readonly kvs: readonly Etcd3KeyValue[]
+    readonly more: boolean
+    readonly count: string
+  }
+  return { header: asHeader(header), kvs: kvs.map(asKeyValue), hasMore: more, count: Number(count) }
+}
+
+function asWatchResponse(message: unknown): WatchResponse {
+  const response = message as {
+    readonly header: Etcd3Header | null
+    readonly created: boolean
+    readonly canceled: boolean
+    readonly compact_revision: string
+    readonly cancel_reason: string
+    readonly fragment: boolean
+    readonly events: readonly { readonly type: 'Put' | 'Delete'; readonly kv: Etcd3KeyValue }[]
+  }
+  return {
+    header: asHeader(response.header),
+    isCreated: response.created,
+    isCanceled: response.canceled,
+    compactRevision: Number(response.compact_revision),
+    cancelReason: response.cancel_reason,
+    isFragment: response.fragment,
+    events: response.events.map(({ type, kv }): EtcdEvent => ({ isDelete: type === 'Delete', kv: asKeyValue(kv) })),
+  }
+}
+
+function asHeader(header: Etcd3Header | null): Header {
+  if (header === null) return { clusterId: '0', revision: 0, term: 0 }
+  return {
+    clusterId: BigInt(header.cluster_id).toString(16),
+    revision: Number(header.revision),
+    term: Number(header.raft_term),
+  }
+}
+
+function asKeyValue({ key, value, create_revision, mod_revision }: Etcd3KeyValue): KeyValue {
+  return { key, value, createRevision: Number(create_revision), modRevision: Number(mod_revision) }
+}

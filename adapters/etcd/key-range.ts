@@ -1,0 +1,40 @@
+/** A range of keys, from `start` on and before `end`; an `end` of one zero byte means: all there are. */
+export interface KeyRange {
+  readonly start: Buffer
+  readonly end: Buffer
+}
+
+/** What a user may give as a key. */
+export type KeyBytes = string | Uint8Array
+
+const NO_END = Buffer.from([0])
+
+/** All keys that begin so. */
+export function prefixRange(prefix: KeyBytes): KeyRange {
+  const start = Buffer.from(prefix)
+  for (let last = start.length - 1; last >= 0; last--) {
+    const byte = start[last] ?? 0xff
+    if (byte < 0xff) return { start, end: Buffer.from([...start.subarray(0, last), byte + 1]) }
+  }
+  return { start, end: NO_END }
+}
+
+/** From one key on, up to but without another; without that one, all that come after. */
+export function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange {
+  const start = Buffer.from(from)
+  // etcd takes an empty key for none; the least there is has one zero byte.
+  return { start: start.length === 0 ? NO_END : start, end: to === undefined ? NO_END : Buffer.from(to) }
+}
+
+export function isInRange(key: Buffer, { start, end }: KeyRange): boolean {
+  return key.compare(start) >= 0 && (isEndless(end) || key.compare(end) < 0)
+}
+
+/** The key that comes next after this one. */
+export function keyAfter(key: Buffer): Buffer {
+  return Buffer.concat([key, NO_END])
+}
+
+function isEndless(end: Buffer): boolean {
+  return end.length === 1 && end[0] === 0
+}

@@ -1,0 +1,124 @@
+import type { Clock } from '../../src/clock.js'
+import { SourceError } from '../../src/errors.js'
+import { etcdError, isTooLarge } from './etcd-errors.js'
+import type { KeyRange } from './key-range.js'
+import type { Header, RangeRequest, RangeResponse, WatchRequest } from './messages.js'
+import type { Call, Connection, Transport, WatchStream } from './transport.js'
+
+export interface VisitOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** Whatever is not answered within this many milliseconds counts as lost. */
+  readonly timeoutMs: number
+}
+
+/** How long one of several endpoints may take to answer for the first time, in milliseconds. */
+const CONNECT_MS = 3_000
+
+/**
+ * One list or one watch at one member, with a deadline on everything: no driver notices a peer that is gone without a
+ * word. Rejects with SourceErrors.
+ */
+export class Visit {
+  readonly #connection: Connection
+  readonly #options: VisitOptions
+  readonly #calls = new Set<Call<unknown>>()
+  #fail: ((reason: SourceError) => void) | undefined
+  #isLost = false
+  #isClosed = false
+  readonly #abort = (): void => {
+    for (const call of this.#calls) call.cancel()
+    this.#fail?.(new SourceError('no longer wanted', { code: 'STOPPED' }))
+  }
+
+  private constructor(connection: Connection, options: VisitOptions) {
+    this.#connection = connection
+    this.#options = options
+    options.signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  /**
+   * Goes to an endpoint that answers, trying each once, and asks where the cluster is: a read that a majority stands
+   * for, so that neither revision nor term ever goes back in one history.
+   */
+  static async begin(transport: Transport, range: KeyRange, options: VisitOptions): Promise<[Visit, Header]> {
+    for (let tries = transport.endpoints; ; tries--) {
+      options.signal.throwIfAborted()
+      const visit = new Visit(await transport.connect(), options)
+      const timeoutMs = transport.endpoints > 1 ? Math.min(CONNECT_MS, options.timeoutMs) : options.timeoutMs
+      try {
+        return [visit, await visit.head(range, timeoutMs)]
+      } catch (error) {
+        visit.close()
+        if (tries <= 1 || options.signal.aborted || !isUnavailable(error)) throw error
+      }
+    }
+  }
+
+  get endpoint(): string {
+    return this.#connection.endpoint
+  }
+
+  async head({ start, end }: KeyRange, timeoutMs: number = this.#options.timeoutMs): Promise<Header> {
+    const { header } = await this.range({ key: start, end, limit: 1, isKeysOnly: true }, timeoutMs)
+    return header
+  }
+
+  range(request: RangeRequest, timeoutMs: number = this.#options.timeoutMs): Promise<RangeResponse> {
+    return this.#answer(() => this.#connection.range(request), timeoutMs)
+  }
+
+  serverVersion(): Promise<string> {
+    return this.#answer(() => this.#connection.serverVersion(), this.#options.timeoutMs)
+  }
+
+  async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
+    const opening = this.#connection.watch(request, requireLeader)
+    const abandon = (): void => void opening.then((stream) => stream.cancel()).catch(() => {})
+    return await this.#answer(() => ({ response: opening, cancel: abandon }), this.#options.timeoutMs)
+  }
+
+  /** This endpoint is of no use: the next visit goes to another. */
+  lose(): void {
+    this.#isLost = true
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#options.signal.removeEventListener('abort', this.#abort)
+    for (const call of this.#calls) call.cancel()
+    this.#connection.close(this.#isLost)
+  }
+
+  /** The answer, or that there was none in time, or that nobody wants it any more. One at a time. */
+  async #answer<V>(begin: () => Call<V>, timeoutMs: number): Promise<V> {
+    const { signal, clock } = this.#options
+    signal.throwIfAborted()
+    const call = begin()
+    const timer = new AbortController()
+    this.#calls.add(call)
+    try {
+      return await new Promise<V>((resolve, reject) => {
+        this.#fail = reject
+        call.response.then(resolve, (error: unknown) => reject(etcdError(error)))
+        clock.sleep(timeoutMs, timer.signal).then(
+          () => reject(new SourceError(`no answer from ${this.endpoint} for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })),
+          () => {}, // Answered.
+        )
+      })
+    } catch (error) {
+      if (isUnavailable(error) && !isTooLarge(error)) this.lose()
+      call.cancel()
+      throw error
+    } finally {
+      this.#fail = undefined
+      timer.abort()
+      this.#calls.delete(call)
+    }
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof SourceError && error.code === 'UNAVAILABLE'
+}

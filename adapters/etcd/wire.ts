@@ -1,0 +1,136 @@
+/** Reads one message of protocol buffers: tag by tag, nothing copied. Bytes that it gives belong to the message. */
+export class WireReader {
+  readonly #bytes: Buffer
+  readonly #end: number
+  #at: number
+
+  constructor(bytes: Buffer, at = 0, end: number = bytes.length) {
+    this.#bytes = bytes
+    this.#at = at
+    this.#end = end
+  }
+
+  /** Field number times 8 plus wire type; 0 at the end. */
+  tag(): number {
+    return this.#at < this.#end ? this.varint() : 0
+  }
+
+  /** Exact below 2^53; etcd's revisions are. */
+  varint(): number {
+    const bytes = this.#bytes
+    let byte = this.#byte()
+    let value = byte & 0x7f
+    for (let shift = 7; byte > 0x7f && shift < 28; shift += 7) {
+      byte = bytes[this.#at++] ?? 0
+      value |= (byte & 0x7f) << shift
+    }
+    for (let factor = 2 ** 28; byte > 0x7f; factor *= 128) {
+      byte = this.#byte()
+      value += (byte & 0x7f) * factor
+    }
+    return value
+  }
+
+  /** All 64 bits, as ids need them. */
+  uint64(): bigint {
+    let value = 0n
+    let byte = 0x80
+    for (let shift = 0n; byte > 0x7f; shift += 7n) {
+      byte = this.#byte()
+      value |= BigInt(byte & 0x7f) << shift
+    }
+    return BigInt.asUintN(64, value)
+  }
+
+  isTrue(): boolean {
+    return this.varint() !== 0
+  }
+
+  bytes(): Buffer {
+    const end = this.#endOfNext()
+    const bytes = this.#bytes.subarray(this.#at, end)
+    this.#at = end
+    return bytes
+  }
+
+  text(): string {
+    return this.bytes().toString()
+  }
+
+  /** The message that lies here within this one. */
+  message(): WireReader {
+    const end = this.#endOfNext()
+    const inner = new WireReader(this.#bytes, this.#at, end)
+    this.#at = end
+    return inner
+  }
+
+  /** Passes over a field that is not wanted. */
+  skip(tag: number): void {
+    switch (tag & 7) {
+      case 0:
+        while (this.#byte() > 0x7f);
+        break
+      case 1:
+        this.#at += 8
+        break
+      case 2:
+        this.#at = this.#endOfNext()
+        break
+      case 5:
+        this.#at += 4
+        break
+      default:
+        throw new RangeError(`a field of wire type ${tag & 7}`)
+    }
+  }
+
+  #endOfNext(): number {
+    const end = this.varint() + this.#at
+    if (end > this.#end) throw new RangeError('a field is longer than its message')
+    return end
+  }
+
+  #byte(): number {
+    const byte = this.#bytes[this.#at++]
+    if (byte === undefined) throw new RangeError('the message ends in the middle of a number')
+    return byte
+  }
+}
+
+/** Writes one message; fields that are 0, false or empty are left out, as proto3 has it. */
+export class WireWriter {
+  readonly #parts: Buffer[] = []
+
+  number(field: number, value: number | undefined): this {
+    if (value !== undefined && value !== 0) this.#parts.push(varint(field * 8), varint(value))
+    return this
+  }
+
+  flag(field: number, value: boolean | undefined): this {
+    return this.number(field, value === true ? 1 : 0)
+  }
+
+  bytes(field: number, value: Uint8Array): this {
+    if (value.length > 0) this.message(field, value)
+    return this
+  }
+
+  /** Also where it is empty. */
+  message(field: number, value: Uint8Array): this {
+    this.#parts.push(varint(field * 8 + 2), varint(value.length), Buffer.from(value))
+    return this
+  }
+
+  finish(): Buffer {
+    return Buffer.concat(this.#parts)
+  }
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = []
+  let left = value
+  for (; left > 0x7f; left = Math.floor(left / 128)) bytes.push((left % 128) | 0x80)
+  bytes.push(left)
+  return Buffer.from(bytes)
+}

@@ -1,0 +1,80 @@
+import { Etcd3 } from 'etcd3'
+import { etcdSource } from '../../adapters/etcd/index.js'
+import type {
+  ConformanceChange,
+  ConformanceWish,
+  ListerWatcherHarness,
+  ListerWatcherSubject,
+} from '../../src/testing/index.js'
+import type { EtcdServer } from '../servers/etcd.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+
+interface Item {
+  readonly value: string
+}
+
+/** The source's two forms. */
+export type EtcdForm = 'endpoints' | 'client'
+
+/** A prefix of its own for each case, and a proxy before the server that can end connections. */
+export function etcdHarness(server: { readonly etcd: EtcdServer }, form: EtcdForm): ListerWatcherHarness<Item> {
+  let cases = 0
+  return {
+    create: (wish) => subjectOf(server.etcd, form, `/case-${++cases}/`, wish),
+    lacks: {
+      openTransactions: 'a transaction of etcd is one request',
+      ...(form === 'client' ? { connections: "they are the client's own, and stay open" } : {}),
+    },
+  }
+}
+
+async function subjectOf(
+  etcd: EtcdServer,
+  form: EtcdForm,
+  prefix: string,
+  { heartbeatMs }: ConformanceWish,
+): Promise<ListerWatcherSubject<Item>> {
+  const proxy = await startFaultProxy({ targetPort: etcd.port })
+  const hosts = `127.0.0.1:${proxy.port}`
+  const grpcOptions = { 'grpc.max_receive_message_length': -1 }
+  const client = form === 'client' ? new Etcd3({ hosts, grpcOptions }) : undefined
+  const source = etcdSource<Item>({
+    ...(client === undefined ? { endpoints: hosts } : { client }),
+    prefix,
+    pageSize: 3,
+    progressMs: heartbeatMs / 2,
+  })
+  const writer = etcd.client()
+  const put = async (changes: readonly ConformanceChange[], encode: (value: string) => string): Promise<string> => {
+    const last = new Map(changes.map(({ key, value }) => [key, value]))
+    const success = [...last].map(([name, value]) => {
+      const key = Buffer.from(prefix + name)
+      return value === undefined
+        ? { request_delete_range: { key } }
+        : { request_put: { key, value: Buffer.from(encode(value)) } }
+    })
+    return (await writer.kv.txn({ success })).header.revision
+  }
+  return {
+    source,
+    read: ({ value }) => value,
+    keyOf: (key) => prefix + key,
+    refuses: (key) => (key.isWellFormed() ? undefined : 'its half a character is no UTF-8'),
+    write: (changes) => put(changes, (value) => JSON.stringify({ value })),
+    compact: async () => {
+      const { header } = await writer.kv.range({ key: Buffer.from(prefix) })
+      await writer.kv.compact({ revision: header.revision })
+    },
+    restore: async () => {
+      await etcd.restore(await etcd.backup(), { token: `for ${prefix} ${form}` })
+      await etcd.start()
+    },
+    corrupt: async (key) => void (await put([{ key, value: '{' }], (value) => value)),
+    disconnect: () => proxy.reset(),
+    connections: () => proxy.counts.open,
+    dispose: async () => {
+      client?.close()
+      await proxy[Symbol.asyncDispose]()
+    },
+  }
+}
