@@ -20,7 +20,7 @@ export type EtcdForm = 'endpoints' | 'client'
 export function etcdHarness(server: { readonly etcd: EtcdServer }, form: EtcdForm): ListerWatcherHarness<Item> {
   let cases = 0
   return {
-    create: (wish) => subjectOf(server.etcd, form, `/case-${++cases}/`, wish),
+    create: (wish) => subjectOf(server.etcd, form, `/${form}-${++cases}/`, wish),
     lacks: {
       openTransactions: 'a transaction of etcd is one request',
       ...(form === 'client' ? { connections: "they are the client's own, and stay open" } : {}),

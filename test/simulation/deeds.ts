@@ -1,7 +1,7 @@
 import { hashOf, mix } from './draws.js'
-import { InformerDrive } from './informer-drive.js'
 import type { Item, Mutation, State, Stored } from './history.js'
 import { RANKS, TAGS, TENANTS } from './indexes.js'
+import { InformerDrive } from './informer-drive.js'
 import type { Action } from './plan.js'
 import { nameOf } from './stage.js'
 import type { World } from './world.js'
@@ -35,7 +35,9 @@ export class Deeds {
       case 'put':
         return this.#commit(label, [this.#put(key, label)])
       case 'put again':
-        return known === undefined ? undefined : this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
+        return known === undefined
+          ? undefined
+          : this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
       case 'delete':
         return known === undefined ? undefined : this.#commit(label, [this.#delete(key)])
       case 'recreate':
@@ -44,7 +46,9 @@ export class Deeds {
         return this.#transaction(label)
       case 'corrupt': {
         const stored = known ?? this.#stored(key, label, this.#next)
-        return this.#commit(label, [{ key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known }])
+        return this.#commit(label, [
+          { key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known },
+        ])
       }
       case 'compact':
         return this.#compact(label)
@@ -100,7 +104,9 @@ export class Deeds {
   #commit(what: string, mutations: readonly Mutation[]): void {
     const { history, note, drive } = this.#world
     const { version } = history.commit(mutations, mix(hashOf(what) + mutations.length))
-    const keys = mutations.map(({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`)
+    const keys = mutations.map(
+      ({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`,
+    )
     note(what, keys.join(' '), version)
     drive.source.wake()
   }
@@ -126,7 +132,8 @@ export class Deeds {
     const was = history.head.state.get(key)
     if (was === undefined) return
     const gone: Mutation = { key, stored: undefined, was }
-    if (![...drive.source.streams].some(({ kind }) => kind === 'watch')) mark('a key was deleted and written again while nobody watched')
+    if (![...drive.source.streams].some(({ kind }) => kind === 'watch'))
+      mark('a key was deleted and written again while nobody watched')
     if (draws.chance(label, 0.5)) {
       this.#commit(label, [gone, { key, stored: this.#stored(key, label, this.#next), was: undefined }])
       return

@@ -46,7 +46,10 @@ export class Follower {
     const last = this.known.get(key)
     const isKnown = this.known.has(key)
     if (isKnown !== (type !== 'add'))
-      violate('I4', `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`)
+      violate(
+        'I4',
+        `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
+      )
     if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
     if (type === 'update' && settings.hasUids && history.uidOf(object.n) !== history.uidOf(previous.n))
       violate('I4', `${this.name} was told "update" of ${nameOf(key)}, which is another object now`)
@@ -86,7 +89,10 @@ export class Follower {
         (this.wants(stored) ? stored?.item.n === n : n === undefined) ||
         (uid !== undefined && stored?.uid !== uid)
       if (history.isAtOrAfter(key, isSo, version)) continue
-      violate('I7', `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`)
+      violate(
+        'I7',
+        `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`,
+      )
     }
   }
 

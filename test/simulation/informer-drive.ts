@@ -1,4 +1,4 @@
-import { SourceError } from '../../src/errors.js'
+import type { SourceError } from '../../src/errors.js'
 import type { SubscribeOptions } from '../../src/feed.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
@@ -38,7 +38,11 @@ export class InformerDrive implements Drive {
   readonly #abort = new AbortController()
   readonly #heals = new Set<() => void>()
   readonly #planted = new Set<unknown>()
-  readonly #snapshots: { readonly view: StoreView<Item, IndexesOf> & Disposable; readonly version: Version | undefined; relists: number }[] = []
+  readonly #snapshots: {
+    readonly view: StoreView<Item, IndexesOf> & Disposable
+    readonly version: Version | undefined
+    relists: number
+  }[] = []
   #isHealed = false
   #stopped: 'no' | 'stopping' | 'stopped' = 'no'
   #version: Version | undefined
@@ -209,7 +213,8 @@ export class InformerDrive implements Drive {
     const { version } = informer
     const { settings, violate } = stage
     if (version !== this.#version) {
-      if (this.#version !== undefined && version !== undefined && !settings.isBreach) this.#moved(this.#version, version)
+      if (this.#version !== undefined && version !== undefined && !settings.isBreach)
+        this.#moved(this.#version, version)
       this.#version = version
       stage.note('the store is at', version ?? 'nothing')
       if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
@@ -236,7 +241,10 @@ export class InformerDrive implements Drive {
     checkIndexes(stage, this.informer)
     for (const { key, isInvalid } of stage.history.head.state.values())
       if (this.informer.invalid.has(key) !== isInvalid)
-        stage.violate('I1', `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`)
+        stage.violate(
+          'I1',
+          `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`,
+        )
     for (const follower of this.followers) follower.check()
     for (const reconciler of this.reconcilers) reconciler.check()
     if (this.#planted.size > 0) stage.violate('I14', `${this.#planted.size} errors of handlers were never reported`)
@@ -296,7 +304,8 @@ export class InformerDrive implements Drive {
   #overflowed(message: string): void {
     this.stage.mark('a subscription overflowed and was closed')
     const follower = this.followers.find(({ name }) => message.includes(`"${name}"`))
-    if (follower?.mayOverflow !== true) this.stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
+    if (follower?.mayOverflow !== true)
+      this.stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
     else follower.isClosed = true
   }
 
@@ -364,7 +373,8 @@ export class InformerDrive implements Drive {
     const { stage } = this
     const { state } = this.informer.status
     if (state === 'listing' || state === 'relisting') stage.mark('an informer was stopped in the middle of a list')
-    if (state.endsWith('listing') && this.#clock.turns > 0) stage.mark('an informer was stopped in the middle of a slice')
+    if (state.endsWith('listing') && this.#clock.turns > 0)
+      stage.mark('an informer was stopped in the middle of a slice')
     if (state === 'backing-off') stage.mark('an informer was stopped during a backoff')
     if (this.followers.some((f) => f.isStuck)) stage.mark('an informer was stopped while a handler was stuck')
   }

@@ -2,9 +2,9 @@
 import { parseArgs } from 'node:util'
 import { campaign } from './campaign.js'
 import { keep, rerunKept } from './kept.js'
-import { hunt, type Hunted } from './mutants/hunt.js'
-import { shrink, storyOf } from './shrink.js'
 import { runOne } from './lanes.js'
+import { type Hunted, hunt } from './mutants/hunt.js'
+import { shrink, storyOf } from './shrink.js'
 import { missing, type Tally } from './tally.js'
 import type { Line } from './world.js'
 
@@ -52,9 +52,13 @@ async function runCampaign(): Promise<void> {
 function report(tally: Tally, seconds: number): void {
   const { schedules, breaches, steps, virtualMs, faults, marks, failures, maxHealMs } = tally
   const rate = Math.round(schedules / seconds)
-  console.log(`${schedules} schedules in ${seconds.toFixed(1)} s (${rate}/s), ${steps} steps, ${failures.length} failures`)
+  console.log(
+    `${schedules} schedules in ${seconds.toFixed(1)} s (${rate}/s), ${steps} steps, ${failures.length} failures`,
+  )
   console.log(`${breaches} of them of sources that break their promises`)
-  console.log(`${(virtualMs / 3_600_000).toFixed(0)} virtual hours; right again after ${(maxHealMs / 1_000).toFixed(1)} s at most`)
+  console.log(
+    `${(virtualMs / 3_600_000).toFixed(0)} virtual hours; right again after ${(maxHealMs / 1_000).toFixed(1)} s at most`,
+  )
   console.log('\nwhat happened, how often')
   for (const [kind, times] of sorted(faults)) console.log(`${String(times).padStart(10)}  ${kind}`)
   console.log('\ninteresting states, in how many schedules')
@@ -88,7 +92,9 @@ async function runMutants(): Promise<void> {
     all.push(hunted)
     if (!values.json) console.log(row(hunted))
   })
-  const survivors = all.filter(({ mutant, killedAfter }) => killedAfter === undefined && mutant.equivalent === undefined)
+  const survivors = all.filter(
+    ({ mutant, killedAfter }) => killedAfter === undefined && mutant.equivalent === undefined,
+  )
   if (values.json) console.log(JSON.stringify(all.map(({ mutant, ...hunted }) => ({ name: mutant.name, ...hunted }))))
   else console.log(`\n${all.length} mutants, ${survivors.length} of them survive`)
   if (survivors.length > 0) process.exitCode = 1

@@ -1,4 +1,4 @@
-import { SourceError } from '../../src/errors.js'
+import type { SourceError } from '../../src/errors.js'
 import { LIST_STALL_MS } from '../../src/source.js'
 import type { ListStream } from './list-stream.js'
 import type { Opens } from './simulated-source.js'
@@ -73,7 +73,8 @@ export class OpensJudge implements Opens {
 
   broke(stream: Stream, error: unknown): void {
     // An end is known at once; an error when the reflector reports it.
-    if (stream === this.#stream && error === undefined) this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+    if (stream === this.#stream && error === undefined)
+      this.#because({ at: this.#stage.clock.elapsed, error: undefined })
   }
 
   /** The reflector has committed a list. */

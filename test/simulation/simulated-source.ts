@@ -1,8 +1,8 @@
 import { SourceError, type SourceErrorCode } from '../../src/errors.js'
 import type {
   ListContext,
-  ListerWatcher,
   ListEvent,
+  ListerWatcher,
   ListPage,
   SourceContext,
   WatchBatch,
@@ -103,10 +103,20 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** An error after which it is worth trying again. */
   transient(): unknown {
     const { draws } = this.stage
-    const code = draws.pick('error', ['UNAVAILABLE', 'UNAVAILABLE', 'TIMEOUT', 'DECODE', 'none', 'retry after'] as const)
+    const code = draws.pick('error', [
+      'UNAVAILABLE',
+      'UNAVAILABLE',
+      'TIMEOUT',
+      'DECODE',
+      'none',
+      'retry after',
+    ] as const)
     if (code === 'none') return new Error('the connection was lost')
     if (code === 'retry after')
-      return new SourceError('too many requests', { code: 'UNAVAILABLE', retryAfterMs: draws.below('retry after', 5_000) })
+      return new SourceError('too many requests', {
+        code: 'UNAVAILABLE',
+        retryAfterMs: draws.below('retry after', 5_000),
+      })
     return new SourceError('the connection was lost', { code })
   }
 

@@ -153,7 +153,10 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (settings.isBreach && this.#breaches(first, moments, strikes)) return
     // A polled source says what there is now, once.
     const told = settings.isPolled ? [last] : moments
-    this.#say(told.flatMap((moment) => this.#source.eventsOf(moment)), last.version)
+    this.#say(
+      told.flatMap((moment) => this.#source.eventsOf(moment)),
+      last.version,
+    )
     if (settings.isBreach) this.#releaseHeld()
   }
 

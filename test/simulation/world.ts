@@ -188,7 +188,8 @@ export class World implements Stage {
         yield
       }
       if (this.#violation !== undefined || holds() || !this.clock.advance(by)) return
-      if (++this.#steps > MAX_STEPS) return this.violate('crash', `more than ${MAX_STEPS} steps: a loop without a delay`)
+      if (++this.#steps > MAX_STEPS)
+        return this.violate('crash', `more than ${MAX_STEPS} steps: a loop without a delay`)
       yield
       this.#drive.look()
     }
