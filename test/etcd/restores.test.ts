@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest'
+import { EtcdServer } from '../servers/etcd.js'
+import type { FoundServer } from '../servers/index.js'
+import { describeEtcd } from '../servers/index.js'
+import { Stage, type StageOptions } from './stage.js'
+
+/** A server of its own for the test: it is going to be another. */
+async function withOwn(
+  server: FoundServer,
+  options: Omit<StageOptions, 'etcd'>,
+  act: (stage: Stage, etcd: EtcdServer) => Promise<void>,
+): Promise<void> {
+  await using etcd = await EtcdServer.start({ server })
+  await Stage.with({ ...options, etcd }, (stage) => act(stage, etcd))
+}
+
+/** Every key of the server's but those of the stage. */
+async function writeElsewhere(etcd: EtcdServer, count: number): Promise<void> {
+  const client = etcd.client()
+  for (let at = 0; at < count; at++) await client.put(`elsewhere/${at}`).value('x')
+}
+
+const codes = (stage: Stage): string[] => stage.errors.map(({ code }) => code).filter((code) => code !== 'UNAVAILABLE')
+
+describeEtcd('a restored backup is another history, and is read anew', (server) => {
+  for (const form of ['endpoints', 'client'] as const) {
+    test(`where the revision went back (${form})`, () =>
+      withOwn(server, { form }, async (stage, etcd) => {
+        await stage.fill(50)
+        const backup = await etcd.backup()
+        await stage.live()
+        await stage.fill(80, 1)
+        await stage.healed()
+        await etcd.restore(backup)
+        await etcd.start()
+        await stage.healed()
+        expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+      }))
+
+    test(`where it has got past us before we are back, with the same ids and the same term (${form})`, () =>
+      withOwn(server, { form }, async (stage, etcd) => {
+        await stage.fill(50)
+        const backup = await etcd.backup()
+        await stage.live()
+        for (let at = 0; at < 30; at++) await stage.put([`lost${at}`, at])
+        await stage.healed()
+        stage.proxy.refuse()
+        await etcd.restore(backup)
+        await etcd.start()
+        for (let at = 0; at < 60; at++) await stage.put([`new${at}`, at])
+        stage.proxy.pass()
+        await stage.healed()
+        expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+      }))
+  }
+
+  test('where the same key was written at the same revision, with another value', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      await stage.put(['k', 1])
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.put(['k', 2])
+      await stage.healed()
+      stage.proxy.refuse()
+      await etcd.restore(backup)
+      await etcd.start()
+      await stage.put(['k', 3])
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+    }))
+
+  test('where ours was idle since before the backup, and others went on', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      await stage.fill(5)
+      const backup = await etcd.backup()
+      await stage.live()
+      await writeElsewhere(etcd, 50)
+      // A bookmark takes the mirror to there; then what is written there now is behind it.
+      await stage.informer.waitFor((await stage.source.head?.(contextOf(stage))) ?? '', { timeoutMs: 60_000 })
+      stage.proxy.refuse()
+      await etcd.restore(backup)
+      await etcd.start()
+      await stage.put(['k1', 7])
+      await stage.put(['new', 8])
+      await writeElsewhere(etcd, 60)
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+    }))
+
+  test('where what is newest of ours was deleted before', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      await stage.fill(5)
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.put(['x', 1])
+      await stage.put(['x', undefined])
+      await stage.put(['k1', undefined])
+      await stage.healed()
+      stage.proxy.refuse()
+      await etcd.restore(backup)
+      await etcd.start()
+      for (let at = 0; at < 9; at++) await stage.put([`y${at}`, at])
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+    }))
+
+  test('where history was compacted between our newest entry and where we are', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      await stage.fill(5)
+      await stage.live()
+      await writeElsewhere(etcd, 10)
+      const backup = await etcd.backup()
+      for (let at = 0; at < 5; at++) await stage.put([`lost${at}`, at])
+      await writeElsewhere(etcd, 20)
+      await stage.compact()
+      await stage.informer.waitFor((await stage.source.head?.(contextOf(stage))) ?? '', { timeoutMs: 60_000 })
+      stage.proxy.refuse()
+      await etcd.restore(backup)
+      await etcd.start()
+      await stage.put(['k1', 7])
+      await writeElsewhere(etcd, 60)
+      stage.proxy.pass()
+      await stage.healed()
+      expect(stage.relists).toBe(1)
+    }))
+
+  test('as etcd advises where there are watchers: revisions bumped, and what is before compacted', async ({ skip }) => {
+    if (server.name === 'etcd 3.4') skip('3.4 cannot')
+    await withOwn(server, {}, async (stage, etcd) => {
+      await stage.fill(50)
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.fill(50, 1)
+      await stage.healed()
+      await etcd.restore(backup, { args: ['--bump-revision', '1000000', '--mark-compacted'] })
+      await etcd.start()
+      await stage.healed()
+      expect(stage.relists).toBe(1)
+    })
+  })
+
+  test('with another token: another cluster', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      await stage.fill(50)
+      const backup = await etcd.backup()
+      await stage.live()
+      const mark = await stage.put(['k1', 1])
+      await stage.informer.waitFor(mark, { timeoutMs: 60_000 })
+      const before = stage.informer.version ?? ''
+      await etcd.restore(backup, { token: 'another' })
+      await etcd.start()
+      await stage.healed()
+      expect(codes(stage)).toEqual(['EPOCH_CHANGED'])
+      expect(() => stage.source.hasReached?.(stage.informer.version ?? '', before)).toThrow('another cluster')
+    }))
+
+  test('also from a version that was kept while nobody mirrored', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      await stage.fill(50)
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.put(['k1', 1])
+      await stage.healed()
+      const after = stage.informer.version ?? ''
+      await stage.informer.stop()
+      await etcd.restore(backup)
+      await etcd.start()
+      for (let at = 0; at < 5; at++) await stage.put([`new${at}`, at])
+      const watch = stage.source.watch({ ...contextOf(stage), after, onNudge: () => {} })[Symbol.asyncIterator]()
+      await expect(watch.next()).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    }))
+})
+
+function contextOf(stage: Stage): Parameters<NonNullable<Stage['source']['head']>>[0] {
+  return { signal: new AbortController().signal, clock: stage.clock, random: { next: () => 0.5 } }
+}

@@ -1,0 +1,114 @@
+import type {
+  ListContext,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  WatchBatch,
+  WatchContext,
+  WatchEvent,
+} from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+
+/** An event as etcd's guarantees speak of it. */
+export interface Happening {
+  readonly revision: number
+  readonly key: string
+}
+
+/**
+ * Stands between a source of etcd and whoever reads it, and holds what is told against the guarantees that etcd gives its
+ * watchers: https://etcd.io/docs/v3.6/learning/api_guarantees. `Reliable`, of which only the server's own history
+ * knows, is `missing()`.
+ */
+export class Witness<T> implements ListerWatcher<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly flaws: string[] = []
+  /** How many events were told since the last list. */
+  events = 0
+  /** All of them, by revision and key, since the last list. */
+  readonly #told = new Set<string>()
+  readonly #source: ListerWatcher<T>
+  /** Where the last list was. */
+  listedAt = 0
+  /** All up to here has been told, the source says. */
+  reached = 0
+  #last = 0
+
+  constructor(source: ListerWatcher<T>) {
+    this.#source = source
+    this.name = source.name
+    this.heartbeatMs = source.heartbeatMs ?? 10_000
+  }
+
+  async *list(context: ListContext): AsyncIterable<ListPage<T>> {
+    for await (const page of this.#source.list(context)) {
+      if (page.version !== undefined) {
+        this.#told.clear()
+        this.events = 0
+        this.listedAt = this.reached = this.#last = revisionOf(page.version)
+      }
+      yield page
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    for await (const batch of this.#source.watch(context)) {
+      this.#judge(batch)
+      yield batch
+    }
+  }
+
+  async head(context: SourceContext): Promise<Version> {
+    return (await this.#source.head?.(context)) ?? ''
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return this.#source.hasReached?.(at, mark) === true
+  }
+
+  /** Which of these was never told, though the source says that it has told more: Reliable, Resumable. */
+  missing(history: readonly Happening[]): Happening[] {
+    return history.filter(
+      ({ revision, key }) =>
+        revision > this.listedAt && revision <= this.reached && !this.#told.has(nameOf({ revision, key })),
+    )
+  }
+
+  #judge({ events, version }: WatchBatch<T>): void {
+    const reached = revisionOf(version)
+    const happenings = events.map(happeningOf)
+    const first = happenings[0]
+    if (first !== undefined) {
+      // The rest of a revision of which a part was told before.
+      if (first.revision === this.#last && this.#told.size > 0) this.#flaw('Atomic', first)
+      if (first.revision <= this.reached) this.#flaw('Bookmarkable', first)
+    }
+    for (const happening of happenings) {
+      if (happening.revision < this.#last) this.#flaw('Ordered', happening)
+      if (this.#told.has(nameOf(happening))) this.#flaw('Unique', happening)
+      this.#told.add(nameOf(happening))
+      this.#last = happening.revision
+      this.events++
+    }
+    if (reached < this.#last) this.#flaw('Resumable: events beyond the version', { revision: this.#last, key: version })
+    this.reached = Math.max(this.reached, reached)
+  }
+
+  #flaw(guarantee: string, { revision, key }: Happening): void {
+    if (this.flaws.length < 20) this.flaws.push(`${guarantee}: ${key} at ${revision}, after ${this.reached}`)
+  }
+}
+
+export function revisionOf(version: Version): number {
+  return Number(version.split('.')[3] ?? version)
+}
+
+function happeningOf(event: WatchEvent<unknown>): Happening {
+  if (event.type === 'replace') throw new Error('a source of etcd replaces nothing')
+  return { revision: Number(event.version), key: event.key ?? '' }
+}
+
+function nameOf({ revision, key }: Happening): string {
+  return `${revision} ${key}`
+}
