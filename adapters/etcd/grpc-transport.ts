@@ -13,6 +13,7 @@ import {
   type WatchRequest,
   type WatchResponse,
 } from './messages.js'
+import { quiet } from './quiet-credentials.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
 /** Of the server and of ourselves: PEM. */
@@ -64,7 +65,7 @@ export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Tr
       const lose = (): void => {
         turn++
       }
-      return new GrpcConnection(grpc, target, channelCredentials(grpc, isSecure, credentials), token, lose)
+      return new GrpcConnection(grpc, target, quiet(channelCredentials(grpc, isSecure, credentials)), token, lose)
     },
   }
 }

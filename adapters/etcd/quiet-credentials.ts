@@ -1,0 +1,38 @@
+import type { Socket } from 'node:net'
+import type { ChannelCredentials } from '@grpc/grpc-js'
+
+/** What makes a connection of a socket, as grpc-js 1.13 and later has it inside. */
+interface Connector {
+  connect(socket: Socket): Promise<unknown>
+  destroy(): void
+}
+
+interface WithConnector {
+  _createSecureConnector?(...args: readonly unknown[]): Connector
+}
+
+/**
+ * A channel that is closed while it waits between two attempts to connect makes one attempt more, and grpc-js keeps that
+ * connection open for good. With these credentials it is closed at once.
+ */
+export function quiet(credentials: ChannelCredentials): ChannelCredentials {
+  const inner = credentials as WithConnector
+  const create = inner._createSecureConnector?.bind(credentials)
+  if (create === undefined) return credentials
+  inner._createSecureConnector = (...args) => {
+    const connector = create(...args)
+    const [connect, destroy] = [connector.connect.bind(connector), connector.destroy.bind(connector)]
+    let isOver = false
+    connector.connect = async (socket) => {
+      if (!isOver) return await connect(socket)
+      socket.destroy()
+      throw new Error('the channel was closed')
+    }
+    connector.destroy = () => {
+      isOver = true
+      destroy()
+    }
+    return connector
+  }
+  return credentials
+}
