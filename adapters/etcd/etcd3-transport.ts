@@ -3,9 +3,9 @@ import type { Call, Connection, Transport, WatchListener, WatchStream } from './
 
 /** What a source needs of a client: an `Etcd3` of the package etcd3 1.x fits. Its Watcher is not used. */
 export interface EtcdClient {
-  readonly kv: { range(request: object): Promise<object> }
+  readonly kv: { range(request: object, options?: object): Promise<object> }
   readonly watchClient: { watch(options?: object): Promise<object> }
-  readonly maintenance: { status(): Promise<object> }
+  readonly maintenance: { status(options?: object): Promise<object> }
 }
 
 /** Its default limit is 4 MiB; answers stay well below. */
@@ -39,11 +39,13 @@ class Etcd3Connection implements Connection {
   }
 
   range(request: RangeRequest): Call<RangeResponse> {
-    return abandonable(this.#client.kv.range(asRangeRequest(request)).then((answer) => asRangeResponse(answer)))
+    return callOf((options) => this.#client.kv.range(asRangeRequest(request), options).then(asRangeResponse))
   }
 
   serverVersion(): Call<string> {
-    return abandonable(this.#client.maintenance.status().then((answer) => String(Object(answer).version)))
+    return callOf((options) =>
+      this.#client.maintenance.status(options).then((answer) => String(Object(answer).version)),
+    )
   }
 
   async watch(
@@ -67,10 +69,28 @@ class Etcd3Connection implements Connection {
   close(): void {}
 }
 
-/** Calls of this client cannot be cancelled without its taking the host for broken; nobody waits for them any more. */
-function abandonable<V>(response: Promise<V>): Call<V> {
+/** gRPC's number for an answer that did not come in time. */
+const DEADLINE_EXCEEDED = 4
+
+/**
+ * One that is not wanted any more is left alone: to the client a call that is cancelled means a broken host. One that is
+ * lost is ended as late, so that the client, which notices no dead connection by itself, makes a new one.
+ */
+function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
+  let current: InterceptedCall | undefined
+  let isLost = false
+  const capture = (options: object, next: (options: object) => InterceptedCall): InterceptedCall => {
+    current = isLost ? undefined : next(options)
+    return current ?? next(options)
+  }
+  const response = begin({ interceptors: [capture] })
   response.catch(() => {})
-  return { response, cancel: () => {} }
+  const cancel = (reason: 'unwanted' | 'lost'): void => {
+    if (reason === 'unwanted') return
+    isLost = true
+    current?.cancelWithStatus(DEADLINE_EXCEEDED, 'no answer')
+  }
+  return { response, cancel }
 }
 
 interface Duplex {
@@ -136,6 +156,7 @@ interface Metadata {
 
 interface InterceptedCall {
   start(metadata: Metadata, listener?: object): void
+  cancelWithStatus(status: number, details: string): void
 }
 
 /** Adds to the metadata that a member without a leader ends the watch, instead of being silent. */

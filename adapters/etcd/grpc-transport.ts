@@ -143,7 +143,7 @@ class GrpcConnection implements Connection {
     let isCanceled = false
     const follow = <R>(call: Call<R>): Promise<R> => {
       current = call
-      if (isCanceled) call.cancel()
+      if (isCanceled) call.cancel('unwanted')
       return call.response
     }
     const run = async (): Promise<V> => {
@@ -160,7 +160,7 @@ class GrpcConnection implements Connection {
     response.catch(() => {})
     const cancel = (): void => {
       isCanceled = true
-      current?.cancel()
+      current?.cancel('unwanted')
     }
     return { response, cancel }
   }

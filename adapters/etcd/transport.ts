@@ -3,8 +3,8 @@ import type { RangeRequest, RangeResponse, WatchRequest, WatchResponse } from '.
 /** A call that is under way. */
 export interface Call<V> {
   readonly response: Promise<V>
-  /** Nobody waits for it any more. */
-  cancel(): void
+  /** Nobody waits for it any more: it is not wanted, or there was no answer in time. */
+  cancel(reason: 'unwanted' | 'lost'): void
 }
 
 /** Messages of one open watch, as they come. */

@@ -27,7 +27,7 @@ export class Visit {
   #isLost = false
   #isClosed = false
   readonly #abort = (): void => {
-    for (const call of this.#calls) call.cancel()
+    for (const call of this.#calls) call.cancel('unwanted')
     this.#fail?.(new SourceError('no longer wanted', { code: 'STOPPED' }))
   }
 
@@ -87,7 +87,7 @@ export class Visit {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#options.signal.removeEventListener('abort', this.#abort)
-    for (const call of this.#calls) call.cancel()
+    for (const call of this.#calls) call.cancel('unwanted')
     this.#connection.close(this.#isLost)
   }
 
@@ -97,19 +97,23 @@ export class Visit {
     signal.throwIfAborted()
     const call = begin()
     const timer = new AbortController()
+    let isLate = false
     this.#calls.add(call)
     try {
       return await new Promise<V>((resolve, reject) => {
         this.#fail = reject
         call.response.then(resolve, (error: unknown) => reject(etcdError(error)))
         clock.sleep(timeoutMs, timer.signal).then(
-          () => reject(new SourceError(`no answer from ${this.endpoint} for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })),
+          () => {
+            isLate = true
+            reject(new SourceError(`no answer from ${this.endpoint} for ${timeoutMs} ms`, { code: 'UNAVAILABLE' }))
+          },
           () => {}, // Answered.
         )
       })
     } catch (error) {
       if (isUnavailable(error) && !isTooLarge(error)) this.lose()
-      call.cancel()
+      call.cancel(isLate ? 'lost' : 'unwanted')
       throw error
     } finally {
       this.#fail = undefined

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/clock.js'
-import { SourceError } from '../../src/errors.js'
-import { etcdError, expired, forked, isCompacted } from './etcd-errors.js'
+import { messageOf, SourceError } from '../../src/errors.js'
+import { etcdError, expired, forked, isCompacted, isTooLarge } from './etcd-errors.js'
 import type { EtcdVersion } from './etcd-version.js'
 import { assertReachable, recognise } from './identity.js'
 import { isInRange, type KeyRange } from './key-range.js'
@@ -55,6 +55,7 @@ export async function* watchRange(
     wishes.onNudge(() => mailbox.nudge())
     yield* new WatchLoop(visit, mailbox, new Position(from, newest), settings, wishes.clock, isTrusted).run()
   } catch (error) {
+    if (isTooLarge(error)) throw expired(`what came since is one message, ${messageOf(error)}`)
     if (error instanceof SourceError && error.code === 'UNAVAILABLE') visit.lose()
     throw error
   } finally {

@@ -100,7 +100,7 @@ export class EtcdServer implements AsyncDisposable {
     const flags = [
       ...this.#memberFlags(),
       ...['--listen-client-urls', this.url, '--advertise-client-urls', this.url],
-      ...['--log-level', 'error', '--max-txn-ops', '10000', '--max-request-bytes', '10485760'],
+      ...['--log-level', 'error', '--max-txn-ops', '10000'],
       // Tests are about what is told, not about surviving a loss of power.
       '--unsafe-no-fsync',
       ...(tls === undefined ? [] : ['--cert-file', tls.cert, '--key-file', tls.key]),

@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { EtcdServer } from '../servers/etcd.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import { describeEtcd } from '../servers/index.js'
+import { context, listed } from './follow.js'
+import { Stage } from './stage.js'
+import { useEtcd } from './support.js'
+
+describeEtcd('a connection that fails', (server) => {
+  const own = useEtcd(server)
+  const stage = (act: (stage: Stage) => Promise<void>, options: { readonly form?: 'client' } = {}): Promise<void> =>
+    Stage.with({ etcd: own.etcd, ...options }, act)
+
+  for (const options of [{}, { form: 'client' }] as const) {
+    const form = options.form ?? 'endpoints'
+    test(`by a reset is resumed, without a list (${form})`, () =>
+      stage(async (mirror) => {
+        await mirror.fill(20)
+        await mirror.live()
+        for (let times = 0; times < 3; times++) {
+          mirror.proxy.reset()
+          await mirror.put(['k1', times], ['k2', undefined], [`new${times}`, 1])
+          await mirror.healed()
+        }
+        expect(mirror.relists).toBe(0)
+        expect(mirror.reconnects).toBeGreaterThanOrEqual(3)
+      }, options))
+
+    test(`half open is noticed while nothing happens, and resumed (${form})`, () =>
+      stage(async (mirror) => {
+        await mirror.fill(20)
+        await mirror.live()
+        mirror.proxy.halfOpen()
+        await mirror.put(['k1', 1])
+        await mirror.healed()
+        expect(mirror.relists).toBe(0)
+        expect(mirror.errors[0]?.code).toBe('UNAVAILABLE')
+      }, options))
+  }
+
+  test('by a network that is down for long is waited for', () =>
+    stage(async (mirror) => {
+      await mirror.fill(20)
+      await mirror.live()
+      mirror.proxy.hold()
+      await mirror.put(['k1', 1])
+      await mirror.until('the silence to be noticed', () => mirror.errors.length > 0)
+      mirror.proxy.pass()
+      await mirror.healed()
+      expect(mirror.relists).toBe(0)
+    }))
+
+  test('in the middle of a list begins the list again', () =>
+    stage(async (mirror) => {
+      await mirror.fill(3_000)
+      void mirror.proxy.cutAfter(60_000, 'toClient')
+      await mirror.live()
+      await mirror.healed()
+      expect([mirror.informer.size, mirror.errors.length]).toEqual([3_000, 1])
+    }))
+
+  test('does not matter where another endpoint is there: a host that is dead, and one that never answers', async () => {
+    await using silent = await startFaultProxy({ targetPort: own.etcd.port })
+    silent.hold()
+    const dead = '127.0.0.1:1'
+    await Stage.with(
+      { etcd: own.etcd, source: { endpoints: [dead, `127.0.0.1:${silent.port}`, own.etcd.endpoint] } },
+      async (mirror) => {
+        await mirror.fill(5)
+        await mirror.live()
+        await mirror.put(['k1', 9])
+        await mirror.healed()
+        expect(mirror.errors).toEqual([])
+      },
+    )
+  })
+
+  test('because the server was killed is resumed when it is back', async () => {
+    await using etcd = await EtcdServer.start({ server })
+    await Stage.with({ etcd }, async (mirror) => {
+      await mirror.fill(20)
+      await mirror.live()
+      for (let times = 0; times < 2; times++) {
+        await etcd.kill()
+        await mirror.until('the end to be noticed', () => mirror.informer.status.state !== 'live')
+        await etcd.start()
+        await mirror.put(['k1', times])
+        await mirror.healed()
+      }
+      expect(mirror.relists).toBe(0)
+    })
+  })
+
+  test('because the server stands still is noticed, and resumed', async () => {
+    await using etcd = await EtcdServer.start({ server })
+    await Stage.with({ etcd }, async (mirror) => {
+      await mirror.fill(20)
+      await mirror.live()
+      etcd.signal('SIGSTOP')
+      await mirror.until('the silence to be noticed', () => mirror.errors.length > 0)
+      etcd.signal('SIGCONT')
+      await mirror.put(['k1', 1])
+      await mirror.healed()
+      expect(mirror.relists).toBe(0)
+    })
+  })
+
+  test('for longer than history is kept leads to one list', () =>
+    stage(async (mirror) => {
+      await mirror.fill(20)
+      await mirror.live()
+      mirror.proxy.refuse()
+      mirror.proxy.reset()
+      mirror.proxy.refuse()
+      for (let at = 0; at < 10; at++) await mirror.put([`k${at}`, at === 5 ? undefined : 7])
+      await mirror.compact()
+      await mirror.put(['after', 1])
+      mirror.proxy.pass()
+      await mirror.healed()
+      expect(mirror.relists).toBe(1)
+      expect(mirror.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
+    }))
+
+  test('for longer than maxCatchup leads to one list, on purpose', () =>
+    Stage.with({ etcd: own.etcd, source: { maxCatchup: 50 } }, async (mirror) => {
+      await mirror.fill(20)
+      await mirror.live()
+      mirror.proxy.reset()
+      mirror.proxy.refuse()
+      for (let at = 0; at < 60; at++) await mirror.put([`k${at}`, at])
+      mirror.proxy.pass()
+      await mirror.healed()
+      expect(mirror.relists).toBe(1)
+      expect(mirror.errors.map(({ message }) => message).join()).toContain('maxCatchup')
+    }))
+
+  test('while history is compacted under a list makes the list begin again, and end', () =>
+    Stage.with({ etcd: own.etcd, source: { pageSize: 100 } }, async (mirror) => {
+      await mirror.fill(1_000)
+      const pages = mirror.source.list({ ...context(), pageSize: 100 })[Symbol.asyncIterator]()
+      await pages.next()
+      await mirror.put(['k1', 1])
+      await mirror.compact()
+      const drain = async (): Promise<void> => {
+        while ((await pages.next()).done !== true);
+      }
+      await expect(drain()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+      await mirror.live()
+      await mirror.healed()
+    }))
+
+  test('with a reader that is slow holds up the server, and keeps little in memory', () =>
+    stage(async (mirror) => {
+      const from = await listed(mirror.source)
+      const stop = new AbortController()
+      const watch = mirror.source.watch({ ...context(stop.signal), after: from, onNudge: () => {} })
+      const batches = watch[Symbol.asyncIterator]()
+      await mirror.put(['k', 0])
+      await batches.next()
+      const value = Buffer.alloc(1_000_000, 49)
+      const before = process.memoryUsage().rss
+      for (let at = 0; at < 100; at++) await mirror.writer.put(`${mirror.prefix}big`).value(value)
+      await sleep(300)
+      expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024)
+      let told = 0
+      while (told < 100) told += (await batches.next()).value?.events.length ?? 0
+      expect(told).toBe(100)
+      stop.abort()
+      await batches.return?.()
+    }))
+})

@@ -1,0 +1,61 @@
+import type { Etcd3 } from 'etcd3'
+import { systemClock } from '../../src/clock.js'
+import { SourceError } from '../../src/errors.js'
+import type { ListerWatcher, WatchContext } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+import { type Happening, revisionOf } from './witness.js'
+
+/** What calls of a source get, outside of an informer. */
+export function context(signal: AbortSignal = new AbortController().signal): Omit<WatchContext, 'after' | 'onNudge'> {
+  return { signal, clock: systemClock, random: { next: () => 0.5 } }
+}
+
+/** The version of a list. */
+export async function listed(source: ListerWatcher<unknown>): Promise<Version> {
+  let version = ''
+  for await (const page of source.list({ ...context(), pageSize: 1_000 })) version = page.version ?? version
+  return version
+}
+
+/** Follows a watch to a revision, resuming whenever it breaks; gives how often it broke, and the version. */
+export async function followTo(
+  source: ListerWatcher<unknown>,
+  from: Version,
+  revision: number,
+): Promise<{ readonly breaks: number; readonly version: Version }> {
+  const over = new AbortController()
+  let [after, breaks] = [from, 0]
+  while (revisionOf(after) < revision) {
+    try {
+      for await (const batch of source.watch({ ...context(over.signal), after, onNudge: () => {} })) {
+        after = batch.version
+        if (revisionOf(after) >= revision) break
+      }
+    } catch (error) {
+      if (!(error instanceof SourceError) || error.code !== 'UNAVAILABLE') throw error
+      breaks++
+      await systemClock.sleep(10)
+    }
+  }
+  over.abort()
+  return { breaks, version: after }
+}
+
+/** Everything that ever happened under a prefix, up to a revision, as the server itself tells it. */
+export async function historyOf(client: Etcd3, prefix: string, revision: number): Promise<Happening[]> {
+  const happenings: Happening[] = []
+  const stream = await client.watchClient.watch()
+  await new Promise<void>((resolve, reject) => {
+    stream.on('error', reject)
+    stream.on('data', ({ events }) => {
+      for (const { kv } of events) happenings.push({ revision: Number(kv.mod_revision), key: kv.key.toString() })
+      if (happenings.some((each) => each.revision >= revision)) resolve()
+    })
+    const key = Buffer.from(prefix)
+    const end = Buffer.from(prefix.replace(/.$/, '0')) // After "/" comes "0".
+    stream.write({ create_request: { key, range_end: end, start_revision: '1' } })
+  })
+  stream.on('error', () => {})
+  stream.end()
+  return happenings
+}

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Etcd3 } from 'etcd3'
+import { describe, expect, test } from 'vitest'
+import { etcdSource } from '../../adapters/etcd/index.js'
+import type { ListerWatcher } from '../../src/source.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { EtcdServer } from '../servers/etcd.js'
+import { describeEtcd } from '../servers/index.js'
+import { context, followTo, historyOf, listed } from './follow.js'
+import { type Item, Stage } from './stage.js'
+import { useEtcd } from './support.js'
+import { watcherSource } from './watcher-source.js'
+import { Witness } from './witness.js'
+
+/** Several write transactions while the network breaks again and again, mostly in the middle of catching up. */
+async function underCuts(etcd: EtcdServer, instead?: (hosts: string, prefix: string) => ListerWatcher<Item>) {
+  await using stage = await Stage.open({ etcd, ...(instead === undefined ? {} : { instead }) })
+  await stage.live()
+  const random = new SeededRandom(7)
+  for (let round = 0; round < 12; round++) {
+    stage.proxy.reset()
+    stage.proxy.refuse()
+    for (let at = 0; at < 150; at++) {
+      const names = [...new Set([0, 1, 2, 3].map(() => `k${random.below(100)}`))]
+      await stage.put(...names.map((name, i) => [name, i === 3 ? undefined : at] as const))
+    }
+    stage.proxy.pass()
+    await Promise.race([stage.proxy.cutAfter(300 + random.below(15_000), 'toClient'), sleep(600)])
+  }
+  stage.proxy.pass()
+  const last = Number(await stage.put(['last', 1]))
+  await stage.until('the end to be told', () => stage.witness.reached >= last)
+  const history = await historyOf(stage.writer, stage.prefix, last)
+  return { flaws: stage.witness.flaws, missing: stage.witness.missing(history), relists: stage.relists, history }
+}
+
+describeEtcd('what etcd promises its watchers', (server) => {
+  const own = useEtcd(server)
+
+  test('holds for what the source tells: ordered, unique, reliable, atomic, resumable, bookmarkable', async () => {
+    const { flaws, missing, relists, history } = await underCuts(own.etcd)
+    expect(history.length).toBeGreaterThan(3_000)
+    expect({ flaws, missing, relists }).toEqual({ flaws: [], missing: [], relists: 0 })
+  })
+
+  test("does not hold for what etcd3's own Watcher tells, which shows that breaches are seen", async () => {
+    const { missing } = await underCuts(own.etcd, watcherSource)
+    expect(missing.length).toBeGreaterThan(0)
+  })
+
+  describe('a catch-up that is cut', () => {
+    for (const form of ['endpoints', 'client'] as const) {
+      test(`anywhere, also exactly after it was opened, is told whole (${form})`, async () => {
+        await using stage = await Stage.open({ etcd: own.etcd, form, source: { progressMs: 300, stallMs: 2_000 } })
+        await stage.put(['k', 0])
+        const from = await listed(stage.source)
+        for (let at = 1; at <= 1_500; at++) await stage.put([`k${at % 50}`, at])
+        const last = Number(await stage.put(['k', 2]))
+        const history = await historyOf(stage.writer, stage.prefix, last)
+        // The first thousand bytes one by one, so to say: there lie the answers before the first event.
+        const cuts = [...Array.from({ length: 30 }, (_, at) => 150 + at * 40), 5_000, 20_000, 40_000, 60_000, 90_000]
+        let broken = 0
+        for (const bytes of cuts) {
+          const witness = new Witness(stage.source)
+          witness.listedAt = Number(from.split('.')[3])
+          const cut = stage.proxy.cutAfter(bytes, 'toClient')
+          const { breaks } = await followTo(witness, from, last)
+          stage.proxy.pass()
+          cut.catch(() => {})
+          if (breaks > 0) broken++
+          expect([witness.flaws, witness.missing(history)], `cut after ${bytes}`).toEqual([[], []])
+        }
+        expect(broken).toBeGreaterThan(10)
+      })
+    }
+  })
+
+  test('a catch-up larger than the 4 MiB that a client of etcd3 takes by default comes in pieces, and whole', async () => {
+    await using stage = await Stage.open({ etcd: own.etcd })
+    const client = new Etcd3({ hosts: `127.0.0.1:${stage.proxy.port}` })
+    try {
+      const source = etcdSource<string>({ client, prefix: stage.prefix, codec: 'string', progressMs: 300 })
+      const from = await listed(source)
+      for (let at = 0; at < 60; at++) {
+        const success = [0, 1, 2].map((i) => ({
+          request_put: { key: Buffer.from(`${stage.prefix}k${at * 3 + i}`), value: Buffer.alloc(50_000, 97) },
+        }))
+        await stage.writer.kv.txn({ success })
+      }
+      const last = Number(await stage.put(['k', 1]))
+      const history = await historyOf(stage.writer, stage.prefix, last)
+      for (const bytes of [undefined, 1_000_000, 2_500_000, 6_000_000]) {
+        const witness = new Witness(source)
+        witness.listedAt = Number(from.split('.')[3])
+        if (bytes !== undefined) void stage.proxy.cutAfter(bytes, 'toClient')
+        await followTo(witness, from, last)
+        stage.proxy.pass()
+        expect([witness.flaws, witness.missing(history)], `cut after ${bytes}`).toEqual([[], []])
+      }
+    } finally {
+      client.close()
+    }
+  })
+
+  test('a message larger than a client takes, which no pieces can mend, makes it read all again', async () => {
+    await using etcd = await EtcdServer.start({ server, args: ['--max-request-bytes', '20000000'] })
+    await using stage = await Stage.open({ etcd })
+    const client = new Etcd3({ hosts: `127.0.0.1:${stage.proxy.port}` })
+    try {
+      const source = etcdSource<string>({ client, prefix: stage.prefix, codec: 'string' })
+      const from = await listed(source)
+      const value = Buffer.alloc(1_000_000, 97)
+      for (let at = 0; at < 8; at++) await stage.writer.put(`${stage.prefix}${at}`).value(value)
+      await expect(followTo(source, from, Infinity)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
+      let keys = 0
+      for await (const { events } of source.list({ ...context(), pageSize: 1_000 })) keys += events.length
+      expect(keys).toBe(8)
+    } finally {
+      client.close()
+    }
+  })
+})
