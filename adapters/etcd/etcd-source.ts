@@ -129,6 +129,7 @@ class RangeSource<T> implements EtcdSource<T> {
   readonly #settings: { readonly maxCatchup: number; readonly requireLeader: boolean }
   readonly #progressMs: number
   readonly #stallMs: number
+  readonly #learned = { mostKeys: Infinity }
 
   constructor(options: EtcdSourceOptions<T>) {
     const { client, endpoints = [], prefix = '', range, auth, credentials } = options
@@ -210,6 +211,7 @@ class RangeSource<T> implements EtcdSource<T> {
         pageSize: this.#pageSize,
         pageBytes: this.#transport.maxAnswerBytes,
         isKeysOnly,
+        learned: this.#learned,
       })
     } finally {
       visit.close()

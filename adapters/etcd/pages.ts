@@ -4,8 +4,8 @@ import { type KeyRange, keyAfter } from './key-range.js'
 import type { Header, KeyValue, RangeRequest, RangeResponse } from './messages.js'
 import type { Visit } from './visit.js'
 
-/** Without knowing how large values are, so many at first. */
-const FIRST_PAGE = 100
+/** As large may a value be, where the server is not told otherwise. */
+const LARGEST_VALUE = 1.5 * 1024 * 1024
 /** What an entry takes besides key and value, in bytes, about. */
 const OVERHEAD = 32
 
@@ -16,6 +16,8 @@ export interface PagesOptions {
   /** About how large a page may be. */
   readonly pageBytes: number
   readonly isKeysOnly: boolean
+  /** What was learned of how many keys an answer may have at most; kept from one list to the next. */
+  readonly learned: { mostKeys: number }
 }
 
 export interface RangePage {
@@ -29,8 +31,9 @@ export interface RangePage {
 
 /** A range at one revision, in pages. The first is what a majority stands for; what it pinned any member can tell. */
 export async function* rangePages(visit: Visit, options: PagesOptions): AsyncGenerator<RangePage> {
-  const { range, pageSize, pageBytes, isKeysOnly } = options
-  let limit = Math.min(pageSize, FIRST_PAGE)
+  const { range, pageSize, pageBytes, isKeysOnly, learned } = options
+  // Nobody knows yet how large values are.
+  let limit = Math.max(1, Math.min(pageSize, learned.mostKeys, Math.floor(pageBytes / LARGEST_VALUE)))
   let first: RangeResponse | undefined
   let key = range.start
   for (let seen = 0; ; ) {
@@ -40,7 +43,7 @@ export async function* rangePages(visit: Visit, options: PagesOptions): AsyncGen
       answer = await ask(visit, { key, end: range.end, limit, revision, isKeysOnly, isSerializable: revision !== 0 })
     } catch (error) {
       if (!isTooLarge(error) || limit === 1) throw error
-      limit = Math.max(1, Math.floor(limit / 4))
+      learned.mostKeys = limit = Math.max(1, Math.floor(limit / 4))
       continue
     }
     first ??= answer
@@ -50,7 +53,7 @@ export async function* rangePages(visit: Visit, options: PagesOptions): AsyncGen
     const last = kvs.at(-1)
     if (!answer.hasMore || last === undefined) return
     key = keyAfter(last.key)
-    limit = Math.max(1, Math.min(pageSize, limit * 100, Math.floor(pageBytes / averageBytes(kvs))))
+    limit = Math.max(1, Math.min(pageSize, learned.mostKeys, limit * 100, Math.floor(pageBytes / averageBytes(kvs))))
   }
 }
 

@@ -19,6 +19,8 @@ export interface StageOptions {
   /** The source's form. Default `endpoints`. */
   readonly form?: 'endpoints' | 'client'
   readonly source?: Partial<EtcdSourceOptions<Item>>
+  /** Who writes. Default: a client of the stage's own. */
+  readonly writer?: Etcd3
   /** Another source than ours, at this address, for the same prefix. */
   readonly instead?: (hosts: string, prefix: string) => ListerWatcher<Item>
 }
@@ -43,10 +45,10 @@ export class Stage implements AsyncDisposable {
   readonly #client: Etcd3 | undefined
 
   private constructor(options: StageOptions, proxy: FaultProxy) {
-    const { etcd, form = 'endpoints', source = {}, instead } = options
+    const { etcd, form = 'endpoints', source = {}, writer = etcd.client(), instead } = options
     this.etcd = etcd
     this.proxy = proxy
-    this.writer = etcd.client()
+    this.writer = writer
     const hosts = `127.0.0.1:${proxy.port}`
     const grpcOptions = { 'grpc.max_receive_message_length': -1, 'grpc.initial_reconnect_backoff_ms': 100 }
     this.#client = form === 'client' ? new Etcd3({ hosts, grpcOptions }) : undefined
@@ -173,7 +175,6 @@ export class Stage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.informer.stop()
     this.#client?.close()
-    this.writer.close()
     await this.proxy[Symbol.asyncDispose]()
   }
 }

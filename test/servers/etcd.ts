@@ -75,6 +75,31 @@ export class EtcdServer implements AsyncDisposable {
     }
   }
 
+  /** etcd's own proxy, before this server. */
+  static async startProxy(target: EtcdServer): Promise<EtcdServer> {
+    const proxy = new EtcdServer(
+      { server: target.server },
+      await temporaryFolder('listwatch-etcd-'),
+      await freePort(),
+      0,
+    )
+    const flags = ['grpc-proxy', 'start', '--endpoints', target.endpoint, '--listen-addr', proxy.endpoint]
+    await proxy.#spawn([...flags, '--data-dir', join(proxy.#folder, 'data')])
+    await waitUntil(
+      'the proxy to answer',
+      async () => {
+        const client = proxy.client()
+        const isUp = await client.get('x').then(
+          () => true,
+          () => false,
+        )
+        return isUp
+      },
+      START_TIMEOUT_MS,
+    )
+    return proxy
+  }
+
   /** `127.0.0.1:port` */
   get endpoint(): string {
     return `127.0.0.1:${this.port}`
@@ -96,7 +121,7 @@ export class EtcdServer implements AsyncDisposable {
 
   /** Starts it, and waits for nothing. */
   async launch(): Promise<void> {
-    const { server, args = [], tls } = this.#options
+    const { args = [], tls } = this.#options
     const flags = [
       ...this.#memberFlags(),
       ...['--listen-client-urls', this.url, '--advertise-client-urls', this.url],
@@ -106,8 +131,13 @@ export class EtcdServer implements AsyncDisposable {
       ...(tls === undefined ? [] : ['--cert-file', tls.cert, '--key-file', tls.key]),
       ...args,
     ]
+    await this.#spawn(this.#known(flags))
+  }
+
+  async #spawn(flags: readonly string[]): Promise<void> {
+    const { server } = this.#options
     const log = await open(join(this.#folder, 'log'), 'a')
-    const child = spawn(join(server.binDir, 'etcd'), this.#known(flags), {
+    const child = spawn(join(server.binDir, 'etcd'), flags, {
       cwd: '/',
       env: { ...process.env, ...server.env },
       stdio: ['ignore', 'ignore', log.fd],

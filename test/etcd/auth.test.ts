@@ -1,0 +1,104 @@
+import type { Etcd3 } from 'etcd3'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { etcdSource } from '../../adapters/etcd/index.js'
+import { EtcdServer } from '../servers/etcd.js'
+import { describeEtcd } from '../servers/index.js'
+import { listed } from './follow.js'
+import { Stage } from './stage.js'
+
+/** How long a token is good for, in seconds. */
+const TOKEN_TTL = 2
+
+describeEtcd('a server that asks who reads', (server) => {
+  let etcd: EtcdServer
+  let root: Etcd3
+  const auth = { username: 'reader', password: 'secret' }
+  beforeAll(async () => {
+    etcd = await EtcdServer.start({ server, args: ['--auth-token-ttl', String(TOKEN_TTL)] })
+    const client = etcd.client()
+    const role = client.role('reads')
+    await role.create()
+    await role.grant({ permission: 'Read', range: client.range({ prefix: '/stage' }) })
+    await client.user('root').create('root')
+    await client.user('root').addRole('root')
+    await client.user('reader').create('secret')
+    await client.user('reader').addRole('reads')
+    await client.auth.authEnable()
+    root = etcd.client({ auth: { username: 'root', password: 'root' } })
+  })
+  afterAll(() => etcd[Symbol.asyncDispose]())
+
+  test('is read with user and password, also after the token has expired', async () => {
+    await using stage = await Stage.open({ etcd, source: { auth }, writer: root })
+    await stage.put(['k', 1])
+    await stage.live()
+    await stage.healed()
+    for (let times = 1; times <= 2; times++) {
+      await new Promise((resolve) => setTimeout(resolve, (TOKEN_TTL + 1) * 1_000))
+      stage.proxy.reset()
+      await stage.put(['k', 1 + times])
+      await stage.healed()
+    }
+    expect(stage.relists).toBe(0)
+    expect(stage.errors.map(({ code }) => code).filter((code) => code !== 'UNAVAILABLE')).toEqual([])
+  })
+
+  const refused: readonly (readonly [what: string, options: object, code: string, says: RegExp])[] = [
+    [
+      'a wrong password',
+      { auth: { ...auth, password: 'x' } },
+      'UNAUTHORIZED',
+      /authentication failed.*check auth: username, password/,
+    ],
+    ['nobody', {}, 'UNAUTHORIZED', /user name is empty.*check auth: username, password/],
+    [
+      'a user who may not read these keys',
+      { auth, prefix: '/other/' },
+      'UNAUTHORIZED',
+      /permission denied.*etcdctl role grant-permission <role> read/,
+    ],
+  ]
+  test.each(refused)('refuses %s with one line that says what to do', async (_what, options, code, says) => {
+    const source = etcdSource({ endpoints: etcd.endpoint, prefix: '/stage', ...options })
+    await expect(listed(source)).rejects.toMatchObject({ code, message: expect.stringMatching(says) })
+  })
+
+  test('tells an open watch nothing of a right that was taken away, and the next one that it is gone', async () => {
+    const role = root.role('reads')
+    await using stage = await Stage.open({ etcd, source: { auth }, writer: root })
+    await stage.put(['k', 1])
+    await stage.live()
+    await role.revoke({ permission: 'Read', range: root.range({ prefix: '/stage' }) })
+    await stage.informer.waitFor(await stage.put(['k', 2]), { timeoutMs: 50_000 })
+    stage.proxy.reset()
+    await stage.until('the refusal', () => stage.errors.some(({ code }) => code === 'UNAUTHORIZED'))
+    expect(stage.informer.get(`${stage.prefix}k`)).toEqual({ n: 2 })
+    await role.grant({ permission: 'Read', range: root.range({ prefix: '/stage' }) })
+    await stage.healed(30_000)
+  })
+
+  test('asks in vain where it does not ask at all: user and password do no harm', async () => {
+    await using open = await EtcdServer.start({ server })
+    await expect(listed(etcdSource({ endpoints: open.endpoint, prefix: 'a', auth }))).resolves.toMatch(/^etcd1\./)
+  })
+})
+
+describeEtcd('an address where there is no such etcd', (server) => {
+  const cases: readonly (readonly [what: string, endpoint: string, says: RegExp])[] = [
+    ['no server', '127.0.0.1:1', /no server listens there: check host and port/],
+    ['no such host', 'no-such-host.invalid:2379', /no such host: check its name/],
+  ]
+  test.each(cases)('%s: one line that says what is wrong', async (_what, endpoint, says) => {
+    await expect(listed(etcdSource({ endpoints: endpoint, prefix: 'a' }))).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(says),
+    })
+  })
+
+  test('TLS is spoken where it is not understood: one line that says what to look at', async () => {
+    await using etcd = await EtcdServer.start({ server })
+    await expect(listed(etcdSource({ endpoints: etcd.url.replace('http', 'https'), prefix: 'a' }))).rejects.toThrow(
+      /check the scheme of the endpoints and credentials/,
+    )
+  })
+})

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EtcdServer } from '../servers/etcd.js'
+import { EtcdCluster } from '../servers/etcd-cluster.js'
+import { describeEtcd } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { Stage } from './stage.js'
+
+describeEtcd('three members', (server) => {
+  let cluster: EtcdCluster
+  beforeAll(async () => {
+    cluster = await EtcdCluster.start(server)
+  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
+
+  /** A mirror that goes to this member first, and then to the others. */
+  const at = (member: number): { readonly etcd: EtcdServer; readonly source: { readonly endpoints: string[] } } => {
+    const order = [0, 1, 2].flatMap((step) => cluster.members[(member + step) % 3] ?? [])
+    const [first, second] = order
+    if (first === undefined || second === undefined) throw new Error('no such member')
+    return { etcd: second, source: { endpoints: order.map(({ endpoint }) => endpoint) } }
+  }
+
+  test('a member that is cut off from the others ends its watch, which another member goes on with', async () => {
+    const { follower } = await cluster.roles()
+    await Stage.with(at(follower), async (stage) => {
+      await stage.fill(10)
+      await stage.live()
+      cluster.cutOff(follower)
+      await stage.until('the partition to be noticed', () => stage.errors.length > 0)
+      await stage.put(['k1', 1], ['k2', undefined])
+      await stage.healed()
+      expect([stage.relists, stage.errors[0]?.code]).toEqual([0, 'UNAVAILABLE'])
+      cluster.join()
+      await waitUntil('it to be one again', () => cluster.members[follower]?.isHealthy() ?? false)
+      await stage.put(['k1', 2])
+      await stage.healed()
+    })
+  })
+
+  test('the leader is killed: the mirror goes on with others, without a list', async () => {
+    const { leader } = await cluster.roles()
+    await Stage.with(at(leader), async (stage) => {
+      await stage.fill(10)
+      await stage.live()
+      await cluster.members[leader]?.kill()
+      await waitUntil('somebody to lead', async () => (await cluster.members[(leader + 1) % 3]?.isHealthy()) ?? false)
+      await stage.put(['k1', 1], ['k2', undefined])
+      await stage.healed()
+      expect(stage.relists).toBe(0)
+      await cluster.members[leader]?.start()
+    })
+  })
+
+  test('a member that lags behind is not taken for a history that went back', async () => {
+    const { follower } = await cluster.roles()
+    await Stage.with(at((follower + 1) % 3), async (stage) => {
+      await stage.live()
+      cluster.members[follower]?.signal('SIGSTOP')
+      await stage.fill(2_000)
+      await stage.healed()
+      const lagging = cluster.members[follower]
+      lagging?.signal('SIGCONT')
+      await Stage.with(at(follower), async (other) => {
+        await other.fill(10)
+        await other.live()
+        await other.put(['k1', 1])
+        await other.healed()
+        expect(other.errors.filter(({ code }) => code === 'EPOCH_CHANGED')).toEqual([])
+      })
+    })
+  })
+})
+
+describeEtcd("etcd's own proxy, which answers no question for progress", (server) => {
+  test('lets through what happens, and where the mirror is is found out by another way', async () => {
+    await using etcd = await EtcdServer.start({ server })
+    await using proxy = await EtcdServer.startProxy(etcd)
+    await Stage.with({ etcd, source: { endpoints: proxy.endpoint } }, async (stage) => {
+      await stage.fill(10)
+      await stage.live()
+      await stage.put(['k1', 1])
+      await stage.healed()
+      await stage.writer.put('elsewhere').value('x')
+      await stage.informer.fresh({ timeoutMs: 100_000 })
+      expect([stage.relists, stage.errors]).toEqual([0, []])
+    })
+  })
+})

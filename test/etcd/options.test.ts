@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest'
+import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
+import { isTrustworthy } from '../../adapters/etcd/server-version.js'
+
+const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
+
+describe('options that make no sense are refused at the call, with what is allowed', () => {
+  const wrong: readonly (readonly [what: string, options: object, says: string])[] = [
+    ['nothing', {}, 'give either "client" (an Etcd3) or "endpoints"'],
+    ['no range', { endpoints: 'localhost:2379' }, 'give either "prefix" or "range"'],
+    [
+      'a prefix that is empty by mistake',
+      { ...good, prefix: '' },
+      `must not be empty; for all keys of the server say range: { from: '' }`,
+    ],
+    ['both a prefix and a range', { ...good, range: { from: 'a' } }, 'give either "prefix" or "range"'],
+    ['a client that is none', { client: {}, prefix: 'a' }, 'must be an Etcd3 of the package etcd3 1.x'],
+    [
+      'an endpoint that is none',
+      { ...good, endpoints: ['etcd://x'] },
+      'must be host:port, http://host:port or https://host:port',
+    ],
+    [
+      'endpoints with and without TLS',
+      { ...good, endpoints: ['https://a:1', 'b:1'] },
+      'must not mix https with others',
+    ],
+    ['a codec that is none', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
+    ['a user without a password', { ...good, auth: { username: 'a' } }, 'must be an object with username and password'],
+    ['credentials without a certificate', { ...good, credentials: {} }, 'must have a rootCertificate'],
+    ['a page of nothing', { ...good, pageSize: 0 }, 'must be a whole number of at least 1'],
+    ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, prefix'],
+  ]
+  test.each(wrong)('%s', (_what, options, says) => {
+    const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(says)
+  })
+
+  test('the whole of a server is mirrored on purpose', () => {
+    expect(etcdSource({ endpoints: 'localhost:2379', range: { from: '' } }).name).toBe('etcd:..')
+  })
+})
+
+test.each([
+  ['3.4.24', false],
+  ['3.4.25', true],
+  ['3.5.7', false],
+  ['3.5.8', true],
+  ['3.6.0-rc.1', true],
+  ['4.0.0', true],
+  ['3.3.27', false],
+  ['', false],
+])('what etcd %s says of its progress is believed: %s', (version, isBelieved) => {
+  expect(isTrustworthy(version)).toBe(isBelieved)
+})
+
+describe('a mark', () => {
+  const source = etcdSource(good)
+  const at = (cluster: string, revision: number): string => `etcd1.${cluster}.2.${revision}.1.5.0123456789abcdef`
+
+  test('is the revision of a write, as etcd answers it, a head, or a version', () => {
+    for (const mark of ['9', 'etcdh1.ab.9', at('ab', 9)])
+      expect([source.hasReached(at('ab', 8), mark), source.hasReached(at('ab', 9), mark)]).toEqual([false, true])
+  })
+
+  test('of another cluster is EPOCH_CHANGED', () => {
+    for (const mark of ['etcdh1.cd.9', at('cd', 9)])
+      expect(() => source.hasReached(at('ab', 9), mark)).toThrow(expect.objectContaining({ code: 'EPOCH_CHANGED' }))
+  })
+
+  test.each(['', 'x', '-1', '1e3', 'etcd1.ab.2.9', 'etcd1.zz.2.9.1.5.0123456789abcdef', '99999999999999999999'])(
+    '%j is none: PROTOCOL',
+    (mark) => {
+      expect(() => source.hasReached(at('ab', 9), mark)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
+    },
+  )
+})

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest'
+import { etcdSource } from '../../adapters/etcd/index.js'
+import { createInformer } from '../../src/informer.js'
+import { EtcdServer } from '../servers/etcd.js'
+import { describeEtcd } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { Stage } from './stage.js'
+import { useEtcd } from './support.js'
+
+describeEtcd('keys and values', (server) => {
+  const own = useEtcd(server)
+
+  test('a codec that throws on one value makes that one invalid, keeps its last good state, and the rest goes on', async () => {
+    const codec = (value: Uint8Array): number => {
+      const n = Number(Buffer.from(value).toString())
+      if (Number.isNaN(n)) throw new TypeError('that is no number')
+      return n
+    }
+    const client = own.etcd.client()
+    await client.put('/codec/a').value('1')
+    await client.put('/codec/b').value('none')
+    const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/codec/', codec })
+    await using informer = createInformer({ source })
+    await informer.start().synced({ timeoutMs: 10_000 })
+    expect(informer.invalid.get('/codec/b')?.message).toContain('that is no number')
+    await client.put('/codec/a').value('bad')
+    await client.put('/codec/c').value('3')
+    await waitUntil('the rest to go on', () => informer.get('/codec/c') === 3)
+    expect([informer.get('/codec/a'), [...informer.invalid.keys()].sort()]).toEqual([1, ['/codec/a', '/codec/b']])
+    await client.put('/codec/a').value('4')
+    await client.delete().key('/codec/b')
+    await waitUntil('it to recover', () => informer.invalid.size === 0)
+    expect([...informer.entries()].map(({ object }) => object).sort()).toEqual([3, 4])
+  })
+
+  test('bytes are handed over as they are, and keys that are no UTF-8 on request', async () => {
+    const client = own.etcd.client()
+    const key = Buffer.from([0x2f, 0x62, 0x2f, 0xff, 0x00])
+    await client.kv.put({ key, value: Buffer.from([1, 0, 255]) })
+    const options = { endpoints: own.etcd.endpoint, prefix: '/b/', codec: 'bytes' } as const
+    await using bytes = createInformer({ source: etcdSource<Uint8Array>({ ...options, keys: 'bytes' }) })
+    await using strings = createInformer({ source: etcdSource<Uint8Array>(options) })
+    await bytes.start().synced({ timeoutMs: 10_000 })
+    await strings.start().synced({ timeoutMs: 10_000 })
+    expect([...bytes.entries()].map((entry) => [Buffer.from(entry.key, 'latin1'), entry.object])).toEqual([
+      [key, new Uint8Array([1, 0, 255])],
+    ])
+    expect([strings.size, strings.invalid.size]).toEqual([0, 1])
+    await client.kv.deleteRange({ key })
+    await waitUntil('it to be gone', () => bytes.size === 0 && strings.invalid.size === 0)
+  })
+
+  test('a range holds what lies between its two keys, and a prefix what begins with it', async () => {
+    const client = own.etcd.client()
+    for (const key of ['/r', '/r/', '/r/a', '/r/b', '/r/c', '/r0']) await client.put(key).value('1')
+    const keysOf = async (range: { prefix: string } | { range: { from: string; to?: string } }): Promise<string[]> => {
+      await using informer = createInformer({ source: etcdSource({ endpoints: own.etcd.endpoint, ...range }) })
+      await informer.start().synced({ timeoutMs: 10_000 })
+      return [...informer.entries()]
+        .map(({ key }) => key)
+        .filter((key) => key.startsWith('/r'))
+        .sort()
+    }
+    expect(await keysOf({ prefix: '/r/' })).toEqual(['/r/', '/r/a', '/r/b', '/r/c'])
+    expect(await keysOf({ range: { from: '/r/a', to: '/r/c' } })).toEqual(['/r/a', '/r/b'])
+    expect(await keysOf({ range: { from: '/r/b' } })).toEqual(['/r/b', '/r/c', '/r0'])
+    expect(await keysOf({ range: { from: '' } })).toHaveLength(6)
+  })
+
+  test('keys of a lease that ends are deleted, together', () =>
+    Stage.with({ etcd: own.etcd }, async (stage) => {
+      await stage.live()
+      const lease = stage.writer.lease(1, { autoKeepAlive: false })
+      for (const name of ['a', 'b', 'c']) await lease.put(`${stage.prefix}${name}`).value('{"n":1}')
+      await stage.until('they to be there', () => stage.informer.size === 3)
+      await stage.until('they to be gone', () => stage.informer.size === 0)
+      await stage.healed()
+    }))
+
+  test('a mark of a write is what etcd answers; head and fresh show what was written before', () =>
+    Stage.with({ etcd: own.etcd }, async (stage) => {
+      await stage.live()
+      for (let n = 0; n < 5; n++) {
+        await stage.informer.waitFor(await stage.put(['k', n]), { timeoutMs: 50_000 })
+        expect(stage.informer.get(`${stage.prefix}k`)).toEqual({ n })
+      }
+      // Others write, not here: where the mirror is can be proved all the same.
+      await stage.writer.put('elsewhere').value('x')
+      await stage.informer.fresh({ timeoutMs: 50_000 })
+      expect(stage.relists).toBe(0)
+    }))
+
+  test('values of 1.5 MB come whole, in a list and in a watch', async () => {
+    await using etcd = await EtcdServer.start({ server, args: ['--max-request-bytes', '2000000'] })
+    for (const form of ['endpoints', 'client'] as const) {
+      await using stage = await Stage.open({ etcd, form })
+      const object = { n: 1, text: 'x'.repeat(1_500_000) }
+      for (const key of ['a', 'b', 'c']) await stage.writer.put(`${stage.prefix}${key}`).value(JSON.stringify(object))
+      await stage.live()
+      await stage.writer.put(`${stage.prefix}d`).value(JSON.stringify(object))
+      await stage.healed()
+      expect([stage.informer.size, stage.errors]).toEqual([4, []])
+    }
+  })
+
+  test('200 000 keys of 256 bytes are mirrored, in few pages', async () => {
+    await using stage = await Stage.open({ etcd: own.etcd })
+    const value = Buffer.from(JSON.stringify({ n: 1, text: 'x'.repeat(240) }))
+    const loading = Array.from({ length: 8 }, async (_, loader) => {
+      for (let at = loader * 25_000; at < (loader + 1) * 25_000; at += 1_000) {
+        const success = Array.from({ length: 1_000 }, (_each, i) => ({
+          request_put: { key: Buffer.from(`${stage.prefix}${at + i}`), value },
+        }))
+        await stage.writer.kv.txn({ success })
+      }
+    })
+    await Promise.all(loading)
+    await stage.informer.start().synced({ timeoutMs: 100_000 })
+    expect(stage.informer.size).toBe(200_000)
+    await stage.informer.waitFor(await stage.put(['0', 2], ['1', undefined]), { timeoutMs: 100_000 })
+    expect([stage.informer.size, stage.informer.get(`${stage.prefix}0`)]).toEqual([199_999, { n: 2 }])
+  })
+
+  test('an audit finds nothing where nothing is wrong, keys only', async () => {
+    const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/audit/', progressMs: 200 })
+    const versions = source.versions.bind(source)
+    let audits = 0
+    source.versions = (context) => {
+      audits++
+      return versions(context)
+    }
+    const client = own.etcd.client()
+    for (let at = 0; at < 50; at++) await client.put(`/audit/${at}`).value(String(at))
+    await using informer = createInformer({ source, audit: { periodMs: 300 } })
+    await informer.start().synced({ timeoutMs: 10_000 })
+    for (let at = 0; at < 100; at++) await client.put(`/audit/${at % 60}`).value(String(at))
+    await waitUntil('some audits', () => audits >= 4)
+    expect(informer.status.relists).toBe(0)
+  })
+})

@@ -1,0 +1,124 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePort } from '../../src/cli/free-port.js'
+import { EtcdServer } from './etcd.js'
+import type { FoundServer } from './locate.js'
+
+/** Between a member and its peers: knows who calls, by a header that members send, and lets nobody through it should not. */
+class PeerGate implements AsyncDisposable {
+  readonly port: number
+  readonly #target: number
+  readonly #server: Server
+  readonly #sockets = new Map<Socket, string>()
+  readonly isCut: (caller: string) => boolean
+
+  constructor(port: number, target: number, isCut: (caller: string) => boolean) {
+    this.port = port
+    this.#target = target
+    this.isCut = isCut
+    this.#server = createServer((socket) => this.#accept(socket))
+  }
+
+  listen(): Promise<void> {
+    return new Promise((resolve) => this.#server.listen(this.port, '127.0.0.1', resolve))
+  }
+
+  /** Ends what may be open no longer. */
+  sweep(): void {
+    for (const [socket, caller] of this.#sockets) if (this.isCut(caller)) socket.destroy()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets.keys()) socket.destroy()
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()))
+  }
+
+  #accept(socket: Socket): void {
+    socket.on('error', () => {})
+    this.#sockets.set(socket, '')
+    socket.once('data', (head: Buffer) => {
+      const caller = /x-server-from: (\w+)/i.exec(head.toString('latin1'))?.[1] ?? ''
+      this.#sockets.set(socket, caller)
+      if (this.isCut(caller)) {
+        socket.destroy()
+        return
+      }
+      const peer = connect(this.#target, '127.0.0.1')
+      peer.on('error', () => socket.destroy())
+      peer.on('close', () => socket.destroy())
+      peer.write(head)
+      socket.pipe(peer).pipe(socket)
+      socket.on('close', () => peer.destroy())
+    })
+    socket.on('close', () => this.#sockets.delete(socket))
+  }
+}
+
+/** Three members, any of which can be cut off from the other two. */
+export class EtcdCluster implements AsyncDisposable {
+  readonly members: readonly EtcdServer[]
+  readonly #gates: readonly PeerGate[]
+  #ids: readonly string[] = []
+  /** Number of the member that is cut off. */
+  #cut: number | undefined
+
+  private constructor(members: readonly EtcdServer[], ports: readonly number[]) {
+    this.members = members
+    this.#gates = members.map(
+      ({ peerPort }, at) =>
+        new PeerGate(ports[at] ?? 0, peerPort, (caller) => {
+          if (this.#cut === undefined) return false
+          return this.#cut === at || caller === '' || caller === this.#ids[this.#cut]
+        }),
+    )
+  }
+
+  static async start(server: FoundServer): Promise<EtcdCluster> {
+    const ports = [await freePort(), await freePort(), await freePort()]
+    const cluster = ports.map((port, at) => `m${at}=http://127.0.0.1:${port}`).join(',')
+    const members: EtcdServer[] = []
+    for (const [at, advertisedPeerPort] of ports.entries()) {
+      const member = { name: `m${at}`, cluster, peerPort: await freePort(), advertisedPeerPort }
+      members.push(await EtcdServer.create({ server, member }))
+    }
+    const all = new EtcdCluster(members, ports)
+    for (const gate of all.#gates) await gate.listen()
+    for (const member of members) await member.launch()
+    for (const member of members) await member.ready()
+    const statuses = await Promise.all(members.map((member) => member.client().maintenance.status()))
+    all.#ids = statuses.map(({ header }) => BigInt(header.member_id).toString(16))
+    return all
+  }
+
+  get endpoints(): string[] {
+    return this.members.map(({ endpoint }) => endpoint)
+  }
+
+  /** Numbers of a member that leads, and of one that follows. */
+  async roles(): Promise<{ readonly leader: number; readonly follower: number }> {
+    for (const [at, member] of this.members.entries()) {
+      const status = await member
+        .client()
+        .maintenance.status()
+        .catch(() => undefined)
+      if (status === undefined) continue
+      const leader = this.#ids.indexOf(BigInt(status.leader).toString(16))
+      if (leader >= 0) return { leader, follower: at === leader ? (at + 1) % 3 : at }
+    }
+    throw new Error('nobody leads')
+  }
+
+  /** From now on this member hears nothing of the others, nor they of it. */
+  cutOff(member: number): void {
+    this.#cut = member
+    for (const gate of this.#gates) gate.sweep()
+  }
+
+  join(): void {
+    this.#cut = undefined
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const member of this.members) await member[Symbol.asyncDispose]()
+    for (const gate of this.#gates) await gate[Symbol.asyncDispose]()
+  }
+}
