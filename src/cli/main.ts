@@ -45,9 +45,13 @@ async function main(): Promise<void> {
 
   program
     .command('watch')
-    .description('mirror a table of yours: a live picture on a terminal, NDJSON with --json')
-    .argument('<url>', 'postgres://user@host:5432/database')
-    .requiredOption('--table <name>', 'the table, as in SQL: orders, shop.orders, "Orders"', name)
+    .description('mirror a table or a range of keys of yours: a live picture on a terminal, NDJSON with --json')
+    .argument('<url>', 'postgres://user@host:5432/database, or etcd://host:2379 (etcds:// with TLS)')
+    .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
+    .option('--prefix <prefix>', 'etcd: what the keys begin with: /jobs/', name)
+    .addOption(
+      new Option('--codec <codec>', 'etcd: what values are; default: json').choices(['json', 'string', 'bytes']),
+    )
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .option('--columns <names>', 'mirror only these columns, separated by commas; the key always is', list)
     .option('--where <sql>', 'mirror only rows for which this holds; it must depend on nothing but the row', name)
@@ -56,7 +60,16 @@ async function main(): Promise<void> {
     )
     .option('--json', 'one line of JSON for each change')
     .option('--for <duration>', 'stop after this time: 20s, 10m')
-    .action(async (url: string, flags) => (await import('./commands/watch.js')).watch(url, flags))
+    .action(async (url: string, { table, prefix, codec, ...flags }, command) => {
+      if (/^etcds?:/.test(url)) {
+        if (prefix === undefined) throw new Failure('--prefix is missing: etcd://host:2379 --prefix /jobs/')
+        if (table !== undefined) throw new Failure('--table is of Postgres; etcd has --prefix')
+        return (await import('./commands/watch-etcd.js')).watchEtcd(url, { ...flags, prefix, codec })
+      }
+      if (prefix !== undefined || codec !== undefined) throw new Failure('--prefix and --codec are of etcd://host:2379')
+      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
+      return (await import('./commands/watch.js')).watch(url, { ...flags, table })
+    })
 
   const pg = program.command('pg').description('manage the change logs that a mirror of Postgres needs')
   pg.command('install')

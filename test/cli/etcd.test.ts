@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { useEtcd } from '../etcd/support.js'
+import { describeServer } from '../servers/index.js'
+import { ensureBuilt } from '../support/build.js'
+import { Child } from '../support/child.js'
+import { root } from '../support/sources.js'
+import { listwatch, node, refusalOf, SECRET } from './support.js'
+
+beforeAll(ensureBuilt)
+
+describeServer('etcd 3.6', 'watch etcd://', (server) => {
+  const own = useEtcd(server)
+
+  test('--json tells what there is, and then what changes', async () => {
+    const client = own.etcd.client()
+    await client.put('/jobs/1').value('{"state":"new"}')
+    await client.put('/other').value('{}')
+    const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/', '--json'])
+    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+    await client.put('/jobs/1').value('{"state":"done"}')
+    await client.delete().key('/jobs/1')
+    await child.until(() => child.lines.some((line) => line.includes('"delete"')), 'the delete')
+    const told = child.lines.map((line) => {
+      const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: unknown }
+      return [type, key, object]
+    })
+    expect(told).toEqual([
+      ['add', '/jobs/1', { state: 'new' }],
+      ['synced', undefined, undefined],
+      ['update', '/jobs/1', { state: 'done' }],
+      ['delete', '/jobs/1', { state: 'done' }],
+    ])
+    child.kill('SIGINT')
+    await child.ended
+    expect(child.errors).toBe('')
+  })
+
+  const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
+    ['no prefix', ['etcd://localhost'], '--prefix is missing: etcd://host:2379 --prefix /jobs/'],
+    ['an empty prefix', ['etcd://localhost', '--prefix', ''], 'must not be empty'],
+    ['a table', ['etcd://localhost', '--prefix', 'a', '--table', 't'], '--table is of Postgres; etcd has --prefix'],
+    ['no server', ['etcd://127.0.0.1:1', '--prefix', 'a'], 'no server listens there: check host and port'],
+    ['no such host', ['etcd://no-such-host.invalid', '--prefix', 'a'], 'no such host: check its name'],
+    ['no URL', ['etcd://', '--prefix', 'a'], 'it should look like etcd://host:2379'],
+  ]
+  test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {
+    expect(await refusalOf(listwatch(['watch', ...args]))).toContain(says)
+  })
+
+  test('a wrong password: one line that says where it belongs, and does not tell it', async () => {
+    const client = own.etcd.client()
+    await client.user('root').create('root')
+    await client.user('root').addRole('root')
+    await client.auth.authEnable()
+    try {
+      const url = `etcd://root:${SECRET}@${own.etcd.endpoint}`
+      const says = await refusalOf(listwatch(['watch', url, '--prefix', '/jobs/']))
+      expect(says).toContain('give user and password in the URL: etcd://user:')
+    } finally {
+      const asRoot = own.etcd.client({ auth: { username: 'root', password: 'root' } })
+      await asRoot.auth.authDisable()
+    }
+  })
+
+  describe('examples/config-cache.ts', () => {
+    test('serves the limits of each tenant, also after they changed', async () => {
+      const client = own.etcd.client()
+      await client.put('/limits/acme/api').value('{"rps":50}')
+      await client.put('/limits/birch/api').value('{"rps":20}')
+      const env = { ...process.env, ETCD_ENDPOINTS: own.etcd.endpoint }
+      const child = new Child(node, [join('examples', 'config-cache.ts'), 'acme'], { cwd: root, env })
+      onTestFinished(() => child[Symbol.asyncDispose]())
+      await child.until(() => child.lines.includes('acme: api 50'), 'the limits of acme')
+      await client.put('/limits/acme/api').value('{"rps":70}')
+      await client.put('/limits/acme/upload').value('{"rps":5}')
+      await child.until(() => child.lines.includes('acme: api 70, upload 5'), 'the limits as they are now')
+      await client.put('/limits/acme/api').value('{"rps":"many"}')
+      await child.until(() => child.errors.includes('/limits/acme/api'), 'the bad value to be told of')
+      child.kill('SIGINT')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+    })
+  })
+})
