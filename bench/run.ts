@@ -1,11 +1,12 @@
 // npm run bench [-- name …] [--json]
+import { etcd } from './etcd.ts'
 import type { Benchmark, Figure } from './figures.ts'
 import { indexLookup } from './index-lookup.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { store } from './store.ts'
 
-const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency]
+const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd]
 
 const args = process.argv.slice(2)
 const asJson = args.includes('--json')

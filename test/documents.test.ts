@@ -33,7 +33,16 @@ const examples = filesUnder(['examples'], '.ts').map((path) => linesOf(textOf(pa
 const blocks = blocksOf()
   .filter(({ language }) => language === 'ts')
   .filter(({ text }) => !examples.some((example) => example.includes(linesOf(text))))
-const project = new UserProject(['@types/express', '@types/node', '@types/pg', 'express', 'pg', 'vitest', 'zod'])
+const project = new UserProject([
+  '@types/express',
+  '@types/node',
+  '@types/pg',
+  'etcd3',
+  'express',
+  'pg',
+  'vitest',
+  'zod',
+])
 afterAll(() => project[Symbol.dispose]())
 
 describe('every TypeScript block of the documents compiles against the built package', () => {

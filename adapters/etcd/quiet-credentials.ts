@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { ChannelCredentials } from '@grpc/grpc-js'
 
 /** What makes a connection of a socket, as grpc-js 1.13 and later has it inside. */
 interface Connector {
@@ -15,8 +14,8 @@ interface WithConnector {
  * A channel that is closed while it waits between two attempts to connect makes one attempt more, and grpc-js keeps that
  * connection open for good. With these credentials it is closed at once.
  */
-export function quiet(credentials: ChannelCredentials): ChannelCredentials {
-  const inner = credentials as WithConnector
+export function quiet<C extends object>(credentials: C): C {
+  const inner: WithConnector = credentials
   const create = inner._createSecureConnector?.bind(credentials)
   if (create === undefined) return credentials
   inner._createSecureConnector = (...args) => {

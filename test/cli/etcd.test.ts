@@ -4,6 +4,7 @@ import { useEtcd } from '../etcd/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
+import { Program } from '../support/programs.js'
 import { root } from '../support/sources.js'
 import { listwatch, node, refusalOf, SECRET } from './support.js'
 
@@ -63,9 +64,26 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     }
   })
 
+  test('API program 04: limits by tenant, with defaults, a bad value kept out', async () => {
+    const client = own.etcd.client()
+    await client.delete().prefix('/limits/')
+    await client.put('/limits/acme').value('{"rps":2000}')
+    await client.put('/limits/birch').value('{"rps":"many"}')
+    const program = new Program('04-etcd-config', {
+      setup: '04-limits.ts',
+      env: { ETCD_PORT: String(own.etcd.port) },
+      goesOn: true,
+    })
+    onTestFinished(() => program[Symbol.asyncDispose]())
+    await program.until(() => program.lines.includes('2000'), 'its last line')
+    expect(program.lines).toEqual(['/limits/acme 20', '2000'])
+    expect(program.errors).toContain('/limits/birch')
+  })
+
   describe('examples/config-cache.ts', () => {
     test('serves the limits of each tenant, also after they changed', async () => {
       const client = own.etcd.client()
+      await client.delete().prefix('/limits/')
       await client.put('/limits/acme/api').value('{"rps":50}')
       await client.put('/limits/birch/api').value('{"rps":20}')
       const env = { ...process.env, ETCD_ENDPOINTS: own.etcd.endpoint }

@@ -29,6 +29,8 @@ declare global {
   const services: Informer<Pod, object>
   const owners: Informer<Pod, object>
   const limits: Informer<Limit, object>
+  const jobs: Informer<{ readonly state: string }, object>
+  const etcd: import('etcd3').Etcd3
   const sub: Subscription
   const mark: string
   const signal: AbortSignal
