@@ -15,7 +15,7 @@ export const etcd: Benchmark = {
   name: 'etcd',
   about: `${KEYS} keys of 256 bytes, listed and caught up with, against a bare drain over grpc-js with the same decoder`,
   async run() {
-    await import('../scripts/typescript.mjs')
+    await import(String(new URL('../scripts/typescript.mjs', import.meta.url)))
     const { locateServer } = await import('../test/servers/locate.ts')
     const { EtcdServer } = await import('../test/servers/etcd.ts')
     const server = await locateServer('etcd 3.6')

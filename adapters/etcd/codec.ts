@@ -9,6 +9,9 @@ export type EtcdCodec<T> = (value: Uint8Array, key: string) => T
 /** `string`: keys are UTF-8. `bytes`: a key is a string with one character, of 0 to 255, for each byte. */
 export type EtcdKeys = 'string' | 'bytes'
 
+/** Half a character, which no UTF-8 can hold. */
+const NO_UTF8 = 0xd800
+
 /** Of the codecs that have names. Bytes are copied: those that came belong to a whole message. */
 const codecs: Readonly<Record<'json' | 'string' | 'bytes', (value: Buffer) => unknown>> = {
   json: (value) => {
@@ -34,17 +37,17 @@ export class EntryCodec<T> {
     const name = this.key(key)
     const version = String(modRevision)
     try {
-      if (this.#keys === 'string') assertUtf8(key, 'the key')
+      if (name.charCodeAt(0) === NO_UTF8 && this.#keys === 'string') assertUtf8(key, 'the key')
       return { type: 'put', key: name, object: this.#decode(value, name), version }
     } catch (error) {
       return { type: 'invalid', key: name, error, version }
     }
   }
 
-  /** The key in the store. One that is no UTF-8 shows in hexadecimal after half a character, which no UTF-8 can hold. */
+  /** The key in the store. One that is no UTF-8 shows in hexadecimal after half a character. */
   key(bytes: Buffer): string {
     if (this.#keys === 'bytes') return bytes.toString('latin1')
-    return isUtf8(bytes) ? bytes.toString() : `\ud800${bytes.toString('hex')}`
+    return isUtf8(bytes) ? bytes.toString() : `${String.fromCharCode(NO_UTF8)}${bytes.toString('hex')}`
   }
 }
 

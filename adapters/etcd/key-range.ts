@@ -2,6 +2,8 @@
 export interface KeyRange {
   readonly start: Buffer
   readonly end: Buffer
+  /** Whether it is all that begins with `start`. */
+  readonly isPrefix: boolean
 }
 
 /** What a user may give as a key. */
@@ -14,19 +16,24 @@ export function prefixRange(prefix: KeyBytes): KeyRange {
   const start = Buffer.from(prefix)
   for (let last = start.length - 1; last >= 0; last--) {
     const byte = start[last] ?? 0xff
-    if (byte < 0xff) return { start, end: Buffer.from([...start.subarray(0, last), byte + 1]) }
+    if (byte < 0xff) return { start, end: Buffer.from([...start.subarray(0, last), byte + 1]), isPrefix: true }
   }
-  return { start, end: NO_END }
+  return { start, end: NO_END, isPrefix: true }
 }
 
 /** From one key on, up to but without another; without that one, all that come after. */
 export function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange {
   const start = Buffer.from(from)
   // etcd takes an empty key for none; the least there is has one zero byte.
-  return { start: start.length === 0 ? NO_END : start, end: to === undefined ? NO_END : Buffer.from(to) }
+  const end = to === undefined ? NO_END : Buffer.from(to)
+  return { start: start.length === 0 ? NO_END : start, end, isPrefix: false }
 }
 
-export function isInRange(key: Buffer, { start, end }: KeyRange): boolean {
+export function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): boolean {
+  if (isPrefix) {
+    for (let at = 0; at < start.length; at++) if (key[at] !== start[at]) return false
+    return true
+  }
   return key.compare(start) >= 0 && (isEndless(end) || key.compare(end) < 0)
 }
 

@@ -46,14 +46,21 @@ export class Newest {
     this.settle()
   }
 
-  event({ isDelete, kv }: EtcdEvent): void {
-    if (isDelete) {
-      this.#count--
-      this.#candidates.delete(nameOf(kv))
-      return
+  /** What happened, in its order. */
+  tell(events: readonly EtcdEvent[]): void {
+    for (const { isDelete, kv } of events) {
+      if (isDelete) this.#count--
+      else if (kv.createRevision === kv.modRevision) this.#count++
     }
-    if (kv.createRevision === kv.modRevision) this.#count++
-    this.#remember(kv)
+    // Of many events the last ones say which entries are the newest, and the others need not be looked at.
+    const last = events.slice(-REMEMBERED)
+    const isEnough = events.length > REMEMBERED && last.at(-1)?.isDelete === false
+    if (isEnough) this.#candidates.clear()
+    for (const { isDelete, kv } of isEnough ? last : events) {
+      if (isDelete) this.#candidates.delete(nameOf(kv))
+      else this.#remember(kv)
+    }
+    this.settle()
   }
 
   /** Lets go of the messages that what is remembered came in. */

@@ -35,8 +35,7 @@ export class Position {
 
   /** These events have been told: whole revisions, in order. */
   tell(events: readonly EtcdEvent[]): void {
-    for (const event of events) this.#newest.event(event)
-    this.#newest.settle()
+    this.#newest.tell(events)
     this.reach(events.at(-1)?.kv.modRevision ?? 0)
   }
 
