@@ -96,6 +96,19 @@ describeEtcd('an address where there is no such etcd', (server) => {
     })
   })
 
+  test('TLS with the right certificate is read, with another one refused with one line that says what to look at', async () => {
+    await using etcd = await EtcdServer.start({ server, hasTls: true })
+    await using other = await EtcdServer.start({ server, hasTls: true })
+    const options = { endpoints: etcd.url, prefix: 'a' }
+    const credentials = { rootCertificate: await etcd.certificate() }
+    await expect(listed(etcdSource({ ...options, credentials }))).resolves.toMatch(/^etcd1\./)
+    const wrong = { rootCertificate: await other.certificate() }
+    await expect(listed(etcdSource({ ...options, credentials: wrong }))).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(/certificate.*check the scheme of the endpoints and credentials/i),
+    })
+  })
+
   test('TLS is spoken where it is not understood: one line that says what to look at', async () => {
     await using etcd = await EtcdServer.start({ server })
     await expect(listed(etcdSource({ endpoints: etcd.url.replace('http', 'https'), prefix: 'a' }))).rejects.toThrow(

@@ -30,7 +30,7 @@ describeEtcd('keys and values', (server) => {
     await client.put('/codec/a').value('4')
     await client.delete().key('/codec/b')
     await waitUntil('it to recover', () => informer.invalid.size === 0)
-    expect([...informer.entries()].map(({ object }) => object).sort()).toEqual([3, 4])
+    expect(new Set([...informer.entries()].map(({ object }) => object))).toEqual(new Set([3, 4]))
   })
 
   test('bytes are handed over as they are, and keys that are no UTF-8 on request', async () => {

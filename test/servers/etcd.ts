@@ -24,8 +24,8 @@ export interface EtcdOptions {
     readonly peerPort: number
     readonly advertisedPeerPort: number
   }
-  /** Where it listens with TLS: files. */
-  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string }
+  /** Whether it listens with TLS, under a certificate that it makes itself. Default false. */
+  readonly hasTls?: boolean
 }
 
 export interface RestoreOptions {
@@ -106,7 +106,7 @@ export class EtcdServer implements AsyncDisposable {
   }
 
   get url(): string {
-    return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.endpoint}`
+    return `${this.#options.hasTls === true ? 'https' : 'http'}://${this.endpoint}`
   }
 
   get #dataFolder(): string {
@@ -121,14 +121,14 @@ export class EtcdServer implements AsyncDisposable {
 
   /** Starts it, and waits for nothing. */
   async launch(): Promise<void> {
-    const { args = [], tls } = this.#options
+    const { args = [], hasTls = false } = this.#options
     const flags = [
       ...this.#memberFlags(),
       ...['--listen-client-urls', this.url, '--advertise-client-urls', this.url],
       ...['--log-level', 'error', '--max-txn-ops', '10000'],
       // Tests are about what is told, not about surviving a loss of power.
       '--unsafe-no-fsync',
-      ...(tls === undefined ? [] : ['--cert-file', tls.cert, '--key-file', tls.key]),
+      ...(hasTls ? ['--auto-tls'] : []),
       ...args,
     ]
     await this.#spawn(this.#known(flags))
@@ -187,7 +187,7 @@ export class EtcdServer implements AsyncDisposable {
 
   /** Whether it answers a read that asks all members. */
   async isHealthy(): Promise<boolean> {
-    if (this.#options.tls !== undefined) return await this.#listens()
+    if (this.#options.hasTls === true) return await this.#listens()
     try {
       const answer = await fetch(`${this.url}/v3/kv/range`, {
         method: 'POST',
@@ -201,9 +201,15 @@ export class EtcdServer implements AsyncDisposable {
     }
   }
 
+  /** What its clients must trust, where it speaks TLS. */
+  async certificate(): Promise<Buffer> {
+    return await readFile(join(this.#dataFolder, 'fixtures/client/cert.pem'))
+  }
+
   async #listens(): Promise<boolean> {
-    const { ca } = this.#options.tls ?? { ca: '' }
-    const client = new Etcd3({ hosts: this.url, credentials: { rootCertificate: await readFile(ca) } })
+    const rootCertificate = await this.certificate().catch(() => undefined)
+    if (rootCertificate === undefined) return false
+    const client = new Etcd3({ hosts: this.url, credentials: { rootCertificate } })
     try {
       await client.get('x').string()
       return true

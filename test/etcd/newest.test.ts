@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { EtcdEvent, KeyValue } from '../../adapters/etcd/messages.js'
+import { digestOf, Newest } from '../../adapters/etcd/newest.js'
+
+/** Transactions of puts and deletes of a few keys, as batches of events that etcd could tell. */
+const batches = fc.array(
+  fc.array(fc.array(fc.tuple(fc.nat(12), fc.boolean()), { minLength: 1, maxLength: 6 }), { maxLength: 60 }),
+  { maxLength: 12 },
+)
+
+test('it knows how many there are and which is the newest, or that it does not know, whatever happens', () => {
+  fc.assert(
+    fc.property(batches, (all) => {
+      const entries = new Map<number, KeyValue>()
+      const newest = new Newest(0)
+      let revision = 1
+      for (const transactions of all) {
+        const events: EtcdEvent[] = []
+        for (const changes of transactions) {
+          revision++
+          for (const [key, isDelete] of new Map(changes)) {
+            const known = entries.get(key)
+            if (isDelete && known === undefined) continue
+            const kv = {
+              key: Buffer.from(`k${key}`),
+              value: Buffer.from(isDelete ? '' : String(revision)),
+              createRevision: isDelete ? 0 : (known?.createRevision ?? revision),
+              modRevision: revision,
+            }
+            if (isDelete) entries.delete(key)
+            else entries.set(key, kv)
+            events.push({ isDelete, kv })
+          }
+        }
+        newest.tell(events)
+        const { count, newest: at, digest } = newest.fingerprint()
+        expect(count).toBe(entries.size)
+        const last = Math.max(0, ...[...entries.values()].map(({ modRevision }) => modRevision))
+        if (newest.isUnknown) expect([at, digest]).toEqual([0, '?'])
+        else expect(at).toBe(last)
+        const digests = [...entries.values()].filter(({ modRevision }) => modRevision === last).map(digestOf)
+        if (at > 0) expect(digests).toContain(digest)
+        else if (count === 0) expect(digest).toBe('-')
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
