@@ -24,7 +24,7 @@ const codes = (stage: Stage): string[] => stage.errors.map(({ code }) => code).f
 
 describeEtcd('a restored backup is another history, and is read anew', (server) => {
   for (const form of ['endpoints', 'client'] as const) {
-    test(`where the revision went back (${form})`, () =>
+    test.concurrent(`where the revision went back (${form})`, () =>
       withOwn(server, { form }, async (stage, etcd) => {
         await stage.fill(50)
         const backup = await etcd.backup()
@@ -37,7 +37,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
         expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
       }))
 
-    test(`where it has got past us before we are back, with the same ids and the same term (${form})`, () =>
+    test.concurrent(`where it has got past us before we are back, with the same ids and the same term (${form})`, () =>
       withOwn(server, { form }, async (stage, etcd) => {
         await stage.fill(50)
         const backup = await etcd.backup()
@@ -54,7 +54,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       }))
   }
 
-  test('where the same key was written at the same revision, with another value', () =>
+  test.concurrent('where the same key was written at the same revision, with another value', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.put(['k', 1])
       const backup = await etcd.backup()
@@ -70,7 +70,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
-  test('where ours was idle since before the backup, and others went on', () =>
+  test.concurrent('where ours was idle since before the backup, and others went on', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)
       const backup = await etcd.backup()
@@ -89,7 +89,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
-  test('where what is newest of ours was deleted before', () =>
+  test.concurrent('where what is newest of ours was deleted before', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)
       const backup = await etcd.backup()
@@ -107,7 +107,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
-  test('where history was compacted between our newest entry and where we are', () =>
+  test.concurrent('where history was compacted between our newest entry and where we are', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)
       await stage.live()
@@ -127,7 +127,9 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect(stage.relists).toBe(1)
     }))
 
-  test('as etcd advises where there are watchers: revisions bumped, and what is before compacted', async ({ skip }) => {
+  test.concurrent('as etcd advises where there are watchers: revisions bumped, and what is before compacted', async ({
+    skip,
+  }) => {
     if (server.name === 'etcd 3.4') skip('3.4 cannot')
     await withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
@@ -142,7 +144,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
     })
   })
 
-  test('with another token: another cluster', () =>
+  test.concurrent('with another token: another cluster', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
       const backup = await etcd.backup()
@@ -157,7 +159,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect(() => stage.source.hasReached?.(stage.informer.version ?? '', before)).toThrow('another cluster')
     }))
 
-  test('also from a version that was kept while nobody mirrored', () =>
+  test.concurrent('also from a version that was kept while nobody mirrored', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
       const backup = await etcd.backup()
