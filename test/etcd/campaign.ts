@@ -151,7 +151,8 @@ class Campaign {
 
   async #cutWhileCatchingUp(): Promise<void> {
     await this.#refused(() => sleep(300 + this.#random.below(300)))
-    await this.#stage.proxy.cutAfter(100 + this.#random.below(20_000), 'toClient')
+    const cut = this.#stage.proxy.cutAfter(100 + this.#random.below(20_000), 'toClient')
+    await Promise.race([cut, sleep(LONGEST_MS)]) // Another fault that ends may call it off.
   }
 
   async #paused(): Promise<void> {
