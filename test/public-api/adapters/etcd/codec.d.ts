@@ -11,7 +11,7 @@ export declare class EntryCodec<T> {
     #private;
     constructor(codec: keyof typeof codecs | EtcdCodec<T>, keys: EtcdKeys);
     put({ key, value, modRevision }: KeyValue): Put<T> | Invalid;
-    /** The key in the store. One that is no UTF-8 shows in hexadecimal after half a character, which no UTF-8 can hold. */
+    /** The key in the store. One that is no UTF-8 shows in hexadecimal after half a character. */
     key(bytes: Buffer): string;
 }
 export {};

@@ -2,6 +2,8 @@
 export interface KeyRange {
     readonly start: Buffer;
     readonly end: Buffer;
+    /** Whether it is all that begins with `start`. */
+    readonly isPrefix: boolean;
 }
 /** What a user may give as a key. */
 export type KeyBytes = string | Uint8Array;
@@ -9,6 +11,6 @@ export type KeyBytes = string | Uint8Array;
 export declare function prefixRange(prefix: KeyBytes): KeyRange;
 /** From one key on, up to but without another; without that one, all that come after. */
 export declare function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange;
-export declare function isInRange(key: Buffer, { start, end }: KeyRange): boolean;
+export declare function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): boolean;
 /** The key that comes next after this one. */
 export declare function keyAfter(key: Buffer): Buffer;
