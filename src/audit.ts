@@ -1,7 +1,7 @@
 import { Attempt } from './attempt.js'
 import type { Clock } from './clock.js'
 import { messageOf, SourceError } from './errors.js'
-import type { StorePart } from './indexer.js'
+import type { StorePart, WriteRecord } from './indexer.js'
 import type { Random } from './random.js'
 import { type Entry, LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
 import { assertVersion, type Version } from './version.js'
@@ -22,7 +22,7 @@ export interface AuditHost<S, T> {
   /** Whether there is something to compare: after the first list, while the watch is open. */
   isLive(): boolean
   /** Collects the keys that the store writes. */
-  record(): { readonly keys: ReadonlySet<string>; stop(): void }
+  record(): WriteRecord
   /** Whether the store holds what it makes of the source's object; `current` is what it holds. */
   isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
   waitFor(version: Version, wait: Wait): Promise<void>
@@ -65,7 +65,7 @@ export class Audit<S, T> {
     signal.addEventListener('abort', over, { once: true })
     const written = this.#host.record()
     try {
-      const drift = await this.#compare(attempt, written.keys)
+      const drift = await this.#compare(attempt, written)
       const [first] = drift
       if (first === undefined) return
       const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
@@ -84,8 +84,8 @@ export class Audit<S, T> {
     }
   }
 
-  /** The keys at which store and source differ. */
-  async #compare(attempt: Attempt, written: ReadonlySet<string>): Promise<readonly string[]> {
+  /** The keys at which store and source differ; none where a whole collection came in between: what it passed over nobody knows. */
+  async #compare(attempt: Attempt, written: WriteRecord): Promise<readonly string[]> {
     const { source, part, waitFor } = this.#host
     const before = part.version
     const listed = new Set<string>()
@@ -102,9 +102,10 @@ export class Audit<S, T> {
     if (before !== undefined && source.hasReached?.(version, before) !== true)
       throw new SourceError('the source shows less than the store has', { code: 'STALE_LIST' })
     await attempt.busy(waitFor(version, { signal: attempt.signal, timeoutMs: this.#periodMs }))
+    if (written.isReplaced) return []
     const drift: string[] = []
-    for (const [key, item] of doubtful) if (!written.has(key) && this.#differs(item)) drift.push(key)
-    for (const { key } of part.entries()) if (!written.has(key) && !listed.has(key)) drift.push(key)
+    for (const [key, item] of doubtful) if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
+    for (const { key } of part.entries()) if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
     return drift
   }
 

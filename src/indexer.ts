@@ -33,6 +33,14 @@ export interface Commit<T> {
   readonly committedAt: number | undefined
 }
 
+/** What was written while it was kept. */
+export interface WriteRecord {
+  readonly keys: ReadonlySet<string>
+  /** Whether the store went on by a whole collection, which does not tell what came and went in between. */
+  readonly isReplaced: boolean
+  stop(): void
+}
+
 /** What an informer adds to its indexer. */
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
   readonly onInvalid?: 'omit' | 'keep-previous' | undefined
@@ -89,7 +97,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   /** Over several sources. */
   #ownership: Ownership | undefined
   /** Those who want to know which keys are written. */
-  readonly #recorders = new Set<Set<string>>()
+  readonly #recorders = new Set<{ readonly keys: Set<string>; isReplaced: boolean }>()
   #hasFilled = false
   #commits = 0
 
@@ -195,10 +203,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   /** @internal Collects the keys that are written from now on, until `stop`. */
-  record(): { readonly keys: ReadonlySet<string>; stop(): void } {
-    const keys = new Set<string>()
-    this.#recorders.add(keys)
-    return { keys, stop: () => this.#recorders.delete(keys) }
+  record(): WriteRecord {
+    const record = { keys: new Set<string>(), isReplaced: false, stop: () => this.#recorders.delete(record) }
+    this.#recorders.add(record)
+    return record
   }
 
   #partOf(part: Part): StorePart<T> {
@@ -330,6 +338,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       commit: (version) => {
         if (pending.size > this.#store.room) this.#assertRoomForList(listed, pending, isComplete)
         const commit: Batch<T> = { ...this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed }
+        for (const record of this.#recorders) record.isReplaced = true
         for (const [key, error] of bad) this.#markInvalid(key, error, commit)
         if (isComplete) {
           for (const key of part.invalid) if (!bad.has(key)) this.#markValid(key, commit)
@@ -418,6 +427,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** A polled source's whole collection, inside a batch. `keep` counts as listed; without it nothing is known to be gone. */
   #replaceBy(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined, commit: Batch<T>): void {
+    for (const record of this.#recorders) record.isReplaced = true
     if (keep !== undefined) {
       const keys = new Set(keep)
       for (const { key } of entries) keys.add(key)
@@ -595,7 +605,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   #record(key: string): void {
-    for (const keys of this.#recorders) keys.add(key)
+    for (const { keys } of this.#recorders) keys.add(key)
   }
 
   #begin(

@@ -1,7 +1,7 @@
 import { Audit } from './audit.js'
 import type { Clock } from './clock.js'
 import type { SourceError } from './errors.js'
-import type { StorePart } from './indexer.js'
+import type { StorePart, WriteRecord } from './indexer.js'
 import type { Random } from './random.js'
 import { Reflector, type ReflectorHooks } from './reflector.js'
 import type { ReflectorState } from './reflector-state.js'
@@ -22,7 +22,7 @@ export interface MirrorHost<S, T> {
   moved(mirror: MirroredSource<S, T>, previous: ReflectorState): void
   report(error: SourceError): void
   ignored(source: string, version: Version): void
-  record(): { readonly keys: ReadonlySet<string>; stop(): void }
+  record(): WriteRecord
   isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
   waitFor(version: Version, wait: Wait, mirror: MirroredSource<S, T>): Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { DeltaBatch } from '../../src/delta.js'
 import { DeltaFIFO } from '../../src/delta-fifo.js'
-import { SourceError } from '../../src/errors.js'
+import type { SourceError } from '../../src/errors.js'
 import { Indexer } from '../../src/indexer.js'
 import { Reflector } from '../../src/reflector.js'
 import type { Replacement, Sink, WatchBatch } from '../../src/source.js'
@@ -63,7 +63,8 @@ export class ByHandDrive implements Drive {
       onState: ({ name }) => {
         this.#state = name
         stage.note('is', name)
-        if (name === 'relisting' && this.#accepted.length > 1) stage.mark('the queue by hand was relisted while it was full')
+        if (name === 'relisting' && this.#accepted.length > 1)
+          stage.mark('the queue by hand was relisted while it was full')
       },
       onError: (error) => this.#failed(error),
     })
@@ -172,10 +173,7 @@ export class ByHandDrive implements Drive {
     this.stage.note('queues', batch.events.length, batch.version)
   }
 
-  #replacing(
-    replacement: Replacement<Item>,
-    then: (fn: () => void) => void | Promise<void>,
-  ): Replacement<Item> {
+  #replacing(replacement: Replacement<Item>, then: (fn: () => void) => void | Promise<void>): Replacement<Item> {
     return {
       page: (events) => then(() => void replacement.page(events)),
       commit: (version) =>
@@ -218,7 +216,8 @@ export class ByHandDrive implements Drive {
       violate('queue', 'a boundary has no version')
       return
     }
-    if (!settings.isBreach) judgeStore(this.stage, history.at(version).state, this.#indexer, 'I8', `the store at ${version}`)
+    if (!settings.isBreach)
+      judgeStore(this.stage, history.at(version).state, this.#indexer, 'I8', `the store at ${version}`)
   }
 
   /** What is left behind a batch fits into the queue; where it does not, the batch is everything, merged. */
@@ -237,7 +236,8 @@ export class ByHandDrive implements Drive {
     const counts = new Map<string, number>()
     for (const { type, key } of deltas) {
       const has = held.get(key) ?? this.#indexer.has(key)
-      if (type === 'deleted' ? !has : has && type === 'added') violate('queue', `${nameOf(key)} is ${type}, and the store ${has ? 'has' : 'lacks'} it`)
+      if (type === 'deleted' ? !has : has && type === 'added')
+        violate('queue', `${nameOf(key)} is ${type}, and the store ${has ? 'has' : 'lacks'} it`)
       if (type === 'updated' && !has) violate('queue', `${nameOf(key)} is updated, and the store lacks it`)
       held.set(key, type !== 'deleted')
       counts.set(key, (counts.get(key) ?? 0) + 1)
@@ -246,7 +246,8 @@ export class ByHandDrive implements Drive {
     if (most > 1) mark('the queue by hand held a key twice')
     if (this.#delivery === 'latest' && most > 2) violate('I12', `${most} deltas of a key wait in a queue of the latest`)
     if (byKey && counts.size > 1) violate('queue', 'pop gave more than one key')
-    if (this.#delivery === 'every' && this.#accepted.length > this.#capacity) mark('the queue by hand merged after an overflow')
+    if (this.#delivery === 'every' && this.#accepted.length > this.#capacity)
+      mark('the queue by hand merged after an overflow')
   }
 
   /** Keys leave in the order in which they came, and one that is queued keeps its place. */
@@ -268,7 +269,9 @@ export class ByHandDrive implements Drive {
     }
     const done = this.#indexer.version
     const isWhole = done !== undefined && history.indexOf(done) >= history.indexOf(this.#firstList)
-    const missing = [...history.at(this.#firstList).state.values()].filter(({ key, isInvalid }) => !isInvalid && !this.#seen.has(key))
+    const missing = [...history.at(this.#firstList).state.values()].filter(
+      ({ key, isInvalid }) => !isInvalid && !this.#seen.has(key),
+    )
     if (!isWhole && missing.length > 0 && this.#delivery === 'every' && this.#capacity === 10_000)
       violate('I8', `the queue says it has synced, and ${missing.length} keys of the first list were never taken`)
   }

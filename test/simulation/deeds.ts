@@ -1,7 +1,7 @@
 import { hashOf, mix } from './draws.js'
-import { InformerDrive } from './informer-drive.js'
 import type { Item, Mutation, State, Stored } from './history.js'
 import { RANKS, TAGS, TENANTS } from './indexes.js'
+import { InformerDrive } from './informer-drive.js'
 import type { Action } from './plan.js'
 import { nameOf } from './stage.js'
 import type { World } from './world.js'
@@ -33,32 +33,46 @@ export class Deeds {
     const known = history.head.state.get(key)
     switch (kind) {
       case 'put':
-        return this.#commit(label, [this.#put(key, label)])
+        this.#commit(label, [this.#put(key, label)])
+        break
       case 'put again':
-        return known === undefined ? undefined : this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
+        if (known !== undefined)
+          this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
+        break
       case 'delete':
-        return known === undefined ? undefined : this.#commit(label, [this.#delete(key)])
+        if (known !== undefined) this.#commit(label, [this.#delete(key)])
+        break
       case 'recreate':
-        return this.#recreate(key, label)
+        this.#recreate(key, label)
+        break
       case 'transaction':
-        return this.#transaction(label)
+        this.#transaction(label)
+        break
       case 'corrupt': {
         const stored = known ?? this.#stored(key, label, this.#next)
-        return this.#commit(label, [{ key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known }])
+        this.#commit(label, [
+          { key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known },
+        ])
+        break
       }
       case 'compact':
-        return this.#compact(label)
+        this.#compact(label)
+        break
       case 'restore':
-        return this.#restore(label)
+        this.#restore(label)
+        break
       case 'suspend':
         note('the machine is suspended')
         clock.skip(draws.next(label) * SUSPENDED_MS)
-        return this.#world.drive.skipped()
+        this.#world.drive.skipped()
+        break
       case 'restart':
         note('is stopped')
-        return this.#world.drive.stop()
+        this.#world.drive.stop()
+        break
       default:
-        return this.#use(kind, key)
+        this.#use(kind, key)
+        break
     }
   }
 
@@ -72,27 +86,38 @@ export class Deeds {
     if (!(drive instanceof InformerDrive) || drive.isStopping) return
     switch (kind) {
       case 'subscribe':
-        return drive.follow()
+        drive.follow()
+        break
       case 'close':
-        return drive.close(draws.pick('close', drive.followers))
+        drive.close(draws.pick('close', drive.followers))
+        break
       case 'reconcile':
-        return drive.reconcile()
+        drive.reconcile()
+        break
       case 'enqueue':
-        return draws.pick('enqueue', drive.reconcilers)?.enqueue(key)
+        draws.pick('enqueue', drive.reconcilers)?.enqueue(key)
+        break
       case 'wait for head':
-        return drive.waiters.forHead()
+        drive.waiters.forHead()
+        break
       case 'fresh':
-        return drive.waiters.fresh()
+        drive.waiters.fresh()
+        break
       case 'until':
-        return drive.waiters.until(key)
+        drive.waiters.until(key)
+        break
       case 'relist':
-        return drive.relist()
+        drive.relist()
+        break
       case 'add index':
-        return drive.addIndex()
+        drive.addIndex()
+        break
       case 'begin snapshot':
-        return drive.snapshot()
+        drive.snapshot()
+        break
       case 'end snapshot':
-        return drive.endSnapshot()
+        drive.endSnapshot()
+        break
       default:
     }
   }
@@ -100,7 +125,9 @@ export class Deeds {
   #commit(what: string, mutations: readonly Mutation[]): void {
     const { history, note, drive } = this.#world
     const { version } = history.commit(mutations, mix(hashOf(what) + mutations.length))
-    const keys = mutations.map(({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`)
+    const keys = mutations.map(
+      ({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`,
+    )
     note(what, keys.join(' '), version)
     drive.source.wake()
   }
@@ -126,7 +153,8 @@ export class Deeds {
     const was = history.head.state.get(key)
     if (was === undefined) return
     const gone: Mutation = { key, stored: undefined, was }
-    if (![...drive.source.streams].some(({ kind }) => kind === 'watch')) mark('a key was deleted and written again while nobody watched')
+    if (![...drive.source.streams].some(({ kind }) => kind === 'watch'))
+      mark('a key was deleted and written again while nobody watched')
     if (draws.chance(label, 0.5)) {
       this.#commit(label, [gone, { key, stored: this.#stored(key, label, this.#next), was: undefined }])
       return

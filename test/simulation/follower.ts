@@ -22,8 +22,9 @@ export class Follower {
   /** Nothing more may be told. */
   isSilenced = false
   isClosed = false
-  /** Whether it is closed where it falls behind. */
+  /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow = false
+  capacity = Infinity
   /** It will never be done with what it was told. */
   isStuckForEver = false
   isStuck = false
@@ -46,7 +47,10 @@ export class Follower {
     const last = this.known.get(key)
     const isKnown = this.known.has(key)
     if (isKnown !== (type !== 'add'))
-      violate('I4', `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`)
+      violate(
+        'I4',
+        `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
+      )
     if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
     if (type === 'update' && settings.hasUids && history.uidOf(object.n) !== history.uidOf(previous.n))
       violate('I4', `${this.name} was told "update" of ${nameOf(key)}, which is another object now`)
@@ -86,7 +90,10 @@ export class Follower {
         (this.wants(stored) ? stored?.item.n === n : n === undefined) ||
         (uid !== undefined && stored?.uid !== uid)
       if (history.isAtOrAfter(key, isSo, version)) continue
-      violate('I7', `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`)
+      violate(
+        'I7',
+        `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`,
+      )
     }
   }
 

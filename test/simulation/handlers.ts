@@ -37,16 +37,20 @@ export class HandlerScript {
     const { violate } = this.#stage
     const follower = this.#follower
     if (this.#busy.has(change.key)) violate('I4', `${follower.name} is called for ${nameOf(change.key)} twice at once`)
-    if (this.#busy.size >= this.#concurrency) violate('I12', `${follower.name} is called more often at once than it said`)
+    if (this.#busy.size >= this.#concurrency)
+      violate('I12', `${follower.name} is called more often at once than it said`)
     follower.tell(change)
     this.#drive.lookAtStore()
     // So that what a handler does depends on what it is told, and on nothing else.
-    const occasion = mix(hashOf(follower.name) + this.#drive.life * 1_000 + 2 * change.object.n + (change.type === 'delete' ? 1 : 0))
+    const occasion = mix(
+      hashOf(follower.name) + this.#drive.life * 1_000 + 2 * change.object.n + (change.type === 'delete' ? 1 : 0),
+    )
     const strikes = (kind: FaultKind): boolean => this.#stage.settings.mix.strikes(kind, occasion)
     this.#callBack(strikes)
     if (strikes('handler-throws')) throw this.#drive.planted(follower)
     const work = this.#work(strikes)
-    if (work === undefined) return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
+    if (work === undefined)
+      return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
     this.#busy.add(change.key)
     return work.then(() => {
       this.#busy.delete(change.key)

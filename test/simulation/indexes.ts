@@ -45,7 +45,8 @@ export function checkIndexes(stage: Stage, view: Pick<StoreView<Item, IndexesOf>
     )
   const ranked = by.rank()
   expect('rank', ranked, items)
-  if (ranked.some((item, at) => item.rank < (ranked[at - 1]?.rank ?? 0))) stage.violate('I9', 'the index rank is not in order')
+  if (ranked.some((item, at) => item.rank < (ranked[at - 1]?.rank ?? 0)))
+    stage.violate('I9', 'the index rank is not in order')
 }
 
 function numbers(items: readonly Item[]): string {

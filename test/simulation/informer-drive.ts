@@ -1,4 +1,4 @@
-import { SourceError } from '../../src/errors.js'
+import type { SourceError } from '../../src/errors.js'
 import type { SubscribeOptions } from '../../src/feed.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
@@ -14,7 +14,7 @@ import { Reconciler } from './reconciler.js'
 import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
 import { nameOf, type Stage } from './stage.js'
-import { judgeStore } from './store-judge.js'
+import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
 
@@ -38,18 +38,24 @@ export class InformerDrive implements Drive {
   readonly #abort = new AbortController()
   readonly #heals = new Set<() => void>()
   readonly #planted = new Set<unknown>()
-  readonly #snapshots: { readonly view: StoreView<Item, IndexesOf> & Disposable; readonly version: Version | undefined; relists: number }[] = []
+  readonly #snapshots: {
+    readonly view: StoreView<Item, IndexesOf> & Disposable
+    readonly version: Version | undefined
+    relists: number
+  }[] = []
   #isHealed = false
   #stopped: 'no' | 'stopping' | 'stopped' = 'no'
   #version: Version | undefined
   #looks = 0
   #indexes = 0
+  /** What did not decode when the last list began. */
+  #invalid: string[] = []
 
   constructor(stage: Stage, life: number) {
     this.stage = stage
     this.life = life
     const { settings, clock, draws } = stage
-    this.opens = new OpensJudge(stage, settings.driftMs === 0)
+    this.opens = new OpensJudge(stage, settings.driftMs === 0, () => this.informer.status.state.endsWith('listing'))
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
     const omitted = settings.omits
@@ -60,6 +66,7 @@ export class InformerDrive implements Drive {
       indexes: indexesOf,
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
+      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
     this.waiters = new Waiters(this)
@@ -114,6 +121,7 @@ export class InformerDrive implements Drive {
       onOverflow,
     }
     follower.mayOverflow = onOverflow === 'fail'
+    if (options.delivery === 'every') follower.capacity = options.capacity ?? Infinity
     this.stage.note('subscribes', name)
     this.followers.push(follower)
     if (draws.chance('reads', 0.35)) read(this, follower, options)
@@ -209,10 +217,13 @@ export class InformerDrive implements Drive {
     const { version } = informer
     const { settings, violate } = stage
     if (version !== this.#version) {
-      if (this.#version !== undefined && version !== undefined && !settings.isBreach) this.#moved(this.#version, version)
+      if (this.#version !== undefined && version !== undefined && !settings.isBreach)
+        this.#moved(this.#version, version)
       this.#version = version
       stage.note('the store is at', version ?? 'nothing')
       if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
+      if (this.followers.some((follower) => this.#hasOverflowed(follower)))
+        stage.mark('a subscription overflowed and merged')
     }
     if (version === undefined) {
       if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
@@ -223,7 +234,12 @@ export class InformerDrive implements Drive {
 
   get unfinished(): string | undefined {
     const { version } = this.informer
-    if (version !== this.stage.history.head.version) return 'the version is'
+    const { head } = this.stage.history
+    if (version !== head.version) return 'the version is'
+    const { isBreach, omits } = this.stage.settings
+    // What the source has lost, or told wrongly, only the audit finds.
+    if (isBreach && flawIn(this.stage, head.state, this.informer, 'the store', omits) !== undefined)
+      return 'the store is'
     if (this.informer.status.state !== 'live') return 'the informer is'
     if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
@@ -235,8 +251,11 @@ export class InformerDrive implements Drive {
     this.#judgeState(stage.history.head.state, this.informer, 'I1', 'the store')
     checkIndexes(stage, this.informer)
     for (const { key, isInvalid } of stage.history.head.state.values())
-      if (this.informer.invalid.has(key) !== isInvalid)
-        stage.violate('I1', `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`)
+      if (!stage.settings.isBreach && this.informer.invalid.has(key) !== isInvalid)
+        stage.violate(
+          'I1',
+          `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`,
+        )
     for (const follower of this.followers) follower.check()
     for (const reconciler of this.reconcilers) reconciler.check()
     if (this.#planted.size > 0) stage.violate('I14', `${this.#planted.size} errors of handlers were never reported`)
@@ -255,7 +274,8 @@ export class InformerDrive implements Drive {
   heal(): void {
     this.#isHealed = true
     for (const heal of [...this.#heals]) heal()
-    if (this.stage.settings.isBreach) this.relist()
+    const { isBreach, auditMs } = this.stage.settings
+    if (isBreach && auditMs === false) this.relist()
   }
 
   skipped(): void {
@@ -289,14 +309,32 @@ export class InformerDrive implements Drive {
       if (error.message.includes('fell behind')) this.#overflowed(error.message)
       else if (error.cause !== undefined && !this.#planted.delete(error.cause) && !this.isStopping && !this.#someClosed)
         stage.violate('I14', `an error of a handler was reported twice: ${error.message}`)
-    } else if (error.phase === 'list' || error.phase === 'watch') this.opens.failed(error)
+    } else if (error.message.startsWith('the audit')) this.#audited(error.message)
+    else if (error.phase === 'list' || error.phase === 'watch') this.opens.failed(error)
     else if (error.phase === 'apply') stage.violate('crash', `the store refused something: ${error.message}`)
+  }
+
+  /** The audit finds what is wrong, and nothing else (I16). */
+  #audited(message: string): void {
+    const { settings, mark, violate } = this.stage
+    if (message.includes('could not be done')) return
+    mark('the audit found a difference')
+    if (!settings.isBreach) violate('I16', `nothing is wrong, and ${message}`)
+    this.opens.relistAsked(this.informer.status.state)
+  }
+
+  #hasOverflowed({ subscription, capacity, mayOverflow, isClosed }: Follower): boolean {
+    const version = subscription?.version
+    if (version === undefined || mayOverflow || isClosed || capacity > 100) return false
+    // What was taken already does not count.
+    return (this.witness?.since(version) ?? 0) > 2 * capacity + this.stage.settings.keys.length
   }
 
   #overflowed(message: string): void {
     this.stage.mark('a subscription overflowed and was closed')
     const follower = this.followers.find(({ name }) => message.includes(`"${name}"`))
-    if (follower?.mayOverflow !== true) this.stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
+    if (follower?.mayOverflow !== true)
+      this.stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
     else follower.isClosed = true
   }
 
@@ -351,11 +389,15 @@ export class InformerDrive implements Drive {
   }
 
   #listed(previous: string): void {
+    const { invalid } = this.informer
+    if (this.#invalid.splice(0).some((key) => !invalid.has(key) && this.informer.has(key)))
+      this.stage.mark('an invalid object became valid by a list')
     if (previous === 'listing' && this.informer.size === 0 && this.informer.version !== undefined)
       this.stage.mark('a first list found nothing')
   }
 
   #relisting(): void {
+    this.#invalid = [...this.informer.invalid.keys()]
     if (this.followers.some((f) => !f.isClosed && (f.subscription?.backlog.keys ?? 0) >= 2))
       this.stage.mark('a relist while a queue was full')
   }
@@ -364,7 +406,8 @@ export class InformerDrive implements Drive {
     const { stage } = this
     const { state } = this.informer.status
     if (state === 'listing' || state === 'relisting') stage.mark('an informer was stopped in the middle of a list')
-    if (state.endsWith('listing') && this.#clock.turns > 0) stage.mark('an informer was stopped in the middle of a slice')
+    if (state.endsWith('listing') && this.#clock.turns > 0)
+      stage.mark('an informer was stopped in the middle of a slice')
     if (state === 'backing-off') stage.mark('an informer was stopped during a backoff')
     if (this.followers.some((f) => f.isStuck)) stage.mark('an informer was stopped while a handler was stuck')
   }

@@ -49,23 +49,37 @@ export class ListStream extends Channel<ListPage<Item>> {
     this.#source.stage.clock.in(latency, () => this.#next())
   }
 
-  #next(): void {
-    if (this.isOver) return
-    const { stage } = this.#source
-    const { mix, pageSize } = stage.settings
-    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#break(this.#source.transient())
-    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#break(this.#source.fatal())
-    if (mix.strikes('stall-list')) return stage.note('the list falls silent')
+  /** What goes wrong before the next page: an error, `'silence'`, or nothing. */
+  #fault(): unknown {
+    const { history, settings, mark } = this.#source.stage
+    const { mix } = settings
+    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient()
+    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal()
+    if (mix.strikes('stall-list')) return 'silence'
     if (mix.strikes('break-list')) {
-      if (this.pages > 0) stage.mark('a list broke off between two pages')
-      return this.#break(this.#source.transient())
+      if (this.pages > 0) mark('a list broke off between two pages')
+      return this.#source.transient()
     }
     if (this.pages > 0 && mix.strikes('expire-page')) {
-      stage.mark('the token of a page expired')
-      return this.#break(new SourceError('the page token expired', { code: 'VERSION_EXPIRED' }))
+      mark('the token of a page expired')
+      return new SourceError('the page token expired', { code: 'VERSION_EXPIRED' })
     }
-    if (this.#isMoving && stage.history.head.epoch !== this.#begun.epoch)
-      return this.#break(new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' }))
+    if (this.#isMoving && history.head.epoch !== this.#begun.epoch)
+      return new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
+    return undefined
+  }
+
+  #next(): void {
+    if (this.isOver) return
+    const fault = this.#fault()
+    if (fault === 'silence') this.#source.stage.note('the list falls silent')
+    else if (fault !== undefined) this.#break(fault)
+    else this.#page()
+  }
+
+  #page(): void {
+    const { stage } = this.#source
+    const { pageSize } = stage.settings
     const keys = this.#keys.slice(this.#at, this.#at + pageSize)
     this.#at += pageSize
     const isLast = this.#at >= this.#keys.length
@@ -78,9 +92,10 @@ export class ListStream extends Channel<ListPage<Item>> {
     this.pages++
     if (!isLast) {
       this.#say({ events })
-      return this.#later()
+      this.#later()
+      return
     }
-    this.#say(this.#isMoving ? { ...this.#mended(events) } : this.#lastPage(events))
+    this.#say(this.#isMoving ? this.#mended(events) : this.#lastPage(events))
     stage.note('the list ends', this.#isMoving ? stage.history.head.version : this.#begun.version)
     this.end()
     this.#source.closed(this)

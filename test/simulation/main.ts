@@ -1,13 +1,15 @@
-// npm run sim -- [--runs N] [--seed S] [--json] [--keep] | --mutants
+// npm run sim -- [--runs N] [--seed S] [--json] | --runs 1 --seed S [--keep] | --mutants [--json] [--keep]
 import { parseArgs } from 'node:util'
 import { campaign } from './campaign.js'
 import { keep, rerunKept } from './kept.js'
-import { hunt, type Hunted } from './mutants/hunt.js'
-import { shrink, storyOf } from './shrink.js'
 import { runOne } from './lanes.js'
+import { type Hunted, hunt } from './mutants/hunt.js'
+import { shrink, storyOf } from './shrink.js'
 import { missing, type Tally } from './tally.js'
 import type { Line } from './world.js'
 
+/** What took so many schedules to kill a mutant is worth keeping. */
+const RARE = 100
 /** With fewer schedules than this it is no wonder if something rare is never reached. */
 const ALL_MARKS_IN = 20_000
 
@@ -50,11 +52,16 @@ async function runCampaign(): Promise<void> {
 }
 
 function report(tally: Tally, seconds: number): void {
-  const { schedules, breaches, steps, virtualMs, faults, marks, failures, maxHealMs } = tally
+  const { schedules, breaches, steps, trace, virtualMs, faults, marks, failures, maxHealMs } = tally
   const rate = Math.round(schedules / seconds)
-  console.log(`${schedules} schedules in ${seconds.toFixed(1)} s (${rate}/s), ${steps} steps, ${failures.length} failures`)
+  console.log(
+    `${schedules} schedules in ${seconds.toFixed(1)} s (${rate}/s), ${steps} steps, ${failures.length} failures`,
+  )
+  console.log(`the trace of all is ${trace}`)
   console.log(`${breaches} of them of sources that break their promises`)
-  console.log(`${(virtualMs / 3_600_000).toFixed(0)} virtual hours; right again after ${(maxHealMs / 1_000).toFixed(1)} s at most`)
+  console.log(
+    `${(virtualMs / 3_600_000).toFixed(0)} virtual hours; right again after ${(maxHealMs / 1_000).toFixed(1)} s at most`,
+  )
   console.log('\nwhat happened, how often')
   for (const [kind, times] of sorted(faults)) console.log(`${String(times).padStart(10)}  ${kind}`)
   console.log('\ninteresting states, in how many schedules')
@@ -84,11 +91,16 @@ async function replay(of: number): Promise<void> {
 
 async function runMutants(): Promise<void> {
   const all: Hunted[] = []
-  await hunt(seed, (hunted) => {
+  const tell = (hunted: Hunted): void => {
     all.push(hunted)
     if (!values.json) console.log(row(hunted))
-  })
-  const survivors = all.filter(({ mutant, killedAfter }) => killedAfter === undefined && mutant.equivalent === undefined)
+    const { mutant, killedAfter = 0, shrunk } = hunted
+    if (shrunk !== undefined && killedAfter >= RARE) keep({ ...shrunk, of: mutant.name })
+  }
+  await hunt(seed, tell, { shrinks: values.keep })
+  const survivors = all.filter(
+    ({ mutant, killedAfter }) => killedAfter === undefined && mutant.equivalent === undefined,
+  )
   if (values.json) console.log(JSON.stringify(all.map(({ mutant, ...hunted }) => ({ name: mutant.name, ...hunted }))))
   else console.log(`\n${all.length} mutants, ${survivors.length} of them survive`)
   if (survivors.length > 0) process.exitCode = 1

@@ -1,4 +1,4 @@
-import { SourceError } from '../../src/errors.js'
+import type { SourceError } from '../../src/errors.js'
 import { LIST_STALL_MS } from '../../src/source.js'
 import type { ListStream } from './list-stream.js'
 import type { Opens } from './simulated-source.js'
@@ -28,6 +28,8 @@ export class OpensJudge implements Opens {
   readonly #stage: Stage
   /** Whether moments are known to the millisecond: our own code takes no time, and the sink neither. */
   readonly #isExact: boolean
+  /** Whether it is the reflector that lists now; if not it is an audit, which keeps no order with other opens. */
+  readonly #isListing: () => boolean
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
@@ -40,13 +42,18 @@ export class OpensJudge implements Opens {
   #relistsWhenListed = false
   #wasFatal = false
 
-  constructor(stage: Stage, isExact: boolean) {
+  constructor(stage: Stage, isExact: boolean, isListing: () => boolean = () => true) {
     this.#stage = stage
+    this.#isListing = isListing
     this.#isExact = isExact
   }
 
   opened(what: 'list' | 'watch', stream: Stream): void {
     const now = this.#stage.clock.elapsed
+    if (what === 'list' && !this.#isListing()) {
+      this.#stage.note('an audit lists')
+      return
+    }
     this.#stage.note(`opens a ${what}`)
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#openedAnew(what, now)
@@ -73,7 +80,8 @@ export class OpensJudge implements Opens {
 
   broke(stream: Stream, error: unknown): void {
     // An end is known at once; an error when the reflector reports it.
-    if (stream === this.#stream && error === undefined) this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+    if (stream === this.#stream && error === undefined)
+      this.#because({ at: this.#stage.clock.elapsed, error: undefined })
   }
 
   /** The reflector has committed a list. */

@@ -56,6 +56,9 @@ function judge(drive: InformerDrive, follower: Follower, batch: ChangeBatch<Item
     const at = history.indexOf(told)
     const right = drive.witness?.last(key, version) ?? at
     if (at !== right)
-      violate('I3', `${follower.name} was told of ${nameOf(key)} at ${told}, and the last change up to ${version} was another`)
+      violate(
+        'I3',
+        `${follower.name} was told of ${nameOf(key)} at ${told}, and the last change up to ${version} was another`,
+      )
   }
 }

@@ -35,6 +35,8 @@ export interface Settings {
   /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
+  /** How often the store is compared with the source; false: never. */
+  readonly auditMs: number | false
 }
 
 /** How many schedules are of sources that break their promises. */
@@ -72,6 +74,8 @@ export function settingsFor(draws: Draws): Settings {
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
     freezes: is('freeze', 0.2),
     omits: is('omits', 0.15) ? 't0' : undefined,
+    auditMs:
+      drive === 'informer' && hasOrder && is('audit', isBreach ? 0.6 : 0.2) && one('audit period', [1_000, 10_000]),
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }
 }

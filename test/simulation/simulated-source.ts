@@ -1,10 +1,11 @@
 import { SourceError, type SourceErrorCode } from '../../src/errors.js'
 import type {
   ListContext,
-  ListerWatcher,
   ListEvent,
+  ListerWatcher,
   ListPage,
   SourceContext,
+  VersionPage,
   WatchBatch,
   WatchContext,
   WatchEvent,
@@ -31,6 +32,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly name = 'simulated'
   readonly heartbeatMs: number
   readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
   readonly stage: Stage
   readonly opens: Opens
   readonly streams = new Set<ListStream | WatchStream>()
@@ -43,6 +45,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.stage = stage
     this.opens = opens
     this.heartbeatMs = stage.settings.heartbeatMs
+    const { auditMs, hasRevisions } = stage.settings
+    if (auditMs !== false && hasRevisions) this.versions = (context) => this.#versions(context)
     if (stage.settings.hasOrder) this.hasReached = (at, mark) => stage.history.hasReached(at, mark)
   }
 
@@ -103,10 +107,20 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** An error after which it is worth trying again. */
   transient(): unknown {
     const { draws } = this.stage
-    const code = draws.pick('error', ['UNAVAILABLE', 'UNAVAILABLE', 'TIMEOUT', 'DECODE', 'none', 'retry after'] as const)
+    const code = draws.pick('error', [
+      'UNAVAILABLE',
+      'UNAVAILABLE',
+      'TIMEOUT',
+      'DECODE',
+      'none',
+      'retry after',
+    ] as const)
     if (code === 'none') return new Error('the connection was lost')
     if (code === 'retry after')
-      return new SourceError('too many requests', { code: 'UNAVAILABLE', retryAfterMs: draws.below('retry after', 5_000) })
+      return new SourceError('too many requests', {
+        code: 'UNAVAILABLE',
+        retryAfterMs: draws.below('retry after', 5_000),
+      })
     return new SourceError('the connection was lost', { code })
   }
 
@@ -131,6 +145,17 @@ export class SimulatedSource implements ListerWatcher<Item> {
     const stored = [...state.values()].map((each) => this.eventOf(each))
     const entries = stored.filter((event) => event.type === 'put')
     return [...stored.filter((event) => event.type === 'invalid'), { type: 'replace', entries }]
+  }
+
+  /** Keys and versions alone, for an audit. */
+  async *#versions({ signal }: SourceContext): AsyncIterable<VersionPage> {
+    const { clock, history, settings, note } = this.stage
+    const { state, version } = history.head
+    note('lists versions', version)
+    await clock.sleep(this.latency())
+    signal.throwIfAborted()
+    if (settings.mix.strikes('break-audit')) throw this.transient()
+    yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
   }
 
   #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {

@@ -53,7 +53,8 @@ export class Waiters {
     if (!settings.hasOrder) return
     const before = history.head.version
     this.#wait(informer.fresh(this.#limits()), 'fresh', () => {
-      if (!this.#includes(informer.version, before)) violate('waits', `fresh ended at ${informer.version}, before ${before}`)
+      if (!this.#includes(informer.version, before))
+        violate('waits', `fresh ended at ${informer.version}, before ${before}`)
     })
   }
 
@@ -78,14 +79,19 @@ export class Waiters {
     const { informer } = this.#drive
     const { draws } = this.#stage
     const isThere = draws.chance('until', 0.5)
-    const seen = informer.until(key, (object) => (object !== undefined) === isThere, { timeoutMs: 1 + draws.below('timeout', 20_000) })
+    const seen = informer.until(key, (object) => (object !== undefined) === isThere, {
+      timeoutMs: 1 + draws.below('timeout', 20_000),
+    })
     this.#wait(seen, `until ${nameOf(key)}`, (object) => {
-      if ((object !== undefined) !== isThere) this.#stage.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
+      if ((object !== undefined) !== isThere)
+        this.#stage.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
     })
   }
 
   #limits(): Wait {
-    return this.#stage.draws.chance('limit', 0.3) ? { timeoutMs: 1 + this.#stage.draws.below('timeout', 5_000) } : { timeoutMs: 600_000 }
+    return this.#stage.draws.chance('limit', 0.3)
+      ? { timeoutMs: 1 + this.#stage.draws.below('timeout', 5_000) }
+      : { timeoutMs: 600_000 }
   }
 
   /** Whether a version includes a mark, or belongs to a later epoch by now. */
@@ -113,7 +119,8 @@ export class Waiters {
         note('a wait fails', what, code)
         if (code === 'TIMEOUT') mark('a wait ended because its time was over')
         else if (code === 'EPOCH_CHANGED') mark('a wait ended because the epoch changed')
-        else if (!this.#mayFailWith(code) && !(code === 'HANDLER' && follower?.mayOverflow)) violate('waits', `${what} ended with ${error}`)
+        else if (!this.#mayFailWith(code) && !(code === 'HANDLER' && follower?.mayOverflow))
+          violate('waits', `${what} ended with ${error}`)
       },
     )
   }

@@ -6,6 +6,7 @@ import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext 
 import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
 import { assertCleanStop } from '../support/informers.js'
+import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 
 const PERIOD_MS = 5 * 60_000
 
@@ -239,6 +240,46 @@ describe('an audit', () => {
     ['an unknown option', { audit: { everyMs: 5 } }, 'createInformer: audit: unknown option "everyMs"'],
   ])('%s is a TypeError', (_what, options, message) => {
     expect(() => createInformer({ source: new Lossy(three), ...options })).toThrow(message)
+  })
+
+  /** An audit has read version 2, where there was an `x`; then the store goes on from version 1. */
+  async function betweenVersions(goOn: (source: ScriptedSource<Item>, clock: VirtualClock) => Promise<void>) {
+    const source = scripted<Item>({
+      hasReached: numbered,
+      onList: (call, nth) => nth === 1 && call.answer([put('a', { n: 1 }, '1')], '1'),
+    })
+    const { clock, informer, errors } = await synced(source, { audit: {} })
+    while (source.lists.length === 1) {
+      source.watches[0]?.batch([], '1')
+      await clock.advance(10_000)
+    }
+    source.lists[1]?.answer([put('a', { n: 1 }, '1'), put('x', { n: 2 }, '2')], '2')
+    await clock.advance(0)
+    await goOn(source, clock)
+    await clock.advance(1_000)
+    expect(informer.version).toBe('3')
+    return errors.filter(({ message }) => message.includes('difference'))
+  }
+
+  test('finds nothing where a relist passes over what came and went meanwhile', async () => {
+    const differences = await betweenVersions(async ({ lists, watches }, clock) => {
+      watches[0]?.fail(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
+      await clock.advance(1_000)
+      lists[2]?.answer([put('a', { n: 1 }, '1')], '3')
+    })
+    expect(differences).toEqual([])
+  })
+
+  test('finds nothing where a replace passes over what came and went meanwhile', async () => {
+    const differences = await betweenVersions(async ({ watches }) => {
+      watches[0]?.batch([{ type: 'replace', entries: [put('a', { n: 1 }, '1')] }], '3')
+    })
+    expect(differences).toEqual([])
+  })
+
+  test('finds what a watch has passed over', async () => {
+    const differences = await betweenVersions(async ({ watches }) => watches[0]?.batch([], '3'))
+    expect(differences.map(({ key }) => key)).toEqual(['x'])
   })
 
   test('of a source that cannot compare versions is a TypeError', () => {

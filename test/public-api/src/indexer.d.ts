@@ -23,6 +23,13 @@ export interface Commit<T> {
     readonly source: string | undefined;
     readonly committedAt: number | undefined;
 }
+/** What was written while it was kept. */
+export interface WriteRecord {
+    readonly keys: ReadonlySet<string>;
+    /** Whether the store went on by a whole collection, which does not tell what came and went in between. */
+    readonly isReplaced: boolean;
+    stop(): void;
+}
 /** What an informer adds to its indexer. */
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
     readonly onInvalid?: 'omit' | 'keep-previous' | undefined;

@@ -12,7 +12,9 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a late subscription begins without the store',
     breaks: 'late join: the store as adds first (I13)',
     file: 'feed.ts',
-    edits: [['    if (host.isFilled()) this.begin()\n', '    if (host.isFilled()) this.#begunAt = host.indexer.commits\n']],
+    edits: [
+      ['    if (host.isFilled()) this.begin()\n', '    if (host.isFilled()) this.#begunAt = host.indexer.commits\n'],
+    ],
   },
   {
     name: "a subscription's version is ahead of its handler",
@@ -35,7 +37,12 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'what leaves a scope is not told',
     breaks: 'what leaves the scope is a delete (I5)',
     file: 'feed.ts',
-    edits: [["this.#collected.push(change.type === 'delete' ? change : leaving(change))", "if (change.type === 'delete') this.#collected.push(change)"]],
+    edits: [
+      [
+        "this.#collected.push(change.type === 'delete' ? change : leaving(change))",
+        "if (change.type === 'delete') this.#collected.push(change)",
+      ],
+    ],
   },
   {
     name: 'a handler that throws is not reported',
@@ -65,19 +72,36 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a key is handled twice at once',
     breaks: 'the changes of a key one after the other (I4)',
     file: 'subscription.ts',
-    edits: [['if (blocked === undefined) this.#ready.push({ change, of })', 'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, of })'], ['    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, { change, of })\n      return\n    }\n', '']],
+    edits: [
+      [
+        'if (blocked === undefined) this.#ready.push({ change, of })',
+        'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, of })',
+      ],
+      [
+        '    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, { change, of })\n      return\n    }\n',
+        '',
+      ],
+    ],
   },
   {
     name: 'the timer of slow handlers is never stopped',
     breaks: 'after stop() there is no timer (I15)',
     file: 'slow-watch.ts',
-    edits: [['      if (this.#running.size === 0) this.stop()\n', ''], ['    this.#timer?.abort()\n', '']],
+    edits: [
+      ['      if (this.#running.size === 0) this.stop()\n', ''],
+      ['    this.#timer?.abort()\n', ''],
+    ],
   },
   {
     name: 'a controller runs a key twice at once',
     breaks: 'never one key twice at once',
     file: 'work-queue.ts',
-    edits: [['    if (this.#running.has(key)) {\n      this.#running.set(key, true)\n      return\n    }\n    this.#due', '    this.#due']],
+    edits: [
+      [
+        '    if (this.#running.has(key)) {\n      this.#running.set(key, true)\n      return\n    }\n    this.#due',
+        '    this.#due',
+      ],
+    ],
   },
   {
     name: 'a reconcile that fails is not tried again',
@@ -95,12 +119,19 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a wait across epochs never ends',
     breaks: 'a wait for another epoch rejects at once',
     file: 'waits.ts',
-    edits: [['    } catch (error) {\n      settle.reject(error)\n    }\n    return true', '    } catch {\n      return false\n    }\n    return true']],
+    edits: [
+      [
+        '    } catch (error) {\n      settle.reject(error)\n    }\n    return true',
+        '    } catch {\n      return false\n    }\n    return true',
+      ],
+    ],
   },
   {
     name: 'synced before the first list',
     breaks: 'synced only after the whole first list (I8)',
     file: 'waits.ts',
-    edits: [['if (this.#isOpen) settle.resolve()\n', 'if (this.#isOpen || this.#waiting.size === 0) settle.resolve()\n']],
+    edits: [
+      ['if (this.#isOpen) settle.resolve()\n', 'if (this.#isOpen || this.#waiting.size === 0) settle.resolve()\n'],
+    ],
   },
 ]

@@ -17,9 +17,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'what was popped is drained again',
     breaks: 'a key is in the queue exactly when it has deltas (law 1)',
     file: 'delta-fifo.ts',
-    edits: [
-      ['if (this.#queued.size === 0) return popped === 0 ? changes : []', 'if (popped >= 0) return changes'],
-    ],
+    edits: [['if (this.#queued.size === 0) return popped === 0 ? changes : []', 'if (popped >= 0) return changes']],
   },
   {
     name: 'detection ignores the queue',
@@ -43,7 +41,9 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'what was taken is forgotten at once',
     breaks: 'deltas are relative to what the consumer will hold (law 3)',
     file: 'delta-fifo.ts',
-    edits: [['return taken === undefined ? this.#known?.get(key) : objectAfter(taken)', 'return this.#known?.get(key)']],
+    edits: [
+      ['return taken === undefined ? this.#known?.get(key) : objectAfter(taken)', 'return this.#known?.get(key)'],
+    ],
   },
   {
     name: 'detection ignores the store',
@@ -89,7 +89,9 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'an overflow forgets what was queued',
     breaks: 'an overflow merges and loses nothing (law 8)',
     file: 'delta-fifo.ts',
-    edits: [['const left = popped === 0 ? changes : changes.filter(isLeft)', 'const left = changes.filter(isLeft).slice(1)']],
+    edits: [
+      ['const left = popped === 0 ? changes : changes.filter(isLeft)', 'const left = changes.filter(isLeft).slice(1)'],
+    ],
   },
   {
     name: 'an add and its delete are told as a delete',

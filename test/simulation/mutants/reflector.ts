@@ -58,13 +58,15 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'a silent watch is never given up',
     breaks: 'a peer that says nothing for twice its heartbeat and 5 s is dead',
     file: 'reflector.ts',
-    edits: [['void attempt.guard(idleMs, () => new SourceError(silent, { code: \'UNAVAILABLE\' }))', 'void silent']],
+    edits: [["void attempt.guard(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent']],
   },
   {
     name: 'a silent list is never given up',
     breaks: 'a list that brings no page for 30 s is UNAVAILABLE',
     file: 'reflector.ts',
-    edits: [['void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: \'UNAVAILABLE\' }))', 'void silent']],
+    edits: [
+      ["void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent'],
+    ],
   },
   {
     name: 'an attempt leaves its timers behind',
@@ -106,7 +108,12 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'every break is followed by a list',
     breaks: 'a break whose history is still there needs no relist',
     file: 'reflector-state.ts',
-    edits: [["      return waitToOpen(broken, input)\n  }", "      return waitToOpen({ ...broken, next: 'list' }, input)\n  }"]],
+    edits: [
+      [
+        '      return waitToOpen(broken, input)\n  }',
+        "      return waitToOpen({ ...broken, next: 'list' }, input)\n  }",
+      ],
+    ],
   },
   {
     name: 'an expired watch is opened again',

@@ -24,7 +24,12 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'a list is remembered by its first page',
     breaks: 'later events of a list override earlier ones',
     file: 'indexer.ts',
-    edits: [["if (ordinal !== undefined) listed[ordinal] = event.type === 'delete' ? 0 : 1", 'if (ordinal !== undefined) listed[ordinal] = 1']],
+    edits: [
+      [
+        "if (ordinal !== undefined) listed[ordinal] = event.type === 'delete' ? 0 : 1",
+        'if (ordinal !== undefined) listed[ordinal] = 1',
+      ],
+    ],
   },
   {
     name: 'versions are trusted across epochs',
@@ -36,7 +41,9 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'another identity is an update',
     breaks: 'another uid under the same key is a delete, then an add (I4)',
     file: 'intake.ts',
-    edits: [['return a.uid !== undefined && b.uid !== undefined && a.uid !== b.uid', 'return false && a.uid !== b.uid']],
+    edits: [
+      ['return a.uid !== undefined && b.uid !== undefined && a.uid !== b.uid', 'return false && a.uid !== b.uid'],
+    ],
   },
   {
     name: 'an invalid object stays invalid',
@@ -72,6 +79,11 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'a snapshot forgets what is deleted',
     breaks: 'a snapshot stays as it is',
     file: 'store.ts',
-    edits: [['    if (this.#pins.size > 0) this.#keepForPins(ordinal, key)\n    this.#list = undefined\n    for (const index of this.#indexes) index.delete', '    this.#list = undefined\n    for (const index of this.#indexes) index.delete']],
+    edits: [
+      [
+        '    if (this.#pins.size > 0) this.#keepForPins(ordinal, key)\n    this.#list = undefined\n    for (const index of this.#indexes) index.delete',
+        '    this.#list = undefined\n    for (const index of this.#indexes) index.delete',
+      ],
+    ],
   },
 ]
