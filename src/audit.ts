@@ -21,8 +21,6 @@ export interface AuditHost<S, T> {
   readonly random: Random
   /** Whether there is something to compare: after the first list, while the watch is open. */
   isLive(): boolean
-  /** Collects the keys that the store writes. */
-  record(): WriteRecord
   /** Whether the store holds what it makes of the source's object; `current` is what it holds. */
   isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
   waitFor(version: Version, wait: Wait): Promise<void>
@@ -63,7 +61,7 @@ export class Audit<S, T> {
     const attempt = new Attempt(clock)
     const over = (): void => attempt.end(new SourceError('no longer wanted', { code: 'STOPPED' }))
     signal.addEventListener('abort', over, { once: true })
-    const written = this.#host.record()
+    const written = this.#host.part.record()
     try {
       const drift = await this.#compare(attempt, written)
       const [first] = drift

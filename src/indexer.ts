@@ -36,7 +36,7 @@ export interface Commit<T> {
 /** What was written while it was kept. */
 export interface WriteRecord {
   readonly keys: ReadonlySet<string>
-  /** Whether the store went on by a whole collection, which does not tell what came and went in between. */
+  /** Whether this part went on by a whole collection, which does not tell what came and went in between. */
   readonly isReplaced: boolean
   stop(): void
 }
@@ -56,7 +56,9 @@ export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
 export interface StorePart<T> extends Sink<T> {
   entryOf(key: string): Entry<T> | undefined
   entries(): Iterable<Entry<T>>
-  /** Whether a key that is not in the store is known nevertheless: its object is invalid, or was left out. */
+  /** Keeps the keys that are written from now on, also by others, until it is stopped. */
+  record(): WriteRecord
+  /** Whether a key that is not in this part is known nevertheless: its object is invalid, was left out, or is another's. */
   isAccountedFor(key: string): boolean
   /** Takes all of it out of the store. */
   drop(): void
@@ -97,7 +99,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   /** Over several sources. */
   #ownership: Ownership | undefined
   /** Those who want to know which keys are written. */
-  readonly #recorders = new Set<{ readonly keys: Set<string>; isReplaced: boolean }>()
+  readonly #recorders = new Set<{ readonly keys: Set<string>; readonly part: Part; isReplaced: boolean }>()
   #hasFilled = false
   #commits = 0
 
@@ -198,15 +200,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   part(name: string): StorePart<T> {
     this.#ownership ??= new Ownership()
     const part = newPart(name)
-    this.#ownership.add(part)
     return this.#partOf(part)
-  }
-
-  /** @internal Collects the keys that are written from now on, until `stop`. */
-  record(): WriteRecord {
-    const record = { keys: new Set<string>(), isReplaced: false, stop: () => this.#recorders.delete(record) }
-    this.#recorders.add(record)
-    return record
   }
 
   #partOf(part: Part): StorePart<T> {
@@ -228,7 +222,13 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
           if (entry !== undefined && owns(ordinal)) yield entry
         }
       },
-      isAccountedFor: (key) => part.invalid.has(key) || part.omitted.has(key),
+      record: () => {
+        const record = { keys: new Set<string>(), part, isReplaced: false, stop: () => this.#recorders.delete(record) }
+        this.#recorders.add(record)
+        return record
+      },
+      isAccountedFor: (key) =>
+        part.invalid.has(key) || part.omitted.has(key) || this.#isOthers(part, key, store.ordinalOf(key)),
       drop: () => this.#drop(part),
     }
   }
@@ -336,9 +336,13 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         for (const event of events) take(event)
       },
       commit: (version) => {
-        if (pending.size > this.#store.room) this.#assertRoomForList(listed, pending, isComplete)
+        // Another source may have given a key meanwhile.
+        for (const keys of this.#ownership === undefined ? [] : [pending, bad])
+          for (const key of keys.keys())
+            if (this.#isForeign(key, 'put', this.#store.ordinalOf(key), { part, claimed })) keys.delete(key)
+        if (pending.size > this.#store.room) this.#assertRoomForList(listed, pending, { part, isComplete })
         const commit: Batch<T> = { ...this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed }
-        for (const record of this.#recorders) record.isReplaced = true
+        this.#recordReplaced(part)
         for (const [key, error] of bad) this.#markInvalid(key, error, commit)
         if (isComplete) {
           for (const key of part.invalid) if (!bad.has(key)) this.#markValid(key, commit)
@@ -353,7 +357,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         }
         this.#end(commit, version, undefined)
       },
-      abandon: () => {},
+      // What was not told yet is news again.
+      abandon: () => {
+        for (const key of claimed) this.#ownership?.disclaim(part, key)
+      },
     }
   }
 
@@ -395,8 +402,13 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     }
   }
 
-  #assertRoomForList(listed: Uint8Array, pending: ReadonlyMap<string, unknown>, isComplete: boolean): void {
-    let size = isComplete ? listed.reduce((sum, each) => sum + each, 0) : this.#store.size
+  #assertRoomForList(
+    listed: Uint8Array,
+    pending: ReadonlyMap<string, unknown>,
+    { part, isComplete }: { readonly part: Part; readonly isComplete: boolean },
+  ): void {
+    let { size } = this.#store
+    if (isComplete) size += listed.reduce((sum, each) => sum + each, 0) - this.#sizeOf(part)
     for (const key of pending.keys()) if (this.#store.ordinalOf(key) === undefined) size++
     if (size > this.#store.size + this.#store.room) throw this.#store.overflow()
   }
@@ -427,7 +439,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** A polled source's whole collection, inside a batch. `keep` counts as listed; without it nothing is known to be gone. */
   #replaceBy(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined, commit: Batch<T>): void {
-    for (const record of this.#recorders) record.isReplaced = true
+    this.#recordReplaced(commit.part)
     if (keep !== undefined) {
       const keys = new Set(keep)
       for (const { key } of entries) keys.add(key)
@@ -523,10 +535,18 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     ordinal: Ordinal | undefined,
     { part, claimed }: Pick<Batch<T>, 'part' | 'claimed'>,
   ): boolean {
-    if (this.#ownership?.ownerBeside(part, key, ordinal) === undefined) return false
-    if (type === 'delete') this.#ownership.disclaim(part, key)
-    else if (this.#ownership.claim(part, key)) claimed.push(key)
+    if (!this.#isOthers(part, key, ordinal)) return false
+    if (type === 'delete') this.#ownership?.disclaim(part, key)
+    else if (this.#ownership?.claim(part, key)) claimed.push(key)
     return true
+  }
+
+  /** Whether another source has a key; one whose object is invalid may have no place in the store. */
+  #isOthers(part: Part, key: string, ordinal: Ordinal | undefined): boolean {
+    if (this.#ownership === undefined) return false
+    return ordinal === undefined
+      ? this.#invalid.has(key) && !part.invalid.has(key)
+      : !this.#ownership.isOwner(part, ordinal)
   }
 
   #markValid(key: string, { part, released }: Batch<T>): void {
@@ -608,6 +628,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     for (const { keys } of this.#recorders) keys.add(key)
   }
 
+  #recordReplaced(part: Part): void {
+    for (const record of this.#recorders) if (record.part === part) record.isReplaced = true
+  }
+
   #begin(
     part: Part,
     origin: Origin,
@@ -654,7 +678,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     }
     const next = new Set<string>()
     for (const key of released) {
-      if (this.#store.ordinalOf(key) !== undefined) continue
+      if (this.#store.ordinalOf(key) !== undefined || this.#invalid.has(key)) continue
       for (const { name } of ownership.release(key) ?? []) if (name !== undefined) next.add(name)
     }
     for (const name of next) this.#hooks.onReleased?.(name)

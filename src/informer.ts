@@ -222,7 +222,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       report: (error) => this.#report(error),
       ignored: (source, version) =>
         this.#logger?.debug('what the store includes already was left out', { source, version }),
-      record: () => this.#indexer.record(),
       isHeld: (arrived, current) => this.#indexer.isHeld(arrived, current),
       waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
     }
@@ -260,7 +259,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     void mirror.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
     mirror.part.drop()
     this.#mirrors.delete(name)
-    if (this.#isStarted) this.#openIfListed()
+    this.#openIfListed()
     for (const watch of [...this.#watchers]) watch()
   }
 
@@ -336,7 +335,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#unlink = () => signal?.removeEventListener('abort', abort)
     if (signal?.aborted) abort()
     else {
-      for (const mirror of this.#mirrors.values()) mirror.start()
+      for (const mirror of [...this.#mirrors.values()]) mirror.start()
       this.#openIfListed()
     }
     return this
@@ -355,7 +354,12 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
     checkOptions('stop', options, { drainMs: isPositive })
-    this.#stopped ??= this.#stop(options.drainMs)
+    if (this.#stopped === undefined) {
+      // Known before anybody hears of it, who may call this again.
+      const stopped = Promise.withResolvers<void>()
+      this.#stopped = stopped.promise
+      stopped.resolve(this.#stop(options.drainMs))
+    }
     return this.#stopped
   }
 
@@ -453,6 +457,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     return waiting(`waitFor on ${mirror.source.name}`, wait, this.#clock, (settle) => {
       const leave = mirror.waiters.enter(version, mirror.isListed ? mirror.version : undefined, settle)
       if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))
+      if (mirror.refusal !== undefined) settle.reject(mirror.refusal)
       if (mirror.waiters.size > 0) mirror.reflector.nudge()
       return leave
     })
@@ -560,7 +565,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       isFilled: () => this.#synced.isOpen,
       hasReached: (call, source) => this.#hasReached(call, source),
       waitFor: (version, wait) => this.waitFor(version, wait),
-      report: (error) => this.#report(error),
+      // Not in the middle of a commit: a listener that takes a source away would overtake it.
+      report: (error) => void Promise.resolve().then(() => this.#report(error)),
       attach: (feed) => this.#router.add(feed),
       detach: (feed) => this.#router.remove(feed),
       release: (feed) => this.#subscriptions.delete(feed),
@@ -606,9 +612,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   /** With the first list of each source the store may be shown. Whether it is that moment. */
   #openIfListed(): boolean {
-    if (this.#synced.isOpen || !Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)) return false
+    if (!this.#isStarted || this.#synced.isOpen) return false
+    if (!Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)) return false
     this.#synced.open()
-    for (const feed of this.#router.feeds) feed.begin()
+    // A filter may subscribe: what comes by that has begun already.
+    for (const feed of [...this.#router.feeds]) feed.begin()
     return true
   }
 

@@ -68,6 +68,18 @@ describe('stop with drainMs', () => {
     expect(keys).toEqual(['k1', 'k2', 'k3'])
   })
 
+  test('drains, also where a listener that hears of it stops the informer again', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const keys: string[] = []
+    informer.on('status', ({ state }) => {
+      if (state === 'stopped') void informer.stop()
+    })
+    await informer.start().synced()
+    informer.subscribe({ add: ({ key }) => keys.push(key) })
+    const stopped = informer.stop({ drainMs: 10_000 })
+    expect([await outcomeOf(stopped, clock), keys]).toEqual(['resolved', ['k1', 'k2', 'k3']])
+  })
+
   test.each([0, -5, Number.POSITIVE_INFINITY])('%d is a TypeError', (drainMs) => {
     const { informer } = mirrorOf(entries)
     expect(() => informer.stop({ drainMs })).toThrow('stop: option "drainMs" must be a finite number above 0')

@@ -374,6 +374,16 @@ describe('stop', () => {
     expect(states).toEqual(['listing', 'connecting', 'stopped'])
   })
 
+  test('inside the first listener that hears of the start it works', async () => {
+    const { clock, informer } = mirrorOf([])
+    const stops: Promise<void>[] = []
+    informer.on('status', () => stops.push(informer.stop()))
+    informer.start()
+    await clock.advance(60_000)
+    await Promise.all(stops)
+    expect(informer.status.state).toBe('stopped')
+  })
+
   test('inside a condition of until it works', async () => {
     const { clock, informer } = mirrorOf([])
     const waited = informer.until('a', () => {

@@ -26,7 +26,7 @@ export interface Commit<T> {
 /** What was written while it was kept. */
 export interface WriteRecord {
     readonly keys: ReadonlySet<string>;
-    /** Whether the store went on by a whole collection, which does not tell what came and went in between. */
+    /** Whether this part went on by a whole collection, which does not tell what came and went in between. */
     readonly isReplaced: boolean;
     stop(): void;
 }
@@ -44,7 +44,9 @@ export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
 export interface StorePart<T> extends Sink<T> {
     entryOf(key: string): Entry<T> | undefined;
     entries(): Iterable<Entry<T>>;
-    /** Whether a key that is not in the store is known nevertheless: its object is invalid, or was left out. */
+    /** Keeps the keys that are written from now on, also by others, until it is stopped. */
+    record(): WriteRecord;
+    /** Whether a key that is not in this part is known nevertheless: its object is invalid, was left out, or is another's. */
     isAccountedFor(key: string): boolean;
     /** Takes all of it out of the store. */
     drop(): void;
