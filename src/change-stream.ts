@@ -65,6 +65,7 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
+      this.#feed.seal()
       while (this.#feed.hasMore || this.#held !== undefined)
         await new Promise<void>((resolve) => this.#idle.push(resolve))
     }

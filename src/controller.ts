@@ -129,6 +129,7 @@ export class FeedController<T> implements Controller {
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
+      this.#feed.seal()
       while (this.#feed.hasMore || this.#isTaking || this.#queue.active > 0) await this.#untilIdle()
     }
     this.#signal?.removeEventListener('abort', this.#abort)

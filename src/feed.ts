@@ -158,6 +158,10 @@ export class Feed<T> {
   #hasFilterFailed = false
   #closed: SourceError | undefined
   readonly #ended = new AbortController()
+  /** Aborts when nothing more is added to what waits. */
+  readonly #sealed = new AbortController()
+  /** Where the store was then. */
+  #sealedAt: Version | undefined
   /** Over several sources: where the store was after a batch, which the batch does not say. */
   readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
   /** Called when there is something to take, or no more. */
@@ -202,7 +206,8 @@ export class Feed<T> {
 
   get #position(): Version | undefined {
     if (!this.#synced.isOpen) return undefined
-    return this.#isIdle && this.#closed === undefined ? this.host.indexer.position : this.#handled
+    if (!this.#isIdle || this.#closed !== undefined) return this.#handled
+    return this.#sealed.signal.aborted ? this.#sealedAt : this.host.indexer.position
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -272,7 +277,10 @@ export class Feed<T> {
 
   /** Queues a commit, all of which concerns this feed. */
   offer(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
-    if (this.#closed !== undefined || this.#isNotYet) return
+    if (this.#closed === undefined && !this.#isNotYet) this.#queue(changes, position, source)
+  }
+
+  #queue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
     if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {
       if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()
       else this.#overflow()
@@ -350,11 +358,20 @@ export class Feed<T> {
     return leave
   }
 
+  /** From now on nothing is added to what waits. Before the first list it has no effect. */
+  seal(): void {
+    if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return
+    this.#sealedAt = this.host.indexer.position
+    this.#sealed.abort()
+    this.host.detach(this)
+  }
+
   close(reason: SourceError): void {
     if (this.#closed !== undefined) return
     this.#handled = this.#position // From now on the store moves without this feed.
     this.#closed = reason
     this.#ended.abort()
+    this.#sealed.abort()
     this.host.detach(this)
     for (const untrack of this.#untrack) untrack()
     this.#replay?.pin?.close()
@@ -427,14 +444,15 @@ export class Feed<T> {
    */
   async #resync(periodMs: number): Promise<void> {
     const { clock, indexer } = this.host
-    await this.synced('resync', { signal: this.#ended.signal })
+    const { signal } = this.#sealed
+    await this.synced('resync', { signal })
     for (;;) {
       const size = this.#told?.size ?? indexer.store.size
       const parts = Math.max(1, Math.min(size, RESYNC_PARTS, Math.floor(periodMs / RESYNC_MIN_MS)))
       const entries = this.#inScope()
       for (let part = 0; part < parts; part++) {
-        await clock.sleep(periodMs / parts, this.#ended.signal)
-        while (this.hasMore) await clock.sleep(periodMs / parts, this.#ended.signal)
+        await clock.sleep(periodMs / parts, signal)
+        while (this.hasMore) await clock.sleep(periodMs / parts, signal)
         const changes: Updated<T>[] = []
         for (let left = Math.ceil(size / parts); left > 0; left--) {
           const { done, value: entry } = entries.next()
@@ -442,7 +460,7 @@ export class Feed<T> {
           const { key, object, version } = entry
           changes.push({ type: 'update', key, object, previous: object, version, origin: 'resync' })
         }
-        if (changes.length > 0) this.offer(changes, indexer.position)
+        if (changes.length > 0) this.#queue(changes, indexer.position)
       }
     }
   }

@@ -92,7 +92,10 @@ export class HandlerSubscription<T> implements Subscription {
 
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
-    if (options.drain === true) while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
+    if (options.drain === true) {
+      this.#feed.seal()
+      while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
+    }
     this.#feed.close(closed())
     this.#ready = []
     if (this.#isBusy) await this.#grace()
@@ -231,10 +234,16 @@ export class HandlerSubscription<T> implements Subscription {
 
   /**
    * A change waits behind its key's handler; with delivery `latest` merged into what waits there already. What is merged
-   * counts as a part of the batch that came first, so that no version is reported before it is handled.
+   * counts as a part of the batch that came first, so that no version is reported before it is handled. A resync has
+   * nothing to add to what waits.
    */
   #block(blocked: Untold<T>[], untold: Untold<T>): void {
     const [first, second] = blocked
+    if (first !== undefined && untold.change.origin === 'resync') {
+      this.#untold--
+      this.#done(untold.of)
+      return
+    }
     if (!this.#wantsLatest || first === undefined) {
       blocked.push(untold)
       this.#blockedCount++

@@ -137,5 +137,7 @@ export declare class Feed<T> {
     advance(): void;
     synced(call: string, wait?: Wait): Promise<void>;
     waitFor(version: Version, wait?: VersionWait): Promise<void>;
+    /** From now on nothing is added to what waits. Before the first list it has no effect. */
+    seal(): void;
     close(reason: SourceError): void;
 }
