@@ -9,7 +9,7 @@ import type { Wait } from './waits.js'
 
 /** How often a store is compared with its source where nothing else is said, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
-/** The next audit waits at least so many times as long as the last one took. */
+/** The next audit waits at least so many times as long as the last one has read. */
 const REST_FACTOR = 100
 /** The event loop gets a turn after this long of comparing. */
 const SLICE_MS = 8
@@ -38,6 +38,8 @@ type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; 
 export class Audit<S, T> {
   readonly #host: AuditHost<S, T>
   readonly #periodMs: number
+  /** How long the last one has read, in milliseconds. */
+  #readMs = 0
 
   constructor(host: AuditHost<S, T>, periodMs: number) {
     this.#host = host
@@ -47,12 +49,10 @@ export class Audit<S, T> {
   /** Until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#host
-    let restMs = this.#periodMs
     while (!signal.aborted) {
-      await clock.sleep(restMs * (0.5 + random.next() / 2), signal).catch(() => {})
-      const since = clock.now()
+      const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
+      await clock.sleep(Math.max(drawnMs, REST_FACTOR * this.#readMs), signal).catch(() => {})
       if (!signal.aborted && this.#host.isLive()) await this.#once(signal)
-      restMs = Math.max(this.#periodMs, REST_FACTOR * (clock.now() - since))
     }
   }
 
@@ -89,9 +89,14 @@ export class Audit<S, T> {
     const listed = new Set<string>()
     /** What differed when it came. The store may have been behind, or ahead. */
     const doubtful = new Map<string, Item<S>>()
+    /** Whether everything was told by its key; else nobody knows what is missing. */
+    let isWhole = true
     const version = await this.#read(attempt, (item) => {
-      const { key } = item
-      if (key === undefined) return
+      const key = keyOf(item)
+      if (key === undefined) {
+        isWhole = false
+        return
+      }
       doubtful.delete(key)
       if (item.type === 'delete') listed.delete(key)
       else listed.add(key)
@@ -103,7 +108,7 @@ export class Audit<S, T> {
     if (written.isReplaced) return []
     const drift: string[] = []
     for (const [key, item] of doubtful) if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
-    for (const { key } of part.entries()) if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
+    for (const { key } of isWhole ? part.entries() : []) if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
     return drift
   }
 
@@ -122,6 +127,7 @@ export class Audit<S, T> {
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
     void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const context = { signal: attempt.signal, clock, random, pageSize: PAGE_SIZE }
+    const since = clock.now()
     const pages = (source.versions?.(context) ?? source.list(context))[Symbol.asyncIterator]()
     let version: Version | undefined
     try {
@@ -137,6 +143,7 @@ export class Audit<S, T> {
         }
       }
     } finally {
+      this.#readMs = clock.now() - since
       pages.return?.().then(undefined, () => {})
     }
     assertVersion(version, 'the version of what the audit read')
@@ -145,6 +152,19 @@ export class Audit<S, T> {
 }
 
 type Page<S> = VersionPage | { readonly events: readonly ListEvent<S>[]; readonly version?: Version }
+
+/** Undefined for what has none, and for what nobody understands. */
+function keyOf(item: Item<unknown> | null | undefined): string | undefined {
+  switch (item?.type) {
+    case 'put':
+    case 'delete':
+    case 'invalid':
+    case 'version':
+      return typeof item.key === 'string' ? item.key : undefined
+    default:
+      return undefined
+  }
+}
 
 function itemsOf<S>(page: Page<S>): readonly Item<S>[] {
   if ('events' in page) return page.events

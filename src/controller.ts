@@ -241,7 +241,7 @@ export class FeedController<T> implements Controller {
       await this.#fn(key, { object, deleted, attempt: item.attempt, signal: this.#stop.signal, requeueAfter })
       this.#succeeded(key, item, deleted)
       this.#queue.done(key)
-      if (again !== undefined) this.#queue.addAt(key, clock.now() + again)
+      if (again !== undefined && this.#feed.closed === undefined) this.#queue.addAt(key, clock.now() + again)
     } catch (error) {
       this.#failed(key, item, error)
     }

@@ -376,6 +376,7 @@ export class Feed<T> {
     for (const untrack of this.#untrack) untrack()
     this.#replay?.pin?.close()
     this.#replay = undefined
+    while (this.#fifo.take() !== undefined); // Nobody will be told.
     this.#told?.clear()
     this.#synced.refuse(reason)
     this.#waiters.refuse(reason)

@@ -15,7 +15,7 @@ import { assertSource } from './reflector.js'
 import type { ReflectorState } from './reflector-state.js'
 import { type Limitable, limitRelists, type RelistLimit } from './relist-limit.js'
 import { Router } from './router.js'
-import { flawInSchema, parserOf, type StandardSchema } from './schema.js'
+import { assertSynchronous, flawInSchema, parserOf, type StandardSchema } from './schema.js'
 import type { Entry, ListerWatcher } from './source.js'
 import { DynamicSourceSet, type SourceSet } from './source-set.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
@@ -166,6 +166,10 @@ function assertAuditable(source: ListerWatcher<unknown>, audit: unknown): void {
   )
 }
 
+function isAudited(source: ListerWatcher<unknown>, audit: InformerOptions<unknown, object>['audit']): boolean {
+  return source.hasReached !== undefined && audit !== false && (audit ?? source.versions) !== undefined
+}
+
 class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names that they have in the set; a single one by its own. */
@@ -208,7 +212,10 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
         onInvalid: options.onInvalid,
         onCommit: (commit) => this.#committed(commit),
         onReleased: (source) => this.#mirrors.get(source)?.reflector.relist('another source gave up a key'),
-        remembersOmitted: options.audit !== false,
+        remembersOmitted:
+          this.#set === undefined
+            ? isAudited(options.source as ListerWatcher<S>, options.audit)
+            : options.audit !== false,
         // Not in the middle of a batch: a listener that reads would see a part of it.
         report: (error) => void Promise.resolve().then(() => this.#report(error)),
       },
@@ -221,7 +228,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       moved: (mirror, previous) => this.#moved(mirror, previous),
       report: (error) => this.#report(error),
       ignored: (source, version) =>
-        this.#logger?.debug('what the store includes already was left out', { source, version }),
+        this.#log('debug', 'what the store includes already was left out', { source, version }),
       isHeld: (arrived, current) => this.#indexer.isHeld(arrived, current),
       waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
     }
@@ -240,10 +247,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   #mirror(name: string, source: ListerWatcher<S>): MirroredSource<S, T> {
     const part = this.#set === undefined ? this.#indexer.whole() : this.#indexer.part(name)
-    const isAudited =
-      source.hasReached !== undefined && this.#audit !== false && (this.#audit ?? source.versions) !== undefined
     const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
-    const auditMs = isAudited && periodMs
+    const auditMs = isAudited(source, this.#audit) && periodMs
     return new MirroredSource<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
   }
 
@@ -624,9 +629,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const { status } = this
     const previous = this.#statusWith(mirror, before)
     const { source, reflector } = mirror
-    this.#logger?.info(`${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, {
-      previous: before.name,
-    })
+    this.#log('info', `${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, { previous: before.name })
     if (channels.status.hasSubscribers) {
       channels.status.publish({ source: source.name, status: mirror.status(), previous: mirror.status(before) })
     }
@@ -637,7 +640,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   #report(error: SourceError): void {
     const located = toSourceError(error, { phase: error.phase ?? 'apply', source: this.#name })
     if (channels.error.hasSubscribers) channels.error.publish({ source: this.#name, error: located })
-    this.#logger?.warn(located.message, { code: located.code, key: located.key })
+    this.#log('warn', located.message, { code: located.code, key: located.key })
     if (this.#events.listenerCount('error') > 0) this.#emit('error', located)
     else if (this.#logger === undefined) this.#warn(located)
   }
@@ -651,6 +654,15 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
         const message = `a listener of "${event}" on ${this.#name} threw: ${messageOf(thrown)}`
         this.#warn(new SourceError(message, { code: 'HANDLER', cause: thrown }))
       }
+    }
+  }
+
+  #log(level: keyof Logger, message: string, fields: object): void {
+    try {
+      this.#logger?.[level](message, fields)
+    } catch (thrown) {
+      const message = `the logger of ${this.#name} threw: ${messageOf(thrown)}`
+      this.#warn(new SourceError(message, { code: 'HANDLER', cause: thrown }))
     }
   }
 
@@ -698,7 +710,13 @@ function preparing<S, P, T>({
 }: Pick<InformerOptions<S, object, P, T>, 'schema' | 'transform'>):
   | ((object: unknown, key: string) => T | undefined)
   | undefined {
-  const convert = transform as ((object: unknown, key: string) => T | undefined) | undefined
+  const convert =
+    transform &&
+    ((object: unknown, key: string): T | undefined => {
+      const result = transform(object as P, key)
+      assertSynchronous(result, 'transform')
+      return result
+    })
   if (schema === undefined) return convert
   const parse = parserOf(schema)
   if (convert === undefined) return parse as (object: unknown) => T | undefined

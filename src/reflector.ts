@@ -153,7 +153,8 @@ export class Reflector<T> {
       this.#attempt?.end(interrupted)
     }
     if (input.type === 'failed') this.#report(input.error)
-    if (state.name !== previous.name) this.#hooks.onState?.(state, previous)
+    // Whoever was told of the error may have led on from here, and has been told of that.
+    if (state.name !== previous.name && this.#state === state) this.#hooks.onState?.(state, previous)
   }
 
   #takeEffect(): Effect {
@@ -202,7 +203,14 @@ export class Reflector<T> {
   async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
     const admission = this.#state.hasListed ? this.#hooks.admit?.(attempt.signal) : undefined
     if (admission === undefined) return this.#list(attempt, effect)
-    const release = await attempt.race(admission)
+    const release = await attempt.race(admission).catch((reason: unknown) => {
+      // The turn may have come in the moment in which it is no longer wanted.
+      admission.then(
+        (unwanted) => unwanted(),
+        () => {},
+      )
+      throw reason
+    })
     try {
       return await this.#list(attempt, effect)
     } finally {

@@ -282,6 +282,44 @@ describe('an audit', () => {
     expect(differences.map(({ key }) => key)).toEqual(['x'])
   })
 
+  test.each<[string, object]>([
+    ['whose key is unknown', { type: 'invalid', error: new Error('unreadable') }],
+    ['whose key is no string', { type: 'put', key: 42, object: { n: 2 } }],
+    ['that nobody understands', { type: 'patch', key: 'b' }],
+    ['that is none', null as never],
+  ])('finds nothing missing where it is given an event %s', async (_what, event) => {
+    const source = new Lossy(three)
+    const { clock, errors, informer } = await synced(source, { audit: {} })
+    source.list = async function* (context) {
+      for await (const page of source.memory.list(context)) {
+        const events = page.events.filter((each) => each.key !== 'b')
+        yield { ...page, events: [...events, event as never] }
+      }
+    }
+    await clock.advance(2 * PERIOD_MS)
+    expect(errors).toEqual([])
+    expect(informer.status.relists).toBe(0)
+  })
+
+  test('rests after what it read, not after what it waited for', async () => {
+    const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
+    const honest = source.versions.bind(source)
+    // It reads a version that the watch does not bring, which is opened again after 25 s.
+    source.versions = (context) => {
+      source.versions = honest
+      source.memory.stall()
+      source.memory.put('a', { n: 9 })
+      return honest(context)
+    }
+    while (source.reads === 0) await clock.advance(1_000)
+    await clock.advance(60_000)
+    expect([informer.get('a'), errors.map(({ phase }) => phase)]).toEqual([{ n: 9 }, ['watch']])
+    source.lost.add('a')
+    source.memory.put('a', { n: 10 })
+    await clock.advance(PERIOD_MS + 2_000)
+    expect(informer.get('a')).toEqual({ n: 10 })
+  })
+
   test('of a source that cannot compare versions is a TypeError', () => {
     const memory = memorySource<Item>()
     const plain: ListerWatcher<Item> = {

@@ -339,6 +339,19 @@ describe('requeueAfter', () => {
     expect(at).toEqual([0, 1_000])
   })
 
+  test('by a run that outlives its controller is forgotten', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
+      requeueAfter(60_000)
+      await mirror.clock.sleep(500)
+    })
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    await mirror.clock.advance(500)
+    await closed
+    expect(mirror.clock.sleeping).toBe(0)
+  })
+
   test('holds the version back for nobody', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(5_000))

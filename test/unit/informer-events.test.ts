@@ -37,6 +37,13 @@ function memoLogger(): Logger & { lines: string[] } {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
+function throwing(): Logger {
+  const fail = (): never => {
+    throw new Error('the disk is full')
+  }
+  return { debug: fail, info: fail, warn: fail, error: fail }
+}
+
 describe('errors', () => {
   test('every failure is told, with its source and what happens next', async () => {
     const { clock, source, informer, errors } = mirrorOf<number, object>([])
@@ -153,6 +160,22 @@ describe('a logger', () => {
       'info memory is connecting',
       'info memory is live',
     ])
+  })
+
+  test.each<[string, Logger]>([
+    ['throws', throwing()],
+    ['lacks methods', {} as Logger],
+  ])('that %s harms nobody, and is a warning of the process', async (_what, logger) => {
+    const said = warnings()
+    const { clock, informer, source } = unheard(logger)
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    source.put('b', 2)
+    await clock.advance(2_000)
+    expect([informer.status.state, informer.get('b')]).toEqual(['live', 2])
+    expect(said[0]).toContain('the logger of memory threw')
   })
 })
 

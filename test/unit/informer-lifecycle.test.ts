@@ -384,6 +384,18 @@ describe('stop', () => {
     expect(informer.status.state).toBe('stopped')
   })
 
+  test('inside an error listener it works, and is told once', async () => {
+    const { clock, informer, source } = mirrorOf([])
+    const states: string[] = []
+    informer.on('status', ({ state }) => states.push(state))
+    informer.on('error', () => void informer.stop())
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    await clock.advance(60_000)
+    expect(states).toEqual(['listing', 'connecting', 'live', 'stopped'])
+  })
+
   test('inside a condition of until it works', async () => {
     const { clock, informer } = mirrorOf([])
     const waited = informer.until('a', () => {

@@ -172,6 +172,25 @@ describe('a set that changes inside a listener', () => {
     expect(await outcomeOf(synced, clock)).toBe('resolved')
   })
 
+  test('a source that is removed because a subscription fell behind is told after what made it so', async () => {
+    const { clock, set, first } = world()
+    const source = memorySource<string>({ name: 'us', entries: [['c', '1']] })
+    set.add('us', source)
+    await first.start().synced()
+    const behind = first.changes({ capacity: 1, onOverflow: 'fail' })
+    const fold = new Fold<string>('what the other one was told')
+    first.subscribe(fold.handlers)
+    await clock.advance(10)
+    first.on('error', () => set.remove('us'))
+    source.transaction((tx) => {
+      tx.put('c', '2')
+      tx.put('d', '2')
+    })
+    await clock.advance(10)
+    expect(Object.fromEntries(fold.objects)).toEqual({ a: 'eu' })
+    expect(behind.backlog.keys).toBe(0)
+  })
+
   test('fresh does not wait for ever for a source that is removed while it is asked', async () => {
     const { clock, set, first } = world()
     const asked = us()
