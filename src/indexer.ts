@@ -552,6 +552,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   #markValid(key: string, { part, released }: Batch<T>): void {
     if (!part.invalid.delete(key)) return
     this.#invalid.delete(key)
+    this.#record(key)
     released.push(key)
   }
 

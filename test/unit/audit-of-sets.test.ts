@@ -17,6 +17,8 @@ interface World {
   readonly us: MemorySource<string>
   /** Keys of which no watch of us says anything. */
   readonly lost: Set<string>
+  /** How often us has been listed, by audits too. */
+  readonly lists: () => number
   readonly informer: Informer<string>
   readonly errors: SourceError[]
 }
@@ -27,10 +29,12 @@ async function synced(): Promise<World> {
   const eu = memorySource<string>({ name: 'eu', entries: [['a', 'eu']] })
   const us = memorySource<string>({ name: 'us', entries: [['b', 'us']] })
   const lost = new Set<string>()
+  let lists = 0
   const lossy: ListerWatcher<string> = {
     name: 'us',
     hasReached: (at, mark) => us.hasReached(at, mark),
     async *list(context) {
+      lists++
       await context.clock.sleep(1_000, context.signal)
       yield* us.list(context)
     },
@@ -47,7 +51,7 @@ async function synced(): Promise<World> {
   onTestFinished(() => assertCleanStop(informer, clock))
   informer.start()
   await clock.advance(1_010)
-  return { clock, set, eu, us, lost, informer, errors }
+  return { clock, set, eu, us, lost, lists: () => lists, informer, errors }
 }
 
 describe('an audit of one source of several', () => {
@@ -69,6 +73,18 @@ describe('an audit of one source of several', () => {
       'another source of the set has the key "a"',
     ])
     expect(informer.status.relists).toBe(0)
+  })
+
+  test('finds nothing in a key that was invalid in another source, which goes meanwhile', async () => {
+    const { clock, set, eu, us, lists, informer, errors } = await synced()
+    eu.corrupt('x', new Error('broken'))
+    await clock.advance(0)
+    us.put('x', 'us')
+    while (lists() === 1) await clock.advance(100)
+    set.remove('eu')
+    await clock.advance(5_000)
+    expect(errors.filter(({ message }) => message.includes('audit'))).toEqual([])
+    expect(informer.get('x')).toBe('us')
   })
 
   test('is not put off by another source that is read again and again', async () => {
