@@ -1,6 +1,6 @@
 import { Attempt } from './attempt.js'
 import type { Clock } from './clock.js'
-import { messageOf, SourceError } from './errors.js'
+import { messageOf, over, SourceError } from './errors.js'
 import type { StorePart, WriteRecord } from './indexer.js'
 import type { Random } from './random.js'
 import { type Entry, LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
@@ -59,8 +59,8 @@ export class Audit<S, T> {
   async #once(signal: AbortSignal): Promise<void> {
     const { source, clock, report, relist } = this.#host
     const attempt = new Attempt(clock)
-    const over = (): void => attempt.end(new SourceError('no longer wanted', { code: 'STOPPED' }))
-    signal.addEventListener('abort', over, { once: true })
+    const end = (): void => attempt.end(over)
+    signal.addEventListener('abort', end, { once: true })
     const written = this.#host.part.record()
     try {
       const drift = await this.#compare(attempt, written)
@@ -77,8 +77,8 @@ export class Audit<S, T> {
       report(new SourceError(message, { code, phase: 'list', cause: error }))
     } finally {
       written.stop()
-      over()
-      signal.removeEventListener('abort', over)
+      end()
+      signal.removeEventListener('abort', end)
     }
   }
 

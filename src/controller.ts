@@ -1,6 +1,6 @@
 import { type Backoff, backoff, drawDelay, grown } from './backoff.js'
 import type { Change } from './delta.js'
-import { messageOf, SourceError } from './errors.js'
+import { messageOf, over, SourceError } from './errors.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from './feed.js'
 import { checkOptions, isBoolean, isPositive } from './options.js'
 import type { Random } from './random.js'
@@ -139,7 +139,7 @@ export class FeedController<T> implements Controller {
     if (this.#queue.running === 0) return
     const timer = new AbortController()
     await Promise.race([this.#untilIdle(), this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})])
-    timer.abort()
+    timer.abort(over)
     this.#slow.stop()
   }
 

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js'
 import type { Added, Change, Deleted, Updated } from './delta.js'
 import { DeltaFIFO } from './delta-fifo.js'
-import { messageOf, SourceError } from './errors.js'
+import { messageOf, over, SourceError } from './errors.js'
 import type { DeclaredIndex } from './index-builder.js'
 import type { IndexValue } from './index-types.js'
 import type { Indexer, Membership } from './indexer.js'
@@ -345,7 +345,7 @@ export class Feed<T> {
       this.#ended.signal.addEventListener('abort', refused, { once: true })
       return () => {
         this.#ended.signal.removeEventListener('abort', refused)
-        waitingForStore.abort()
+        waitingForStore.abort(over)
         leave()
       }
     })
@@ -362,7 +362,7 @@ export class Feed<T> {
   seal(): void {
     if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return
     this.#sealedAt = this.host.indexer.position
-    this.#sealed.abort()
+    this.#sealed.abort(over)
     this.host.detach(this)
   }
 
@@ -370,8 +370,8 @@ export class Feed<T> {
     if (this.#closed !== undefined) return
     this.#handled = this.#position // From now on the store moves without this feed.
     this.#closed = reason
-    this.#ended.abort()
-    this.#sealed.abort()
+    this.#ended.abort(over)
+    this.#sealed.abort(over)
     this.host.detach(this)
     for (const untrack of this.#untrack) untrack()
     this.#replay?.pin?.close()
@@ -458,8 +458,8 @@ export class Feed<T> {
         for (let left = Math.ceil(size / parts); left > 0; left--) {
           const { done, value: entry } = entries.next()
           if (done) break
-          const { key, object, version } = entry
-          changes.push({ type: 'update', key, object, previous: object, version, origin: 'resync' })
+          const { key, object } = entry
+          changes.push({ type: 'update', key, object, previous: object, version: undefined, origin: 'resync' })
         }
         if (changes.length > 0) this.#queue(changes, indexer.position)
       }
@@ -586,8 +586,9 @@ function declaredIn<T>(
   return asked
 }
 
-function added<T>({ key, object, version }: Entry<T>): Added<T> {
-  return { type: 'add', key, object, previous: undefined, version, origin: 'initial' }
+/** Its own version is no position in the source's history. */
+function added<T>({ key, object }: Entry<T>): Added<T> {
+  return { type: 'add', key, object, previous: undefined, version: undefined, origin: 'initial' }
 }
 
 function entering<T>({ key, object, version, origin }: Change<T>): Added<T> {

@@ -3,7 +3,7 @@ import { AUDIT_PERIOD_MS } from './audit.js'
 import { type ChangeStream, IteratorSubscription } from './change-stream.js'
 import { type Clock, systemClock } from './clock.js'
 import { type Controller, FeedController, type ReconcileContext } from './controller.js'
-import { messageOf, SourceError, toSourceError } from './errors.js'
+import { messageOf, over, SourceError, toSourceError } from './errors.js'
 import { Feed, type FeedHost, type FeedOptions, type Scope, type SubscribeOptions, type Subscription } from './feed.js'
 import { isDevelopment } from './freeze.js'
 import type { IndexBuilder } from './index-types.js'
@@ -160,10 +160,11 @@ export function createInformer<S, I extends object, P = S, T = P>(
 }
 
 function assertAuditable(source: ListerWatcher<unknown>, audit: unknown): void {
-  if (!audit || source.hasReached !== undefined) return
-  throw new TypeError(
-    `createInformer: the source "${source.name}" cannot be audited: it cannot compare versions (it has no hasReached)`,
-  )
+  if (audit && source.hasReached === undefined) throw new TypeError(`createInformer: ${notAuditable(source)}`)
+}
+
+function notAuditable({ name }: ListerWatcher<unknown>): string {
+  return `the source "${name}" cannot be audited: it cannot compare versions (it has no hasReached)`
 }
 
 function isAudited(source: ListerWatcher<unknown>, audit: InformerOptions<unknown, object>['audit']): boolean {
@@ -255,6 +256,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   #addSource(name: string, source: ListerWatcher<S>): void {
     const mirror = this.#mirror(name, source)
     this.#mirrors.set(name, mirror)
+    if (this.#audit && source.hasReached === undefined)
+      this.#report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
     if (this.#isStarted) mirror.start()
   }
 
@@ -378,7 +381,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#unfollow()
     const error = this.#stoppedError('the wait')
     const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))
-    this.#stopping.abort()
+    this.#stopping.abort(over)
     this.#synced.refuse(error)
     for (const watch of [...this.#watchers]) watch()
     if (drainMs !== undefined) await this.#drained(drainMs)
@@ -397,7 +400,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   async #within(ms: number, something: Promise<unknown>): Promise<void> {
     const timer = new AbortController()
     await Promise.race([something, this.#clock.sleep(ms, timer.signal).catch(() => {})])
-    timer.abort()
+    timer.abort(over)
   }
 
   get status(): Status {
@@ -489,7 +492,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       this.#stopping.signal.addEventListener('abort', stop, { once: true })
       return () => {
         this.#stopping.signal.removeEventListener('abort', stop)
-        asking.abort()
+        asking.abort(over)
       }
     })
   }

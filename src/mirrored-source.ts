@@ -1,6 +1,6 @@
 import { Audit } from './audit.js'
 import type { Clock } from './clock.js'
-import type { SourceError } from './errors.js'
+import { over, type SourceError } from './errors.js'
 import type { StorePart } from './indexer.js'
 import type { Random } from './random.js'
 import { Reflector, type ReflectorHooks } from './reflector.js'
@@ -112,7 +112,7 @@ export class MirroredSource<S, T> {
   /** Ends it for good. Resolves when nothing of it runs any more. */
   async end(reason: unknown): Promise<void> {
     this.#refusal ??= reason
-    this.#ending.abort()
+    this.#ending.abort(over)
     if (!this.#isRunning) this.#run()
     this.waiters.refuse(reason)
     await this.#ended.promise

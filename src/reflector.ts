@@ -1,6 +1,6 @@
 import { Attempt } from './attempt.js'
 import { type Clock, systemClock } from './clock.js'
-import { SourceError, toSourceError } from './errors.js'
+import { over, SourceError, toSourceError } from './errors.js'
 import { checkOptions, isFunction, isObject, isSignal } from './options.js'
 import { type Random, systemRandom } from './random.js'
 import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
@@ -106,7 +106,7 @@ export class Reflector<T> {
         await this.#perform(effect)
       }
     } finally {
-      this.#ended.abort()
+      this.#ended.abort(over)
       signal.removeEventListener('abort', stop)
     }
   }
@@ -150,7 +150,7 @@ export class Reflector<T> {
     this.#state = state
     if (effect.type !== 'continue') {
       this.#effect = effect
-      this.#attempt?.end(interrupted)
+      this.#attempt?.end(over)
     }
     if (input.type === 'failed') this.#report(input.error)
     // Whoever was told of the error may have led on from here, and has been told of that.
@@ -175,7 +175,7 @@ export class Reflector<T> {
       outcome = { type: 'failed', error, contactAt: attempt.contactAt }
     }
     this.#attempt = undefined
-    attempt.end(interrupted)
+    attempt.end(over)
     // An effect that is there already comes from outside, and what was being done no longer counts.
     if (this.#effect === undefined) this.#tell(outcome)
   }
@@ -318,7 +318,7 @@ export class Reflector<T> {
       const accepted = accept()
       if (accepted !== undefined) await attempt.busy(accepted)
     } catch (thrown) {
-      throw thrown === interrupted ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
+      throw thrown === over ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
     }
   }
 
@@ -421,9 +421,6 @@ export function assertSource(source: unknown, call: string): void {
     throw new TypeError(`${call}: the source's heartbeatMs must be a finite number above 0, got ${heartbeatMs}`)
   }
 }
-
-/** Why an attempt ended that nobody needs any more. */
-const interrupted: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
 
 function isUnderstood(event: WatchEvent<unknown>): boolean {
   switch (event?.type) {

@@ -1,6 +1,6 @@
 import { type Added, type Change, changesOf, type Deleted, mergePending, type Pending, type Updated } from './delta.js'
 import { DEFAULT_CAPACITY } from './delta-fifo.js'
-import { messageOf, SourceError } from './errors.js'
+import { messageOf, over, SourceError } from './errors.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from './feed.js'
 import { checkOptions, isBoolean, isFunction } from './options.js'
 import { SlowWatch } from './slow-watch.js'
@@ -119,7 +119,7 @@ export class HandlerSubscription<T> implements Subscription {
     const timer = new AbortController()
     const late = this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})
     await Promise.race([this.#untilIdle(), late])
-    timer.abort()
+    timer.abort(over)
   }
 
   /** It is over, by whatever way. */

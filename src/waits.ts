@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import { SourceError } from './errors.js'
+import { over, SourceError } from './errors.js'
 import { checkOptions, isPositive, isSignal, isString, type OptionCheck } from './options.js'
 import { assertMark, type Version } from './version.js'
 
@@ -49,7 +49,7 @@ export function waiting<V>(
       reject(signal.reason)
       return
     }
-    const timer = new AbortController()
+    const timer = timeoutMs === undefined ? undefined : new AbortController()
     let unregister: (() => void) | undefined
     let isSettled = false
     const settled = (): boolean => {
@@ -57,7 +57,7 @@ export function waiting<V>(
       isSettled = true
       unregister?.()
       signal?.removeEventListener('abort', abort)
-      timer.abort()
+      timer?.abort(over)
       return true
     }
     const settle: Settle<V> = {
@@ -68,7 +68,7 @@ export function waiting<V>(
     signal?.addEventListener('abort', abort, { once: true })
     unregister = register(settle)
     if (isSettled) unregister()
-    else if (timeoutMs !== undefined) {
+    else if (timeoutMs !== undefined && timer !== undefined) {
       const late = new SourceError(`${what}: not within ${timeoutMs} ms`, { code: 'TIMEOUT' })
       clock.sleep(timeoutMs, timer.signal).then(
         () => settle.reject(late),
