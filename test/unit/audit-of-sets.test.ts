@@ -107,6 +107,17 @@ describe('an audit of one source of several', () => {
     expect(informer.get('x')).toBe('us')
   })
 
+  test('that cannot be audited is reported as it comes, and mirrored', async () => {
+    const { clock, set, informer, errors } = await synced()
+    const late = memorySource<string>({ name: 'late', entries: [['z', 'late']] })
+    set.add('late', { name: 'late', list: (context) => late.list(context), watch: (context) => late.watch(context) })
+    await clock.advance(10)
+    expect(errors.map(({ message }) => message)).toEqual([
+      'the source "late" cannot be audited: it cannot compare versions (it has no hasReached)',
+    ])
+    expect(informer.get('z')).toBe('late')
+  })
+
   test('ends with its source, in the middle too', async () => {
     const { clock, set, us, informer, errors } = await synced()
     us.stall()

@@ -27,6 +27,16 @@ describe('resyncMs', () => {
     source.disconnect()
   })
 
+  test.each(['initial', 'resync'])('%s changes have no version: an object’s own is no position', async (wanted) => {
+    const { informer, clock } = mirrorOf(entries)
+    const versions = new Set<unknown>()
+    const note = ({ origin, version }: Change<Order>): unknown => origin === wanted && versions.add(version)
+    informer.subscribe({ add: note, update: note }, { resyncMs: 1_000 })
+    await informer.start().synced()
+    await clock.advance(2_000)
+    expect([...versions]).toEqual([undefined])
+  })
+
   test('holds in a scope, and of what has left it nothing is told', async () => {
     const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
     const keys: string[] = []
