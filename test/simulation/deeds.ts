@@ -49,6 +49,7 @@ export class Deeds {
         this.#transaction(label)
         break
       case 'corrupt': {
+        if (!settings.corrupts) break
         const stored = known ?? this.#stored(key, label, this.#next)
         this.#commit(label, [
           { key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known },
@@ -74,6 +75,27 @@ export class Deeds {
         this.#use(kind, key)
         break
     }
+  }
+
+  /** Nobody watches: what comes and goes now only a list can tell. */
+  writeInGap(): void {
+    const { draws, history, settings } = this.#world
+    if (draws.isQuiet) return
+    // Often the key that was written last: somebody may not have heard of it yet.
+    const [last] = history.head.mutations
+    const key = last !== undefined && draws.chance('gap', 0.7) ? last.key : draws.pick('gap', settings.keys)
+    const isThere = history.head.state.has(key)
+    this.#commit('in the gap', [isThere ? this.#delete(key) : this.#put(key, 'gap')])
+  }
+
+  comeAndGo(withinMs: number): void {
+    const { clock, draws, history, settings } = this.#world
+    const key = settings.keys.find((each) => !history.head.state.has(each))
+    if (key === undefined) return
+    clock.in(draws.next('come and go') * withinMs, () => this.#commit('comes', [this.#put(key, 'come and go')]))
+    clock.in(4 * withinMs + draws.next('come and go') * 300, () => {
+      if (history.head.state.has(key)) this.#commit('goes', [this.#delete(key)])
+    })
   }
 
   /** Something that happens after everybody has gone. */
@@ -125,10 +147,7 @@ export class Deeds {
   #commit(what: string, mutations: readonly Mutation[]): void {
     const { history, note, drive } = this.#world
     const { version } = history.commit(mutations, mix(hashOf(what) + mutations.length))
-    const keys = mutations.map(
-      ({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`,
-    )
-    note(what, keys.join(' '), version)
+    note(what, ...mutations.flatMap(({ key, stored }) => [nameOf(key), stored?.item.n ?? 'gone']), version)
     drive.source.wake()
   }
 
@@ -178,8 +197,20 @@ export class Deeds {
     const { sequence } = history.head
     const back = draws.below(label, 6)
     const from = history.inEpoch(sequence - back) ?? history.first
+    const lost = Array.from(
+      { length: sequence - from.sequence },
+      (_, nth) => history.inEpoch(from.sequence + nth + 1) ?? from,
+    )
     const { version } = history.restore(from)
     note('is restored from a backup', version)
+    // History forks: the same numbers again, for other contents.
+    for (const { mutations } of draws.chance(label, 0.7) ? lost : []) {
+      const keys = new Set(mutations.map(({ key }) => key))
+      this.#commit(
+        'in another history',
+        Array.from(keys, (key) => this.#put(key, label)),
+      )
+    }
     if (drive instanceof InformerDrive && drive.followers.some((follower) => follower.isStuck))
       mark('the collection was restored while a handler was stuck')
     if ([...drive.source.streams].some(({ kind }) => kind === 'list'))

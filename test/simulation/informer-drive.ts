@@ -46,6 +46,9 @@ export class InformerDrive implements Drive {
   #isHealed = false
   #stopped: 'no' | 'stopping' | 'stopped' = 'no'
   #version: Version | undefined
+  /** What was judged last. */
+  #judged: Version | undefined
+  #list: readonly Item[] | undefined
   #looks = 0
   #indexes = 0
   /** What did not decode when the last list began. */
@@ -229,7 +232,12 @@ export class InformerDrive implements Drive {
       if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
       return
     }
-    if (!settings.isBreach) this.#judge(informer, 'the store')
+    // The array is the same as long as nothing has changed.
+    const list = informer.list()
+    if (settings.isBreach || (list === this.#list && version === this.#judged)) return
+    this.#list = list
+    this.#judged = version
+    this.#judge(informer, 'the store')
   }
 
   get unfinished(): string | undefined {

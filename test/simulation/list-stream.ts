@@ -9,9 +9,11 @@ export class ListStream extends Channel<ListPage<Item>> {
   readonly kind = 'list'
   readonly signal: AbortSignal
   readonly #source: SimulatedSource
-  readonly #begun: Moment
-  readonly #isMoving: boolean
-  readonly #keys: readonly string[]
+  /** The moment that it shows; where it moves, the moment of its first page. */
+  #begun: Moment
+  #isMoving = false
+  readonly #isAudit: boolean
+  #keys: readonly string[] = []
   #at = 0
   pages = 0
 
@@ -19,16 +21,9 @@ export class ListStream extends Channel<ListPage<Item>> {
     super()
     this.#source = source
     this.signal = signal
-    const { history, settings } = source.stage
-    this.#begun = !isRefused && settings.mix.strikes('stale-list') ? this.#earlier() : history.head
-    this.#isMoving = this.#begun === history.head && settings.mix.strikes('moving-list')
-    this.#keys = [...this.#begun.state.keys()]
+    this.#isAudit = source.opens.isAudit
+    this.#begun = source.stage.history.head
     if (!isRefused) this.#later()
-  }
-
-  /** The moment that this list shows; of one that moves, the moment at which it began. */
-  get begun(): Moment {
-    return this.#begun
   }
 
   /** A list does not wait for what happens. */
@@ -44,8 +39,8 @@ export class ListStream extends Channel<ListPage<Item>> {
   }
 
   #later(): void {
-    // What moves is worth reading slowly.
-    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1)
+    // Where something can happen meanwhile it is worth being slow.
+    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1) * (this.#isAudit ? 20 : 1)
     this.#source.stage.clock.in(latency, () => this.#next())
   }
 
@@ -71,10 +66,20 @@ export class ListStream extends Channel<ListPage<Item>> {
 
   #next(): void {
     if (this.isOver) return
+    if (this.pages === 0) this.#begin()
     const fault = this.#fault()
     if (fault === 'silence') this.#source.stage.note('the list falls silent')
     else if (fault !== undefined) this.#break(fault)
     else this.#page()
+  }
+
+  #begin(): void {
+    const { history, settings } = this.#source.stage
+    const isStale = settings.mix.strikes('stale-list')
+    this.#begun = isStale ? this.#earlier() : history.head
+    this.#isMoving = !isStale && settings.mix.strikes('moving-list')
+    this.#keys = [...this.#begun.state.keys()]
+    if (this.#isMoving) this.#source.stage.inGap()
   }
 
   #page(): void {

@@ -48,9 +48,13 @@ export class OpensJudge implements Opens {
     this.#isExact = isExact
   }
 
+  get isAudit(): boolean {
+    return !this.#isListing()
+  }
+
   opened(what: 'list' | 'watch', stream: Stream): void {
     const now = this.#stage.clock.elapsed
-    if (what === 'list' && !this.#isListing()) {
+    if (what === 'list' && this.isAudit) {
       this.#stage.note('an audit lists')
       return
     }

@@ -18,6 +18,8 @@ import { WatchStream } from './watch-stream.js'
 
 /** What a source tells whoever judges the reflector by its opens. */
 export interface Opens {
+  /** Whether a list that is opened now is an audit's. */
+  readonly isAudit: boolean
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream, after?: Version): void
   /** The stream broke off, or ended where `error` is undefined. */
   broke(stream: ListStream | WatchStream, error: unknown): void
@@ -59,6 +61,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
       this.opens.broke(stream, error)
       throw error
     }
+    if (this.opens.isAudit) this.#audited()
     const stream = new ListStream(this, context)
     this.streams.add(stream)
     this.opens.opened('list', stream)
@@ -147,12 +150,24 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return [...stored.filter((event) => event.type === 'invalid'), { type: 'replace', entries }]
   }
 
+  /** An audit has begun: a good moment for writers, and for the watch to break off. */
+  #audited(): void {
+    const { inGap, settings, comeAndGo } = this.stage
+    inGap()
+    if (settings.isBreach || !settings.mix.strikes('expire-in-audit')) return
+    // What comes after the watch broke off and goes before the next list, the audit may see, and the mirror never does.
+    this.expire()
+    comeAndGo(5 * settings.latencyMs)
+  }
+
   /** Keys and versions alone, for an audit. */
   async *#versions({ signal }: SourceContext): AsyncIterable<VersionPage> {
     const { clock, history, settings, note } = this.stage
+    this.#audited()
+    await clock.sleep(10 * this.latency())
     const { state, version } = history.head
     note('lists versions', version)
-    await clock.sleep(this.latency())
+    await clock.sleep(10 * this.latency())
     signal.throwIfAborted()
     if (settings.mix.strikes('break-audit')) throw this.transient()
     yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }

@@ -101,7 +101,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
       return new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
     const isExpired = this.#source.isExpired && !this.isLeft
     if (isExpired) this.#source.isExpired = false
-    if (isExpired || this.#cursor < history.compacted || (!this.#hasSpoken && strikes('expire-watch'))) {
+    const isDropped = strikes(this.#hasSpoken ? 'expire-live' : 'expire-watch')
+    if (isExpired || isDropped || this.#cursor < history.compacted) {
       if (this.#hasSpoken) mark('the history was compacted under an open watch')
       return new SourceError('the history is gone', { code: 'VERSION_EXPIRED' })
     }
@@ -161,10 +162,10 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (settings.isBreach && this.#breaches(first, moments, strikes)) return
     // A polled source says what there is now, once.
     const told = settings.isPolled ? [last] : moments
-    this.#emit(
-      told.flatMap((moment) => this.#source.eventsOf(moment)),
-      last.version,
-    )
+    const events = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const nobody = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
+    if (nobody !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: nobody })
+    this.#emit(events, last.version)
     if (settings.isBreach) this.#releaseHeld()
   }
 
@@ -227,5 +228,6 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#source.opens.broke(this, error)
     this.#source.closed(this)
     this.fail(error)
+    this.#source.stage.inGap()
   }
 }

@@ -113,6 +113,14 @@ export class World implements Stage {
     this.note(`VIOLATION of ${invariant}`, message)
   }
 
+  comeAndGo = (withinMs: number): void => this.#deeds.comeAndGo(withinMs)
+
+  inGap = (): void => {
+    if (!this.settings.mix.strikes('write-in-gap')) return
+    for (let count = 1 + this.draws.below('gap', 3); count > 0; count--)
+      this.clock.in(this.draws.next('gap') * this.draws.pick('gap', [20, 200, 600]), () => this.#deeds.writeInGap())
+  }
+
   listenersOf(signal: AbortSignal): number {
     return getEventListeners(signal, 'abort').length
   }

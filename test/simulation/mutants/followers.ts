@@ -20,7 +20,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: "a subscription's version is ahead of its handler",
     breaks: 'everything up to the version has been handled (I7)',
     file: 'feed.ts',
-    edits: [['return this.#isIdle && this.#closed === undefined', 'return this.#closed === undefined']],
+    edits: [['if (!this.#isIdle || this.#closed !== undefined) return', 'if (this.#closed !== undefined) return']],
   },
   {
     name: 'a batch is split on its way to a subscription',
