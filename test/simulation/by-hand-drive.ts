@@ -272,6 +272,7 @@ export class ByHandDrive implements Drive {
     const missing = [...history.at(this.#firstList).state.values()].filter(
       ({ key, isInvalid }) => !isInvalid && !this.#seen.has(key),
     )
+    if (this.stage.settings.isBreach) return // A list that lies about its version says nothing of what was in it.
     if (!isWhole && missing.length > 0 && this.#delivery === 'every' && this.#capacity === 10_000)
       violate('I8', `the queue says it has synced, and ${missing.length} keys of the first list were never taken`)
   }
