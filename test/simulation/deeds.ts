@@ -135,10 +135,10 @@ export class Deeds {
         drive.addIndex()
         break
       case 'begin snapshot':
-        drive.snapshot()
+        drive.snapshots.begin()
         break
       case 'end snapshot':
-        drive.endSnapshot()
+        drive.snapshots.end()
         break
       default:
     }
