@@ -1,6 +1,7 @@
 import { SourceError } from './errors.js'
-import type { ChangeBatch, Feed, Subscription } from './feed.js'
+import type { Feed } from './feed.js'
 import { checkOptions, isBoolean } from './options.js'
+import type { ChangeBatch, Subscription } from './scope.js'
 import type { Version } from './version.js'
 import type { VersionWait, Wait } from './waits.js'
 

@@ -7,6 +7,7 @@ import type { IndexBuilder } from './index-types.js'
 import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from './intake.js'
 import { checkOptions, isFunction } from './options.js'
 import { newPart, Ownership, type Part } from './ownership.js'
+import { assertRoom, assertRoomForList, type Room } from './room.js'
 import type { Delete, Entry, Invalid, ListEvent, Replacement, Sink, WatchBatch, WatchEvent } from './source.js'
 import { type Ordinal, Store } from './store.js'
 import type { Version } from './version.js'
@@ -267,7 +268,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     const commit = this.#begin(part, 'watch', batch.version, 'known', false)
     const isOfDeltas = 'deltas' in batch
     const events: readonly WatchEvent<T>[] = isOfDeltas ? batch.deltas.map(eventOf) : batch.events
-    this.#assertRoom(events, part)
+    assertRoom(events, this.#room(part))
     for (const event of events) {
       if (event.type === 'replace') this.#replaceBy(event.entries, namedInvalid(events), commit)
       else this.#event(event, commit)
@@ -340,7 +341,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         for (const keys of this.#ownership === undefined ? [] : [pending, bad])
           for (const key of keys.keys())
             if (this.#isForeign(key, 'put', this.#store.ordinalOf(key), { part, claimed })) keys.delete(key)
-        if (pending.size > this.#store.room) this.#assertRoomForList(listed, pending, { part, isComplete })
+        if (pending.size > this.#store.room) assertRoomForList(listed, pending, isComplete, this.#room(part))
         const commit: Batch<T> = { ...this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed }
         this.#recordReplaced(part)
         for (const [key, error] of bad) this.#markInvalid(key, error, commit)
@@ -364,53 +365,8 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     }
   }
 
-  /** A batch is applied whole or not at all: refused before it begins where the store cannot hold it on the way. */
-  #assertRoom(events: readonly WatchEvent<T>[], part: Part): void {
-    let arriving = 0
-    for (const event of events) arriving += event.type === 'replace' ? event.entries.length : 1
-    if (arriving <= this.#store.room) return
-    const most = this.#store.size + this.#store.room
-    /** What differs from the store on the way, or from nothing once a replace has come. */
-    const changed = new Map<string, boolean>()
-    let isReplaced = false
-    let size = this.#store.size
-    const has = (key: string): boolean => {
-      const known = changed.get(key)
-      if (known !== undefined) return known
-      const ordinal = this.#store.ordinalOf(key)
-      return ordinal !== undefined && !(isReplaced && this.#owns(part, ordinal))
-    }
-    const set = (key: string, isThere: boolean): void => {
-      if (has(key) !== isThere) size += isThere ? 1 : -1
-      changed.set(key, isThere)
-      if (size > most) throw this.#store.overflow()
-    }
-    for (const event of events) {
-      if (event.type === 'put') set(event.key, true)
-      else if (event.type === 'delete') set(event.key, false)
-      else if (event.type === 'replace') {
-        const keep = namedInvalid(events)
-        if (keep !== undefined) {
-          const kept = [...keep].filter(has)
-          changed.clear()
-          isReplaced = true
-          size = this.#store.size - this.#sizeOf(part)
-          for (const key of kept) set(key, true)
-        }
-        for (const { key } of event.entries) set(key, true)
-      }
-    }
-  }
-
-  #assertRoomForList(
-    listed: Uint8Array,
-    pending: ReadonlyMap<string, unknown>,
-    { part, isComplete }: { readonly part: Part; readonly isComplete: boolean },
-  ): void {
-    let { size } = this.#store
-    if (isComplete) size += listed.reduce((sum, each) => sum + each, 0) - this.#sizeOf(part)
-    for (const key of pending.keys()) if (this.#store.ordinalOf(key) === undefined) size++
-    if (size > this.#store.size + this.#store.room) throw this.#store.overflow()
+  #room(part: Part): Room {
+    return { store: this.#store, owns: (ordinal) => this.#owns(part, ordinal), owned: () => this.#sizeOf(part) }
   }
 
   #deleteUnlisted(listed: Uint8Array, commit: Batch<T>): void {

@@ -1,13 +1,14 @@
-import { EventEmitter } from 'eventemitter3'
 import { AUDIT_PERIOD_MS } from './audit.js'
 import { type ChangeStream, IteratorSubscription } from './change-stream.js'
 import { type Clock, systemClock } from './clock.js'
 import { type Controller, FeedController, type ReconcileContext } from './controller.js'
-import { messageOf, over, SourceError, toSourceError } from './errors.js'
-import { Feed, type FeedHost, type FeedOptions, type Scope, type SubscribeOptions, type Subscription } from './feed.js'
+import { over, SourceError, toSourceError } from './errors.js'
+import { Feed, type FeedHost } from './feed.js'
 import { isDevelopment } from './freeze.js'
 import type { IndexBuilder } from './index-types.js'
 import { type Commit, Indexer } from './indexer.js'
+import type { Informer, InformerOptions } from './informer-contract.js'
+import { Listeners } from './listeners.js'
 import { MirroredSource, type MirrorHost, statusOf } from './mirrored-source.js'
 import { checkOptions, isBoolean, isFunction, isName, isObject, isOneOf, isPositive, isSignal } from './options.js'
 import { type Random, systemRandom } from './random.js'
@@ -15,122 +16,20 @@ import { assertSource } from './reflector.js'
 import type { ReflectorState } from './reflector-state.js'
 import { type Limitable, limitRelists, type RelistLimit } from './relist-limit.js'
 import { Router } from './router.js'
-import { assertSynchronous, flawInSchema, parserOf, type StandardSchema } from './schema.js'
+import { assertSynchronous, flawInSchema, parserOf } from './schema.js'
+import type { FeedOptions, Scope, SubscribeOptions, Subscription } from './scope.js'
 import type { Entry, ListerWatcher } from './source.js'
-import { DynamicSourceSet, type SourceSet } from './source-set.js'
+import { DynamicSourceSet } from './source-set.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
-import { channels, type Logger, type Status } from './telemetry.js'
+import { channels, type Status } from './telemetry.js'
 import type { Version } from './version.js'
 import type { StoreView } from './views.js'
 import { checkVersionWait, checkWait, Gate, type Settle, type VersionWait, type Wait, waiting } from './waits.js'
 
+export type { Informer, InformerOptions, Lifecycle } from './informer-contract.js'
+
 /** `stop` waits this long for a source that does not end, in milliseconds. */
 const STOP_GRACE_MS = 1_000
-/** Where nobody listens to errors, a process warning says so at most this often, in milliseconds. */
-const WARNING_MS = 60_000
-
-/** What can be started and stopped. */
-export interface Lifecycle extends AsyncDisposable {
-  /** Begins to mirror; a second call does nothing. With `signal`, stops when it aborts. Throws `STOPPED` after `stop`. */
-  start(options?: { readonly signal?: AbortSignal | undefined }): this
-  /**
-   * Resolves when the first list is in the store, also where the collection is empty. Rejects when the state becomes
-   * `failed` before that (`NOT_FOUND`, `UNAUTHORIZED`, `PROTOCOL`), while the informer goes on trying.
-   */
-  synced(wait?: Wait): Promise<void>
-  /**
-   * Ends it for good: no callback begins any more, running ones get up to 1 s. The store stays readable. With `drainMs` only the
-   * source ends at once, and subscriptions and controllers have so many milliseconds to handle what waits.
-   */
-  stop(options?: { readonly drainMs?: number | undefined }): Promise<void>
-  /**
-   * For probes. `isLive`: started and not stopped. `isReady`: the first list is in, and, with `staleAfterMs`, the source
-   * was heard within that time.
-   */
-  health(options?: { readonly staleAfterMs?: number }): {
-    readonly isLive: boolean
-    readonly isReady: boolean
-    readonly reason: string
-  }
-}
-
-/**
- * A source mirrored into an indexed store.
- *
- * Promised: the states that the store shows of a key are a subsequence of the states that the source had of it, in
- * order; once faults are over and writes stop, store and subscriptions equal the source. No read sees part of a list
- * or of a batch.
- */
-export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
-  /** The version of each source of a set; of a single source under its name. */
-  readonly versions: ReadonlyMap<string, Version>
-  readonly status: Status
-  /** Objects that could not be decoded, with the reason. A later good event clears it. */
-  readonly invalid: ReadonlyMap<string, SourceError>
-  /** Every failure, with what happens next. An error that nobody listens to is a process warning. */
-  on(event: 'error', listener: (error: SourceError) => void): this
-  on(event: 'status', listener: (status: Status, previous: Status) => void): this
-  off(event: 'error' | 'status', listener: (...args: never[]) => void): this
-  /** Tells handlers first what the store holds, then every change exactly once. */
-  subscribe(handlers: Handlers<T>, options?: SubscribeOptions<T, I>): Subscription
-  /** The same as an async iterator of batches, with backpressure. */
-  changes(options?: SubscribeOptions<T, I>): ChangeStream<T>
-  /** Runs `fn` for each key that is not yet as it should be: coalesced, retried, never twice at once for a key. */
-  reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: Scope<T, I>): Controller
-  /**
-   * Resolves when the store includes `version`: a mark from a writer, or any version of the source. Rejects with
-   * `EPOCH_CHANGED` for another incarnation of the source. A TypeError where the source cannot compare versions, and over
-   * several sources without `source`.
-   */
-  waitFor(version: Version, wait?: VersionWait): Promise<void>
-  /** Reads the whole source again, and resolves when that is in the store. */
-  relist(wait?: Wait): Promise<void>
-  /** Waits until the store includes where the source is now. A TypeError where the source cannot say. */
-  fresh(wait?: Wait): Promise<void>
-  /** Resolves with the object once `condition` holds for it, after the first list; `undefined` where the key is absent. */
-  until(key: string, condition: (object: T | undefined) => boolean, wait?: Wait): Promise<T | undefined>
-  /** The store as it is now, readable while it changes; dispose of it when done. */
-  snapshot(): StoreView<T, I> & Disposable
-  /** Adds an index to a store that may be full. */
-  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X
-}
-
-interface InformerEvents {
-  error(error: SourceError): void
-  status(status: Status, previous: Status): void
-}
-
-type AnyListener = (...args: unknown[]) => void
-
-export interface InformerOptions<S, I extends object, P = S, T = P> {
-  /** A source, or several at once: `sourceSet`. */
-  readonly source: ListerWatcher<S> | SourceSet<S>
-  /**
-   * A Standard Schema (zod, valibot, arktype and others), synchronous; what it gives is what goes on, and what it refuses is
-   * invalid. Runs once for each object that arrives.
-   */
-  readonly schema?: StandardSchema<P>
-  /**
-   * Makes the stored object of the source's; `undefined` leaves it out, a throw makes it invalid. Runs once for each
-   * object that arrives, and must not call the informer.
-   */
-  readonly transform?: (object: P, key: string) => T | undefined
-  /** Whether two objects are the same, so that nobody has to be told. Default: by content. */
-  readonly equals?: (a: T, b: T) => boolean
-  readonly indexes?: (ix: IndexBuilder<T>) => I
-  /** What becomes of the last good object when its successor cannot be decoded. Default `keep-previous`. */
-  readonly onInvalid?: 'omit' | 'keep-previous'
-  /** Deep-freezes plain objects and arrays. Default: unless NODE_ENV is `production`. */
-  readonly freeze?: boolean
-  /**
-   * Compares the store with the source every `periodMs` (default 5 minutes), reports what differs and reads the source again. On
-   * by default where the source can list keys and versions (`versions`); elsewhere it costs a list each time.
-   */
-  readonly audit?: false | { readonly periodMs?: number }
-  readonly clock?: Clock
-  readonly random?: Random
-  readonly logger?: Logger
-}
 
 /** Mirrors a source. Nothing is opened before `start`. */
 export function createInformer<S, I extends object, P = S, T = P>(
@@ -179,11 +78,10 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   readonly #audit: InformerOptions<S, I>['audit']
   readonly #clock: Clock
   readonly #random: Random
-  readonly #logger: Logger | undefined
   readonly #indexer: Indexer<T, I>
   readonly #router = new Router<T>()
   readonly #host: FeedHost<T>
-  readonly #events = new EventEmitter<InformerEvents>()
+  readonly #listeners: Listeners
   readonly #synced = new Gate()
   /** Called after each commit, until they have what they want. */
   readonly #watchers = new Set<() => void>()
@@ -196,12 +94,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   #unlink: () => void = () => {}
   #unfollow: () => void = () => {}
   #limit: RelistLimit | undefined
-  #warnedAt = -Infinity
 
   constructor(options: InformerOptions<S, I, P, T>) {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
-    this.#logger = options.logger
+    this.#listeners = new Listeners(this.#clock, options.logger, () => this.#name)
     this.#audit = options.audit
     this.#set = options.source instanceof DynamicSourceSet ? options.source : undefined
     this.#indexer = new Indexer<T, I>(
@@ -229,7 +126,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       moved: (mirror, previous) => this.#moved(mirror, previous),
       report: (error) => this.#report(error),
       ignored: (source, version) =>
-        this.#log('debug', 'what the store includes already was left out', { source, version }),
+        this.#listeners.log('debug', 'what the store includes already was left out', { source, version }),
       isHeld: (arrived, current) => this.#indexer.isHeld(arrived, current),
       waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
     }
@@ -425,14 +322,12 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   // Following.
 
   on(event: 'error' | 'status', listener: (...args: never[]) => void): this {
-    this.#checkListener('on', event, listener)
-    this.#events.on(event, listener as AnyListener)
+    this.#listeners.on(event, listener)
     return this
   }
 
   off(event: 'error' | 'status', listener: (...args: never[]) => void): this {
-    this.#checkListener('off', event, listener)
-    this.#events.off(event, listener as AnyListener)
+    this.#listeners.off(event, listener)
     return this
   }
 
@@ -632,48 +527,20 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const { status } = this
     const previous = this.#statusWith(mirror, before)
     const { source, reflector } = mirror
-    this.#log('info', `${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, { previous: before.name })
+    this.#listeners.log('info', `${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, {
+      previous: before.name,
+    })
     if (channels.status.hasSubscribers) {
       channels.status.publish({ source: source.name, status: mirror.status(), previous: mirror.status(before) })
     }
     if (reflector.state.name === 'failed') this.#synced.refuse(reflector.lastError)
-    this.#emit('status', status, previous)
+    this.#listeners.status(status, previous)
   }
 
   #report(error: SourceError): void {
     const located = toSourceError(error, { phase: error.phase ?? 'apply', source: this.#name })
     if (channels.error.hasSubscribers) channels.error.publish({ source: this.#name, error: located })
-    this.#log('warn', located.message, { code: located.code, key: located.key })
-    if (this.#events.listenerCount('error') > 0) this.#emit('error', located)
-    else if (this.#logger === undefined) this.#warn(located)
-  }
-
-  /** A listener that throws harms no other. */
-  #emit<E extends 'error' | 'status'>(event: E, ...args: Parameters<InformerEvents[E]>): void {
-    for (const listener of this.#events.listeners(event)) {
-      try {
-        Reflect.apply(listener, undefined, args)
-      } catch (thrown) {
-        const message = `a listener of "${event}" on ${this.#name} threw: ${messageOf(thrown)}`
-        this.#warn(new SourceError(message, { code: 'HANDLER', cause: thrown }))
-      }
-    }
-  }
-
-  #log(level: keyof Logger, message: string, fields: object): void {
-    try {
-      this.#logger?.[level](message, fields)
-    } catch (thrown) {
-      const message = `the logger of ${this.#name} threw: ${messageOf(thrown)}`
-      this.#warn(new SourceError(message, { code: 'HANDLER', cause: thrown }))
-    }
-  }
-
-  #warn(error: SourceError): void {
-    const now = this.#clock.now()
-    if (now - this.#warnedAt < WARNING_MS) return
-    this.#warnedAt = now
-    process.emitWarning(error.message, { type: 'ListwatchWarning', code: error.code })
+    this.#listeners.error(located)
   }
 
   /** The status; or what it was while one of the sources was in another state. */
@@ -697,12 +564,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       code: 'STOPPED',
       source: this.#name,
     })
-  }
-
-  #checkListener(call: string, event: unknown, listener: unknown): void {
-    if (event !== 'error' && event !== 'status')
-      throw new TypeError(`${call}: the event must be "error" or "status", got "${String(event)}"`)
-    if (typeof listener !== 'function') throw new TypeError(`${call}: the listener must be a function`)
   }
 }
 
