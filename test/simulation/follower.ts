@@ -1,5 +1,5 @@
 import type { Change } from '../../src/delta.js'
-import type { Subscription } from '../../src/feed.js'
+import type { Subscription } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Item, Stored } from './history.js'
 import { nameOf, type Stage } from './stage.js'

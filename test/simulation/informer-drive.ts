@@ -1,4 +1,4 @@
-import type { SubscribeOptions } from '../../src/feed.js'
+import type { SubscribeOptions } from '../../src/scope.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
 import type { Drive } from './drive.js'

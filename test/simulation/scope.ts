@@ -1,4 +1,4 @@
-import type { SubscribeOptions } from '../../src/feed.js'
+import type { SubscribeOptions } from '../../src/scope.js'
 import type { IsIn } from './follower.js'
 import type { Item } from './history.js'
 import { type IndexesOf, RANKS, TAGS, TENANTS } from './indexes.js'
