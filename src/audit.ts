@@ -22,7 +22,7 @@ export interface AuditHost<S, T> {
   /** Whether there is something to compare: after the first list, while the watch is open. */
   isLive(): boolean
   /** Whether the store holds what it makes of the source's object; `current` is what it holds. */
-  isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
+  isHeld(arrived: Entry<S>, current: Entry<T> | undefined, isInvalid: boolean): boolean
   waitFor(version: Version, wait: Wait): Promise<void>
   relist(reason: string): void
   report(error: SourceError): void
@@ -115,9 +115,12 @@ export class Audit<S, T> {
   #differs(item: Item<S>): boolean {
     const { part, isHeld } = this.#host
     const { key } = item
-    if (key === undefined || item.type === 'delete' || item.type === 'invalid' || part.isAccountedFor(key)) return false
+    if (key === undefined || item.type === 'delete' || part.isOthers(key)) return false
+    if (item.type === 'invalid') return !part.isInvalid(key)
     const current = part.entryOf(key)
-    if (item.type === 'put') return !isHeld(item, current)
+    if (item.type === 'put') return !isHeld(item, current, part.isInvalid(key))
+    const passedOver = part.passedOver(key)
+    if (passedOver !== undefined) return passedOver.version !== undefined && passedOver.version !== item.version
     return current === undefined || (current.version !== undefined && current.version !== item.version)
   }
 

@@ -59,8 +59,11 @@ export interface StorePart<T> extends Sink<T> {
   entries(): Iterable<Entry<T>>
   /** Keeps the keys that are written from now on, also by others, until it is stopped. */
   record(): WriteRecord
-  /** Whether a key that is not in this part is known nevertheless: its object is invalid, was left out, or is another's. */
-  isAccountedFor(key: string): boolean
+  /** Whether another source of the set has a key. */
+  isOthers(key: string): boolean
+  isInvalid(key: string): boolean
+  /** What is known of an object that is invalid, or was left out. */
+  passedOver(key: string): { readonly version: Version | undefined } | undefined
   /** Takes all of it out of the store. */
   drop(): void
 }
@@ -228,16 +231,24 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         this.#recorders.add(record)
         return record
       },
-      isAccountedFor: (key) =>
-        part.invalid.has(key) || part.omitted.has(key) || this.#isOthers(part, key, store.ordinalOf(key)),
+      isOthers: (key) => this.#isOthers(part, key, store.ordinalOf(key)),
+      isInvalid: (key) => part.invalid.has(key),
+      passedOver: (key) => {
+        if (part.invalid.has(key)) return { version: part.invalid.get(key) }
+        return part.omitted.has(key) ? { version: part.omitted.get(key) } : undefined
+      },
       drop: () => this.#drop(part),
     }
   }
 
-  /** @internal Whether the store holds what it would make of an object that arrives; `current` is what it holds. */
-  isHeld(arrived: Entry<unknown>, current: Entry<T> | undefined): boolean {
+  /**
+   * @internal Whether the store holds what it would make of an object that arrives; `current` is what it holds, and
+   * `isInvalid` whether it counts that as old.
+   */
+  isHeld(arrived: Entry<unknown>, current: Entry<T> | undefined, isInvalid: boolean): boolean {
     const taken = this.#intake.take(arrived, current, true)
-    if (taken === SAME || taken instanceof SourceError) return true
+    if (isInvalid || taken instanceof SourceError) return isInvalid && taken instanceof SourceError
+    if (taken === SAME) return true
     return taken === OMITTED ? current === undefined : taken.object === current?.object
   }
 
@@ -310,6 +321,8 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     const listed = new Uint8Array(this.#store.ordinalLimit)
     const pending = new Map<string, Entry<T> | typeof OMITTED>()
     const bad = new Map<string, SourceError>()
+    /** Of what is bad, or left out. */
+    const versions = new Map<string, Version | undefined>()
     const claimed: string[] = []
     let isComplete = true
     const take = (event: ListEvent<T>): void => {
@@ -328,6 +341,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       if (event.type === 'delete') return
       const taken =
         event.type === 'invalid' ? invalid(key, event.error) : this.#intake.take(event, current, ignoreVersions)
+      if (taken instanceof SourceError || taken === OMITTED) versions.set(key, event.version)
       if (taken instanceof SourceError) bad.set(key, taken)
       else if (taken !== SAME) pending.set(key, taken)
       else if (current !== undefined && part.invalid.has(key)) pending.set(key, current) // It is good again.
@@ -344,16 +358,16 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         if (pending.size > this.#store.room) assertRoomForList(listed, pending, isComplete, this.#room(part))
         const commit: Batch<T> = { ...this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed }
         this.#recordReplaced(part)
-        for (const [key, error] of bad) this.#markInvalid(key, error, commit)
+        for (const [key, error] of bad) this.#markInvalid(key, error, versions.get(key), commit)
         if (isComplete) {
-          for (const key of part.invalid) if (!bad.has(key)) this.#markValid(key, commit)
+          for (const key of part.invalid.keys()) if (!bad.has(key)) this.#markValid(key, commit)
           part.omitted.clear()
           this.#deleteUnlisted(listed, commit)
         }
         if (ignoreVersions) this.#forgetVersions(bad.keys(), isComplete ? undefined : listed, part)
         for (const [key, taken] of pending) {
           this.#markValid(key, commit)
-          if (taken === OMITTED) this.#omit(key, commit)
+          if (taken === OMITTED) this.#omit(key, versions.get(key), commit)
           else this.#write(taken, this.#store.ordinalOf(key), commit)
         }
         this.#end(commit, version, undefined)
@@ -399,7 +413,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     if (keep !== undefined) {
       const keys = new Set(keep)
       for (const { key } of entries) keys.add(key)
-      for (const key of commit.part.invalid) if (!keys.has(key)) this.#markValid(key, commit)
+      for (const key of commit.part.invalid.keys()) if (!keys.has(key)) this.#markValid(key, commit)
       commit.part.omitted.clear()
       this.#deleteAll(commit, (key) => !keys.has(key))
     }
@@ -426,11 +440,11 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     const current = ordinal === undefined ? undefined : this.#store.entryAt(ordinal)
     const taken = this.#intake.take(arrived, current, commit.ignoreVersions)
     if (taken instanceof SourceError) {
-      this.#markInvalid(arrived.key, taken, commit)
+      this.#markInvalid(arrived.key, taken, arrived.version, commit)
       return
     }
     if (this.#invalid.size > 0) this.#markValid(arrived.key, commit)
-    if (taken === OMITTED) this.#omit(arrived.key, commit)
+    if (taken === OMITTED) this.#omit(arrived.key, arrived.version, commit)
     else if (taken !== SAME) this.#write(taken, ordinal, commit)
   }
 
@@ -441,16 +455,16 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     this.#remove(key, this.#intake.lastState(key, object), commit)
   }
 
-  #refuse({ key, error }: Invalid, commit: Batch<T> | undefined): void {
+  #refuse({ key, error, version }: Invalid, commit: Batch<T> | undefined): void {
     if (key === undefined || commit === undefined) this.#hooks.report?.(invalid(key, error))
     else if (!this.#isForeign(key, 'invalid', this.#store.ordinalOf(key), commit))
-      this.#markInvalid(key, invalid(key, error), commit)
+      this.#markInvalid(key, invalid(key, error), version, commit)
   }
 
   /** What `prepare` does not want. */
-  #omit(key: string, commit: Batch<T>): void {
+  #omit(key: string, version: Version | undefined, commit: Batch<T>): void {
     this.#remove(key, undefined, commit)
-    if (this.#hooks.remembersOmitted === true) commit.part.omitted.add(key)
+    if (this.#hooks.remembersOmitted === true) commit.part.omitted.set(key, version)
   }
 
   /** Takes out what one source gave, where `isGone`. */
@@ -464,7 +478,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   #drop(part: Part): void {
     const commit = this.#begin(part, 'relist', undefined, 'unknown', false)
-    for (const key of part.invalid) this.#markValid(key, commit)
+    for (const key of part.invalid.keys()) this.#markValid(key, commit)
     part.omitted.clear()
     this.#deleteAll(commit, () => true)
     this.#ownership?.remove(part)
@@ -512,10 +526,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     released.push(key)
   }
 
-  #markInvalid(key: string, error: SourceError, commit: Batch<T>): void {
+  #markInvalid(key: string, error: SourceError, version: Version | undefined, commit: Batch<T>): void {
     const known = this.#invalid.get(key)
     this.#invalid.set(key, error)
-    commit.part.invalid.add(key)
+    commit.part.invalid.set(key, version)
     this.#record(key)
     if (known?.message !== error.message) this.#hooks.report?.(error)
     if (this.#hooks.onInvalid === 'omit') this.#remove(key, undefined, { ...commit, finalState: 'unknown' })

@@ -127,7 +127,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       report: (error) => this.#report(error),
       ignored: (source, version) =>
         this.#listeners.log('debug', 'what the store includes already was left out', { source, version }),
-      isHeld: (arrived, current) => this.#indexer.isHeld(arrived, current),
+      isHeld: (arrived, current, isInvalid) => this.#indexer.isHeld(arrived, current, isInvalid),
       waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
     }
     this.#host = this.#makeHost()

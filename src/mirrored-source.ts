@@ -22,7 +22,7 @@ export interface MirrorHost<S, T> {
   moved(mirror: MirroredSource<S, T>, previous: ReflectorState): void
   report(error: SourceError): void
   ignored(source: string, version: Version): void
-  isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
+  isHeld(arrived: Entry<S>, current: Entry<T> | undefined, isInvalid: boolean): boolean
   waitFor(version: Version, wait: Wait, mirror: MirroredSource<S, T>): Promise<void>
 }
 

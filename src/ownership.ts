@@ -6,14 +6,14 @@ export interface Part {
   /** Undefined where one source has the whole store. */
   readonly name: string | undefined
   version: Version | undefined
-  /** Keys of objects that are invalid. */
-  readonly invalid: Set<string>
+  /** Keys of objects that are invalid, with their versions. */
+  readonly invalid: Map<string, Version | undefined>
   /** Keys that `prepare` left out, where somebody wants to know. */
-  readonly omitted: Set<string>
+  readonly omitted: Map<string, Version | undefined>
 }
 
 export function newPart(name?: string): Part {
-  return { name, version: undefined, invalid: new Set(), omitted: new Set() }
+  return { name, version: undefined, invalid: new Map(), omitted: new Map() }
 }
 
 /**

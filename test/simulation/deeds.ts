@@ -49,7 +49,6 @@ export class Deeds {
         this.#transaction(label)
         break
       case 'corrupt': {
-        if (!settings.corrupts) break
         const stored = known ?? this.#stored(key, label, this.#next)
         this.#commit(label, [
           { key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known },

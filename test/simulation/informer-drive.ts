@@ -1,5 +1,5 @@
-import type { SubscribeOptions } from '../../src/scope.js'
 import { createInformer, type Informer } from '../../src/informer.js'
+import type { SubscribeOptions } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'

@@ -32,8 +32,6 @@ export interface Settings {
   readonly isDeaf: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
-  /** Whether there are objects that do not decode. */
-  readonly corrupts: boolean
   /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
@@ -80,9 +78,7 @@ export function settingsFor(draws: Draws): Settings {
     isDeaf: is('deaf', 0.3),
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
     freezes: is('freeze', 0.2),
-    // An audit takes what was left out, or did not decode, as accounted for, whatever became of it since.
-    corrupts: !isAuditAlone,
-    omits: is('omits', 0.15) && !isAuditAlone ? 't0' : undefined,
+    omits: is('omits', 0.15) ? 't0' : undefined,
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }

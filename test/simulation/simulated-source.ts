@@ -135,10 +135,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   eventOf(stored: Stored): ListEvent<Item> {
     const { key, item, uid, revision, isInvalid } = stored
-    if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode') }
+    const version = revision === undefined ? {} : { version: revision }
+    if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
     const { copies, hasUids } = this.stage.settings
     const event = { type: 'put', key, object: copies ? { ...item, tags: [...item.tags] } : item } as const
-    return { ...event, ...(hasUids && { uid }), ...(revision !== undefined && { version: revision }) }
+    return { ...event, ...(hasUids && { uid }), ...version }
   }
 
   /** What a watch tells of one transaction. */

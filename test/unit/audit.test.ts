@@ -141,6 +141,22 @@ describe.each([
     expect([informer.status.relists, [...informer.keys()]]).toEqual([0, ['a', 'c']])
   })
 
+  test('finds what was left out, or invalid, and is not any more', async () => {
+    const transform = (item: Item): Item | undefined => (item.n === 2 ? undefined : item)
+    const { clock, source, informer, errors } = await synced(new Source(three), { ...options, transform })
+    source.memory.corrupt('c', new Error('broken'))
+    await clock.advance(10)
+    expect([informer.has('b'), informer.invalid.has('c')]).toEqual([false, true])
+    for (const key of ['b', 'c']) source.lost.add(key)
+    source.memory.put('b', { n: 5 })
+    source.memory.put('c', { n: 3 })
+    await clock.advance(PERIOD_MS + 2_000)
+    expect([informer.get('b'), informer.get('c'), informer.invalid.size]).toEqual([{ n: 5 }, { n: 3 }, 0])
+    expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['DECODE', 'PROTOCOL'], 1])
+    await clock.advance(3 * PERIOD_MS)
+    expect(informer.status.relists).toBe(1)
+  })
+
   test('leaves no timer after stop, also in the middle', async () => {
     const { clock, informer } = await synced(new Source(three), options)
     await clock.advance(PERIOD_MS / 2)
@@ -171,6 +187,16 @@ describe('an audit', () => {
     expect(informer.get('a')).toEqual({ n: -1 })
     await clock.advance(PERIOD_MS + 2_000)
     expect(informer.get('a')).toEqual({ n: 9 })
+  })
+
+  test('of contents finds what has become invalid', async () => {
+    const { clock, source, informer, errors } = await synced(new Lossy(three), { audit: {} })
+    source.lost.add('c')
+    source.memory.corrupt('c', new Error('broken'))
+    await clock.advance(PERIOD_MS + 2_000)
+    expect([[...informer.invalid.keys()], informer.get('c')]).toEqual([['c'], { n: 3 }])
+    await clock.advance(3 * PERIOD_MS)
+    expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['PROTOCOL', 'DECODE'], 1])
   })
 
   test('of a source that shows less than the store has is no audit: reported, nothing is changed, and tried again', async () => {
