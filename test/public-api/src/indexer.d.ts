@@ -46,8 +46,13 @@ export interface StorePart<T> extends Sink<T> {
     entries(): Iterable<Entry<T>>;
     /** Keeps the keys that are written from now on, also by others, until it is stopped. */
     record(): WriteRecord;
-    /** Whether a key that is not in this part is known nevertheless: its object is invalid, was left out, or is another's. */
-    isAccountedFor(key: string): boolean;
+    /** Whether another source of the set has a key. */
+    isOthers(key: string): boolean;
+    isInvalid(key: string): boolean;
+    /** What is known of an object that is invalid, or was left out. */
+    passedOver(key: string): {
+        readonly version: Version | undefined;
+    } | undefined;
     /** Takes all of it out of the store. */
     drop(): void;
 }
