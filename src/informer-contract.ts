@@ -32,7 +32,7 @@ export interface Lifecycle extends AsyncDisposable {
    * For probes. `isLive`: started and not stopped. `isReady`: the first list is in, and, with `staleAfterMs`, the source
    * was heard within that time.
    */
-  health(options?: { readonly staleAfterMs?: number }): {
+  health(options?: { readonly staleAfterMs?: number | undefined }): {
     readonly isLive: boolean
     readonly isReady: boolean
     readonly reason: string

@@ -64,7 +64,7 @@ class InformerGroup implements Lifecycle, Limitable {
     await this.stop()
   }
 
-  health(options: { readonly staleAfterMs?: number } = {}): {
+  health(options: { readonly staleAfterMs?: number | undefined } = {}): {
     readonly isLive: boolean
     readonly isReady: boolean
     readonly reason: string

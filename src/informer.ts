@@ -35,6 +35,7 @@ const STOP_GRACE_MS = 1_000
 export function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,
 ): Informer<T, I> {
+  if (options?.source === undefined) throw new TypeError('createInformer: option "source" is missing')
   checkOptions('createInformer', options, {
     source: isObject,
     schema: flawInSchema,
@@ -248,13 +249,19 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   synced(wait: Wait = {}): Promise<void> {
     checkWait('synced', wait)
-    return waiting(`synced of ${this.#name}`, wait, this.#clock, (settle) => {
-      const leave = this.#synced.enter(settle)
-      if (this.#isStopped) settle.reject(this.#stoppedError('synced'))
-      for (const { reflector } of this.#mirrors.values())
-        if (reflector.state.name === 'failed') settle.reject(reflector.lastError)
-      return leave
-    })
+    return waiting(
+      `synced of ${this.#name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        const leave = this.#synced.enter(settle)
+        if (this.#isStopped) settle.reject(this.#stoppedError('synced'))
+        for (const { reflector } of this.#mirrors.values())
+          if (reflector.state.name === 'failed') settle.reject(reflector.lastError)
+        return leave
+      },
+      () => this.#howItIs,
+    )
   }
 
   stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
@@ -304,19 +311,19 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     return this.#statusWith()
   }
 
-  health(options: { readonly staleAfterMs?: number } = {}): {
+  health(options: { readonly staleAfterMs?: number | undefined } = {}): {
     readonly isLive: boolean
     readonly isReady: boolean
     readonly reason: string
   } {
     checkOptions('health', options, { staleAfterMs: isPositive })
-    const { state, reason, staleMs } = this.status
+    const { state, staleMs } = this.status
     const isSynced = this.#synced.isOpen
     const isLive = state !== 'idle' && state !== 'stopped'
     const isStale = staleMs > (options.staleAfterMs ?? Infinity)
     const isReady = isLive && isSynced && !isStale
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(staleMs / 1_000)} s` : ''
-    return { isLive, isReady, reason: `${state}: ${reason}${stale}` }
+    return { isLive, isReady, reason: `${this.#howItIs}${stale}` }
   }
 
   // Following.
@@ -357,13 +364,19 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   #waitForMirror(mirror: MirroredSource<S, T>, version: Version, wait: Wait): Promise<void> {
-    return waiting(`waitFor on ${mirror.source.name}`, wait, this.#clock, (settle) => {
-      const leave = mirror.waiters.enter(version, mirror.isListed ? mirror.version : undefined, settle)
-      if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))
-      if (mirror.refusal !== undefined) settle.reject(mirror.refusal)
-      if (mirror.waiters.size > 0) mirror.reflector.nudge()
-      return leave
-    })
+    return waiting(
+      `waitFor on ${mirror.source.name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        const leave = mirror.waiters.enter(version, mirror.isListed ? mirror.version : undefined, settle)
+        if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))
+        if (mirror.refusal !== undefined) settle.reject(mirror.refusal)
+        if (mirror.waiters.size > 0) mirror.reflector.nudge()
+        return leave
+      },
+      () => this.#howItIs,
+    )
   }
 
   fresh(wait: Wait = {}): Promise<void> {
@@ -374,22 +387,28 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     })
     checkWait('fresh', wait)
     const asking = new AbortController()
-    return waiting<void>(`fresh of ${this.#name}`, wait, this.#clock, (settle) => {
-      if (this.#isStopped) {
-        settle.reject(this.#stoppedError('fresh'))
-        return () => {}
-      }
-      Promise.all(asked.map((mirror) => this.#freshen(mirror, asking.signal))).then(
-        () => settle.resolve(),
-        settle.reject,
-      )
-      const stop = (): void => settle.reject(this.#stoppedError('fresh'))
-      this.#stopping.signal.addEventListener('abort', stop, { once: true })
-      return () => {
-        this.#stopping.signal.removeEventListener('abort', stop)
-        asking.abort(over)
-      }
-    })
+    return waiting<void>(
+      `fresh of ${this.#name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        if (this.#isStopped) {
+          settle.reject(this.#stoppedError('fresh'))
+          return () => {}
+        }
+        Promise.all(asked.map((mirror) => this.#freshen(mirror, asking.signal))).then(
+          () => settle.resolve(),
+          settle.reject,
+        )
+        const stop = (): void => settle.reject(this.#stoppedError('fresh'))
+        this.#stopping.signal.addEventListener('abort', stop, { once: true })
+        return () => {
+          this.#stopping.signal.removeEventListener('abort', stop)
+          asking.abort(over)
+        }
+      },
+      () => this.#howItIs,
+    )
   }
 
   async #freshen(mirror: MirroredSource<S, T>, signal: AbortSignal): Promise<void> {
@@ -403,18 +422,24 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   relist(wait: Wait = {}): Promise<void> {
     checkWait('relist', wait)
-    return waiting(`relist of ${this.#name}`, wait, this.#clock, (settle) => {
-      // A list that is on its way began before this call: it does not count.
-      const before = Array.from(this.#mirrors, ([name, mirror]) => ({ name, mirror, lists: mirror.reflector.lists }))
-      const leave = this.#watch(settle, () => {
-        const isThere = before.every(
-          ({ name, mirror, lists }) => mirror.listed > lists || this.#mirrors.get(name) !== mirror,
-        )
-        if (isThere) settle.resolve()
-      })
-      for (const { mirror } of before) mirror.reflector.relist('asked for by relist()')
-      return leave
-    })
+    return waiting(
+      `relist of ${this.#name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        // A list that is on its way began before this call: it does not count.
+        const before = Array.from(this.#mirrors, ([name, mirror]) => ({ name, mirror, lists: mirror.reflector.lists }))
+        const leave = this.#watch(settle, () => {
+          const isThere = before.every(
+            ({ name, mirror, lists }) => mirror.listed > lists || this.#mirrors.get(name) !== mirror,
+          )
+          if (isThere) settle.resolve()
+        })
+        for (const { mirror } of before) mirror.reflector.relist('asked for by relist()')
+        return leave
+      },
+      () => this.#howItIs,
+    )
   }
 
   until(key: string, condition: (object: T | undefined) => boolean, wait: Wait = {}): Promise<T | undefined> {
@@ -554,6 +579,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   /** For messages. */
+  get #howItIs(): string {
+    const { state, reason } = this.status
+    return state === reason ? state : `${state}: ${reason}`
+  }
+
   get #name(): string {
     const names = Array.from(this.#mirrors.values(), ({ source }) => source.name)
     return this.#set === undefined ? (names[0] ?? '') : `the sources ${names.join(', ')}`

@@ -68,7 +68,9 @@ export class Listeners {
     const now = this.#clock.now()
     if (now - this.#warnedAt < WARNING_MS) return
     this.#warnedAt = now
-    process.emitWarning(error.message, { type: 'ListwatchWarning', code: error.code })
+    const { message, code, cause } = error
+    const detail = cause instanceof Error ? cause.stack : undefined
+    process.emitWarning(message, { type: 'ListwatchWarning', code, ...(detail === undefined ? {} : { detail }) })
   }
 }
 

@@ -133,11 +133,13 @@ export class MirroredSource<S, T> {
   status(state: ReflectorState = this.reflector.state): Status {
     const now = this.#host.clock.now()
     const { lastContactAt, lastError } = this.reflector
+    // Whoever waited for the list may ask before the reflector goes on.
+    const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
     return {
-      state: state.name,
+      state: isIn ? 'connecting' : state.name,
       isSynced: this.isListed,
       version: this.version,
-      reason: state.reason,
+      reason: isIn ? 'the list is in' : state.reason,
       lastError,
       lastContactAt,
       staleMs: now - (lastContactAt ?? this.#startedAt ?? now),

@@ -231,7 +231,7 @@ export class Reflector<T> {
     let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
     let isCommitted = false
     try {
-      pages = this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE })[Symbol.asyncIterator]()
+      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE }))
       let version: Version | undefined
       for (;;) {
         const page = await attempt.race(pages.next())
@@ -284,7 +284,7 @@ export class Reflector<T> {
     }
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
-      batches = this.#source.watch({ ...this.#context(attempt), after, onNudge })[Symbol.asyncIterator]()
+      batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), after, onNudge }))
       for (;;) {
         const batch = await attempt.race(batches.next())
         attempt.check()
@@ -433,6 +433,13 @@ function isUnderstood(event: WatchEvent<unknown>): boolean {
     default:
       return false
   }
+}
+
+/** Refuses what a source gives in place of an async iterable, an array or a promise. */
+function iterated<V>(what: string, given: AsyncIterable<V>): AsyncIterator<V> {
+  const iterate: unknown = (given as Partial<AsyncIterable<V>> | null | undefined)?.[Symbol.asyncIterator]
+  if (typeof iterate === 'function') return given[Symbol.asyncIterator]()
+  throw new SourceError(`${what} gave no async iterable; it must be an async generator`, { code: 'PROTOCOL' })
 }
 
 /** Lets an iterator clean up; one that waits cannot, and its signal has told it already. */

@@ -36,13 +36,14 @@ export function checkVersionWait(version: unknown, wait: unknown): void {
 
 /**
  * A promise that also ends with the caller's signal or time-out. `register` gets both ends, and gives what takes them
- * back; it may settle at once. Nothing is left behind, whichever comes first.
+ * back; it may settle at once. Nothing is left behind, whichever comes first. `whyNot` says how things are when time is up.
  */
 export function waiting<V>(
   what: string,
   { signal, timeoutMs }: Wait,
   clock: Clock,
   register: (settle: Settle<V>) => () => void,
+  whyNot?: () => string,
 ): Promise<V> {
   return new Promise<V>((resolve, reject) => {
     if (signal?.aborted) {
@@ -69,11 +70,11 @@ export function waiting<V>(
     unregister = register(settle)
     if (isSettled) unregister()
     else if (timeoutMs !== undefined && timer !== undefined) {
-      const late = new SourceError(`${what}: not within ${timeoutMs} ms`, { code: 'TIMEOUT' })
-      clock.sleep(timeoutMs, timer.signal).then(
-        () => settle.reject(late),
-        () => {},
-      )
+      const late = (): void => {
+        const why = whyNot === undefined ? '' : `; ${whyNot()}`
+        settle.reject(new SourceError(`${what}: not within ${timeoutMs} ms${why}`, { code: 'TIMEOUT' }))
+      }
+      clock.sleep(timeoutMs, timer.signal).then(late, () => {})
     }
   })
 }

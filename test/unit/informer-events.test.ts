@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import type { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
@@ -71,6 +71,16 @@ describe('errors', () => {
     await clock.advance(0)
     expect(said).toHaveLength(2)
     expect(said[0]).toContain('the add handler on memory failed at key "a": no')
+  })
+
+  test('the warning has the stack of what a handler threw', async () => {
+    const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => spy.mockRestore())
+    const { clock, informer } = unheard()
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect(spy.mock.calls[0]?.[1]).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
   })
 
   test('one that somebody listens to is no warning', async () => {

@@ -36,7 +36,7 @@ export interface Lifecycle extends AsyncDisposable {
      * was heard within that time.
      */
     health(options?: {
-        readonly staleAfterMs?: number;
+        readonly staleAfterMs?: number | undefined;
     }): {
         readonly isLive: boolean;
         readonly isReady: boolean;
