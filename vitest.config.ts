@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 /**
  * `unit` and `property` run in virtual time and in memory: seconds. `package` looks at the package as a whole: imports,
- * declarations, the API programs. `servers` needs more than this process, and takes its time.
+ * declarations, the API programs. `simulation` runs schedules of faults on all cores for a minute or two. `servers` needs more than this process, and takes its time.
  */
 export default defineConfig({
   test: {
@@ -10,10 +10,11 @@ export default defineConfig({
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 5_000 } },
       { test: { name: 'property', include: ['test/property/**/*.test.ts'], testTimeout: 60_000 } },
       { test: { name: 'package', include: ['test/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
+      { test: { name: 'simulation', include: ['test/simulation/**/*.test.ts'], testTimeout: 600_000 } },
       {
         test: {
           name: 'servers',
-          include: ['test/{cli,conformance,faults,servers,simulation,soak}/**/*.test.ts'],
+          include: ['test/{cli,conformance,faults,servers,soak}/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           globalSetup: 'test/servers/global-setup.ts',

@@ -1,7 +1,7 @@
 import { Attempt } from './attempt.js'
 import type { Clock } from './clock.js'
-import { messageOf, SourceError } from './errors.js'
-import type { StorePart } from './indexer.js'
+import { messageOf, over, SourceError } from './errors.js'
+import type { StorePart, WriteRecord } from './indexer.js'
 import type { Random } from './random.js'
 import { type Entry, LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
 import { assertVersion, type Version } from './version.js'
@@ -9,7 +9,7 @@ import type { Wait } from './waits.js'
 
 /** How often a store is compared with its source where nothing else is said, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
-/** The next audit waits at least so many times as long as the last one took. */
+/** The next audit waits at least so many times as long as the last one has read. */
 const REST_FACTOR = 100
 /** The event loop gets a turn after this long of comparing. */
 const SLICE_MS = 8
@@ -21,10 +21,8 @@ export interface AuditHost<S, T> {
   readonly random: Random
   /** Whether there is something to compare: after the first list, while the watch is open. */
   isLive(): boolean
-  /** Collects the keys that the store writes. */
-  record(): { readonly keys: ReadonlySet<string>; stop(): void }
   /** Whether the store holds what it makes of the source's object; `current` is what it holds. */
-  isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
+  isHeld(arrived: Entry<S>, current: Entry<T> | undefined, isInvalid: boolean): boolean
   waitFor(version: Version, wait: Wait): Promise<void>
   relist(reason: string): void
   report(error: SourceError): void
@@ -40,6 +38,8 @@ type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; 
 export class Audit<S, T> {
   readonly #host: AuditHost<S, T>
   readonly #periodMs: number
+  /** How long the last one has read, in milliseconds. */
+  #readMs = 0
 
   constructor(host: AuditHost<S, T>, periodMs: number) {
     this.#host = host
@@ -49,23 +49,21 @@ export class Audit<S, T> {
   /** Until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#host
-    let restMs = this.#periodMs
     while (!signal.aborted) {
-      await clock.sleep(restMs * (0.5 + random.next() / 2), signal).catch(() => {})
-      const since = clock.now()
+      const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
+      await clock.sleep(Math.max(drawnMs, REST_FACTOR * this.#readMs), signal).catch(() => {})
       if (!signal.aborted && this.#host.isLive()) await this.#once(signal)
-      restMs = Math.max(this.#periodMs, REST_FACTOR * (clock.now() - since))
     }
   }
 
   async #once(signal: AbortSignal): Promise<void> {
     const { source, clock, report, relist } = this.#host
     const attempt = new Attempt(clock)
-    const over = (): void => attempt.end(new SourceError('no longer wanted', { code: 'STOPPED' }))
-    signal.addEventListener('abort', over, { once: true })
-    const written = this.#host.record()
+    const end = (): void => attempt.end(over)
+    signal.addEventListener('abort', end, { once: true })
+    const written = this.#host.part.record()
     try {
-      const drift = await this.#compare(attempt, written.keys)
+      const drift = await this.#compare(attempt, written)
       const [first] = drift
       if (first === undefined) return
       const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
@@ -79,21 +77,26 @@ export class Audit<S, T> {
       report(new SourceError(message, { code, phase: 'list', cause: error }))
     } finally {
       written.stop()
-      over()
-      signal.removeEventListener('abort', over)
+      end()
+      signal.removeEventListener('abort', end)
     }
   }
 
-  /** The keys at which store and source differ. */
-  async #compare(attempt: Attempt, written: ReadonlySet<string>): Promise<readonly string[]> {
+  /** The keys at which store and source differ; none where a whole collection came in between: what it passed over nobody knows. */
+  async #compare(attempt: Attempt, written: WriteRecord): Promise<readonly string[]> {
     const { source, part, waitFor } = this.#host
     const before = part.version
     const listed = new Set<string>()
     /** What differed when it came. The store may have been behind, or ahead. */
     const doubtful = new Map<string, Item<S>>()
+    /** Whether everything was told by its key; else nobody knows what is missing. */
+    let isWhole = true
     const version = await this.#read(attempt, (item) => {
-      const { key } = item
-      if (key === undefined) return
+      const key = keyOf(item)
+      if (key === undefined) {
+        isWhole = false
+        return
+      }
       doubtful.delete(key)
       if (item.type === 'delete') listed.delete(key)
       else listed.add(key)
@@ -102,18 +105,22 @@ export class Audit<S, T> {
     if (before !== undefined && source.hasReached?.(version, before) !== true)
       throw new SourceError('the source shows less than the store has', { code: 'STALE_LIST' })
     await attempt.busy(waitFor(version, { signal: attempt.signal, timeoutMs: this.#periodMs }))
+    if (written.isReplaced) return []
     const drift: string[] = []
-    for (const [key, item] of doubtful) if (!written.has(key) && this.#differs(item)) drift.push(key)
-    for (const { key } of part.entries()) if (!written.has(key) && !listed.has(key)) drift.push(key)
+    for (const [key, item] of doubtful) if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
+    for (const { key } of isWhole ? part.entries() : []) if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
     return drift
   }
 
   #differs(item: Item<S>): boolean {
     const { part, isHeld } = this.#host
     const { key } = item
-    if (key === undefined || item.type === 'delete' || item.type === 'invalid' || part.isAccountedFor(key)) return false
+    if (key === undefined || item.type === 'delete' || part.isOthers(key)) return false
+    if (item.type === 'invalid') return !part.isInvalid(key)
     const current = part.entryOf(key)
-    if (item.type === 'put') return !isHeld(item, current)
+    if (item.type === 'put') return !isHeld(item, current, part.isInvalid(key))
+    const passedOver = part.passedOver(key)
+    if (passedOver !== undefined) return passedOver.version !== undefined && passedOver.version !== item.version
     return current === undefined || (current.version !== undefined && current.version !== item.version)
   }
 
@@ -123,6 +130,7 @@ export class Audit<S, T> {
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
     void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const context = { signal: attempt.signal, clock, random, pageSize: PAGE_SIZE }
+    const since = clock.now()
     const pages = (source.versions?.(context) ?? source.list(context))[Symbol.asyncIterator]()
     let version: Version | undefined
     try {
@@ -138,6 +146,7 @@ export class Audit<S, T> {
         }
       }
     } finally {
+      this.#readMs = clock.now() - since
       pages.return?.().then(undefined, () => {})
     }
     assertVersion(version, 'the version of what the audit read')
@@ -146,6 +155,19 @@ export class Audit<S, T> {
 }
 
 type Page<S> = VersionPage | { readonly events: readonly ListEvent<S>[]; readonly version?: Version }
+
+/** Undefined for what has none, and for what nobody understands. */
+function keyOf(item: Item<unknown> | null | undefined): string | undefined {
+  switch (item?.type) {
+    case 'put':
+    case 'delete':
+    case 'invalid':
+    case 'version':
+      return typeof item.key === 'string' ? item.key : undefined
+    default:
+      return undefined
+  }
+}
 
 function itemsOf<S>(page: Page<S>): readonly Item<S>[] {
   if ('events' in page) return page.events

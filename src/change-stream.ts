@@ -1,6 +1,7 @@
 import { SourceError } from './errors.js'
-import type { ChangeBatch, Feed, Subscription } from './feed.js'
+import type { Feed } from './feed.js'
 import { checkOptions, isBoolean } from './options.js'
+import type { ChangeBatch, Subscription } from './scope.js'
 import type { Version } from './version.js'
 import type { VersionWait, Wait } from './waits.js'
 
@@ -65,6 +66,7 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
+      this.#feed.seal()
       while (this.#feed.hasMore || this.#held !== undefined)
         await new Promise<void>((resolve) => this.#idle.push(resolve))
     }

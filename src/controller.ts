@@ -1,9 +1,10 @@
 import { type Backoff, backoff, drawDelay, grown } from './backoff.js'
 import type { Change } from './delta.js'
-import { messageOf, SourceError } from './errors.js'
-import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from './feed.js'
+import { messageOf, over, SourceError } from './errors.js'
+import type { Feed } from './feed.js'
 import { checkOptions, isBoolean, isPositive } from './options.js'
 import type { Random } from './random.js'
+import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './scope.js'
 import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
 import type { VersionWait, Wait } from './waits.js'
@@ -129,6 +130,7 @@ export class FeedController<T> implements Controller {
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
+      this.#feed.seal()
       while (this.#feed.hasMore || this.#isTaking || this.#queue.active > 0) await this.#untilIdle()
     }
     this.#signal?.removeEventListener('abort', this.#abort)
@@ -138,7 +140,7 @@ export class FeedController<T> implements Controller {
     if (this.#queue.running === 0) return
     const timer = new AbortController()
     await Promise.race([this.#untilIdle(), this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})])
-    timer.abort()
+    timer.abort(over)
     this.#slow.stop()
   }
 
@@ -240,7 +242,7 @@ export class FeedController<T> implements Controller {
       await this.#fn(key, { object, deleted, attempt: item.attempt, signal: this.#stop.signal, requeueAfter })
       this.#succeeded(key, item, deleted)
       this.#queue.done(key)
-      if (again !== undefined) this.#queue.addAt(key, clock.now() + again)
+      if (again !== undefined && this.#feed.closed === undefined) this.#queue.addAt(key, clock.now() + again)
     } catch (error) {
       this.#failed(key, item, error)
     }

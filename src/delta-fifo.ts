@@ -198,7 +198,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     const sequence = ++this.#sequence
     if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
     this.#batches.push({ changes, version, source, sequence, at, popped: 0 })
-    this.#count += changes.length
+    if (!isResync(changes)) this.#count += changes.length
     return this.#count <= this.#capacity
   }
 
@@ -225,7 +225,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
     const batch = this.#batches.shift()
     if (batch === undefined) return undefined
-    this.#count -= batch.changes.length - batch.popped
+    if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.popped
     return { changes: this.#unpopped(batch), version: batch.version, source: batch.source }
   }
 
@@ -439,6 +439,11 @@ export class DeltaFIFO<T> implements Sink<T> {
     for (const { key } of this.#known?.entries() ?? []) keys.add(key)
     return keys
   }
+}
+
+/** A resync is no falling behind: it comes only while nothing waits, and does not count. */
+function isResync(changes: readonly Change<unknown>[]): boolean {
+  return changes[0]?.origin === 'resync'
 }
 
 function objectAfter<T>(change: Change<T>): T | undefined {

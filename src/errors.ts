@@ -71,6 +71,9 @@ export class SourceError extends Error {
 
 Object.defineProperty(SourceError.prototype, brand, { value: true })
 
+/** Why something of our own ended that nobody needs any more; one for all, because making one takes time. */
+export const over: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
+
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {
   try {

@@ -1,22 +1,10 @@
 import type { Clock } from './clock.js'
 import type { Added, Change, Deleted, Updated } from './delta.js'
 import { DeltaFIFO } from './delta-fifo.js'
-import { messageOf, SourceError } from './errors.js'
+import { messageOf, over, SourceError } from './errors.js'
 import type { DeclaredIndex } from './index-builder.js'
-import type { IndexValue } from './index-types.js'
 import type { Indexer, Membership } from './indexer.js'
-import {
-  checkOptions,
-  isAny,
-  isCount,
-  isFunction,
-  isName,
-  isObject,
-  isOneOf,
-  isPositive,
-  isSignal,
-  isString,
-} from './options.js'
+import { type ChangeBatch, checkSubscribeOptions, declaredIn, type FeedOptions } from './scope.js'
 import type { Entry } from './source.js'
 import type { Pin } from './store.js'
 import type { Version } from './version.js'
@@ -30,68 +18,6 @@ import {
   type Wait,
   waiting,
 } from './waits.js'
-
-/** Which objects are wanted. What leaves the scope is told as a delete, what enters it as an add. */
-export interface Scope<T, I = {}> {
-  /** For errors and logs. Default: none. */
-  readonly name?: string
-  /** Closes the subscription when it aborts. */
-  readonly signal?: AbortSignal | undefined
-  /** How many keys are handled at a time; each key's changes stay in order. Default 1. */
-  readonly concurrency?: number
-  /**
-   * Tells each object in scope again once in so many milliseconds, as an update with `origin: 'resync'`, spread over that time and
-   * never through the source. While something waits nothing is added to it. Default: never.
-   */
-  readonly resyncMs?: number
-  /** Only this key. */
-  readonly key?: string
-  /** Only objects that have these values in these indexes. Costs nothing for the changes of others. */
-  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
-  /** Only objects for which it gives true; run over the store when the subscription begins, then on each change. */
-  readonly filter?: (object: T, key: string) => boolean
-}
-
-export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
-  /** `every` change as it came (default), or the `latest` state of each key when there is time for it. */
-  readonly delivery?: 'every' | 'latest'
-  /** How many changes `every` may hold. Default 10 000. */
-  readonly capacity?: number
-  /** Beyond that: behave as `latest` until it has caught up (`coalesce`, default), or close with an error (`fail`). */
-  readonly onOverflow?: 'coalesce' | 'fail'
-}
-
-/** What a feed reads of it: the types of `where` have been checked where they are known. */
-export type FeedOptions<T> = Omit<SubscribeOptions<T>, 'where'> & { readonly where?: object }
-
-/** What belongs together: one commit of the store, several merged ones, or a part of the initial replay. */
-export interface ChangeBatch<T> {
-  /** Empty for a bookmark: everything up to `version` has been told. */
-  readonly changes: readonly Change<T>[]
-  /** Where the source was after these; undefined in the initial replay but for its last batch, and over several sources. */
-  readonly version: Version | undefined
-  /** Over several sources: the one whose batch it is. */
-  readonly source: string | undefined
-  /** Whether everything the store held at the beginning has been told, with this batch. */
-  readonly isSynced: boolean
-}
-
-/** How long `close` and `stop` wait for a handler that runs, in milliseconds. */
-export const CLOSE_GRACE_MS = 1_000
-
-/** Something that follows the store; ended by `close`, by its signal, and with the informer. */
-export interface Subscription extends AsyncDisposable {
-  /** Everything up to here has been handled, not only stored; undefined during the initial replay. */
-  readonly version: Version | undefined
-  /** What waits: how many keys, and for how many milliseconds the oldest of them. */
-  readonly backlog: { readonly keys: number; readonly oldestMs: number }
-  /** Resolves when everything the store held at the beginning has been handled, after the informer's first list. */
-  synced(wait?: Wait): Promise<void>
-  /** Resolves when everything up to `version` has been handled. Rejects with `EPOCH_CHANGED` for another epoch. */
-  waitFor(version: Version, wait?: VersionWait): Promise<void>
-  /** Ends it; with `drain` after everything that waits has been handled. Waits up to 1 s for a handler that runs. */
-  close(options?: { readonly drain?: boolean }): Promise<void>
-}
 
 /** What a feed needs of its informer. */
 export interface FeedHost<T> {
@@ -158,6 +84,10 @@ export class Feed<T> {
   #hasFilterFailed = false
   #closed: SourceError | undefined
   readonly #ended = new AbortController()
+  /** Aborts when nothing more is added to what waits. */
+  readonly #sealed = new AbortController()
+  /** Where the store was then. */
+  #sealedAt: Version | undefined
   /** Over several sources: where the store was after a batch, which the batch does not say. */
   readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
   /** Called when there is something to take, or no more. */
@@ -202,7 +132,8 @@ export class Feed<T> {
 
   get #position(): Version | undefined {
     if (!this.#synced.isOpen) return undefined
-    return this.#isIdle && this.#closed === undefined ? this.host.indexer.position : this.#handled
+    if (!this.#isIdle || this.#closed !== undefined) return this.#handled
+    return this.#sealed.signal.aborted ? this.#sealedAt : this.host.indexer.position
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -272,7 +203,10 @@ export class Feed<T> {
 
   /** Queues a commit, all of which concerns this feed. */
   offer(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
-    if (this.#closed !== undefined || this.#isNotYet) return
+    if (this.#closed === undefined && !this.#isNotYet) this.#queue(changes, position, source)
+  }
+
+  #queue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
     if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {
       if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()
       else this.#overflow()
@@ -337,7 +271,7 @@ export class Feed<T> {
       this.#ended.signal.addEventListener('abort', refused, { once: true })
       return () => {
         this.#ended.signal.removeEventListener('abort', refused)
-        waitingForStore.abort()
+        waitingForStore.abort(over)
         leave()
       }
     })
@@ -350,15 +284,25 @@ export class Feed<T> {
     return leave
   }
 
+  /** From now on nothing is added to what waits. Before the first list it has no effect. */
+  seal(): void {
+    if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return
+    this.#sealedAt = this.host.indexer.position
+    this.#sealed.abort(over)
+    this.host.detach(this)
+  }
+
   close(reason: SourceError): void {
     if (this.#closed !== undefined) return
     this.#handled = this.#position // From now on the store moves without this feed.
     this.#closed = reason
-    this.#ended.abort()
+    this.#ended.abort(over)
+    this.#sealed.abort(over)
     this.host.detach(this)
     for (const untrack of this.#untrack) untrack()
     this.#replay?.pin?.close()
     this.#replay = undefined
+    while (this.#fifo.take() !== undefined); // Nobody will be told.
     this.#told?.clear()
     this.#synced.refuse(reason)
     this.#waiters.refuse(reason)
@@ -427,22 +371,23 @@ export class Feed<T> {
    */
   async #resync(periodMs: number): Promise<void> {
     const { clock, indexer } = this.host
-    await this.synced('resync', { signal: this.#ended.signal })
+    const { signal } = this.#sealed
+    await this.synced('resync', { signal })
     for (;;) {
       const size = this.#told?.size ?? indexer.store.size
       const parts = Math.max(1, Math.min(size, RESYNC_PARTS, Math.floor(periodMs / RESYNC_MIN_MS)))
       const entries = this.#inScope()
       for (let part = 0; part < parts; part++) {
-        await clock.sleep(periodMs / parts, this.#ended.signal)
-        while (this.hasMore) await clock.sleep(periodMs / parts, this.#ended.signal)
+        await clock.sleep(periodMs / parts, signal)
+        while (this.hasMore) await clock.sleep(periodMs / parts, signal)
         const changes: Updated<T>[] = []
         for (let left = Math.ceil(size / parts); left > 0; left--) {
           const { done, value: entry } = entries.next()
           if (done) break
-          const { key, object, version } = entry
-          changes.push({ type: 'update', key, object, previous: object, version, origin: 'resync' })
+          const { key, object } = entry
+          changes.push({ type: 'update', key, object, previous: object, version: undefined, origin: 'resync' })
         }
-        if (changes.length > 0) this.offer(changes, indexer.position)
+        if (changes.length > 0) this.#queue(changes, indexer.position)
       }
     }
   }
@@ -531,44 +476,8 @@ export class Feed<T> {
   }
 }
 
-const subscribeChecks = {
-  name: isName,
-  signal: isSignal,
-  concurrency: isCount,
-  resyncMs: isPositive,
-  key: isString,
-  where: isObject,
-  filter: isFunction,
-  delivery: isOneOf('every', 'latest'),
-  capacity: isCount,
-  onOverflow: isOneOf('coalesce', 'fail'),
-} as const
-
-function checkSubscribeOptions(call: string, options: object): void {
-  const { delivery, capacity, onOverflow, ...ofReconcile } = subscribeChecks
-  checkOptions(call, options, call === 'reconcile' ? ofReconcile : { ...ofReconcile, delivery, capacity, onOverflow })
-}
-
-function declaredIn<T>(
-  call: string,
-  where: object,
-  declared: ReadonlyMap<string, DeclaredIndex<T>>,
-): (readonly [DeclaredIndex<T>, unknown])[] {
-  const allowed = Object.fromEntries([...declared.keys()].map((name) => [name, isAny]))
-  checkOptions(`${call}: where`, where, allowed)
-  const asked: (readonly [DeclaredIndex<T>, unknown])[] = []
-  for (const [name, value] of Object.entries(where)) {
-    const index = declared.get(name)
-    if (value === undefined || index === undefined) continue
-    const flaw = index.flawIn(value)
-    if (flaw !== undefined) throw new TypeError(`${call}: where "${name}" ${flaw}`)
-    asked.push([index, value])
-  }
-  return asked
-}
-
-function added<T>({ key, object, version }: Entry<T>): Added<T> {
-  return { type: 'add', key, object, previous: undefined, version, origin: 'initial' }
+function added<T>({ key, object }: Entry<T>): Added<T> {
+  return { type: 'add', key, object, previous: undefined, version: undefined, origin: 'initial' }
 }
 
 function entering<T>({ key, object, version, origin }: Change<T>): Added<T> {

@@ -6,7 +6,6 @@ export type { Controller, ReconcileContext } from './controller.js'
 export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Origin, Updated } from './delta.js'
 export { DeltaFIFO, type DeltaFIFOOptions } from './delta-fifo.js'
 export { SourceError, type SourceErrorCode, type SourceErrorOptions, type SourceErrorPhase } from './errors.js'
-export type { ChangeBatch, Scope, SubscribeOptions, Subscription } from './feed.js'
 export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './index-types.js'
 export { Indexer } from './indexer.js'
 export { createInformer, type Informer, type InformerOptions, type Lifecycle } from './informer.js'
@@ -15,6 +14,7 @@ export { type Random, systemRandom } from './random.js'
 export { Reflector } from './reflector.js'
 export type { Scalar } from './scalar.js'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './schema.js'
+export type { ChangeBatch, Scope, SubscribeOptions, Subscription } from './scope.js'
 export type {
   Delete,
   Entry,

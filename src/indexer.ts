@@ -7,6 +7,7 @@ import type { IndexBuilder } from './index-types.js'
 import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from './intake.js'
 import { checkOptions, isFunction } from './options.js'
 import { newPart, Ownership, type Part } from './ownership.js'
+import { assertRoom, assertRoomForList, type Room } from './room.js'
 import type { Delete, Entry, Invalid, ListEvent, Replacement, Sink, WatchBatch, WatchEvent } from './source.js'
 import { type Ordinal, Store } from './store.js'
 import type { Version } from './version.js'
@@ -33,6 +34,14 @@ export interface Commit<T> {
   readonly committedAt: number | undefined
 }
 
+/** What was written while it was kept. */
+export interface WriteRecord {
+  readonly keys: ReadonlySet<string>
+  /** Whether this part went on by a whole collection, which does not tell what came and went in between. */
+  readonly isReplaced: boolean
+  stop(): void
+}
+
 /** What an informer adds to its indexer. */
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
   readonly onInvalid?: 'omit' | 'keep-previous' | undefined
@@ -48,8 +57,13 @@ export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
 export interface StorePart<T> extends Sink<T> {
   entryOf(key: string): Entry<T> | undefined
   entries(): Iterable<Entry<T>>
-  /** Whether a key that is not in the store is known nevertheless: its object is invalid, or was left out. */
-  isAccountedFor(key: string): boolean
+  /** Keeps the keys that are written from now on, also by others, until it is stopped. */
+  record(): WriteRecord
+  /** Whether another source of the set has a key. */
+  isOthers(key: string): boolean
+  isInvalid(key: string): boolean
+  /** What is known of an object that is invalid, or was left out. */
+  passedOver(key: string): { readonly version: Version | undefined } | undefined
   /** Takes all of it out of the store. */
   drop(): void
 }
@@ -89,7 +103,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   /** Over several sources. */
   #ownership: Ownership | undefined
   /** Those who want to know which keys are written. */
-  readonly #recorders = new Set<Set<string>>()
+  readonly #recorders = new Set<{ readonly keys: Set<string>; readonly part: Part; isReplaced: boolean }>()
   #hasFilled = false
   #commits = 0
 
@@ -190,15 +204,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   part(name: string): StorePart<T> {
     this.#ownership ??= new Ownership()
     const part = newPart(name)
-    this.#ownership.add(part)
     return this.#partOf(part)
-  }
-
-  /** @internal Collects the keys that are written from now on, until `stop`. */
-  record(): { readonly keys: ReadonlySet<string>; stop(): void } {
-    const keys = new Set<string>()
-    this.#recorders.add(keys)
-    return { keys, stop: () => this.#recorders.delete(keys) }
   }
 
   #partOf(part: Part): StorePart<T> {
@@ -220,15 +226,29 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
           if (entry !== undefined && owns(ordinal)) yield entry
         }
       },
-      isAccountedFor: (key) => part.invalid.has(key) || part.omitted.has(key),
+      record: () => {
+        const record = { keys: new Set<string>(), part, isReplaced: false, stop: () => this.#recorders.delete(record) }
+        this.#recorders.add(record)
+        return record
+      },
+      isOthers: (key) => this.#isOthers(part, key, store.ordinalOf(key)),
+      isInvalid: (key) => part.invalid.has(key),
+      passedOver: (key) => {
+        if (part.invalid.has(key)) return { version: part.invalid.get(key) }
+        return part.omitted.has(key) ? { version: part.omitted.get(key) } : undefined
+      },
       drop: () => this.#drop(part),
     }
   }
 
-  /** @internal Whether the store holds what it would make of an object that arrives; `current` is what it holds. */
-  isHeld(arrived: Entry<unknown>, current: Entry<T> | undefined): boolean {
+  /**
+   * @internal Whether the store holds what it would make of an object that arrives; `current` is what it holds, and
+   * `isInvalid` whether it counts that as old.
+   */
+  isHeld(arrived: Entry<unknown>, current: Entry<T> | undefined, isInvalid: boolean): boolean {
     const taken = this.#intake.take(arrived, current, true)
-    if (taken === SAME || taken instanceof SourceError) return true
+    if (isInvalid || taken instanceof SourceError) return isInvalid && taken instanceof SourceError
+    if (taken === SAME) return true
     return taken === OMITTED ? current === undefined : taken.object === current?.object
   }
 
@@ -259,7 +279,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     const commit = this.#begin(part, 'watch', batch.version, 'known', false)
     const isOfDeltas = 'deltas' in batch
     const events: readonly WatchEvent<T>[] = isOfDeltas ? batch.deltas.map(eventOf) : batch.events
-    this.#assertRoom(events, part)
+    assertRoom(events, this.#room(part))
     for (const event of events) {
       if (event.type === 'replace') this.#replaceBy(event.entries, namedInvalid(events), commit)
       else this.#event(event, commit)
@@ -301,6 +321,8 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     const listed = new Uint8Array(this.#store.ordinalLimit)
     const pending = new Map<string, Entry<T> | typeof OMITTED>()
     const bad = new Map<string, SourceError>()
+    /** Of what is bad, or left out. */
+    const versions = new Map<string, Version | undefined>()
     const claimed: string[] = []
     let isComplete = true
     const take = (event: ListEvent<T>): void => {
@@ -319,6 +341,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       if (event.type === 'delete') return
       const taken =
         event.type === 'invalid' ? invalid(key, event.error) : this.#intake.take(event, current, ignoreVersions)
+      if (taken instanceof SourceError || taken === OMITTED) versions.set(key, event.version)
       if (taken instanceof SourceError) bad.set(key, taken)
       else if (taken !== SAME) pending.set(key, taken)
       else if (current !== undefined && part.invalid.has(key)) pending.set(key, current) // It is good again.
@@ -328,68 +351,36 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         for (const event of events) take(event)
       },
       commit: (version) => {
-        if (pending.size > this.#store.room) this.#assertRoomForList(listed, pending, isComplete)
+        // Another source may have given a key meanwhile.
+        for (const keys of this.#ownership === undefined ? [] : [pending, bad])
+          for (const key of keys.keys())
+            if (this.#isForeign(key, 'put', this.#store.ordinalOf(key), { part, claimed })) keys.delete(key)
+        if (pending.size > this.#store.room) assertRoomForList(listed, pending, isComplete, this.#room(part))
         const commit: Batch<T> = { ...this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed }
-        for (const [key, error] of bad) this.#markInvalid(key, error, commit)
+        this.#recordReplaced(part)
+        for (const [key, error] of bad) this.#markInvalid(key, error, versions.get(key), commit)
         if (isComplete) {
-          for (const key of part.invalid) if (!bad.has(key)) this.#markValid(key, commit)
+          for (const key of part.invalid.keys()) if (!bad.has(key)) this.#markValid(key, commit)
           part.omitted.clear()
           this.#deleteUnlisted(listed, commit)
         }
         if (ignoreVersions) this.#forgetVersions(bad.keys(), isComplete ? undefined : listed, part)
         for (const [key, taken] of pending) {
           this.#markValid(key, commit)
-          if (taken === OMITTED) this.#omit(key, commit)
+          if (taken === OMITTED) this.#omit(key, versions.get(key), commit)
           else this.#write(taken, this.#store.ordinalOf(key), commit)
         }
         this.#end(commit, version, undefined)
       },
-      abandon: () => {},
+      // What was not told yet is news again.
+      abandon: () => {
+        for (const key of claimed) this.#ownership?.disclaim(part, key)
+      },
     }
   }
 
-  /** A batch is applied whole or not at all: refused before it begins where the store cannot hold it on the way. */
-  #assertRoom(events: readonly WatchEvent<T>[], part: Part): void {
-    let arriving = 0
-    for (const event of events) arriving += event.type === 'replace' ? event.entries.length : 1
-    if (arriving <= this.#store.room) return
-    const most = this.#store.size + this.#store.room
-    /** What differs from the store on the way, or from nothing once a replace has come. */
-    const changed = new Map<string, boolean>()
-    let isReplaced = false
-    let size = this.#store.size
-    const has = (key: string): boolean => {
-      const known = changed.get(key)
-      if (known !== undefined) return known
-      const ordinal = this.#store.ordinalOf(key)
-      return ordinal !== undefined && !(isReplaced && this.#owns(part, ordinal))
-    }
-    const set = (key: string, isThere: boolean): void => {
-      if (has(key) !== isThere) size += isThere ? 1 : -1
-      changed.set(key, isThere)
-      if (size > most) throw this.#store.overflow()
-    }
-    for (const event of events) {
-      if (event.type === 'put') set(event.key, true)
-      else if (event.type === 'delete') set(event.key, false)
-      else if (event.type === 'replace') {
-        const keep = namedInvalid(events)
-        if (keep !== undefined) {
-          const kept = [...keep].filter(has)
-          changed.clear()
-          isReplaced = true
-          size = this.#store.size - this.#sizeOf(part)
-          for (const key of kept) set(key, true)
-        }
-        for (const { key } of event.entries) set(key, true)
-      }
-    }
-  }
-
-  #assertRoomForList(listed: Uint8Array, pending: ReadonlyMap<string, unknown>, isComplete: boolean): void {
-    let size = isComplete ? listed.reduce((sum, each) => sum + each, 0) : this.#store.size
-    for (const key of pending.keys()) if (this.#store.ordinalOf(key) === undefined) size++
-    if (size > this.#store.size + this.#store.room) throw this.#store.overflow()
+  #room(part: Part): Room {
+    return { store: this.#store, owns: (ordinal) => this.#owns(part, ordinal), owned: () => this.#sizeOf(part) }
   }
 
   #deleteUnlisted(listed: Uint8Array, commit: Batch<T>): void {
@@ -418,10 +409,11 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** A polled source's whole collection, inside a batch. `keep` counts as listed; without it nothing is known to be gone. */
   #replaceBy(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined, commit: Batch<T>): void {
+    this.#recordReplaced(commit.part)
     if (keep !== undefined) {
       const keys = new Set(keep)
       for (const { key } of entries) keys.add(key)
-      for (const key of commit.part.invalid) if (!keys.has(key)) this.#markValid(key, commit)
+      for (const key of commit.part.invalid.keys()) if (!keys.has(key)) this.#markValid(key, commit)
       commit.part.omitted.clear()
       this.#deleteAll(commit, (key) => !keys.has(key))
     }
@@ -448,11 +440,11 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     const current = ordinal === undefined ? undefined : this.#store.entryAt(ordinal)
     const taken = this.#intake.take(arrived, current, commit.ignoreVersions)
     if (taken instanceof SourceError) {
-      this.#markInvalid(arrived.key, taken, commit)
+      this.#markInvalid(arrived.key, taken, arrived.version, commit)
       return
     }
     if (this.#invalid.size > 0) this.#markValid(arrived.key, commit)
-    if (taken === OMITTED) this.#omit(arrived.key, commit)
+    if (taken === OMITTED) this.#omit(arrived.key, arrived.version, commit)
     else if (taken !== SAME) this.#write(taken, ordinal, commit)
   }
 
@@ -463,16 +455,16 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     this.#remove(key, this.#intake.lastState(key, object), commit)
   }
 
-  #refuse({ key, error }: Invalid, commit: Batch<T> | undefined): void {
+  #refuse({ key, error, version }: Invalid, commit: Batch<T> | undefined): void {
     if (key === undefined || commit === undefined) this.#hooks.report?.(invalid(key, error))
     else if (!this.#isForeign(key, 'invalid', this.#store.ordinalOf(key), commit))
-      this.#markInvalid(key, invalid(key, error), commit)
+      this.#markInvalid(key, invalid(key, error), version, commit)
   }
 
   /** What `prepare` does not want. */
-  #omit(key: string, commit: Batch<T>): void {
+  #omit(key: string, version: Version | undefined, commit: Batch<T>): void {
     this.#remove(key, undefined, commit)
-    if (this.#hooks.remembersOmitted === true) commit.part.omitted.add(key)
+    if (this.#hooks.remembersOmitted === true) commit.part.omitted.set(key, version)
   }
 
   /** Takes out what one source gave, where `isGone`. */
@@ -486,7 +478,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   #drop(part: Part): void {
     const commit = this.#begin(part, 'relist', undefined, 'unknown', false)
-    for (const key of part.invalid) this.#markValid(key, commit)
+    for (const key of part.invalid.keys()) this.#markValid(key, commit)
     part.omitted.clear()
     this.#deleteAll(commit, () => true)
     this.#ownership?.remove(part)
@@ -513,22 +505,31 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     ordinal: Ordinal | undefined,
     { part, claimed }: Pick<Batch<T>, 'part' | 'claimed'>,
   ): boolean {
-    if (this.#ownership?.ownerBeside(part, key, ordinal) === undefined) return false
-    if (type === 'delete') this.#ownership.disclaim(part, key)
-    else if (this.#ownership.claim(part, key)) claimed.push(key)
+    if (!this.#isOthers(part, key, ordinal)) return false
+    if (type === 'delete') this.#ownership?.disclaim(part, key)
+    else if (this.#ownership?.claim(part, key)) claimed.push(key)
     return true
+  }
+
+  /** Whether another source has a key; one whose object is invalid may have no place in the store. */
+  #isOthers(part: Part, key: string, ordinal: Ordinal | undefined): boolean {
+    if (this.#ownership === undefined) return false
+    return ordinal === undefined
+      ? this.#invalid.has(key) && !part.invalid.has(key)
+      : !this.#ownership.isOwner(part, ordinal)
   }
 
   #markValid(key: string, { part, released }: Batch<T>): void {
     if (!part.invalid.delete(key)) return
     this.#invalid.delete(key)
+    this.#record(key)
     released.push(key)
   }
 
-  #markInvalid(key: string, error: SourceError, commit: Batch<T>): void {
+  #markInvalid(key: string, error: SourceError, version: Version | undefined, commit: Batch<T>): void {
     const known = this.#invalid.get(key)
     this.#invalid.set(key, error)
-    commit.part.invalid.add(key)
+    commit.part.invalid.set(key, version)
     this.#record(key)
     if (known?.message !== error.message) this.#hooks.report?.(error)
     if (this.#hooks.onInvalid === 'omit') this.#remove(key, undefined, { ...commit, finalState: 'unknown' })
@@ -595,7 +596,11 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   #record(key: string): void {
-    for (const keys of this.#recorders) keys.add(key)
+    for (const { keys } of this.#recorders) keys.add(key)
+  }
+
+  #recordReplaced(part: Part): void {
+    for (const record of this.#recorders) if (record.part === part) record.isReplaced = true
   }
 
   #begin(
@@ -644,7 +649,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     }
     const next = new Set<string>()
     for (const key of released) {
-      if (this.#store.ordinalOf(key) !== undefined) continue
+      if (this.#store.ordinalOf(key) !== undefined || this.#invalid.has(key)) continue
       for (const { name } of ownership.release(key) ?? []) if (name !== undefined) next.add(name)
     }
     for (const name of next) this.#hooks.onReleased?.(name)

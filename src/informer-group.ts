@@ -1,8 +1,8 @@
-import { SourceError } from './errors.js'
+import { over, SourceError } from './errors.js'
 import type { Lifecycle } from './informer.js'
 import { checkOptions, isCount, isPositive, isSignal } from './options.js'
 import { isLimitable, type Limitable, limitRelists, RelistLimit } from './relist-limit.js'
-import type { Wait } from './waits.js'
+import { checkWait, type Wait } from './waits.js'
 
 /**
  * Several informers, or groups of them, that start, sync and stop together. With `maxRelists` at most so many of them
@@ -39,8 +39,20 @@ class InformerGroup implements Lifecycle, Limitable {
     return this
   }
 
-  async synced(wait?: Wait): Promise<void> {
-    await Promise.all(this.#members.map((member) => member.synced(wait)))
+  async synced(wait: Wait = {}): Promise<void> {
+    checkWait('synced', wait)
+    const { signal, timeoutMs } = wait
+    const waiting = new AbortController()
+    const abort = (): void => waiting.abort(signal?.reason)
+    if (signal?.aborted) abort()
+    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      await Promise.all(this.#members.map((member) => member.synced({ signal: waiting.signal, timeoutMs })))
+    } finally {
+      // Once one is refused nobody waits for the others.
+      waiting.abort(over)
+      signal?.removeEventListener('abort', abort)
+    }
   }
 
   async stop(options?: { readonly drainMs?: number | undefined }): Promise<void> {
@@ -52,7 +64,7 @@ class InformerGroup implements Lifecycle, Limitable {
     await this.stop()
   }
 
-  health(options: { readonly staleAfterMs?: number } = {}): {
+  health(options: { readonly staleAfterMs?: number | undefined } = {}): {
     readonly isLive: boolean
     readonly isReady: boolean
     readonly reason: string

@@ -1,13 +1,14 @@
-import { EventEmitter } from 'eventemitter3'
 import { AUDIT_PERIOD_MS } from './audit.js'
 import { type ChangeStream, IteratorSubscription } from './change-stream.js'
 import { type Clock, systemClock } from './clock.js'
 import { type Controller, FeedController, type ReconcileContext } from './controller.js'
-import { messageOf, SourceError, toSourceError } from './errors.js'
-import { Feed, type FeedHost, type FeedOptions, type Scope, type SubscribeOptions, type Subscription } from './feed.js'
+import { over, SourceError, toSourceError } from './errors.js'
+import { Feed, type FeedHost } from './feed.js'
 import { isDevelopment } from './freeze.js'
 import type { IndexBuilder } from './index-types.js'
 import { type Commit, Indexer } from './indexer.js'
+import type { Informer, InformerOptions } from './informer-contract.js'
+import { Listeners } from './listeners.js'
 import { MirroredSource, type MirrorHost, statusOf } from './mirrored-source.js'
 import { checkOptions, isBoolean, isFunction, isName, isObject, isOneOf, isPositive, isSignal } from './options.js'
 import { type Random, systemRandom } from './random.js'
@@ -15,127 +16,26 @@ import { assertSource } from './reflector.js'
 import type { ReflectorState } from './reflector-state.js'
 import { type Limitable, limitRelists, type RelistLimit } from './relist-limit.js'
 import { Router } from './router.js'
-import { flawInSchema, parserOf, type StandardSchema } from './schema.js'
+import { assertSynchronous, flawInSchema, parserOf } from './schema.js'
+import type { FeedOptions, Scope, SubscribeOptions, Subscription } from './scope.js'
 import type { Entry, ListerWatcher } from './source.js'
-import { DynamicSourceSet, type SourceSet } from './source-set.js'
+import { DynamicSourceSet } from './source-set.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
-import { channels, type Logger, type Status } from './telemetry.js'
+import { channels, type Status } from './telemetry.js'
 import type { Version } from './version.js'
 import type { StoreView } from './views.js'
 import { checkVersionWait, checkWait, Gate, type Settle, type VersionWait, type Wait, waiting } from './waits.js'
 
+export type { Informer, InformerOptions, Lifecycle } from './informer-contract.js'
+
 /** `stop` waits this long for a source that does not end, in milliseconds. */
 const STOP_GRACE_MS = 1_000
-/** Where nobody listens to errors, a process warning says so at most this often, in milliseconds. */
-const WARNING_MS = 60_000
-
-/** What can be started and stopped. */
-export interface Lifecycle extends AsyncDisposable {
-  /** Begins to mirror; a second call does nothing. With `signal`, stops when it aborts. Throws `STOPPED` after `stop`. */
-  start(options?: { readonly signal?: AbortSignal | undefined }): this
-  /**
-   * Resolves when the first list is in the store, also where the collection is empty. Rejects when the state becomes
-   * `failed` before that (`NOT_FOUND`, `UNAUTHORIZED`, `PROTOCOL`), while the informer goes on trying.
-   */
-  synced(wait?: Wait): Promise<void>
-  /**
-   * Ends it for good: no callback begins any more, running ones get up to 1 s. The store stays readable. With `drainMs` only the
-   * source ends at once, and subscriptions and controllers have so many milliseconds to handle what waits.
-   */
-  stop(options?: { readonly drainMs?: number | undefined }): Promise<void>
-  /**
-   * For probes. `isLive`: started and not stopped. `isReady`: the first list is in, and, with `staleAfterMs`, the source
-   * was heard within that time.
-   */
-  health(options?: { readonly staleAfterMs?: number }): {
-    readonly isLive: boolean
-    readonly isReady: boolean
-    readonly reason: string
-  }
-}
-
-/**
- * A source mirrored into an indexed store.
- *
- * Promised: the states that the store shows of a key are a subsequence of the states that the source had of it, in
- * order; once faults are over and writes stop, store and subscriptions equal the source. No read sees part of a list
- * or of a batch.
- */
-export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
-  /** The version of each source of a set; of a single source under its name. */
-  readonly versions: ReadonlyMap<string, Version>
-  readonly status: Status
-  /** Objects that could not be decoded, with the reason. A later good event clears it. */
-  readonly invalid: ReadonlyMap<string, SourceError>
-  /** Every failure, with what happens next. An error that nobody listens to is a process warning. */
-  on(event: 'error', listener: (error: SourceError) => void): this
-  on(event: 'status', listener: (status: Status, previous: Status) => void): this
-  off(event: 'error' | 'status', listener: (...args: never[]) => void): this
-  /** Tells handlers first what the store holds, then every change exactly once. */
-  subscribe(handlers: Handlers<T>, options?: SubscribeOptions<T, I>): Subscription
-  /** The same as an async iterator of batches, with backpressure. */
-  changes(options?: SubscribeOptions<T, I>): ChangeStream<T>
-  /** Runs `fn` for each key that is not yet as it should be: coalesced, retried, never twice at once for a key. */
-  reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: Scope<T, I>): Controller
-  /**
-   * Resolves when the store includes `version`: a mark from a writer, or any version of the source. Rejects with
-   * `EPOCH_CHANGED` for another incarnation of the source. A TypeError where the source cannot compare versions, and over
-   * several sources without `source`.
-   */
-  waitFor(version: Version, wait?: VersionWait): Promise<void>
-  /** Reads the whole source again, and resolves when that is in the store. */
-  relist(wait?: Wait): Promise<void>
-  /** Waits until the store includes where the source is now. A TypeError where the source cannot say. */
-  fresh(wait?: Wait): Promise<void>
-  /** Resolves with the object once `condition` holds for it, after the first list; `undefined` where the key is absent. */
-  until(key: string, condition: (object: T | undefined) => boolean, wait?: Wait): Promise<T | undefined>
-  /** The store as it is now, readable while it changes; dispose of it when done. */
-  snapshot(): StoreView<T, I> & Disposable
-  /** Adds an index to a store that may be full. */
-  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X
-}
-
-interface InformerEvents {
-  error(error: SourceError): void
-  status(status: Status, previous: Status): void
-}
-
-type AnyListener = (...args: unknown[]) => void
-
-export interface InformerOptions<S, I extends object, P = S, T = P> {
-  /** A source, or several at once: `sourceSet`. */
-  readonly source: ListerWatcher<S> | SourceSet<S>
-  /**
-   * A Standard Schema (zod, valibot, arktype and others), synchronous; what it gives is what goes on, and what it refuses is
-   * invalid. Runs once for each object that arrives.
-   */
-  readonly schema?: StandardSchema<P>
-  /**
-   * Makes the stored object of the source's; `undefined` leaves it out, a throw makes it invalid. Runs once for each
-   * object that arrives, and must not call the informer.
-   */
-  readonly transform?: (object: P, key: string) => T | undefined
-  /** Whether two objects are the same, so that nobody has to be told. Default: by content. */
-  readonly equals?: (a: T, b: T) => boolean
-  readonly indexes?: (ix: IndexBuilder<T>) => I
-  /** What becomes of the last good object when its successor cannot be decoded. Default `keep-previous`. */
-  readonly onInvalid?: 'omit' | 'keep-previous'
-  /** Deep-freezes plain objects and arrays. Default: unless NODE_ENV is `production`. */
-  readonly freeze?: boolean
-  /**
-   * Compares the store with the source every `periodMs` (default 5 minutes), reports what differs and reads the source again. On
-   * by default where the source can list keys and versions (`versions`); elsewhere it costs a list each time.
-   */
-  readonly audit?: false | { readonly periodMs?: number }
-  readonly clock?: Clock
-  readonly random?: Random
-  readonly logger?: Logger
-}
 
 /** Mirrors a source. Nothing is opened before `start`. */
 export function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,
 ): Informer<T, I> {
+  if (options?.source === undefined) throw new TypeError('createInformer: option "source" is missing')
   checkOptions('createInformer', options, {
     source: isObject,
     schema: flawInSchema,
@@ -160,10 +60,15 @@ export function createInformer<S, I extends object, P = S, T = P>(
 }
 
 function assertAuditable(source: ListerWatcher<unknown>, audit: unknown): void {
-  if (!audit || source.hasReached !== undefined) return
-  throw new TypeError(
-    `createInformer: the source "${source.name}" cannot be audited: it cannot compare versions (it has no hasReached)`,
-  )
+  if (audit && source.hasReached === undefined) throw new TypeError(`createInformer: ${notAuditable(source)}`)
+}
+
+function notAuditable({ name }: ListerWatcher<unknown>): string {
+  return `the source "${name}" cannot be audited: it cannot compare versions (it has no hasReached)`
+}
+
+function isAudited(source: ListerWatcher<unknown>, audit: InformerOptions<unknown, object>['audit']): boolean {
+  return source.hasReached !== undefined && audit !== false && (audit ?? source.versions) !== undefined
 }
 
 class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable {
@@ -174,11 +79,10 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   readonly #audit: InformerOptions<S, I>['audit']
   readonly #clock: Clock
   readonly #random: Random
-  readonly #logger: Logger | undefined
   readonly #indexer: Indexer<T, I>
   readonly #router = new Router<T>()
   readonly #host: FeedHost<T>
-  readonly #events = new EventEmitter<InformerEvents>()
+  readonly #listeners: Listeners
   readonly #synced = new Gate()
   /** Called after each commit, until they have what they want. */
   readonly #watchers = new Set<() => void>()
@@ -191,12 +95,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   #unlink: () => void = () => {}
   #unfollow: () => void = () => {}
   #limit: RelistLimit | undefined
-  #warnedAt = -Infinity
 
   constructor(options: InformerOptions<S, I, P, T>) {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
-    this.#logger = options.logger
+    this.#listeners = new Listeners(this.#clock, options.logger, () => this.#name)
     this.#audit = options.audit
     this.#set = options.source instanceof DynamicSourceSet ? options.source : undefined
     this.#indexer = new Indexer<T, I>(
@@ -208,7 +111,10 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
         onInvalid: options.onInvalid,
         onCommit: (commit) => this.#committed(commit),
         onReleased: (source) => this.#mirrors.get(source)?.reflector.relist('another source gave up a key'),
-        remembersOmitted: options.audit !== false,
+        remembersOmitted:
+          this.#set === undefined
+            ? isAudited(options.source as ListerWatcher<S>, options.audit)
+            : options.audit !== false,
         // Not in the middle of a batch: a listener that reads would see a part of it.
         report: (error) => void Promise.resolve().then(() => this.#report(error)),
       },
@@ -221,9 +127,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       moved: (mirror, previous) => this.#moved(mirror, previous),
       report: (error) => this.#report(error),
       ignored: (source, version) =>
-        this.#logger?.debug('what the store includes already was left out', { source, version }),
-      record: () => this.#indexer.record(),
-      isHeld: (arrived, current) => this.#indexer.isHeld(arrived, current),
+        this.#listeners.log('debug', 'what the store includes already was left out', { source, version }),
+      isHeld: (arrived, current, isInvalid) => this.#indexer.isHeld(arrived, current, isInvalid),
       waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
     }
     this.#host = this.#makeHost()
@@ -241,16 +146,16 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   #mirror(name: string, source: ListerWatcher<S>): MirroredSource<S, T> {
     const part = this.#set === undefined ? this.#indexer.whole() : this.#indexer.part(name)
-    const isAudited =
-      source.hasReached !== undefined && this.#audit !== false && (this.#audit ?? source.versions) !== undefined
     const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
-    const auditMs = isAudited && periodMs
+    const auditMs = isAudited(source, this.#audit) && periodMs
     return new MirroredSource<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
   }
 
   #addSource(name: string, source: ListerWatcher<S>): void {
     const mirror = this.#mirror(name, source)
     this.#mirrors.set(name, mirror)
+    if (this.#audit && source.hasReached === undefined)
+      this.#report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
     if (this.#isStarted) mirror.start()
   }
 
@@ -260,7 +165,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     void mirror.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
     mirror.part.drop()
     this.#mirrors.delete(name)
-    if (this.#isStarted) this.#openIfListed()
+    this.#openIfListed()
     for (const watch of [...this.#watchers]) watch()
   }
 
@@ -336,7 +241,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#unlink = () => signal?.removeEventListener('abort', abort)
     if (signal?.aborted) abort()
     else {
-      for (const mirror of this.#mirrors.values()) mirror.start()
+      for (const mirror of [...this.#mirrors.values()]) mirror.start()
       this.#openIfListed()
     }
     return this
@@ -344,18 +249,29 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   synced(wait: Wait = {}): Promise<void> {
     checkWait('synced', wait)
-    return waiting(`synced of ${this.#name}`, wait, this.#clock, (settle) => {
-      const leave = this.#synced.enter(settle)
-      if (this.#isStopped) settle.reject(this.#stoppedError('synced'))
-      for (const { reflector } of this.#mirrors.values())
-        if (reflector.state.name === 'failed') settle.reject(reflector.lastError)
-      return leave
-    })
+    return waiting(
+      `synced of ${this.#name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        const leave = this.#synced.enter(settle)
+        if (this.#isStopped) settle.reject(this.#stoppedError('synced'))
+        for (const { reflector } of this.#mirrors.values())
+          if (reflector.state.name === 'failed') settle.reject(reflector.lastError)
+        return leave
+      },
+      () => this.#howItIs,
+    )
   }
 
   stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
     checkOptions('stop', options, { drainMs: isPositive })
-    this.#stopped ??= this.#stop(options.drainMs)
+    if (this.#stopped === undefined) {
+      // Known before anybody hears of it, who may call this again.
+      const stopped = Promise.withResolvers<void>()
+      this.#stopped = stopped.promise
+      stopped.resolve(this.#stop(options.drainMs))
+    }
     return this.#stopped
   }
 
@@ -369,7 +285,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#unfollow()
     const error = this.#stoppedError('the wait')
     const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))
-    this.#stopping.abort()
+    this.#stopping.abort(over)
     this.#synced.refuse(error)
     for (const watch of [...this.#watchers]) watch()
     if (drainMs !== undefined) await this.#drained(drainMs)
@@ -388,39 +304,37 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   async #within(ms: number, something: Promise<unknown>): Promise<void> {
     const timer = new AbortController()
     await Promise.race([something, this.#clock.sleep(ms, timer.signal).catch(() => {})])
-    timer.abort()
+    timer.abort(over)
   }
 
   get status(): Status {
     return this.#statusWith()
   }
 
-  health(options: { readonly staleAfterMs?: number } = {}): {
+  health(options: { readonly staleAfterMs?: number | undefined } = {}): {
     readonly isLive: boolean
     readonly isReady: boolean
     readonly reason: string
   } {
     checkOptions('health', options, { staleAfterMs: isPositive })
-    const { state, reason, staleMs } = this.status
+    const { state, staleMs } = this.status
     const isSynced = this.#synced.isOpen
     const isLive = state !== 'idle' && state !== 'stopped'
     const isStale = staleMs > (options.staleAfterMs ?? Infinity)
     const isReady = isLive && isSynced && !isStale
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(staleMs / 1_000)} s` : ''
-    return { isLive, isReady, reason: `${state}: ${reason}${stale}` }
+    return { isLive, isReady, reason: `${this.#howItIs}${stale}` }
   }
 
   // Following.
 
   on(event: 'error' | 'status', listener: (...args: never[]) => void): this {
-    this.#checkListener('on', event, listener)
-    this.#events.on(event, listener as AnyListener)
+    this.#listeners.on(event, listener)
     return this
   }
 
   off(event: 'error' | 'status', listener: (...args: never[]) => void): this {
-    this.#checkListener('off', event, listener)
-    this.#events.off(event, listener as AnyListener)
+    this.#listeners.off(event, listener)
     return this
   }
 
@@ -450,12 +364,19 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   #waitForMirror(mirror: MirroredSource<S, T>, version: Version, wait: Wait): Promise<void> {
-    return waiting(`waitFor on ${mirror.source.name}`, wait, this.#clock, (settle) => {
-      const leave = mirror.waiters.enter(version, mirror.isListed ? mirror.version : undefined, settle)
-      if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))
-      if (mirror.waiters.size > 0) mirror.reflector.nudge()
-      return leave
-    })
+    return waiting(
+      `waitFor on ${mirror.source.name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        const leave = mirror.waiters.enter(version, mirror.isListed ? mirror.version : undefined, settle)
+        if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))
+        if (mirror.refusal !== undefined) settle.reject(mirror.refusal)
+        if (mirror.waiters.size > 0) mirror.reflector.nudge()
+        return leave
+      },
+      () => this.#howItIs,
+    )
   }
 
   fresh(wait: Wait = {}): Promise<void> {
@@ -466,22 +387,28 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     })
     checkWait('fresh', wait)
     const asking = new AbortController()
-    return waiting<void>(`fresh of ${this.#name}`, wait, this.#clock, (settle) => {
-      if (this.#isStopped) {
-        settle.reject(this.#stoppedError('fresh'))
-        return () => {}
-      }
-      Promise.all(asked.map((mirror) => this.#freshen(mirror, asking.signal))).then(
-        () => settle.resolve(),
-        settle.reject,
-      )
-      const stop = (): void => settle.reject(this.#stoppedError('fresh'))
-      this.#stopping.signal.addEventListener('abort', stop, { once: true })
-      return () => {
-        this.#stopping.signal.removeEventListener('abort', stop)
-        asking.abort()
-      }
-    })
+    return waiting<void>(
+      `fresh of ${this.#name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        if (this.#isStopped) {
+          settle.reject(this.#stoppedError('fresh'))
+          return () => {}
+        }
+        Promise.all(asked.map((mirror) => this.#freshen(mirror, asking.signal))).then(
+          () => settle.resolve(),
+          settle.reject,
+        )
+        const stop = (): void => settle.reject(this.#stoppedError('fresh'))
+        this.#stopping.signal.addEventListener('abort', stop, { once: true })
+        return () => {
+          this.#stopping.signal.removeEventListener('abort', stop)
+          asking.abort(over)
+        }
+      },
+      () => this.#howItIs,
+    )
   }
 
   async #freshen(mirror: MirroredSource<S, T>, signal: AbortSignal): Promise<void> {
@@ -495,18 +422,24 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   relist(wait: Wait = {}): Promise<void> {
     checkWait('relist', wait)
-    return waiting(`relist of ${this.#name}`, wait, this.#clock, (settle) => {
-      // A list that is on its way began before this call: it does not count.
-      const before = Array.from(this.#mirrors, ([name, mirror]) => ({ name, mirror, lists: mirror.reflector.lists }))
-      const leave = this.#watch(settle, () => {
-        const isThere = before.every(
-          ({ name, mirror, lists }) => mirror.listed > lists || this.#mirrors.get(name) !== mirror,
-        )
-        if (isThere) settle.resolve()
-      })
-      for (const { mirror } of before) mirror.reflector.relist('asked for by relist()')
-      return leave
-    })
+    return waiting(
+      `relist of ${this.#name}`,
+      wait,
+      this.#clock,
+      (settle) => {
+        // A list that is on its way began before this call: it does not count.
+        const before = Array.from(this.#mirrors, ([name, mirror]) => ({ name, mirror, lists: mirror.reflector.lists }))
+        const leave = this.#watch(settle, () => {
+          const isThere = before.every(
+            ({ name, mirror, lists }) => mirror.listed > lists || this.#mirrors.get(name) !== mirror,
+          )
+          if (isThere) settle.resolve()
+        })
+        for (const { mirror } of before) mirror.reflector.relist('asked for by relist()')
+        return leave
+      },
+      () => this.#howItIs,
+    )
   }
 
   until(key: string, condition: (object: T | undefined) => boolean, wait: Wait = {}): Promise<T | undefined> {
@@ -560,7 +493,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       isFilled: () => this.#synced.isOpen,
       hasReached: (call, source) => this.#hasReached(call, source),
       waitFor: (version, wait) => this.waitFor(version, wait),
-      report: (error) => this.#report(error),
+      // Not in the middle of a commit: a listener that takes a source away would overtake it.
+      report: (error) => void Promise.resolve().then(() => this.#report(error)),
       attach: (feed) => this.#router.add(feed),
       detach: (feed) => this.#router.remove(feed),
       release: (feed) => this.#subscriptions.delete(feed),
@@ -606,9 +540,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   /** With the first list of each source the store may be shown. Whether it is that moment. */
   #openIfListed(): boolean {
-    if (this.#synced.isOpen || !Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)) return false
+    if (!this.#isStarted || this.#synced.isOpen) return false
+    if (!Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)) return false
     this.#synced.open()
-    for (const feed of this.#router.feeds) feed.begin()
+    // A filter may subscribe: what comes by that has begun already.
+    for (const feed of [...this.#router.feeds]) feed.begin()
     return true
   }
 
@@ -616,41 +552,20 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const { status } = this
     const previous = this.#statusWith(mirror, before)
     const { source, reflector } = mirror
-    this.#logger?.info(`${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, {
+    this.#listeners.log('info', `${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, {
       previous: before.name,
     })
     if (channels.status.hasSubscribers) {
       channels.status.publish({ source: source.name, status: mirror.status(), previous: mirror.status(before) })
     }
     if (reflector.state.name === 'failed') this.#synced.refuse(reflector.lastError)
-    this.#emit('status', status, previous)
+    this.#listeners.status(status, previous)
   }
 
   #report(error: SourceError): void {
     const located = toSourceError(error, { phase: error.phase ?? 'apply', source: this.#name })
     if (channels.error.hasSubscribers) channels.error.publish({ source: this.#name, error: located })
-    this.#logger?.warn(located.message, { code: located.code, key: located.key })
-    if (this.#events.listenerCount('error') > 0) this.#emit('error', located)
-    else if (this.#logger === undefined) this.#warn(located)
-  }
-
-  /** A listener that throws harms no other. */
-  #emit<E extends 'error' | 'status'>(event: E, ...args: Parameters<InformerEvents[E]>): void {
-    for (const listener of this.#events.listeners(event)) {
-      try {
-        Reflect.apply(listener, undefined, args)
-      } catch (thrown) {
-        const message = `a listener of "${event}" on ${this.#name} threw: ${messageOf(thrown)}`
-        this.#warn(new SourceError(message, { code: 'HANDLER', cause: thrown }))
-      }
-    }
-  }
-
-  #warn(error: SourceError): void {
-    const now = this.#clock.now()
-    if (now - this.#warnedAt < WARNING_MS) return
-    this.#warnedAt = now
-    process.emitWarning(error.message, { type: 'ListwatchWarning', code: error.code })
+    this.#listeners.error(located)
   }
 
   /** The status; or what it was while one of the sources was in another state. */
@@ -664,6 +579,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   /** For messages. */
+  get #howItIs(): string {
+    const { state, reason } = this.status
+    return state === reason ? state : `${state}: ${reason}`
+  }
+
   get #name(): string {
     const names = Array.from(this.#mirrors.values(), ({ source }) => source.name)
     return this.#set === undefined ? (names[0] ?? '') : `the sources ${names.join(', ')}`
@@ -675,12 +595,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       source: this.#name,
     })
   }
-
-  #checkListener(call: string, event: unknown, listener: unknown): void {
-    if (event !== 'error' && event !== 'status')
-      throw new TypeError(`${call}: the event must be "error" or "status", got "${String(event)}"`)
-    if (typeof listener !== 'function') throw new TypeError(`${call}: the listener must be a function`)
-  }
 }
 
 /** Schema and transform as one step. */
@@ -690,7 +604,13 @@ function preparing<S, P, T>({
 }: Pick<InformerOptions<S, object, P, T>, 'schema' | 'transform'>):
   | ((object: unknown, key: string) => T | undefined)
   | undefined {
-  const convert = transform as ((object: unknown, key: string) => T | undefined) | undefined
+  const convert =
+    transform &&
+    ((object: unknown, key: string): T | undefined => {
+      const result = transform(object as P, key)
+      assertSynchronous(result, 'transform')
+      return result
+    })
   if (schema === undefined) return convert
   const parse = parserOf(schema)
   if (convert === undefined) return parse as (object: unknown) => T | undefined

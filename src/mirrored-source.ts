@@ -1,6 +1,6 @@
 import { Audit } from './audit.js'
 import type { Clock } from './clock.js'
-import type { SourceError } from './errors.js'
+import { over, type SourceError } from './errors.js'
 import type { StorePart } from './indexer.js'
 import type { Random } from './random.js'
 import { Reflector, type ReflectorHooks } from './reflector.js'
@@ -22,8 +22,7 @@ export interface MirrorHost<S, T> {
   moved(mirror: MirroredSource<S, T>, previous: ReflectorState): void
   report(error: SourceError): void
   ignored(source: string, version: Version): void
-  record(): { readonly keys: ReadonlySet<string>; stop(): void }
-  isHeld(arrived: Entry<S>, current: Entry<T> | undefined): boolean
+  isHeld(arrived: Entry<S>, current: Entry<T> | undefined, isInvalid: boolean): boolean
   waitFor(version: Version, wait: Wait, mirror: MirroredSource<S, T>): Promise<void>
 }
 
@@ -37,7 +36,9 @@ export class MirroredSource<S, T> {
   readonly waiters: VersionWaiters
   readonly #host: MirrorHost<S, T>
   readonly #ending = new AbortController()
-  #running: Promise<void> | undefined
+  readonly #ended = Promise.withResolvers<void>()
+  #isRunning = false
+  #refusal: unknown
   #startedAt: number | undefined
   #lagMs: number | undefined
   /** The last list that is in the store, by the reflector's count. */
@@ -78,12 +79,19 @@ export class MirroredSource<S, T> {
     return this.#lagMs
   }
 
+  /** Why nothing of it comes any more; undefined where something may. */
+  get refusal(): unknown {
+    return this.#refusal
+  }
+
+  /** Begins to read it, unless it has been ended before. */
   start(): void {
+    if (this.#isRunning) return
     this.#startedAt = this.#host.clock.now()
-    this.#running = this.reflector.run({ signal: this.#ending.signal })
+    this.#run()
     const { auditMs } = this.#host
     if (auditMs === false || this.#ending.signal.aborted) return
-    const { clock, random, record, isHeld, report, waitFor } = this.#host
+    const { clock, random, isHeld, report, waitFor } = this.#host
     const audit = new Audit<S, T>(
       {
         source: this.source,
@@ -91,7 +99,6 @@ export class MirroredSource<S, T> {
         clock,
         random,
         isLive: () => this.isListed && ['live', 'connecting'].includes(this.reflector.state.name),
-        record,
         isHeld,
         waitFor: (version, wait) => waitFor(version, wait, this),
         relist: (reason) => this.reflector.relist(reason, { byContent: true }),
@@ -104,10 +111,17 @@ export class MirroredSource<S, T> {
 
   /** Ends it for good. Resolves when nothing of it runs any more. */
   async end(reason: unknown): Promise<void> {
-    this.#ending.abort()
-    this.#running ??= this.reflector.run({ signal: this.#ending.signal })
+    this.#refusal ??= reason
+    this.#ending.abort(over)
+    if (!this.#isRunning) this.#run()
     this.waiters.refuse(reason)
-    await this.#running
+    await this.#ended.promise
+  }
+
+  /** Once, and known before the first listener hears of it: it may end this, or start it, again. */
+  #run(): void {
+    this.#isRunning = true
+    this.reflector.run({ signal: this.#ending.signal }).then(this.#ended.resolve, this.#ended.reject)
   }
 
   /** Something of it is in the store now. */
@@ -119,11 +133,13 @@ export class MirroredSource<S, T> {
   status(state: ReflectorState = this.reflector.state): Status {
     const now = this.#host.clock.now()
     const { lastContactAt, lastError } = this.reflector
+    // Whoever waited for the list may ask before the reflector goes on.
+    const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
     return {
-      state: state.name,
+      state: isIn ? 'connecting' : state.name,
       isSynced: this.isListed,
       version: this.version,
-      reason: state.reason,
+      reason: isIn ? 'the list is in' : state.reason,
       lastError,
       lastContactAt,
       staleMs: now - (lastContactAt ?? this.#startedAt ?? now),

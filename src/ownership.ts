@@ -6,14 +6,14 @@ export interface Part {
   /** Undefined where one source has the whole store. */
   readonly name: string | undefined
   version: Version | undefined
-  /** Keys of objects that are invalid. */
-  readonly invalid: Set<string>
+  /** Keys of objects that are invalid, with their versions. */
+  readonly invalid: Map<string, Version | undefined>
   /** Keys that `prepare` left out, where somebody wants to know. */
-  readonly omitted: Set<string>
+  readonly omitted: Map<string, Version | undefined>
 }
 
 export function newPart(name?: string): Part {
-  return { name, version: undefined, invalid: new Set(), omitted: new Set() }
+  return { name, version: undefined, invalid: new Map(), omitted: new Map() }
 }
 
 /**
@@ -21,16 +21,10 @@ export function newPart(name?: string): Part {
  * back; what others say of it meanwhile is a claim, and changes nothing.
  */
 export class Ownership {
-  readonly #parts = new Set<Part>()
   readonly #owners: (Part | undefined)[] = []
   readonly #claims = new Map<string, Set<Part>>()
 
-  add(part: Part): void {
-    this.#parts.add(part)
-  }
-
   remove(part: Part): void {
-    this.#parts.delete(part)
     for (const [key, claimants] of this.#claims) {
       claimants.delete(part)
       if (claimants.size === 0) this.#claims.delete(key)
@@ -43,13 +37,6 @@ export class Ownership {
 
   set(part: Part | undefined, ordinal: Ordinal): void {
     this.#owners[ordinal] = part
-  }
-
-  /** Whether a key is another's; an object that is invalid has an owner too, and no place in the store. */
-  ownerBeside(part: Part, key: string, ordinal: Ordinal | undefined): Part | undefined {
-    if (ordinal !== undefined) return this.#owners[ordinal] === part ? undefined : this.#owners[ordinal]
-    for (const other of this.#parts) if (other !== part && other.invalid.has(key)) return other
-    return undefined
   }
 
   /** Remembers that `part` gives a key that is another's. Whether that is news. */

@@ -182,7 +182,7 @@ function open(state: ReflectorState, { at }: Input): Step {
   }
   if (base.next === 'watch') {
     const reconnects = base.reconnects + 1
-    const reason = 'the watch was opened again where it broke off'
+    const reason = 'opening the watch again, where it broke off'
     return { state: { ...base, name: 'connecting', liveAt: undefined, reason, reconnects }, effect: { type: 'watch' } }
   }
   const effect: Effect = { type: 'list', ignoreVersions: base.ignoreVersions, byContent: base.byContent }

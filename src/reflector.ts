@@ -1,6 +1,6 @@
 import { Attempt } from './attempt.js'
 import { type Clock, systemClock } from './clock.js'
-import { SourceError, toSourceError } from './errors.js'
+import { over, SourceError, toSourceError } from './errors.js'
 import { checkOptions, isFunction, isObject, isSignal } from './options.js'
 import { type Random, systemRandom } from './random.js'
 import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
@@ -106,7 +106,7 @@ export class Reflector<T> {
         await this.#perform(effect)
       }
     } finally {
-      this.#ended.abort()
+      this.#ended.abort(over)
       signal.removeEventListener('abort', stop)
     }
   }
@@ -150,10 +150,11 @@ export class Reflector<T> {
     this.#state = state
     if (effect.type !== 'continue') {
       this.#effect = effect
-      this.#attempt?.end(interrupted)
+      this.#attempt?.end(over)
     }
     if (input.type === 'failed') this.#report(input.error)
-    if (state.name !== previous.name) this.#hooks.onState?.(state, previous)
+    // Whoever was told of the error may have led on from here, and has been told of that.
+    if (state.name !== previous.name && this.#state === state) this.#hooks.onState?.(state, previous)
   }
 
   #takeEffect(): Effect {
@@ -174,7 +175,7 @@ export class Reflector<T> {
       outcome = { type: 'failed', error, contactAt: attempt.contactAt }
     }
     this.#attempt = undefined
-    attempt.end(interrupted)
+    attempt.end(over)
     // An effect that is there already comes from outside, and what was being done no longer counts.
     if (this.#effect === undefined) this.#tell(outcome)
   }
@@ -202,7 +203,14 @@ export class Reflector<T> {
   async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
     const admission = this.#state.hasListed ? this.#hooks.admit?.(attempt.signal) : undefined
     if (admission === undefined) return this.#list(attempt, effect)
-    const release = await attempt.race(admission)
+    const release = await attempt.race(admission).catch((reason: unknown) => {
+      // The turn may have come in the moment in which it is no longer wanted.
+      admission.then(
+        (unwanted) => unwanted(),
+        () => {},
+      )
+      throw reason
+    })
     try {
       return await this.#list(attempt, effect)
     } finally {
@@ -223,7 +231,7 @@ export class Reflector<T> {
     let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
     let isCommitted = false
     try {
-      pages = this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE })[Symbol.asyncIterator]()
+      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE }))
       let version: Version | undefined
       for (;;) {
         const page = await attempt.race(pages.next())
@@ -276,7 +284,7 @@ export class Reflector<T> {
     }
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
-      batches = this.#source.watch({ ...this.#context(attempt), after, onNudge })[Symbol.asyncIterator]()
+      batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), after, onNudge }))
       for (;;) {
         const batch = await attempt.race(batches.next())
         attempt.check()
@@ -310,7 +318,7 @@ export class Reflector<T> {
       const accepted = accept()
       if (accepted !== undefined) await attempt.busy(accepted)
     } catch (thrown) {
-      throw thrown === interrupted ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
+      throw thrown === over ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
     }
   }
 
@@ -414,9 +422,6 @@ export function assertSource(source: unknown, call: string): void {
   }
 }
 
-/** Why an attempt ended that nobody needs any more. */
-const interrupted: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
-
 function isUnderstood(event: WatchEvent<unknown>): boolean {
   switch (event?.type) {
     case 'put':
@@ -428,6 +433,13 @@ function isUnderstood(event: WatchEvent<unknown>): boolean {
     default:
       return false
   }
+}
+
+/** Refuses what a source gives in place of an async iterable, an array or a promise. */
+function iterated<V>(what: string, given: AsyncIterable<V>): AsyncIterator<V> {
+  const iterate: unknown = (given as Partial<AsyncIterable<V>> | null | undefined)?.[Symbol.asyncIterator]
+  if (typeof iterate === 'function') return given[Symbol.asyncIterator]()
+  throw new SourceError(`${what} gave no async iterable; it must be an async generator`, { code: 'PROTOCOL' })
 }
 
 /** Lets an iterator clean up; one that waits cannot, and its signal has told it already. */

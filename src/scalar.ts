@@ -54,8 +54,9 @@ export class ScalarMap<V> {
   readonly #plain = new Map<unknown, V>()
   readonly #dates = new Map<number, V>()
 
+  /** Nothing for null and undefined, which are no scalars. */
   get(key: Scalar): V | undefined {
-    return typeof key === 'object' ? this.#dates.get(key.getTime()) : this.#plain.get(key)
+    return typeof key === 'object' && key !== null ? this.#dates.get(key.getTime()) : this.#plain.get(key)
   }
 
   set(key: Scalar, value: V): void {

@@ -32,13 +32,17 @@ export function parserOf<Output>(schema: StandardSchema<Output>): (value: unknow
   const { '~standard': standard } = schema
   return (value) => {
     const result = standard.validate(value)
-    if (result instanceof Promise) {
-      result.catch(() => {})
-      throw new TypeError('the schema is asynchronous; only synchronous ones can be used here')
-    }
+    assertSynchronous(result, 'schema')
     if (result.issues === undefined) return result.value
     throw new Error(`the schema refuses it: ${messageOf(result.issues)}`, { cause: result.issues })
   }
+}
+
+/** Refuses a promise: the store is written in one step, which nothing may wait in. */
+export function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R {
+  if (typeof (result as Partial<PromiseLike<R>> | null | undefined)?.then !== 'function') return
+  Promise.resolve(result).catch(() => {})
+  throw new TypeError(`the ${what} is asynchronous; only synchronous ones can be used here`)
 }
 
 function messageOf(issues: readonly SchemaIssue[]): string {

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.js'
+import { over } from './errors.js'
 
 /** A handler that has not settled for this long is reported, once for each time. */
 export const SLOW_MS = 10_000
@@ -41,7 +42,7 @@ export class SlowWatch {
   }
 
   stop(): void {
-    this.#timer?.abort()
+    this.#timer?.abort(over)
     this.#timer = undefined
   }
 

@@ -30,6 +30,9 @@ export function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>
 export class DynamicSourceSet<S> implements SourceSet<S> {
   readonly #sources = new Map<string, ListerWatcher<S>>()
   readonly #listeners = new Set<SourceSetListener<S>>()
+  /** What has happened and was not told yet. */
+  readonly #news: (() => void)[] = []
+  #isTelling = false
 
   get sources(): ReadonlyMap<string, ListerWatcher<S>> {
     return this.#sources
@@ -41,17 +44,29 @@ export class DynamicSourceSet<S> implements SourceSet<S> {
     if (this.#sources.has(name)) throw new TypeError(`sourceSet: there is a source "${name}" already`)
     assertSource(source, `sourceSet "${name}"`)
     this.#sources.set(name, source)
-    for (const listener of [...this.#listeners]) listener.added(name, source)
+    this.#tell((listener) => listener.added(name, source))
   }
 
   remove(name: string): void {
     if (!this.#sources.delete(name)) throw new TypeError(`sourceSet: there is no source "${name}"`)
-    for (const listener of [...this.#listeners]) listener.removed(name)
+    this.#tell((listener) => listener.removed(name))
   }
 
   /** @internal Tells of what comes and goes from now on, until the result is called. */
   follow(listener: SourceSetListener<S>): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** Everybody hears of one thing after the other, in the same order, also of what happens while they are told. */
+  #tell(news: (listener: SourceSetListener<S>) => void): void {
+    for (const listener of this.#listeners) this.#news.push(() => this.#listeners.has(listener) && news(listener))
+    if (this.#isTelling) return
+    this.#isTelling = true
+    try {
+      for (let next = this.#news.shift(); next !== undefined; next = this.#news.shift()) next()
+    } finally {
+      this.#isTelling = false
+    }
   }
 }

@@ -1,8 +1,9 @@
 import { type Added, type Change, changesOf, type Deleted, mergePending, type Pending, type Updated } from './delta.js'
 import { DEFAULT_CAPACITY } from './delta-fifo.js'
-import { messageOf, SourceError } from './errors.js'
-import { type ChangeBatch, CLOSE_GRACE_MS, type Feed, type Subscription } from './feed.js'
+import { messageOf, over, SourceError } from './errors.js'
+import type { Feed } from './feed.js'
 import { checkOptions, isBoolean, isFunction } from './options.js'
+import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './scope.js'
 import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
 import type { VersionWait, Wait } from './waits.js'
@@ -92,7 +93,10 @@ export class HandlerSubscription<T> implements Subscription {
 
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
-    if (options.drain === true) while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
+    if (options.drain === true) {
+      this.#feed.seal()
+      while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
+    }
     this.#feed.close(closed())
     this.#ready = []
     if (this.#isBusy) await this.#grace()
@@ -116,7 +120,7 @@ export class HandlerSubscription<T> implements Subscription {
     const timer = new AbortController()
     const late = this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})
     await Promise.race([this.#untilIdle(), late])
-    timer.abort()
+    timer.abort(over)
   }
 
   /** It is over, by whatever way. */
@@ -231,10 +235,16 @@ export class HandlerSubscription<T> implements Subscription {
 
   /**
    * A change waits behind its key's handler; with delivery `latest` merged into what waits there already. What is merged
-   * counts as a part of the batch that came first, so that no version is reported before it is handled.
+   * counts as a part of the batch that came first, so that no version is reported before it is handled. A resync has
+   * nothing to add to what waits.
    */
   #block(blocked: Untold<T>[], untold: Untold<T>): void {
     const [first, second] = blocked
+    if (first !== undefined && untold.change.origin === 'resync') {
+      this.#untold--
+      this.#done(untold.of)
+      return
+    }
     if (!this.#wantsLatest || first === undefined) {
       blocked.push(untold)
       this.#blockedCount++

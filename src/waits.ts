@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import { SourceError } from './errors.js'
+import { over, SourceError } from './errors.js'
 import { checkOptions, isPositive, isSignal, isString, type OptionCheck } from './options.js'
 import { assertMark, type Version } from './version.js'
 
@@ -36,20 +36,21 @@ export function checkVersionWait(version: unknown, wait: unknown): void {
 
 /**
  * A promise that also ends with the caller's signal or time-out. `register` gets both ends, and gives what takes them
- * back; it may settle at once. Nothing is left behind, whichever comes first.
+ * back; it may settle at once. Nothing is left behind, whichever comes first. `whyNot` says how things are when time is up.
  */
 export function waiting<V>(
   what: string,
   { signal, timeoutMs }: Wait,
   clock: Clock,
   register: (settle: Settle<V>) => () => void,
+  whyNot?: () => string,
 ): Promise<V> {
   return new Promise<V>((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason)
       return
     }
-    const timer = new AbortController()
+    const timer = timeoutMs === undefined ? undefined : new AbortController()
     let unregister: (() => void) | undefined
     let isSettled = false
     const settled = (): boolean => {
@@ -57,7 +58,7 @@ export function waiting<V>(
       isSettled = true
       unregister?.()
       signal?.removeEventListener('abort', abort)
-      timer.abort()
+      timer?.abort(over)
       return true
     }
     const settle: Settle<V> = {
@@ -68,12 +69,12 @@ export function waiting<V>(
     signal?.addEventListener('abort', abort, { once: true })
     unregister = register(settle)
     if (isSettled) unregister()
-    else if (timeoutMs !== undefined) {
-      const late = new SourceError(`${what}: not within ${timeoutMs} ms`, { code: 'TIMEOUT' })
-      clock.sleep(timeoutMs, timer.signal).then(
-        () => settle.reject(late),
-        () => {},
-      )
+    else if (timeoutMs !== undefined && timer !== undefined) {
+      const late = (): void => {
+        const why = whyNot === undefined ? '' : `; ${whyNot()}`
+        settle.reject(new SourceError(`${what}: not within ${timeoutMs} ms${why}`, { code: 'TIMEOUT' }))
+      }
+      clock.sleep(timeoutMs, timer.signal).then(late, () => {})
     }
   })
 }

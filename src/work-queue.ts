@@ -1,4 +1,5 @@
 import type { Clock } from './clock.js'
+import { over } from './errors.js'
 
 /**
  * Keys that wait to be worked on: each at most once, none while it is being worked on, some not before a given time.
@@ -82,7 +83,7 @@ export class WorkQueue {
   }
 
   close(): void {
-    this.#timer?.control.abort()
+    this.#timer?.control.abort(over)
     this.#timer = undefined
     this.#ready.clear()
     this.#due.clear()
@@ -93,7 +94,7 @@ export class WorkQueue {
     while (this.#heap[0] !== undefined && this.#due.get(this.#heap[0][1]) !== this.#heap[0][0]) pop(this.#heap)
     const due = this.#heap[0]?.[0]
     if (due === this.#timer?.due) return
-    this.#timer?.control.abort()
+    this.#timer?.control.abort(over)
     this.#timer = undefined
     if (due === undefined) return
     const control = new AbortController()

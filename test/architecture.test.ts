@@ -12,12 +12,12 @@ const steps = {
   'L0 version': 'version',
   // L1: words and small parts.
   'L1 contract': 'attempt backoff relist-limit slow-watch source telemetry waits work-queue',
-  'L1 changes': 'delta index-types',
+  'L1 changes': 'delta index-types listeners',
   // L2: data, and policy as data.
   'L2 store': 'delta-fifo intake reflector-state store',
-  'L2 parts': 'hash-index ownership sorted-index',
+  'L2 parts': 'hash-index ownership room sorted-index',
   'L2 builder': 'index-builder',
-  'L2 views': 'views',
+  'L2 views': 'scope views',
   'L2 indexer': 'indexer',
   // L3: what moves.
   'L3 loop and feeds': 'feed reflector',
@@ -25,6 +25,7 @@ const steps = {
   'L3 one source': 'mirrored-source',
   // L4: how somebody is told.
   'L4 followers': 'change-stream controller subscription',
+  'L4 contract': 'informer-contract',
   'L5 informer': 'informer',
   'L6 group': 'informer-group',
   'L7 index': 'index',
@@ -63,7 +64,7 @@ function adapterOf(path: string): string | undefined {
 test('there is something to look at', () => {
   expect([core.length, testing.length, adapters.length].every((count) => count > 1)).toBe(true)
   expect(importsOf('src/informer.ts')).toContain('src/reflector.ts')
-  expect(importsOf('src/informer.ts')).toContain('eventemitter3')
+  expect(importsOf('src/listeners.ts')).toContain('eventemitter3')
 })
 
 describe('levels', () => {

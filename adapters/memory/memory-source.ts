@@ -3,9 +3,11 @@ import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/opti
 import {
   DEFAULT_HEARTBEAT_MS,
   type Entry,
+  type Invalid,
   type ListContext,
   type ListerWatcher,
   type ListPage,
+  type Put,
   type WatchBatch,
   type WatchContext,
   type WatchEvent,
@@ -313,11 +315,8 @@ class Memory<T> implements MemorySource<T> {
 /** `<collection>.<epoch>.<transaction>` */
 const versionPattern = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/
 
-function eventOf<T>({
-  error,
-  ...entry
-}: Stored<T>):
-  | ({ readonly type: 'put' } & Entry<T>)
-  | { readonly type: 'invalid'; readonly key: string; readonly error: unknown } {
-  return error === undefined ? { type: 'put', ...entry } : { type: 'invalid', key: entry.key, error }
+function eventOf<T>({ error, ...entry }: Stored<T>): Put<T> | Invalid {
+  if (error === undefined) return { type: 'put', ...entry }
+  const { key, version } = entry
+  return { type: 'invalid', key, error, ...(version === undefined ? {} : { version }) }
 }

@@ -66,7 +66,7 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
   /**
    * What to wait for after this transaction's commit: taken inside the writer's own transaction, in this or any other
-   * process. `await informer.waitFor(mark)` then shows what it wrote.
+   * process. `await informer.waitFor(mark)` then shows what it wrote. A TypeError for a pool.
    */
   mark(tx: PgTransaction): Promise<Version>
   /** The key of a row, from the values of its key columns in their order, as Postgres writes them. */
@@ -103,6 +103,13 @@ export function postgresSource<T = unknown>(options: PostgresSourceOptions): Pos
     throw new TypeError('postgresSource: option "client" is missing: () => new pg.Client(…)')
   if (options.table === undefined) throw new TypeError('postgresSource: option "table" is missing')
   return new ChangelogSource<T>(options)
+}
+
+/** Refuses a pool, which gives each query another connection, so that the mark would be another transaction's. */
+function assertTransaction(tx: unknown): void {
+  const { query, totalCount } = Object(tx) as { readonly query?: unknown; readonly totalCount?: unknown }
+  if (typeof query === 'function' && totalCount === undefined) return
+  throw new TypeError('mark: the argument must be the client on which the transaction is open, not a pool')
 }
 
 class ChangelogSource<T> implements PostgresSource<T> {
@@ -218,6 +225,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
   }
 
   async mark(tx: PgTransaction): Promise<Version> {
+    assertTransaction(tx)
     const { rows } = await tx.query('SELECT listwatch.mark() AS mark').catch((error: unknown) => {
       throw postgresError(error)
     })

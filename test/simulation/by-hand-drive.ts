@@ -49,10 +49,10 @@ export class ByHandDrive implements Drive {
     this.opens = new OpensJudge(stage, false)
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
-    this.#delivery = draws.pick('fifo delivery', ['every', 'every', 'latest'] as const)
+    this.#delivery = draws.pick('fifo delivery', ['every', 'latest'] as const)
     this.#capacity = draws.pick('fifo capacity', [2, 8, 10_000, 10_000])
     this.#pops = draws.pick('fifo pops', [0, 0, 0.5, 1, 1])
-    this.#paceMs = draws.pick('fifo pace', [0, 0, 100, 1_000, 4_000])
+    this.#paceMs = draws.pick('fifo pace', [0, 1_000, 4_000, 10_000])
     this.#fifo = new DeltaFIFO<Item>({
       knownObjects: this.#indexer,
       delivery: this.#delivery,
@@ -272,6 +272,7 @@ export class ByHandDrive implements Drive {
     const missing = [...history.at(this.#firstList).state.values()].filter(
       ({ key, isInvalid }) => !isInvalid && !this.#seen.has(key),
     )
+    if (this.stage.settings.isBreach) return // A list that lies about its version says nothing of what was in it.
     if (!isWhole && missing.length > 0 && this.#delivery === 'every' && this.#capacity === 10_000)
       violate('I8', `the queue says it has synced, and ${missing.length} keys of the first list were never taken`)
   }

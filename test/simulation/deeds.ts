@@ -33,37 +33,68 @@ export class Deeds {
     const known = history.head.state.get(key)
     switch (kind) {
       case 'put':
-        return this.#commit(label, [this.#put(key, label)])
+        this.#commit(label, [this.#put(key, label)])
+        break
       case 'put again':
-        return known === undefined
-          ? undefined
-          : this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
+        if (known !== undefined)
+          this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
+        break
       case 'delete':
-        return known === undefined ? undefined : this.#commit(label, [this.#delete(key)])
+        if (known !== undefined) this.#commit(label, [this.#delete(key)])
+        break
       case 'recreate':
-        return this.#recreate(key, label)
+        this.#recreate(key, label)
+        break
       case 'transaction':
-        return this.#transaction(label)
+        this.#transaction(label)
+        break
       case 'corrupt': {
         const stored = known ?? this.#stored(key, label, this.#next)
-        return this.#commit(label, [
+        this.#commit(label, [
           { key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known },
         ])
+        break
       }
       case 'compact':
-        return this.#compact(label)
+        this.#compact(label)
+        break
       case 'restore':
-        return this.#restore(label)
+        this.#restore(label)
+        break
       case 'suspend':
         note('the machine is suspended')
         clock.skip(draws.next(label) * SUSPENDED_MS)
-        return this.#world.drive.skipped()
+        this.#world.drive.skipped()
+        break
       case 'restart':
         note('is stopped')
-        return this.#world.drive.stop()
+        this.#world.drive.stop()
+        break
       default:
-        return this.#use(kind, key)
+        this.#use(kind, key)
+        break
     }
+  }
+
+  /** Nobody watches: what comes and goes now only a list can tell. */
+  writeInGap(): void {
+    const { draws, history, settings } = this.#world
+    if (draws.isQuiet) return
+    // Often the key that was written last: somebody may not have heard of it yet.
+    const [last] = history.head.mutations
+    const key = last !== undefined && draws.chance('gap', 0.7) ? last.key : draws.pick('gap', settings.keys)
+    const isThere = history.head.state.has(key)
+    this.#commit('in the gap', [isThere ? this.#delete(key) : this.#put(key, 'gap')])
+  }
+
+  comeAndGo(withinMs: number): void {
+    const { clock, draws, history, settings } = this.#world
+    const key = settings.keys.find((each) => !history.head.state.has(each))
+    if (key === undefined) return
+    clock.in(draws.next('come and go') * withinMs, () => this.#commit('comes', [this.#put(key, 'come and go')]))
+    clock.in(4 * withinMs + draws.next('come and go') * 300, () => {
+      if (history.head.state.has(key)) this.#commit('goes', [this.#delete(key)])
+    })
   }
 
   /** Something that happens after everybody has gone. */
@@ -76,27 +107,38 @@ export class Deeds {
     if (!(drive instanceof InformerDrive) || drive.isStopping) return
     switch (kind) {
       case 'subscribe':
-        return drive.follow()
+        drive.follow()
+        break
       case 'close':
-        return drive.close(draws.pick('close', drive.followers))
+        drive.close(draws.pick('close', drive.followers))
+        break
       case 'reconcile':
-        return drive.reconcile()
+        drive.reconcile()
+        break
       case 'enqueue':
-        return draws.pick('enqueue', drive.reconcilers)?.enqueue(key)
+        draws.pick('enqueue', drive.reconcilers)?.enqueue(key)
+        break
       case 'wait for head':
-        return drive.waiters.forHead()
+        drive.waiters.forHead()
+        break
       case 'fresh':
-        return drive.waiters.fresh()
+        drive.waiters.fresh()
+        break
       case 'until':
-        return drive.waiters.until(key)
+        drive.waiters.until(key)
+        break
       case 'relist':
-        return drive.relist()
+        drive.relist()
+        break
       case 'add index':
-        return drive.addIndex()
+        drive.addIndex()
+        break
       case 'begin snapshot':
-        return drive.snapshot()
+        drive.snapshots.begin()
+        break
       case 'end snapshot':
-        return drive.endSnapshot()
+        drive.snapshots.end()
+        break
       default:
     }
   }
@@ -104,10 +146,7 @@ export class Deeds {
   #commit(what: string, mutations: readonly Mutation[]): void {
     const { history, note, drive } = this.#world
     const { version } = history.commit(mutations, mix(hashOf(what) + mutations.length))
-    const keys = mutations.map(
-      ({ key, stored }) => `${nameOf(key)}=${stored === undefined ? 'gone' : `n${stored.item.n}`}`,
-    )
-    note(what, keys.join(' '), version)
+    note(what, ...mutations.flatMap(({ key, stored }) => [nameOf(key), stored?.item.n ?? 'gone']), version)
     drive.source.wake()
   }
 
@@ -157,8 +196,20 @@ export class Deeds {
     const { sequence } = history.head
     const back = draws.below(label, 6)
     const from = history.inEpoch(sequence - back) ?? history.first
+    const lost = Array.from(
+      { length: sequence - from.sequence },
+      (_, nth) => history.inEpoch(from.sequence + nth + 1) ?? from,
+    )
     const { version } = history.restore(from)
     note('is restored from a backup', version)
+    // History forks: the same numbers again, for other contents.
+    for (const { mutations } of draws.chance(label, 0.7) ? lost : []) {
+      const keys = new Set(mutations.map(({ key }) => key))
+      this.#commit(
+        'in another history',
+        Array.from(keys, (key) => this.#put(key, label)),
+      )
+    }
     if (drive instanceof InformerDrive && drive.followers.some((follower) => follower.isStuck))
       mark('the collection was restored while a handler was stuck')
     if ([...drive.source.streams].some(({ kind }) => kind === 'list'))

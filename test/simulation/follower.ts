@@ -1,5 +1,5 @@
 import type { Change } from '../../src/delta.js'
-import type { Subscription } from '../../src/feed.js'
+import type { Subscription } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Item, Stored } from './history.js'
 import { nameOf, type Stage } from './stage.js'
@@ -22,8 +22,9 @@ export class Follower {
   /** Nothing more may be told. */
   isSilenced = false
   isClosed = false
-  /** Whether it is closed where it falls behind. */
+  /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow = false
+  capacity = Infinity
   /** It will never be done with what it was told. */
   isStuckForEver = false
   isStuck = false
@@ -40,7 +41,7 @@ export class Follower {
   tell(change: Change<Item>): void {
     const { type, key, object, previous, version } = change
     const { note, violate, settings, history } = this.#stage
-    note(this.name, type, object.n, change.origin)
+    note(this.name, type, nameOf(key), object.n, change.origin)
     this.told++
     if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
     const last = this.known.get(key)
@@ -69,7 +70,10 @@ export class Follower {
   get isQuiet(): boolean {
     const { subscription } = this
     if (this.isClosed || this.isStuckForEver || subscription === undefined) return true
-    return subscription.version === this.#stage.history.head.version && subscription.backlog.keys === 0
+    const { history, settings } = this.#stage
+    // A bookmark that lies makes versions lie.
+    if (settings.isBreach && this.#flaw !== undefined) return false
+    return subscription.version === history.head.version && subscription.backlog.keys === 0
   }
 
   /** Its version is never ahead of what it was told. */
@@ -98,16 +102,22 @@ export class Follower {
 
   /** At rest it knows what the source has. */
   check(): void {
-    if (this.isClosed || this.isStuckForEver) return
-    const { history, settings, violate } = this.#stage
+    const flaw = this.#flaw
+    if (flaw !== undefined) this.#stage.violate('I5', flaw)
+  }
+
+  get #flaw(): string | undefined {
+    if (this.isClosed || this.isStuckForEver) return undefined
+    const { history, settings } = this.#stage
     const { state } = history.head
     for (const key of settings.keys) {
       const stored = state.get(key)
       if (stored?.isInvalid) continue
       const n = this.known.get(key)?.n
       const wanted = this.wants(stored) ? stored?.item.n : undefined
-      if (n !== wanted) violate('I5', `${this.name} ends with ${nameOf(key)} = ${n}, the source with ${wanted}`)
+      if (n !== wanted) return `${this.name} ends with ${nameOf(key)} = n${n ?? '–'}, the source with n${wanted ?? '–'}`
     }
+    return undefined
   }
 
   #order(key: string, n: number, version: Version | undefined): void {

@@ -1,5 +1,5 @@
 import type { Change } from '../../src/delta.js'
-import type { SubscribeOptions } from '../../src/feed.js'
+import type { SubscribeOptions } from '../../src/scope.js'
 import { hashOf, mix } from './draws.js'
 import type { FaultKind } from './faults.js'
 import type { Follower } from './follower.js'

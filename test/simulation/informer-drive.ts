@@ -1,20 +1,21 @@
-import type { SourceError } from '../../src/errors.js'
-import type { SubscribeOptions } from '../../src/feed.js'
 import { createInformer, type Informer } from '../../src/informer.js'
+import type { SubscribeOptions } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
-import type { StoreView } from '../../src/views.js'
 import type { Drive } from './drive.js'
-import { Follower, type IsIn } from './follower.js'
+import { ErrorLedger } from './error-ledger.js'
+import { Follower } from './follower.js'
 import { HandlerScript } from './handlers.js'
-import type { Item, State } from './history.js'
-import { checkIndexes, type IndexesOf, indexesOf, RANKS, TAGS, TENANTS } from './indexes.js'
+import type { Item } from './history.js'
+import { checkIndexes, type IndexesOf, indexesOf, RANKS } from './indexes.js'
 import { OpensJudge } from './opens.js'
 import { read } from './reader.js'
 import { Reconciler } from './reconciler.js'
+import { drawScope } from './scope.js'
 import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
+import { Snapshots } from './snapshots.js'
 import { nameOf, type Stage } from './stage.js'
-import { judgeStore } from './store-judge.js'
+import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
 
@@ -32,28 +33,29 @@ export class InformerDrive implements Drive {
   readonly followers: Follower[] = []
   readonly reconcilers: Reconciler[] = []
   readonly waiters: Waiters
+  readonly snapshots: Snapshots
   /** Not in every schedule: being watched must make no difference. */
   readonly witness: Witness | undefined
   readonly #clock: SleepCounter
   readonly #abort = new AbortController()
   readonly #heals = new Set<() => void>()
-  readonly #planted = new Set<unknown>()
-  readonly #snapshots: {
-    readonly view: StoreView<Item, IndexesOf> & Disposable
-    readonly version: Version | undefined
-    relists: number
-  }[] = []
+  readonly #errors: ErrorLedger
   #isHealed = false
   #stopped: 'no' | 'stopping' | 'stopped' = 'no'
   #version: Version | undefined
+  /** What was judged last. */
+  #judged: Version | undefined
+  #list: readonly Item[] | undefined
   #looks = 0
   #indexes = 0
+  /** What did not decode when the last list began. */
+  #invalid: string[] = []
 
   constructor(stage: Stage, life: number) {
     this.stage = stage
     this.life = life
     const { settings, clock, draws } = stage
-    this.opens = new OpensJudge(stage, settings.driftMs === 0)
+    this.opens = new OpensJudge(stage, settings.driftMs === 0, () => this.informer.status.state.endsWith('listing'))
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
     const omitted = settings.omits
@@ -64,11 +66,14 @@ export class InformerDrive implements Drive {
       indexes: indexesOf,
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
+      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
     this.waiters = new Waiters(this)
+    this.snapshots = new Snapshots(stage, this.informer)
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
-    this.informer.on('error', (error) => this.#failed(error))
+    this.#errors = new ErrorLedger(this)
+    this.informer.on('error', (error) => this.#errors.reported(error))
     this.informer.on('status', (status, previous) => {
       stage.note('is', status.state)
       if (previous.state === 'listing' || previous.state === 'relisting') {
@@ -106,7 +111,7 @@ export class InformerDrive implements Drive {
   follow(): void {
     if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
     const { draws } = this.stage
-    const { scope, isIn } = this.#scope()
+    const { scope, isIn } = drawScope(this.stage)
     const name = `follower ${this.followers.length + 1}`
     const follower = new Follower(this.stage, name, isIn)
     const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
@@ -118,6 +123,7 @@ export class InformerDrive implements Drive {
       onOverflow,
     }
     follower.mayOverflow = onOverflow === 'fail'
+    if (options.delivery === 'every') follower.capacity = options.capacity ?? Infinity
     this.stage.note('subscribes', name)
     this.followers.push(follower)
     if (draws.chance('reads', 0.35)) read(this, follower, options)
@@ -158,30 +164,13 @@ export class InformerDrive implements Drive {
     if (!this.isStopping) this.waiters.relist()
   }
 
-  snapshot(): void {
-    const { version } = this.informer
-    this.#snapshots.push({ view: this.informer.snapshot(), version, relists: this.informer.status.relists })
-  }
-
-  /** A snapshot is as it was. */
-  endSnapshot(): void {
-    const snapshot = this.#snapshots.shift()
-    if (snapshot === undefined) return
-    const { view, version, relists } = snapshot
-    if (this.informer.status.relists > relists) this.stage.mark('a snapshot outlived a relist')
-    if (view.version !== version) this.stage.violate('I8', `a snapshot of ${version} says ${view.version}`)
-    if (!this.stage.settings.isBreach) this.#judge(view, 'a snapshot')
-    checkIndexes(this.stage, view)
-    view[Symbol.dispose]()
-  }
-
   stop(): void {
     if (this.isStopping) return
     const { stage } = this
     this.#stopped = 'stopping'
     this.#markStop()
     this.opens.stopped()
-    this.#planted.clear()
+    this.#errors.forget()
     const since = stage.clock.elapsed
     const skipped = stage.clock.skipped
     if (stage.draws.chance('stop by signal', 0.5)) this.#abort.abort()
@@ -211,24 +200,36 @@ export class InformerDrive implements Drive {
   lookAtStore(): void {
     const { informer, stage } = this
     const { version } = informer
-    const { settings, violate } = stage
+    const { settings, violate, history } = stage
     if (version !== this.#version) {
       if (this.#version !== undefined && version !== undefined && !settings.isBreach)
         this.#moved(this.#version, version)
       this.#version = version
       stage.note('the store is at', version ?? 'nothing')
       if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
+      if (this.followers.some((follower) => this.#hasOverflowed(follower)))
+        stage.mark('a subscription overflowed and merged')
     }
     if (version === undefined) {
       if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
       return
     }
-    if (!settings.isBreach) this.#judge(informer, 'the store')
+    // The array is the same as long as nothing has changed.
+    const list = informer.list()
+    if (settings.isBreach || (list === this.#list && version === this.#judged)) return
+    this.#list = list
+    this.#judged = version
+    judgeStore(stage, history.at(version).state, informer, 'I7', 'the store', settings.omits)
   }
 
   get unfinished(): string | undefined {
     const { version } = this.informer
-    if (version !== this.stage.history.head.version) return 'the version is'
+    const { head } = this.stage.history
+    if (version !== head.version) return 'the version is'
+    const { isBreach, omits } = this.stage.settings
+    // What the source has lost, or told wrongly, only the audit finds.
+    if (isBreach && flawIn(this.stage, head.state, this.informer, 'the store', omits) !== undefined)
+      return 'the store is'
     if (this.informer.status.state !== 'live') return 'the informer is'
     if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
@@ -237,18 +238,18 @@ export class InformerDrive implements Drive {
 
   check(): void {
     const { stage } = this
-    this.#judgeState(stage.history.head.state, this.informer, 'I1', 'the store')
+    judgeStore(stage, stage.history.head.state, this.informer, 'I1', 'the store', stage.settings.omits)
     checkIndexes(stage, this.informer)
     for (const { key, isInvalid } of stage.history.head.state.values())
-      if (this.informer.invalid.has(key) !== isInvalid)
+      if (!stage.settings.isBreach && this.informer.invalid.has(key) !== isInvalid)
         stage.violate(
           'I1',
           `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`,
         )
     for (const follower of this.followers) follower.check()
     for (const reconciler of this.reconcilers) reconciler.check()
-    if (this.#planted.size > 0) stage.violate('I14', `${this.#planted.size} errors of handlers were never reported`)
-    while (this.#snapshots.length > 0) this.endSnapshot()
+    this.#errors.check()
+    this.snapshots.endAll()
   }
 
   /** After `stop` nothing is left. */
@@ -263,7 +264,8 @@ export class InformerDrive implements Drive {
   heal(): void {
     this.#isHealed = true
     for (const heal of [...this.#heals]) heal()
-    if (this.stage.settings.isBreach) this.relist()
+    const { isBreach, auditMs } = this.stage.settings
+    if (isBreach && auditMs === false) this.relist()
   }
 
   skipped(): void {
@@ -285,32 +287,14 @@ export class InformerDrive implements Drive {
 
   /** An error for a handler to throw; it must be reported once. */
   planted(follower?: Follower): Error {
-    const error = new Error('thrown by a handler')
-    if (follower?.isClosed !== true && !this.isStopping) this.#planted.add(error)
-    return error
+    return this.#errors.plant(follower?.isClosed === true)
   }
 
-  #failed(error: SourceError): void {
-    const { stage } = this
-    stage.note('reports', error.code, error.phase ?? '')
-    if (error.phase === 'handle') {
-      if (error.message.includes('fell behind')) this.#overflowed(error.message)
-      else if (error.cause !== undefined && !this.#planted.delete(error.cause) && !this.isStopping && !this.#someClosed)
-        stage.violate('I14', `an error of a handler was reported twice: ${error.message}`)
-    } else if (error.phase === 'list' || error.phase === 'watch') this.opens.failed(error)
-    else if (error.phase === 'apply') stage.violate('crash', `the store refused something: ${error.message}`)
-  }
-
-  #overflowed(message: string): void {
-    this.stage.mark('a subscription overflowed and was closed')
-    const follower = this.followers.find(({ name }) => message.includes(`"${name}"`))
-    if (follower?.mayOverflow !== true)
-      this.stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
-    else follower.isClosed = true
-  }
-
-  get #someClosed(): boolean {
-    return this.followers.some((follower) => follower.isClosed)
+  #hasOverflowed({ subscription, capacity, mayOverflow, isClosed }: Follower): boolean {
+    const version = subscription?.version
+    if (version === undefined || mayOverflow || isClosed || capacity > 100) return false
+    // What was taken already does not count.
+    return (this.witness?.since(version) ?? 0) > 2 * capacity + this.stage.settings.keys.length
   }
 
   #moved(from: Version, to: Version): void {
@@ -319,52 +303,22 @@ export class InformerDrive implements Drive {
     violate(history.at(to).epoch < history.at(from).epoch ? 'I11' : 'I10', `the store went back from ${from} to ${to}`)
   }
 
-  #judge(view: StoreView<Item, IndexesOf>, what: string): void {
-    const { version } = view
-    if (version !== undefined) this.#judgeState(this.stage.history.at(version).state, view, 'I7', what)
-  }
-
-  #judgeState(state: State, view: StoreView<Item, IndexesOf>, invariant: 'I1' | 'I7', what: string): void {
-    judgeStore(this.stage, state, view, invariant, what, this.stage.settings.omits)
-  }
-
   #silenced(): void {
     this.#stopped = 'stopped'
     for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
-    while (this.#snapshots.length > 0) this.endSnapshot()
-  }
-
-  #scope(): { readonly scope: SubscribeOptions<Item, IndexesOf>; readonly isIn: IsIn } {
-    const { draws, settings } = this.stage
-    const tenant = draws.pick('scope', TENANTS)
-    const tag = draws.pick('scope', TAGS)
-    const key = draws.pick('scope', settings.keys)
-    const rank = draws.below('scope', RANKS)
-    switch (draws.below('scope', 10)) {
-      case 0:
-        return { scope: { key }, isIn: (_item, of) => of === key }
-      case 1:
-        return { scope: { where: { tenant } }, isIn: (item) => item.tenant === tenant }
-      case 2:
-        return { scope: { where: { tag } }, isIn: (item) => item.tags.includes(tag) }
-      case 3:
-        return {
-          scope: { where: { latest: [tenant, rank] } },
-          isIn: (item) => item.tenant === tenant && item.rank === rank,
-        }
-      case 4:
-        return { scope: { filter: (item) => item.rank > 1 }, isIn: (item) => item.rank > 1 }
-      default:
-        return { scope: {}, isIn: () => true }
-    }
+    this.snapshots.endAll()
   }
 
   #listed(previous: string): void {
+    const { invalid } = this.informer
+    if (this.#invalid.splice(0).some((key) => !invalid.has(key) && this.informer.has(key)))
+      this.stage.mark('an invalid object became valid by a list')
     if (previous === 'listing' && this.informer.size === 0 && this.informer.version !== undefined)
       this.stage.mark('a first list found nothing')
   }
 
   #relisting(): void {
+    this.#invalid = [...this.informer.invalid.keys()]
     if (this.followers.some((f) => !f.isClosed && (f.subscription?.backlog.keys ?? 0) >= 2))
       this.stage.mark('a relist while a queue was full')
   }

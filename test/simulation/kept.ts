@@ -3,16 +3,19 @@ import { runOne } from './lanes.js'
 import type { Shrunk } from './shrink.js'
 import type { Failure } from './tally.js'
 
-/** Schedules that failed once; they run first, for ever. */
+/** Schedules that failed once, and those that killed a mutant which few others kill; they run first, for ever. */
 const folder = new URL('./seeds/', import.meta.url)
 
-export function keptSeeds(): readonly Shrunk[] {
+/** A schedule that failed; `of`: not of the production source, but of this mutant. */
+export type Kept = Shrunk & { readonly of?: string }
+
+export function keptSeeds(): readonly Kept[] {
   const files = readdirSync(folder).filter((name) => name.endsWith('.json'))
-  return files.sort().map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Shrunk)
+  return files.sort().map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Kept)
 }
 
 /** Gives the name of the file. */
-export function keep(shrunk: Shrunk): string {
+export function keep(shrunk: Kept): string {
   const name = `${shrunk.invariant}-${shrunk.seed}.json`
   writeFileSync(new URL(name, folder), `${JSON.stringify(shrunk, undefined, 2)}\n`)
   return `test/simulation/seeds/${name}`

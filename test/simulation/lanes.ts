@@ -8,33 +8,51 @@ interface Lane {
   readonly run: Generator<undefined, void>
 }
 
+export interface RunOptions {
+  readonly only?: readonly string[] | undefined
+  /** How many schedules run at a time. It makes no difference to any of them. */
+  readonly lanes?: number
+}
+
 /**
  * Runs schedules, each on its own: between two steps of a world the event loop gets a turn, so that everything that
- * follows from a step has happened before the next. Worlds share nothing, so it makes no difference how many run.
+ * follows from a step has happened before the next. Worlds share nothing, so it makes no difference how many run. `done`
+ * is told of each, and gives true where that is enough.
  */
 export async function runAll(
   seeds: Iterable<number>,
   done: (outcome: Outcome) => boolean | undefined,
-  lanes: number = LANES,
+  { lanes = LANES, only }: RunOptions = {},
 ): Promise<void> {
   const next = seeds[Symbol.iterator]()
   const open: Lane[] = []
   let isOver = false
+  let strays = 0
+  const stray = (): void => void strays++
   const refill = (): void => {
     while (!isOver && open.length < lanes) {
       const seed = next.next()
       if (seed.done) isOver = true
-      else open.push(laneOf(new World(seed.value)))
+      else open.push(laneOf(new World(seed.value, { only })))
     }
   }
-  for (refill(); open.length > 0; refill()) {
-    for (let at = open.length - 1; at >= 0; at--) {
-      const lane = open[at] as Lane
-      if (!lane.run.next().done) continue
-      open.splice(at, 1)
-      if (done(lane.world.outcome) === true) return
+  process.on('unhandledRejection', stray)
+  try {
+    for (refill(); open.length > 0; refill()) {
+      for (let at = open.length - 1; at >= 0; at--) {
+        const lane = open[at] as Lane
+        if (!lane.run.next().done) continue
+        open.splice(at, 1)
+        if (done(lane.world.outcome) === true) return
+      }
+      await turn()
+      if (strays === 0) continue
+      // Something was rejected that nobody waits for, and one of these worlds has done it.
+      for (const { world } of open.splice(0)) if (done(await runOne(world.draws.seed, { only })) === true) return
+      strays = 0
     }
-    await turn()
+  } finally {
+    process.off('unhandledRejection', stray)
   }
 }
 

@@ -9,9 +9,11 @@ export class ListStream extends Channel<ListPage<Item>> {
   readonly kind = 'list'
   readonly signal: AbortSignal
   readonly #source: SimulatedSource
-  readonly #begun: Moment
-  readonly #isMoving: boolean
-  readonly #keys: readonly string[]
+  /** The moment that it shows; where it moves, the moment of its first page. */
+  #begun: Moment
+  #isMoving = false
+  readonly #isAudit: boolean
+  #keys: readonly string[] = []
   #at = 0
   pages = 0
 
@@ -19,16 +21,9 @@ export class ListStream extends Channel<ListPage<Item>> {
     super()
     this.#source = source
     this.signal = signal
-    const { history, settings } = source.stage
-    this.#begun = !isRefused && settings.mix.strikes('stale-list') ? this.#earlier() : history.head
-    this.#isMoving = this.#begun === history.head && settings.mix.strikes('moving-list')
-    this.#keys = [...this.#begun.state.keys()]
+    this.#isAudit = source.opens.isAudit
+    this.#begun = source.stage.history.head
     if (!isRefused) this.#later()
-  }
-
-  /** The moment that this list shows; of one that moves, the moment at which it began. */
-  get begun(): Moment {
-    return this.#begun
   }
 
   /** A list does not wait for what happens. */
@@ -44,28 +39,52 @@ export class ListStream extends Channel<ListPage<Item>> {
   }
 
   #later(): void {
-    // What moves is worth reading slowly.
-    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1)
+    // Where something can happen meanwhile it is worth being slow.
+    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1) * (this.#isAudit ? 20 : 1)
     this.#source.stage.clock.in(latency, () => this.#next())
+  }
+
+  /** What goes wrong before the next page: an error, `'silence'`, or nothing. */
+  #fault(): unknown {
+    const { history, settings, mark } = this.#source.stage
+    const { mix } = settings
+    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient()
+    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal()
+    if (mix.strikes('stall-list')) return 'silence'
+    if (mix.strikes('break-list')) {
+      if (this.pages > 0) mark('a list broke off between two pages')
+      return this.#source.transient()
+    }
+    if (this.pages > 0 && mix.strikes('expire-page')) {
+      mark('the token of a page expired')
+      return new SourceError('the page token expired', { code: 'VERSION_EXPIRED' })
+    }
+    if (this.#isMoving && history.head.epoch !== this.#begun.epoch)
+      return new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
+    return undefined
   }
 
   #next(): void {
     if (this.isOver) return
+    if (this.pages === 0) this.#begin()
+    const fault = this.#fault()
+    if (fault === 'silence') this.#source.stage.note('the list falls silent')
+    else if (fault !== undefined) this.#break(fault)
+    else this.#page()
+  }
+
+  #begin(): void {
+    const { history, settings } = this.#source.stage
+    const isStale = settings.mix.strikes('stale-list')
+    this.#begun = isStale ? this.#earlier() : history.head
+    this.#isMoving = !isStale && settings.mix.strikes('moving-list')
+    this.#keys = [...this.#begun.state.keys()]
+    if (this.#isMoving) this.#source.stage.inGap()
+  }
+
+  #page(): void {
     const { stage } = this.#source
-    const { mix, pageSize } = stage.settings
-    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#break(this.#source.transient())
-    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#break(this.#source.fatal())
-    if (mix.strikes('stall-list')) return stage.note('the list falls silent')
-    if (mix.strikes('break-list')) {
-      if (this.pages > 0) stage.mark('a list broke off between two pages')
-      return this.#break(this.#source.transient())
-    }
-    if (this.pages > 0 && mix.strikes('expire-page')) {
-      stage.mark('the token of a page expired')
-      return this.#break(new SourceError('the page token expired', { code: 'VERSION_EXPIRED' }))
-    }
-    if (this.#isMoving && stage.history.head.epoch !== this.#begun.epoch)
-      return this.#break(new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' }))
+    const { pageSize } = stage.settings
     const keys = this.#keys.slice(this.#at, this.#at + pageSize)
     this.#at += pageSize
     const isLast = this.#at >= this.#keys.length
@@ -78,9 +97,10 @@ export class ListStream extends Channel<ListPage<Item>> {
     this.pages++
     if (!isLast) {
       this.#say({ events })
-      return this.#later()
+      this.#later()
+      return
     }
-    this.#say(this.#isMoving ? { ...this.#mended(events) } : this.#lastPage(events))
+    this.#say(this.#isMoving ? this.#mended(events) : this.#lastPage(events))
     stage.note('the list ends', this.#isMoving ? stage.history.head.version : this.#begun.version)
     this.end()
     this.#source.closed(this)

@@ -1,4 +1,4 @@
-// npm run sim -- [--runs N] [--seed S] [--json] [--keep] | --mutants
+// npm run sim -- [--runs N] [--seed S] [--json] | --runs 1 --seed S [--keep] | --mutants [--json] [--keep]
 import { parseArgs } from 'node:util'
 import { campaign } from './campaign.js'
 import { keep, rerunKept } from './kept.js'
@@ -8,6 +8,8 @@ import { shrink, storyOf } from './shrink.js'
 import { missing, type Tally } from './tally.js'
 import type { Line } from './world.js'
 
+/** What took so many schedules to kill a mutant is worth keeping. */
+const RARE = 100
 /** With fewer schedules than this it is no wonder if something rare is never reached. */
 const ALL_MARKS_IN = 20_000
 
@@ -50,11 +52,12 @@ async function runCampaign(): Promise<void> {
 }
 
 function report(tally: Tally, seconds: number): void {
-  const { schedules, breaches, steps, virtualMs, faults, marks, failures, maxHealMs } = tally
+  const { schedules, breaches, steps, trace, virtualMs, faults, marks, failures, maxHealMs } = tally
   const rate = Math.round(schedules / seconds)
   console.log(
     `${schedules} schedules in ${seconds.toFixed(1)} s (${rate}/s), ${steps} steps, ${failures.length} failures`,
   )
+  console.log(`the trace of all is ${trace}`)
   console.log(`${breaches} of them of sources that break their promises`)
   console.log(
     `${(virtualMs / 3_600_000).toFixed(0)} virtual hours; right again after ${(maxHealMs / 1_000).toFixed(1)} s at most`,
@@ -88,10 +91,13 @@ async function replay(of: number): Promise<void> {
 
 async function runMutants(): Promise<void> {
   const all: Hunted[] = []
-  await hunt(seed, (hunted) => {
+  const tell = (hunted: Hunted): void => {
     all.push(hunted)
     if (!values.json) console.log(row(hunted))
-  })
+    const { mutant, killedAfter = 0, shrunk } = hunted
+    if (shrunk !== undefined && killedAfter >= RARE) keep({ ...shrunk, of: mutant.name })
+  }
+  await hunt(seed, tell, { shrinks: values.keep })
   const survivors = all.filter(
     ({ mutant, killedAfter }) => killedAfter === undefined && mutant.equivalent === undefined,
   )

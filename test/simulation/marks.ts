@@ -33,6 +33,7 @@ export const marks = [
   'a reconcile failed and then succeeded',
   'a first list found nothing',
   'a batch told two changes of a key',
+  'the audit found a difference',
   'the queue by hand held a key twice',
   'the queue by hand merged after an overflow',
   'the queue by hand was relisted while it was full',

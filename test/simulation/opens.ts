@@ -28,6 +28,8 @@ export class OpensJudge implements Opens {
   readonly #stage: Stage
   /** Whether moments are known to the millisecond: our own code takes no time, and the sink neither. */
   readonly #isExact: boolean
+  /** Whether it is the reflector that lists now; if not it is an audit, which keeps no order with other opens. */
+  readonly #isListing: () => boolean
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
@@ -40,13 +42,22 @@ export class OpensJudge implements Opens {
   #relistsWhenListed = false
   #wasFatal = false
 
-  constructor(stage: Stage, isExact: boolean) {
+  constructor(stage: Stage, isExact: boolean, isListing: () => boolean = () => true) {
     this.#stage = stage
+    this.#isListing = isListing
     this.#isExact = isExact
+  }
+
+  get isAudit(): boolean {
+    return !this.#isListing()
   }
 
   opened(what: 'list' | 'watch', stream: Stream): void {
     const now = this.#stage.clock.elapsed
+    if (what === 'list' && this.isAudit) {
+      this.#stage.note('an audit lists')
+      return
+    }
     this.#stage.note(`opens a ${what}`)
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#openedAnew(what, now)

@@ -9,7 +9,7 @@ export const actions = {
   recreate: 1.5,
   corrupt: 0.8,
   compact: 2,
-  restore: 0.4,
+  restore: 0.9,
   'begin snapshot': 0.5,
   'end snapshot': 0.5,
   subscribe: 1,
@@ -39,6 +39,26 @@ const MOST = 30
 /** Something that usually happens never does in so many schedules, and then often in others. */
 const NEVER = 0.3
 
+interface Kind {
+  readonly kind: ActionKind
+  readonly mean: number
+  readonly isWrite: boolean
+  /** Draws whether and how often. */
+  readonly often: string
+  /** The names of the actions. */
+  readonly names: readonly string[]
+}
+
+const kinds = (Object.entries(actions) as [ActionKind, number][]).map(
+  ([kind, mean]): Kind => ({
+    kind,
+    mean,
+    isWrite: kind === 'put' || kind === 'delete',
+    often: `how often ${kind}`,
+    names: Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`),
+  }),
+)
+
 /**
  * What happens when: in bursts, because what goes wrong together shows more than what goes wrong alone. Each kind is
  * drawn by itself, so that a new kind moves nothing.
@@ -47,15 +67,15 @@ export function planFor(draws: Draws, lengthMs: number): readonly Action[] {
   const bursts = Array.from({ length: 2 + draws.below('bursts', 5) }, () => draws.next('bursts') * lengthMs)
   const spread = draws.pick('spread', [2, 20, 200, lengthMs])
   const plan: Action[] = []
-  for (const [kind, mean] of Object.entries(actions) as [ActionKind, number][]) {
-    const isWrite = kind === 'put' || kind === 'delete'
-    if (!isWrite && draws.chance(`plan ${kind}`, NEVER)) continue
-    const many = 2 * mean * draws.next(`plan ${kind}`) + draws.next(`plan ${kind}`)
-    for (let nth = 0; nth < Math.min(Math.floor(many), MOST); nth++) {
-      const label = `${kind}#${nth}`
-      const offset = spread * draws.next(label) ** 2
-      const at = Math.min(draws.pick(label, bursts) + offset, lengthMs)
-      if (draws.take(label)) plan.push({ kind, at, label })
+  for (const { kind, mean, isWrite, often, names } of kinds) {
+    const stream = draws.of(often)
+    if (!isWrite && stream.next() < NEVER) continue
+    const many = 2 * mean * stream.next() + stream.next()
+    for (const label of names.slice(0, many)) {
+      const own = draws.of(label)
+      const offset = spread * own.next() ** 2
+      const burst = bursts[Math.floor(own.next() * bursts.length)] ?? 0
+      if (draws.take(label)) plan.push({ kind, at: Math.min(burst + offset, lengthMs), label })
     }
   }
   return plan.sort((a, b) => a.at - b.at)

@@ -1,5 +1,5 @@
 import { SourceError } from '../../src/errors.js'
-import type { ChangeBatch, SubscribeOptions } from '../../src/feed.js'
+import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
 import type { Follower } from './follower.js'
 import type { Item, State } from './history.js'
 import type { IndexesOf } from './indexes.js'

@@ -35,20 +35,27 @@ export interface Settings {
   /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
+  /** How often the store is compared with the source; false: never. */
+  readonly auditMs: number | false
 }
 
 /** How many schedules are of sources that break their promises. */
-const BREACHES = 0.15
-const BY_HAND = 0.3
+const BREACHES = 0.25
+const BY_HAND = 0.35
 
 export function settingsFor(draws: Draws): Settings {
-  const is = (label: string, probability: number): boolean => draws.chance(`setting ${label}`, probability)
-  const one = <V>(label: string, from: readonly V[]): V => draws.pick(`setting ${label}`, from)
+  const is = (label: string, probability: number): boolean => draws.chance(label, probability)
+  const one = <V>(label: string, from: readonly V[]): V => draws.pick(label, from)
   const isBreach = is('breach', BREACHES)
   const drive = is('by hand', BY_HAND) ? 'by-hand' : 'informer'
   const mix = new FaultMix(draws, isBreach)
   const hasOrder = is('order', 0.9) || isBreach
   const isPolled = !isBreach && is('polled', 0.08)
+  const auditMs =
+    drive === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
+  const isAuditAlone = isBreach && auditMs !== false
+  // Else something other than the audit makes it right.
+  if (isAuditAlone) mix.exclude('expire-live', 'expire-watch', 'handler-relists')
   // Who cannot compare versions answers for order alone.
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isPolled) mix.exclude('repeat', 'merge-transactions')
@@ -57,11 +64,11 @@ export function settingsFor(draws: Draws): Settings {
     isBreach,
     drive,
     mix,
-    keys: pickSome(draws, one('keys', [2, 2, 3, 4, 6])),
+    keys: pickSome(draws, one('key count', [2, 2, 3, 4, 6])),
     heartbeatMs: one('heartbeat', [2_000, 5_000, 10_000]),
-    pageSize: one('page', [1, 2, 3, 100]),
-    latencyMs: one('latency', [2, 20, 20, 200]),
-    healAtMs: one('length', [400, 3_000, 3_000, 10_000, 40_000]),
+    pageSize: one('page size', [1, 2, 3, 100]),
+    latencyMs: one('greatest latency', [2, 20, 20, 200]),
+    healAtMs: one('length', [400, 3_000, 10_000, 10_000, 40_000]),
     hasOrder,
     hasRevisions: is('revisions', 0.7),
     hasUids: is('uids', 0.6),
@@ -72,6 +79,7 @@ export function settingsFor(draws: Draws): Settings {
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
     freezes: is('freeze', 0.2),
     omits: is('omits', 0.15) ? 't0' : undefined,
+    auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }
 }

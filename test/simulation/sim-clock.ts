@@ -31,7 +31,7 @@ export class SimClock {
 
   /** Calls `fn` once, later; the result takes it back. */
   in(ms: number, fn: () => void): () => void {
-    const due: Due = { at: this.#now + (ms > 0 ? ms : 0), tie: this.#tie(), fire: fn }
+    const due: Due = { at: this.#now + Math.max(0, ms), tie: this.#tie(), fire: fn }
     push(this.#heap, due)
     return () => {
       due.fire = undefined

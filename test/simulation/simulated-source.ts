@@ -5,6 +5,7 @@ import type {
   ListerWatcher,
   ListPage,
   SourceContext,
+  VersionPage,
   WatchBatch,
   WatchContext,
   WatchEvent,
@@ -17,6 +18,8 @@ import { WatchStream } from './watch-stream.js'
 
 /** What a source tells whoever judges the reflector by its opens. */
 export interface Opens {
+  /** Whether a list that is opened now is an audit's. */
+  readonly isAudit: boolean
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream, after?: Version): void
   /** The stream broke off, or ended where `error` is undefined. */
   broke(stream: ListStream | WatchStream, error: unknown): void
@@ -31,6 +34,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly name = 'simulated'
   readonly heartbeatMs: number
   readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
   readonly stage: Stage
   readonly opens: Opens
   readonly streams = new Set<ListStream | WatchStream>()
@@ -43,6 +47,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.stage = stage
     this.opens = opens
     this.heartbeatMs = stage.settings.heartbeatMs
+    const { auditMs, hasRevisions } = stage.settings
+    if (auditMs !== false && hasRevisions) this.versions = (context) => this.#versions(context)
     if (stage.settings.hasOrder) this.hasReached = (at, mark) => stage.history.hasReached(at, mark)
   }
 
@@ -55,6 +61,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
       this.opens.broke(stream, error)
       throw error
     }
+    if (this.opens.isAudit) this.#audited()
     const stream = new ListStream(this, context)
     this.streams.add(stream)
     this.opens.opened('list', stream)
@@ -128,10 +135,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   eventOf(stored: Stored): ListEvent<Item> {
     const { key, item, uid, revision, isInvalid } = stored
-    if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode') }
+    const version = revision === undefined ? {} : { version: revision }
+    if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
     const { copies, hasUids } = this.stage.settings
     const event = { type: 'put', key, object: copies ? { ...item, tags: [...item.tags] } : item } as const
-    return { ...event, ...(hasUids && { uid }), ...(revision !== undefined && { version: revision }) }
+    return { ...event, ...(hasUids && { uid }), ...version }
   }
 
   /** What a watch tells of one transaction. */
@@ -141,6 +149,29 @@ export class SimulatedSource implements ListerWatcher<Item> {
     const stored = [...state.values()].map((each) => this.eventOf(each))
     const entries = stored.filter((event) => event.type === 'put')
     return [...stored.filter((event) => event.type === 'invalid'), { type: 'replace', entries }]
+  }
+
+  /** An audit has begun: a good moment for writers, and for the watch to break off. */
+  #audited(): void {
+    const { inGap, settings, comeAndGo } = this.stage
+    inGap()
+    if (settings.isBreach || !settings.mix.strikes('expire-in-audit')) return
+    // What comes after the watch broke off and goes before the next list, the audit may see, and the mirror never does.
+    this.expire()
+    comeAndGo(5 * settings.latencyMs)
+  }
+
+  /** Keys and versions alone, for an audit. */
+  async *#versions({ signal }: SourceContext): AsyncIterable<VersionPage> {
+    const { clock, history, settings, note } = this.stage
+    this.#audited()
+    await clock.sleep(10 * this.latency())
+    const { state, version } = history.head
+    note('lists versions', version)
+    await clock.sleep(10 * this.latency())
+    signal.throwIfAborted()
+    if (settings.mix.strikes('break-audit')) throw this.transient()
+    yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
   }
 
   #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {

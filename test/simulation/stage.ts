@@ -53,10 +53,21 @@ export interface Stage {
   mark(mark: Mark): void
   /** The schedule has failed; it ends after this step. */
   violate(invariant: Invariant, message: string): void
+  /** A watch broke off: a good moment for somebody to write. */
+  inGap(): void
+  /** A key that nobody has comes within so many milliseconds, and goes soon after. */
+  comeAndGo(withinMs: number): void
   listenersOf(signal: AbortSignal): number
 }
 
+const names = new Map<string, string>()
+
 /** A key that can be printed. */
 export function nameOf(key: string): string {
-  return key.length > 20 ? `${key.slice(0, 3)}… (${key.length})` : JSON.stringify(key)
+  let name = names.get(key)
+  if (name === undefined) {
+    name = key.length > 20 ? `${key.slice(0, 3)}… (${key.length})` : JSON.stringify(key)
+    names.set(key, name)
+  }
+  return name
 }

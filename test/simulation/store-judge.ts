@@ -8,27 +8,37 @@ interface Readable {
   entries(): Iterable<Entry<Item>>
 }
 
-/** A store is what the source had, but for objects that do not decode and those that are not wanted. */
-export function judgeStore(
-  { settings, violate }: Stage,
+/** What is wrong with a store that should be what the source had, but for what does not decode or is not wanted. */
+export function flawIn(
+  { settings }: Stage,
   state: State,
   store: Readable,
-  invariant: Invariant,
   what: string,
-  omits?: string,
-): void {
+  omits: string | undefined,
+): string | undefined {
   const held = new Map<string, number>()
   for (const { key, object } of store.entries()) held.set(key, object.n)
-  if (held.size !== store.size) violate('I8', `${what} has ${held.size} entries and says ${store.size}`)
+  if (held.size !== store.size) return `${what} has ${held.size} entries and says ${store.size}`
   for (const key of settings.keys) {
     const stored = state.get(key)
     const n = held.get(key)
     held.delete(key)
     if (stored?.isInvalid) continue
     const wanted = stored?.item.tenant === omits ? undefined : stored?.item.n
-    if (n === wanted) continue
-    violate(invariant, `${what} has ${nameOf(key)} = n${n ?? '–'}, the source n${wanted ?? '–'}`)
-    return
+    if (n !== wanted) return `${what} has ${nameOf(key)} = n${n ?? '–'}, the source n${wanted ?? '–'}`
   }
-  if (held.size > 0) violate(invariant, `${what} has keys that nobody ever wrote`)
+  return held.size > 0 ? `${what} has keys that nobody ever wrote` : undefined
+}
+
+/** A store is what the source had. */
+export function judgeStore(
+  stage: Stage,
+  state: State,
+  store: Readable,
+  invariant: Invariant,
+  what: string,
+  omits?: string,
+): void {
+  const flaw = flawIn(stage, state, store, what, omits)
+  if (flaw !== undefined) stage.violate(invariant, flaw)
 }

@@ -16,6 +16,8 @@ export interface Tally {
   breaches: number
   steps: number
   virtualMs: number
+  /** Made of all traces, in any order: the same on every machine and every version of Node. */
+  trace: number
   maxHealMs: number
   /** How often each decision was taken, by kind. */
   readonly faults: Record<string, number>
@@ -24,7 +26,17 @@ export interface Tally {
 }
 
 export function emptyTally(): Tally {
-  return { schedules: 0, breaches: 0, steps: 0, virtualMs: 0, maxHealMs: 0, faults: {}, marks: {}, failures: [] }
+  return {
+    schedules: 0,
+    breaches: 0,
+    steps: 0,
+    virtualMs: 0,
+    trace: 0,
+    maxHealMs: 0,
+    faults: {},
+    marks: {},
+    failures: [],
+  }
 }
 
 export function count(tally: Tally, outcome: Outcome): void {
@@ -32,6 +44,7 @@ export function count(tally: Tally, outcome: Outcome): void {
   if (outcome.isBreach) tally.breaches++
   tally.steps += outcome.steps
   tally.virtualMs += outcome.virtualMs
+  tally.trace = (tally.trace + outcome.trace) >>> 0
   tally.maxHealMs = Math.max(tally.maxHealMs, outcome.healMs)
   for (const decision of outcome.taken) bump(tally.faults, kindOf(decision), 1)
   for (const mark of outcome.marks) bump(tally.marks, mark, 1)
@@ -44,6 +57,7 @@ export function add(to: Tally, from: Tally): void {
   to.breaches += from.breaches
   to.steps += from.steps
   to.virtualMs += from.virtualMs
+  to.trace = (to.trace + from.trace) >>> 0
   to.maxHealMs = Math.max(to.maxHealMs, from.maxHealMs)
   for (const [kind, times] of Object.entries(from.faults)) bump(to.faults, kind, times)
   for (const [mark, times] of Object.entries(from.marks)) bump(to.marks, mark, times)

@@ -94,32 +94,41 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     return moment === undefined ? undefined : mix(moment.id + moment.tellings++)
   }
 
-  #tell(occasion: number | undefined): void {
-    const { history, settings, note, mark } = this.#source.stage
-    const strikes = (kind: FaultKind): boolean => settings.mix.strikes(kind, occasion)
+  /** What goes wrong now: an error, `'silence'`, `'end'`, or nothing. */
+  #fault(strikes: Strikes): unknown {
+    const { history, mark } = this.#source.stage
     if (history.head.epoch !== this.#epoch)
-      return this.#break(new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' }))
-    if (this.#source.isExpired && !this.isLeft) {
-      this.#source.isExpired = false
-      return this.#break(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
-    }
-    if (this.#cursor < history.compacted || (!this.#hasSpoken && strikes('expire-watch'))) {
+      return new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
+    const isExpired = this.#source.isExpired && !this.isLeft
+    if (isExpired) this.#source.isExpired = false
+    const isDropped = strikes(this.#hasSpoken ? 'expire-live' : 'expire-watch')
+    if (isExpired || isDropped || this.#cursor < history.compacted) {
       if (this.#hasSpoken) mark('the history was compacted under an open watch')
-      return this.#break(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
+      return new SourceError('the history is gone', { code: 'VERSION_EXPIRED' })
     }
-    if (!this.#hasSpoken && strikes('refuse-watch')) return this.#break(this.#source.transient())
-    if (strikes('break-watch')) return this.#break(this.#source.transient())
-    if (strikes('end-watch')) {
+    if (!this.#hasSpoken && strikes('refuse-watch')) return this.#source.transient()
+    if (strikes('break-watch')) return this.#source.transient()
+    if (strikes('end-watch')) return 'end'
+    return strikes('half-open') ? 'silence' : undefined
+  }
+
+  #tell(occasion: number | undefined): void {
+    const { settings, note } = this.#source.stage
+    const strikes: Strikes = (kind) => settings.mix.strikes(kind, occasion)
+    const fault = this.#fault(strikes)
+    if (fault === 'silence') {
+      note('the watch falls silent')
+      this.#isSilent = true
+    } else if (fault === 'end') {
       note('the watch ends')
       this.#source.opens.broke(this, undefined)
       this.#source.closed(this)
-      return this.end()
-    }
-    if (strikes('half-open')) {
-      note('the watch falls silent')
-      this.#isSilent = true
-      return
-    }
+      this.end()
+    } else if (fault !== undefined) this.#break(fault)
+    else this.#say(strikes)
+  }
+
+  #say(strikes: Strikes): void {
     if (!this.#hasSpoken && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
     if (this.#hasSpoken && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
     this.#isAsked = false
@@ -131,7 +140,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #bookmark(): void {
     const { history, settings, note } = this.#source.stage
     this.#releaseHeld()
-    this.#say([], (history.inEpoch(this.#cursor) ?? history.head).version)
+    this.#emit([], (history.inEpoch(this.#cursor) ?? history.head).version)
     if (settings.mix.strikes('break-after-bookmark')) {
       note('a break after a bookmark')
       this.#break(this.#source.transient())
@@ -153,10 +162,10 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (settings.isBreach && this.#breaches(first, moments, strikes)) return
     // A polled source says what there is now, once.
     const told = settings.isPolled ? [last] : moments
-    this.#say(
-      told.flatMap((moment) => this.#source.eventsOf(moment)),
-      last.version,
-    )
+    const events = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const nobody = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
+    if (nobody !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: nobody })
+    this.#emit(events, last.version)
     if (settings.isBreach) this.#releaseHeld()
   }
 
@@ -181,18 +190,18 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
       note('two transactions are told in the wrong order', first.version)
       this.#cursor = next.sequence
       this.#held.push(...moments)
-      this.#say(this.#source.eventsOf(next), next.version)
+      this.#emit(this.#source.eventsOf(next), next.version)
       return true
     }
     if (strikes('lie-in-bookmark')) {
       note('a bookmark lies', history.head.version)
-      this.#say([], history.head.version)
+      this.#emit([], history.head.version)
     }
     return false
   }
 
   #releaseHeld(): void {
-    for (const moment of this.#held.splice(0)) this.#say(this.#source.eventsOf(moment), moment.version)
+    for (const moment of this.#held.splice(0)) this.#emit(this.#source.eventsOf(moment), moment.version)
   }
 
   /** Says again what was said, or what this stream never had to say. */
@@ -205,10 +214,10 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (moment.sequence === upTo && keys.size < moment.mutations.length) return
     note(kind, moment.version)
     if (kind === 'repeat-older') mark('an event older than the stream came')
-    this.#say(this.#source.eventsOf(moment), moment.version)
+    this.#emit(this.#source.eventsOf(moment), moment.version)
   }
 
-  #say(events: readonly WatchEvent<Item>[], version: Version): void {
+  #emit(events: readonly WatchEvent<Item>[], version: Version): void {
     this.emit({ events, version })
     this.#source.opens.said(this)
   }
@@ -219,5 +228,6 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#source.opens.broke(this, error)
     this.#source.closed(this)
     this.fail(error)
+    this.#source.stage.inGap()
   }
 }

@@ -23,6 +23,14 @@ export class Witness {
     return this.#changes.get(key)?.findLast((at) => at <= upTo)
   }
 
+  /** How many changes there were after `version`. */
+  since(version: Version): number {
+    const after = this.#stage.history.indexOf(version)
+    let count = 0
+    for (const changes of this.#changes.values()) for (const at of changes) if (at > after) count++
+    return count
+  }
+
   #tell({ key, version, origin }: Change<Item>): void {
     if (origin === 'initial' || version === undefined) return
     const known = this.#changes.get(key)

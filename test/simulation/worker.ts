@@ -1,17 +1,23 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Mutant, mutate } from './mutants/mutate.js'
+import type { Shrunk } from './shrink.js'
 import type { Tally } from './tally.js'
+import type { Outcome } from './world.js'
 
 /** So many consecutive seeds. */
 export interface Job {
   readonly from: number
   readonly count: number
-  /** Ends with the first failure. */
-  readonly untilFailure: boolean
+  /** Ends with the first failure; `shrunk`: as short as it gets. */
+  readonly untilFailure: boolean | 'shrunk'
+  /** Only these decisions are taken. */
+  readonly only?: readonly string[]
 }
 
 export interface JobDone {
   readonly tally: Tally
+  /** The first failure with no decision that it does not need, where that was asked for. */
+  readonly shrunk: Shrunk | undefined
   /** Schedules until the first failure, itself included. */
   readonly failedAfter: number | undefined
 }
@@ -26,27 +32,29 @@ if (mutant !== undefined) mutate(mutant)
 Error.stackTraceLimit = 0
 
 const { runAll, runOne } = await import('./lanes.js')
+const { shrink } = await import('./shrink.js')
 const { count, emptyTally } = await import('./tally.js')
 
-async function perform({ from, count: many, untilFailure }: Job): Promise<JobDone> {
+async function perform({ from, count: many, untilFailure, only }: Job): Promise<JobDone> {
   const tally = emptyTally()
   const again = new Map<number, number>()
   let failedAfter: number | undefined
   const seeds = Array.from({ length: many }, (_, nth) => from + nth)
-  await runAll(seeds, (outcome) => {
+  const done = (outcome: Outcome): boolean => {
     count(tally, outcome)
     if (outcome.seed % TWICE === 0) again.set(outcome.seed, outcome.trace)
     if (outcome.violation !== undefined) failedAfter ??= tally.schedules
-    return untilFailure && failedAfter !== undefined
-  })
-  if (!untilFailure) {
-    for (const [seed, trace] of again) {
-      const second = await runOne(seed)
-      if (second.trace === trace) continue
-      tally.failures.push({ seed, invariant: 'I17', message: `the traces ${trace} and ${second.trace} of one seed` })
-    }
+    return untilFailure !== false && failedAfter !== undefined
   }
-  return { tally, failedAfter }
+  await runAll(seeds, done, { only })
+  const [failure] = tally.failures
+  const shrunk = untilFailure === 'shrunk' && failure !== undefined ? await shrink(failure.seed) : undefined
+  for (const [seed, trace] of untilFailure === false ? again : []) {
+    const second = await runOne(seed, { only })
+    if (second.trace === trace) continue
+    tally.failures.push({ seed, invariant: 'I17', message: `the traces ${trace} and ${second.trace} of one seed` })
+  }
+  return { tally, failedAfter, shrunk }
 }
 
 parentPort?.on('message', (job: Job) => {

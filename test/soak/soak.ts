@@ -113,7 +113,7 @@ export async function runSoak(size: SoakSize, progress: (text: string) => void =
   const soak = new Soak()
   await soak.informer.start().synced()
   soak.informer.subscribe({ add: () => {}, update: () => {}, delete: () => {} })
-  soak.informer.subscribe({ update: () => {} }, { where: { tenant: 't1' } as object, delivery: 'latest' })
+  soak.informer.subscribe({ update: () => {} }, { where: { tenant: 't1' }, delivery: 'latest' })
   soak.informer.reconcile(async () => {}, { concurrency: 4 })
   const figures: SoakFigure[] = []
   const measure = async (

@@ -6,6 +6,7 @@ import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext 
 import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
 import { assertCleanStop } from '../support/informers.js'
+import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 
 const PERIOD_MS = 5 * 60_000
 
@@ -140,6 +141,22 @@ describe.each([
     expect([informer.status.relists, [...informer.keys()]]).toEqual([0, ['a', 'c']])
   })
 
+  test('finds what was left out, or invalid, and is not any more', async () => {
+    const transform = (item: Item): Item | undefined => (item.n === 2 ? undefined : item)
+    const { clock, source, informer, errors } = await synced(new Source(three), { ...options, transform })
+    source.memory.corrupt('c', new Error('broken'))
+    await clock.advance(10)
+    expect([informer.has('b'), informer.invalid.has('c')]).toEqual([false, true])
+    for (const key of ['b', 'c']) source.lost.add(key)
+    source.memory.put('b', { n: 5 })
+    source.memory.put('c', { n: 3 })
+    await clock.advance(PERIOD_MS + 2_000)
+    expect([informer.get('b'), informer.get('c'), informer.invalid.size]).toEqual([{ n: 5 }, { n: 3 }, 0])
+    expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['DECODE', 'PROTOCOL'], 1])
+    await clock.advance(3 * PERIOD_MS)
+    expect(informer.status.relists).toBe(1)
+  })
+
   test('leaves no timer after stop, also in the middle', async () => {
     const { clock, informer } = await synced(new Source(three), options)
     await clock.advance(PERIOD_MS / 2)
@@ -170,6 +187,16 @@ describe('an audit', () => {
     expect(informer.get('a')).toEqual({ n: -1 })
     await clock.advance(PERIOD_MS + 2_000)
     expect(informer.get('a')).toEqual({ n: 9 })
+  })
+
+  test('of contents finds what has become invalid', async () => {
+    const { clock, source, informer, errors } = await synced(new Lossy(three), { audit: {} })
+    source.lost.add('c')
+    source.memory.corrupt('c', new Error('broken'))
+    await clock.advance(PERIOD_MS + 2_000)
+    expect([[...informer.invalid.keys()], informer.get('c')]).toEqual([['c'], { n: 3 }])
+    await clock.advance(3 * PERIOD_MS)
+    expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['PROTOCOL', 'DECODE'], 1])
   })
 
   test('of a source that shows less than the store has is no audit: reported, nothing is changed, and tried again', async () => {
@@ -239,6 +266,84 @@ describe('an audit', () => {
     ['an unknown option', { audit: { everyMs: 5 } }, 'createInformer: audit: unknown option "everyMs"'],
   ])('%s is a TypeError', (_what, options, message) => {
     expect(() => createInformer({ source: new Lossy(three), ...options })).toThrow(message)
+  })
+
+  /** An audit has read version 2, where there was an `x`; then the store goes on from version 1. */
+  async function betweenVersions(goOn: (source: ScriptedSource<Item>, clock: VirtualClock) => Promise<void>) {
+    const source = scripted<Item>({
+      hasReached: numbered,
+      onList: (call, nth) => nth === 1 && call.answer([put('a', { n: 1 }, '1')], '1'),
+    })
+    const { clock, informer, errors } = await synced(source, { audit: {} })
+    while (source.lists.length === 1) {
+      source.watches[0]?.batch([], '1')
+      await clock.advance(10_000)
+    }
+    source.lists[1]?.answer([put('a', { n: 1 }, '1'), put('x', { n: 2 }, '2')], '2')
+    await clock.advance(0)
+    await goOn(source, clock)
+    await clock.advance(1_000)
+    expect(informer.version).toBe('3')
+    return errors.filter(({ message }) => message.includes('difference'))
+  }
+
+  test('finds nothing where a relist passes over what came and went meanwhile', async () => {
+    const differences = await betweenVersions(async ({ lists, watches }, clock) => {
+      watches[0]?.fail(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
+      await clock.advance(1_000)
+      lists[2]?.answer([put('a', { n: 1 }, '1')], '3')
+    })
+    expect(differences).toEqual([])
+  })
+
+  test('finds nothing where a replace passes over what came and went meanwhile', async () => {
+    const differences = await betweenVersions(async ({ watches }) => {
+      watches[0]?.batch([{ type: 'replace', entries: [put('a', { n: 1 }, '1')] }], '3')
+    })
+    expect(differences).toEqual([])
+  })
+
+  test('finds what a watch has passed over', async () => {
+    const differences = await betweenVersions(async ({ watches }) => watches[0]?.batch([], '3'))
+    expect(differences.map(({ key }) => key)).toEqual(['x'])
+  })
+
+  test.each<[string, object]>([
+    ['whose key is unknown', { type: 'invalid', error: new Error('unreadable') }],
+    ['whose key is no string', { type: 'put', key: 42, object: { n: 2 } }],
+    ['that nobody understands', { type: 'patch', key: 'b' }],
+    ['that is none', null as never],
+  ])('finds nothing missing where it is given an event %s', async (_what, event) => {
+    const source = new Lossy(three)
+    const { clock, errors, informer } = await synced(source, { audit: {} })
+    source.list = async function* (context) {
+      for await (const page of source.memory.list(context)) {
+        const events = page.events.filter((each) => each.key !== 'b')
+        yield { ...page, events: [...events, event as never] }
+      }
+    }
+    await clock.advance(2 * PERIOD_MS)
+    expect(errors).toEqual([])
+    expect(informer.status.relists).toBe(0)
+  })
+
+  test('rests after what it read, not after what it waited for', async () => {
+    const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
+    const honest = source.versions.bind(source)
+    // It reads a version that the watch does not bring, which is opened again after 25 s.
+    source.versions = (context) => {
+      source.versions = honest
+      source.memory.stall()
+      source.memory.put('a', { n: 9 })
+      return honest(context)
+    }
+    while (source.reads === 0) await clock.advance(1_000)
+    await clock.advance(60_000)
+    expect([informer.get('a'), errors.map(({ phase }) => phase)]).toEqual([{ n: 9 }, ['watch']])
+    source.lost.add('a')
+    source.memory.put('a', { n: 10 })
+    await clock.advance(PERIOD_MS + 2_000)
+    expect(informer.get('a')).toEqual({ n: 10 })
   })
 
   test('of a source that cannot compare versions is a TypeError', () => {

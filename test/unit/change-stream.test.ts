@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { IteratorSubscription } from '../../src/change-stream.js'
-import type { FeedOptions } from '../../src/feed.js'
+import type { FeedOptions } from '../../src/scope.js'
 import { Mirror } from '../support/feeds.js'
 import { outcomeOf } from '../support/informers.js'
 

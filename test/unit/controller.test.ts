@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import { FeedController, type ReconcileContext } from '../../src/controller.js'
-import { Feed, type FeedOptions } from '../../src/feed.js'
+import { Feed } from '../../src/feed.js'
+import type { FeedOptions } from '../../src/scope.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { Mirror } from '../support/feeds.js'
 import { deferred, type Order, order, outcomeOf } from '../support/informers.js'
@@ -337,6 +338,19 @@ describe('requeueAfter', () => {
     mirror.put('a', 2, '6')
     await mirror.clock.advance(60_000)
     expect(at).toEqual([0, 1_000])
+  })
+
+  test('by a run that outlives its controller is forgotten', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
+      requeueAfter(60_000)
+      await mirror.clock.sleep(500)
+    })
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    await mirror.clock.advance(500)
+    await closed
+    expect(mirror.clock.sleeping).toBe(0)
   })
 
   test('holds the version back for nobody', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { mirrorOf, type Order, order, outcomeOf } from '../support/informers.js'
+import type { MemorySource } from '../../adapters/memory/index.js'
+import { mirrorOf, type Order, order, outcomeOf, type World } from '../support/informers.js'
 
 const entries = [1, 2, 3].map((n) => [`k${n}`, order(n)] as const)
 
@@ -68,8 +69,98 @@ describe('stop with drainMs', () => {
     expect(keys).toEqual(['k1', 'k2', 'k3'])
   })
 
+  test('drains, also where a listener that hears of it stops the informer again', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const keys: string[] = []
+    informer.on('status', ({ state }) => {
+      if (state === 'stopped') void informer.stop()
+    })
+    await informer.start().synced()
+    informer.subscribe({ add: ({ key }) => keys.push(key) })
+    const stopped = informer.stop({ drainMs: 10_000 })
+    expect([await outcomeOf(stopped, clock), keys]).toEqual(['resolved', ['k1', 'k2', 'k3']])
+  })
+
+  test('is not kept from its end by a resync', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const handle = (): Promise<void> => clock.sleep(100)
+    await informer.start().synced()
+    informer.subscribe({ add: handle, update: handle }, { resyncMs: 150 })
+    informer.reconcile(handle, { resyncMs: 150 })
+    await clock.advance(1_000)
+    const stopped = informer.stop({ drainMs: 60_000 })
+    await clock.advance(1_000)
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
+  })
+
   test.each([0, -5, Number.POSITIVE_INFINITY])('%d is a TypeError', (drainMs) => {
     const { informer } = mirrorOf(entries)
     expect(() => informer.stop({ drainMs })).toThrow('stop: option "drainMs" must be a finite number above 0')
+  })
+})
+
+describe('close with drain', () => {
+  async function busy(): Promise<{ world: World<Order, object, MemorySource<Order>>; write: () => Promise<void> }> {
+    const world = mirrorOf<Order, object>(entries)
+    await world.informer.start().synced()
+    let n = 0
+    const write = async (): Promise<void> => {
+      world.source.put('k1', order(++n))
+      await world.clock.advance(50)
+    }
+    return { world, write }
+  }
+
+  test.each(['subscribe', 'reconcile'] as const)('of %s ends, however much is written meanwhile', async (way) => {
+    const { world, write } = await busy()
+    const { informer, clock } = world
+    const handle = (): Promise<void> => clock.sleep(100)
+    const sub = way === 'subscribe' ? informer.subscribe({ add: handle, update: handle }) : informer.reconcile(handle)
+    for (let i = 0; i < 20; i++) await write()
+    const at = informer.version ?? ''
+    const closed = sub.close({ drain: true })
+    for (let i = 0; i < 100; i++) await write()
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(sub.version).toBe(at)
+  })
+
+  test('of a stream ends with what waited, whatever is written while it is read', async () => {
+    const { world, write } = await busy()
+    const { informer, clock } = world
+    const stream = informer.changes({ delivery: 'latest' })
+    const closed = stream.close({ drain: true })
+    const told: string[] = []
+    for await (const { changes } of stream) {
+      told.push(...changes.map(({ type, key }) => `${type} ${key}`))
+      await write()
+    }
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(told).toEqual(['add k1', 'add k2', 'add k3'])
+  })
+
+  test('rejects who waits for more than it will tell', async () => {
+    const { world, write } = await busy()
+    const { informer, clock } = world
+    const sub = informer.subscribe({ add: () => clock.sleep(100) })
+    await clock.advance(0)
+    const closed = sub.close({ drain: true })
+    await write()
+    const waited = sub.waitFor(informer.version ?? '')
+    waited.catch(() => {})
+    await clock.advance(1_000)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
+  })
+
+  test('before the first list lets a controller run what was asked for by hand', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const runs: string[] = []
+    const controller = informer.reconcile(async (key) => void runs.push(key))
+    controller.enqueue('k2')
+    const closed = controller.close({ drain: true })
+    expect(await outcomeOf(closed, clock)).toBe('pending')
+    await informer.start().synced()
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(runs).toContain('k2')
   })
 })

@@ -39,6 +39,12 @@ describe('an equal index', () => {
     expect([names(by('red')), keys(by.entries('red')), by.count('red')]).toEqual([['a', 'c'], ['a', 'c'], 2])
   })
 
+  test.each([null, undefined])('gives nothing for %s, which is no value', (nothing) => {
+    const { by, put } = equal()
+    put({ name: 'a', color: undefined })
+    expect([by(nothing as never), [...by.entries(nothing as never)], by.count(nothing as never)]).toEqual([[], [], 0])
+  })
+
   test('gives nothing for a value that no object has', () => {
     const { by, put } = equal()
     put({ name: 'a', color: 'red' })

@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import type { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
@@ -37,6 +37,13 @@ function memoLogger(): Logger & { lines: string[] } {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
+function throwing(): Logger {
+  const fail = (): never => {
+    throw new Error('the disk is full')
+  }
+  return { debug: fail, info: fail, warn: fail, error: fail }
+}
+
 describe('errors', () => {
   test('every failure is told, with its source and what happens next', async () => {
     const { clock, source, informer, errors } = mirrorOf<number, object>([])
@@ -64,6 +71,16 @@ describe('errors', () => {
     await clock.advance(0)
     expect(said).toHaveLength(2)
     expect(said[0]).toContain('the add handler on memory failed at key "a": no')
+  })
+
+  test('the warning has the stack of what a handler threw', async () => {
+    const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => spy.mockRestore())
+    const { clock, informer } = unheard()
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect(spy.mock.calls[0]?.[1]).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
   })
 
   test('one that somebody listens to is no warning', async () => {
@@ -153,6 +170,22 @@ describe('a logger', () => {
       'info memory is connecting',
       'info memory is live',
     ])
+  })
+
+  test.each<[string, Logger]>([
+    ['throws', throwing()],
+    ['lacks methods', {} as Logger],
+  ])('that %s harms nobody, and is a warning of the process', async (_what, logger) => {
+    const said = warnings()
+    const { clock, informer, source } = unheard(logger)
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    source.put('b', 2)
+    await clock.advance(2_000)
+    expect([informer.status.state, informer.get('b')]).toEqual(['live', 2])
+    expect(said[0]).toContain('the logger of memory threw')
   })
 })
 

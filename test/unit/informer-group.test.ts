@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/errors.js'
@@ -71,6 +72,30 @@ describe('a group', () => {
       isReady: false,
       reason: expect.stringContaining('no such thing'),
     })
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test('once one refuses synced, waits for no other any more', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members)
+    slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
+    slow.sources[2]?.fail(new SourceError('not now', { code: 'UNAVAILABLE' }), 100)
+    const controller = new AbortController()
+    const synced = group.start().synced({ timeoutMs: 3_600_000, signal: controller.signal })
+    synced.catch(() => {})
+    const waiting = slow.clock.sleeping
+    await slow.clock.advance(1_100)
+    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
+    expect(slow.clock.sleeping).toBeLessThan(waiting)
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([])
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test('stops waiting with its signal', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members)
+    const synced = group.start().synced({ signal: AbortSignal.abort(new Error('enough')) })
+    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { message: 'enough' } })
     await assertCleanStop(group, slow.clock)
   })
 

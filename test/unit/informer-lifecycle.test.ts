@@ -149,6 +149,28 @@ describe('synced', () => {
     await late
   })
 
+  test('a time-out says how things are: not started, or why there is no list', async () => {
+    const source = scripted<number>({ onList: (list) => list.fail(new Error('connect ECONNREFUSED 127.0.0.1:5')) })
+    const { clock, informer } = informerOf(source)
+    const early = expect(informer.synced({ timeoutMs: 100 })).rejects.toMatchObject({
+      message: expect.stringMatching(/not within 100 ms; idle: not started$/),
+    })
+    await clock.advance(100)
+    await early
+    const late = expect(informer.start().synced({ timeoutMs: 100 })).rejects.toMatchObject({
+      message: expect.stringMatching(/not within 100 ms; backing-off: connect ECONNREFUSED 127.0.0.1:5$/),
+    })
+    await clock.advance(100)
+    await late
+  })
+
+  test('whoever has waited for it finds that the list is in', async () => {
+    const { informer } = mirrorOf([['a', 1]])
+    await informer.start().synced()
+    expect(informer.status).toMatchObject({ state: 'connecting', reason: expect.stringContaining('the list is in') })
+    expect(informer.health()).toMatchObject({ isReady: true, reason: expect.stringContaining('the list is in') })
+  })
+
   test('rejects with the reason of its signal', async () => {
     const { informer } = informerOf(scripted<number>())
     const control = new AbortController()
@@ -374,6 +396,28 @@ describe('stop', () => {
     expect(states).toEqual(['listing', 'connecting', 'stopped'])
   })
 
+  test('inside the first listener that hears of the start it works', async () => {
+    const { clock, informer } = mirrorOf([])
+    const stops: Promise<void>[] = []
+    informer.on('status', () => stops.push(informer.stop()))
+    informer.start()
+    await clock.advance(60_000)
+    await Promise.all(stops)
+    expect(informer.status.state).toBe('stopped')
+  })
+
+  test('inside an error listener it works, and is told once', async () => {
+    const { clock, informer, source } = mirrorOf([])
+    const states: string[] = []
+    informer.on('status', ({ state }) => states.push(state))
+    informer.on('error', () => void informer.stop())
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    await clock.advance(60_000)
+    expect(states).toEqual(['listing', 'connecting', 'live', 'stopped'])
+  })
+
   test('inside a condition of until it works', async () => {
     const { clock, informer } = mirrorOf([])
     const waited = informer.until('a', () => {
@@ -467,7 +511,7 @@ describe('health', () => {
     informer.start()
     expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
     await informer.stop()
-    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped: stopped' })
+    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
   })
 
   test('isReady: the first list is in', async () => {
@@ -508,7 +552,9 @@ describe('health', () => {
 describe('createInformer refuses options that make no sense, at the call', () => {
   const source = memorySource<number>()
   test.each([
-    [{}, 'createInformer: the source must have a name'],
+    [undefined, 'createInformer: option "source" is missing'],
+    [{}, 'createInformer: option "source" is missing'],
+    [{ source: {} }, 'createInformer: the source must have a name'],
     [{ source: 5 }, 'createInformer: option "source" must be an object, got 5'],
     [{ source: { name: 'x' } }, 'createInformer: the source "x" must have list and watch'],
     [{ source, transform: 5 }, 'createInformer: option "transform" must be a function, got 5'],

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
 import type { Change } from '../../src/delta.js'
-import type { Subscription } from '../../src/feed.js'
+import type { Subscription } from '../../src/scope.js'
 import { Fold } from '../support/fold.js'
 import { deferred, mirrorOf, outcomeOf, type World } from '../support/informers.js'
 

@@ -116,7 +116,7 @@ describe('waitFor', () => {
     const waited = informer.waitFor(beyond(informer.version), { timeoutMs: 500 })
     const late = expect(waited).rejects.toMatchObject({
       code: 'TIMEOUT',
-      message: 'waitFor on memory: not within 500 ms',
+      message: 'waitFor on memory: not within 500 ms; live: following the watch',
     })
     await clock.advance(500)
     await late

@@ -94,7 +94,9 @@ describe('list', () => {
   test('names what is corrupt as invalid', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     source.corrupt('a', 'bad')
-    expect((await listOf(source))[0]?.events).toEqual([{ type: 'invalid', key: 'a', error: 'bad' }])
+    expect((await listOf(source))[0]?.events).toEqual([
+      { type: 'invalid', key: 'a', error: 'bad', version: expect.any(String) },
+    ])
   })
 })
 

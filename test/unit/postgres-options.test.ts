@@ -65,6 +65,20 @@ test('a client that is none of pg 8 is a TypeError that says what is', async () 
   await expect(source.head({ signal, clock: systemClock, random: systemRandom })).rejects.toThrow(/Client of pg 8/)
 })
 
+describe('a mark', () => {
+  const source = postgresSource({ client: () => new Client(), table: 't' })
+
+  test.each([
+    ['a pool', { query: async () => ({ rows: [] }), totalCount: 1 }],
+    ['nothing', undefined],
+    ['what cannot be asked', {}],
+  ])('of %s is a TypeError', async (_what, tx) => {
+    await expect(source.mark(tx as never)).rejects.toThrow(
+      new TypeError('mark: the argument must be the client on which the transaction is open, not a pool'),
+    )
+  })
+})
+
 describe('a key', () => {
   const source = postgresSource({ client, table: 't' })
 

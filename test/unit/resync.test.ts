@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/delta.js'
+import { Fold } from '../support/fold.js'
 import { mirrorOf, type Order, order } from '../support/informers.js'
 
 const entries = Array.from({ length: 20 }, (_, i) => [`k${i}`, order(i, i % 2 === 0 ? 'acme' : 'other')] as const)
@@ -24,6 +25,16 @@ describe('resyncMs', () => {
     expect(changes.length).toBe(40)
     expect(informer.status.relists).toBe(0)
     source.disconnect()
+  })
+
+  test.each(['initial', 'resync'])('%s changes have no version: an object’s own is no position', async (wanted) => {
+    const { informer, clock } = mirrorOf(entries)
+    const versions = new Set<unknown>()
+    const note = ({ origin, version }: Change<Order>): unknown => origin === wanted && versions.add(version)
+    informer.subscribe({ add: note, update: note }, { resyncMs: 1_000 })
+    await informer.start().synced()
+    await clock.advance(2_000)
+    expect([...versions]).toEqual([undefined])
   })
 
   test('holds in a scope, and of what has left it nothing is told', async () => {
@@ -54,6 +65,67 @@ describe('resyncMs', () => {
     await clock.advance(1_000)
     expect(keys.length).toBeGreaterThan(100)
   })
+
+  test('comes where the source says nothing', async () => {
+    const { informer, clock, source } = mirrorOf(entries, { memory: { heartbeatMs: 3_600_000 } })
+    await informer.start().synced()
+    await clock.advance(1_000)
+    const keys = new Set<string>()
+    informer.subscribe({ update: ({ key }) => keys.add(key) }, { resyncMs: 1_000 })
+    await clock.advance(2_000)
+    expect(keys.size).toBe(20)
+    expect(source.heartbeatMs).toBe(3_600_000)
+  })
+
+  test('is no reason to close a subscription that may not fall behind', async () => {
+    const { informer, clock, source, errors } = mirrorOf(entries)
+    const changes: Change<Order>[] = []
+    const options = { resyncMs: 15, capacity: 5, onOverflow: 'fail' } as const
+    const stream = informer.changes(options)
+    informer.subscribe({ update: (change) => changes.push(change) }, options)
+    await informer.start().synced()
+    await clock.advance(100)
+    await stream[Symbol.asyncIterator]().next()
+    source.put('k0', order(100))
+    await clock.advance(100)
+    expect(errors).toEqual([])
+    expect(changes.length).toBeGreaterThan(40)
+    for (let n = 0; n < 6; n++) source.put('k0', order(n))
+    await clock.advance(0)
+    expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('fell behind by more changes')])
+  })
+
+  test.each(['every', 'latest'] as const)(
+    'adds nothing to a key of which a change waits already (%s)',
+    async (delivery) => {
+      const { informer, clock, source } = mirrorOf(entries, {})
+      const fold = new Fold<Order>()
+      const stuck = Promise.withResolvers<void>()
+      const tell = (change: Change<Order>): Promise<void> | undefined => {
+        fold.tell(change)
+        return change.key === 'k1' && change.origin === 'watch' ? stuck.promise : undefined
+      }
+      const sub = informer.subscribe(
+        { add: tell, update: tell, delete: tell },
+        { resyncMs: 1_000, concurrency: 2, delivery },
+      )
+      await informer.start().synced()
+      await clock.advance(10)
+      source.put('k1', order(100))
+      await clock.advance(10)
+      source.put('k1', order(200))
+      await clock.advance(9_000)
+      expect(sub.backlog.keys).toBe(1)
+      stuck.resolve()
+      await clock.advance(0)
+      const ofKey = fold.changes.filter(({ key }) => key === 'k1')
+      expect(ofKey.map(({ type, origin, object }) => [type, origin, object.total])).toEqual([
+        ['add', 'initial', 1],
+        ['update', 'watch', 100],
+        ['update', 'watch', 200],
+      ])
+    },
+  )
 
   test('runs the keys of a controller again', async () => {
     const { informer, clock } = mirrorOf(entries)

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { memorySource } from '../../adapters/memory/index.js'
@@ -48,6 +49,32 @@ describe('a schema', () => {
     expect(runs).toBe(1)
   })
 
+  test.each<[string, () => unknown]>([
+    ['undefined', () => undefined],
+    ['a string', () => 'no'],
+    ['an object without a prototype', () => Object.create(null)],
+  ])('that throws %s makes the object invalid, and nothing else', async (_what, thrown) => {
+    const source = memorySource<unknown>({ entries: [['a', 'bad']] })
+    source.put('b', 'good')
+    const schema = schemaOf<unknown>((value) => {
+      if (value === 'bad') throw thrown()
+      return { value }
+    })
+    await using informer = createInformer({ source, schema })
+    informer.on('error', () => {})
+    await informer.start().synced()
+    expect([[...informer.keys()], [...informer.invalid.keys()]]).toEqual([['b'], ['a']])
+  })
+
+  test('or a transform that is asynchronous makes every object invalid, and leaves no rejection behind', async () => {
+    const source = memorySource<unknown>({ entries: [['a', 1]] })
+    await using informer = createInformer({ source, transform: () => Promise.reject(new Error('later')) })
+    informer.on('error', () => {})
+    await informer.start().synced()
+    expect(informer.size).toBe(0)
+    expect(informer.invalid.get('a')?.message).toContain('the transform is asynchronous')
+  })
+
   test.each([
     [null],
     [{}],
@@ -75,6 +102,11 @@ describe('the parser of a schema', () => {
 
   test('a schema that is asynchronous is refused, and leaves no rejection behind', () => {
     const parse = parserOf(schemaOf(() => Promise.reject(new Error('later'))))
+    expect(() => parse({})).toThrow('the schema is asynchronous')
+  })
+
+  test('a promise of another realm is one too', () => {
+    const parse = parserOf(schemaOf(() => runInNewContext('Promise.resolve({ value: 1 })') as never))
     expect(() => parse({})).toThrow('the schema is asynchronous')
   })
 })

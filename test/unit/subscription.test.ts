@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { FeedOptions } from '../../src/feed.js'
+import type { FeedOptions } from '../../src/scope.js'
 import { HandlerSubscription, type Handlers } from '../../src/subscription.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { Mirror } from '../support/feeds.js'

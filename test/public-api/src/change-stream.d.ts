@@ -1,4 +1,5 @@
-import type { ChangeBatch, Feed, Subscription } from './feed.js';
+import type { Feed } from './feed.js';
+import type { ChangeBatch, Subscription } from './scope.js';
 import type { Version } from './version.js';
 import type { VersionWait, Wait } from './waits.js';
 /**

@@ -1,5 +1,6 @@
-import { type Feed, type Subscription } from './feed.js';
+import type { Feed } from './feed.js';
 import type { Random } from './random.js';
+import { type Subscription } from './scope.js';
 import type { Version } from './version.js';
 import type { VersionWait, Wait } from './waits.js';
 export interface ReconcileContext<T> {

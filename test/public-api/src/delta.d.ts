@@ -9,7 +9,7 @@ interface ChangeBase<T> {
     readonly key: string;
     /** The object now; of a delete its last known state. */
     readonly object: T;
-    /** The version of the batch that brought it; undefined in the initial replay. */
+    /** The version of the batch that brought it; undefined in the initial replay, and of a resync. */
     readonly version: Version | undefined;
     readonly origin: Origin;
 }

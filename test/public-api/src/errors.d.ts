@@ -39,6 +39,8 @@ export declare class SourceError extends Error {
     readonly retryAfterMs: number | undefined;
     constructor(message: string, options: SourceErrorOptions);
 }
+/** Why something of our own ended that nobody needs any more; one for all, because making one takes time. */
+export declare const over: SourceError;
 /** The message of anything that can be thrown. */
 export declare function messageOf(thrown: unknown): string;
 /** Any thrown value as a SourceError that says where it happened; what is not one counts as `UNAVAILABLE`. */

@@ -23,6 +23,13 @@ export interface Commit<T> {
     readonly source: string | undefined;
     readonly committedAt: number | undefined;
 }
+/** What was written while it was kept. */
+export interface WriteRecord {
+    readonly keys: ReadonlySet<string>;
+    /** Whether this part went on by a whole collection, which does not tell what came and went in between. */
+    readonly isReplaced: boolean;
+    stop(): void;
+}
 /** What an informer adds to its indexer. */
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
     readonly onInvalid?: 'omit' | 'keep-previous' | undefined;
@@ -37,8 +44,15 @@ export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
 export interface StorePart<T> extends Sink<T> {
     entryOf(key: string): Entry<T> | undefined;
     entries(): Iterable<Entry<T>>;
-    /** Whether a key that is not in the store is known nevertheless: its object is invalid, or was left out. */
-    isAccountedFor(key: string): boolean;
+    /** Keeps the keys that are written from now on, also by others, until it is stopped. */
+    record(): WriteRecord;
+    /** Whether another source of the set has a key. */
+    isOthers(key: string): boolean;
+    isInvalid(key: string): boolean;
+    /** What is known of an object that is invalid, or was left out. */
+    passedOver(key: string): {
+        readonly version: Version | undefined;
+    } | undefined;
     /** Takes all of it out of the store. */
     drop(): void;
 }

@@ -10,6 +10,7 @@ export declare function compareScalars(a: Scalar, b: Scalar): number;
 /** A Map keyed by scalars in which equal Dates are one key. */
 export declare class ScalarMap<V> {
     #private;
+    /** Nothing for null and undefined, which are no scalars. */
     get(key: Scalar): V | undefined;
     set(key: Scalar, value: V): void;
     delete(key: Scalar): void;

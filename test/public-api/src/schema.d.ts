@@ -26,3 +26,5 @@ export interface SchemaIssue {
 export declare function flawInSchema(schema: unknown): string | undefined;
 /** The schema as a function that throws for what it refuses, naming each place. */
 export declare function parserOf<Output>(schema: StandardSchema<Output>): (value: unknown) => Output;
+/** Refuses a promise: the store is written in one step, which nothing may wait in. */
+export declare function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R;

@@ -1,5 +1,6 @@
 import { type Added, type Deleted, type Updated } from './delta.js';
-import { type Feed, type Subscription } from './feed.js';
+import type { Feed } from './feed.js';
+import { type Subscription } from './scope.js';
 import type { Version } from './version.js';
 import type { VersionWait, Wait } from './waits.js';
 /**

@@ -21,9 +21,9 @@ export declare function checkWait(call: string, wait: unknown): void;
 export declare function checkVersionWait(version: unknown, wait: unknown): void;
 /**
  * A promise that also ends with the caller's signal or time-out. `register` gets both ends, and gives what takes them
- * back; it may settle at once. Nothing is left behind, whichever comes first.
+ * back; it may settle at once. Nothing is left behind, whichever comes first. `whyNot` says how things are when time is up.
  */
-export declare function waiting<V>(what: string, { signal, timeoutMs }: Wait, clock: Clock, register: (settle: Settle<V>) => () => void): Promise<V>;
+export declare function waiting<V>(what: string, { signal, timeoutMs }: Wait, clock: Clock, register: (settle: Settle<V>) => () => void, whyNot?: () => string): Promise<V>;
 /** Everybody who waits for something that happens once; afterwards it has happened for all who come. */
 export declare class Gate {
     #private;

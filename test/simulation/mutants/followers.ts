@@ -20,7 +20,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: "a subscription's version is ahead of its handler",
     breaks: 'everything up to the version has been handled (I7)',
     file: 'feed.ts',
-    edits: [['return this.#isIdle && this.#closed === undefined', 'return this.#closed === undefined']],
+    edits: [['if (!this.#isIdle || this.#closed !== undefined) return', 'if (this.#closed !== undefined) return']],
   },
   {
     name: 'a batch is split on its way to a subscription',
@@ -89,7 +89,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'slow-watch.ts',
     edits: [
       ['      if (this.#running.size === 0) this.stop()\n', ''],
-      ['    this.#timer?.abort()\n', ''],
+      ['    this.#timer?.abort(over)\n', ''],
     ],
   },
   {
@@ -113,7 +113,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a wait leaves its timer behind',
     breaks: 'after stop() there is no timer (I15)',
     file: 'waits.ts',
-    edits: [['      timer.abort()\n      return true', '      return true']],
+    edits: [['      timer?.abort(over)\n      return true', '      return true']],
   },
   {
     name: 'a wait across epochs never ends',

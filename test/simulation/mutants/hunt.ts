@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os'
+import type { Kept } from '../kept.js'
 import { SimulationThread } from '../pool.js'
+import type { Shrunk } from '../shrink.js'
 import type { Invariant } from '../stage.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
@@ -16,32 +18,49 @@ export interface Hunted {
   /** What caught it. */
   readonly invariant: Invariant | 'hang' | undefined
   readonly message: string | undefined
+  /** The schedule that killed it, as short as it gets, where that was asked for. */
+  readonly shrunk: Shrunk | undefined
 }
 
 /** Runs every mutant until it dies, on all cores, and tells of each in the order of the list. */
-export async function hunt(seed: number, tell: (hunted: Hunted) => void, which = mutants): Promise<void> {
+export async function hunt(
+  seed: number,
+  tell: (hunted: Hunted) => void,
+  { which = mutants, shrinks = false }: { readonly which?: readonly Mutant[]; readonly shrinks?: boolean } = {},
+): Promise<void> {
   const results: (Hunted | undefined)[] = []
   let next = 0
   let told = 0
   const work = async (): Promise<void> => {
     for (let at = next++; at < which.length; at = next++) {
-      results[at] = await huntOne(which[at] as Mutant, seed)
+      results[at] = await huntOne(which[at] as Mutant, seed, shrinks)
       for (let result = results[told]; result !== undefined; result = results[++told]) tell(result)
     }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, work))
 }
 
-async function huntOne(mutant: Mutant, seed: number): Promise<Hunted> {
+/** What a kept schedule breaks in the mutant for which it was kept. */
+export async function rerun(mutant: Mutant, { seed, only }: Kept): Promise<Invariant | undefined> {
   const thread = new SimulationThread(mutant)
   try {
-    const job = { from: seed, count: MAX_SCHEDULES, untilFailure: true }
-    const { tally, failedAfter } = await thread.run(job, HANG_MS)
+    const { tally } = await thread.run({ from: seed, count: 1, untilFailure: true, only }, HANG_MS)
+    return tally.failures[0]?.invariant
+  } finally {
+    await thread.close()
+  }
+}
+
+async function huntOne(mutant: Mutant, seed: number, shrinks: boolean): Promise<Hunted> {
+  const thread = new SimulationThread(mutant)
+  try {
+    const job = { from: seed, count: MAX_SCHEDULES, untilFailure: shrinks ? 'shrunk' : true } as const
+    const { tally, failedAfter, shrunk } = await thread.run(job, HANG_MS)
     const [failure] = tally.failures
-    return { mutant, killedAfter: failedAfter, invariant: failure?.invariant, message: failure?.message }
+    return { mutant, killedAfter: failedAfter, invariant: failure?.invariant, message: failure?.message, shrunk }
   } catch (error) {
     if (!(error instanceof Error) || !error.message.includes('it hangs')) throw error
-    return { mutant, killedAfter: MAX_SCHEDULES, invariant: 'hang', message: error.message }
+    return { mutant, killedAfter: MAX_SCHEDULES, invariant: 'hang', message: error.message, shrunk: undefined }
   } finally {
     await thread.close()
   }

@@ -1,3 +1,4 @@
+import { mutantsOfAudit } from './audit.js'
 import { mutantsOfFollowers } from './followers.js'
 import type { Mutant } from './mutate.js'
 import { mutantsOfQueue } from './queue.js'
@@ -10,4 +11,5 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfStore,
   ...mutantsOfQueue,
   ...mutantsOfFollowers,
+  ...mutantsOfAudit,
 ]

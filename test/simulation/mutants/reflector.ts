@@ -72,7 +72,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'an attempt leaves its timers behind',
     breaks: 'after stop() there is no timer (I15)',
     file: 'reflector.ts',
-    edits: [['    this.#attempt = undefined\n    attempt.end(interrupted)', '    this.#attempt = undefined']],
+    edits: [['    this.#attempt = undefined\n    attempt.end(over)', '    this.#attempt = undefined']],
   },
   {
     name: 'the spacing of opens never grows',

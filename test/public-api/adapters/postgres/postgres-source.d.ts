@@ -33,7 +33,7 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
     readonly heartbeatMs: number;
     /**
      * What to wait for after this transaction's commit: taken inside the writer's own transaction, in this or any other
-     * process. `await informer.waitFor(mark)` then shows what it wrote.
+     * process. `await informer.waitFor(mark)` then shows what it wrote. A TypeError for a pool.
      */
     mark(tx: PgTransaction): Promise<Version>;
     /** The key of a row, from the values of its key columns in their order, as Postgres writes them. */

@@ -1,0 +1,64 @@
+import type { SourceError } from '../../src/errors.js'
+import type { InformerDrive } from './informer-drive.js'
+
+/** What an informer reports: errors of handlers once each (I14), those of the audit only where something is wrong (I16). */
+export class ErrorLedger {
+  readonly #drive: InformerDrive
+  /** Thrown by handlers, and not reported yet. */
+  readonly #planted = new Set<unknown>()
+
+  constructor(drive: InformerDrive) {
+    this.#drive = drive
+  }
+
+  /** An error for a handler to throw; nobody need hear of it where it belongs to somebody who has left. */
+  plant(hasLeft: boolean): Error {
+    const error = new Error('thrown by a handler')
+    if (!hasLeft && !this.#drive.isStopping) this.#planted.add(error)
+    return error
+  }
+
+  forget(): void {
+    this.#planted.clear()
+  }
+
+  reported(error: SourceError): void {
+    const { stage, opens } = this.#drive
+    const { phase, message, code } = error
+    stage.note('reports', code, phase ?? '')
+    if (phase === 'handle') this.#ofHandler(error)
+    else if (message.startsWith('the audit')) this.#ofAudit(message)
+    else if (phase === 'list' || phase === 'watch') opens.failed(error)
+    else if (phase === 'apply') stage.violate('crash', `the store refused something: ${message}`)
+  }
+
+  check(): void {
+    const { violate } = this.#drive.stage
+    if (this.#planted.size > 0) violate('I14', `${this.#planted.size} errors of handlers were never reported`)
+  }
+
+  #ofHandler({ message, cause }: SourceError): void {
+    const { stage, isStopping, followers } = this.#drive
+    if (message.includes('fell behind')) this.#overflowed(message)
+    else if (cause !== undefined && !this.#planted.delete(cause)) {
+      const mayBeForgotten = isStopping || followers.some((follower) => follower.isClosed)
+      if (!mayBeForgotten) stage.violate('I14', `an error of a handler was reported twice: ${message}`)
+    }
+  }
+
+  #overflowed(message: string): void {
+    const { stage, followers } = this.#drive
+    stage.mark('a subscription overflowed and was closed')
+    const follower = followers.find(({ name }) => message.includes(`"${name}"`))
+    if (follower?.mayOverflow === true) follower.isClosed = true
+    else stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
+  }
+
+  #ofAudit(message: string): void {
+    const { stage, opens, informer } = this.#drive
+    if (message.includes('could not be done')) return
+    stage.mark('the audit found a difference')
+    if (!stage.settings.isBreach) stage.violate('I16', `nothing is wrong, and ${message}`)
+    opens.relistAsked(informer.status.state)
+  }
+}

@@ -1,0 +1,29 @@
+import type { Mutant } from './mutate.js'
+
+/** What finds out that a store is wrong, and that it is not. */
+export const mutantsOfAudit: readonly Mutant[] = [
+  {
+    name: 'an audit compares what was written meanwhile',
+    breaks: 'an audit finds what is wrong, and nothing else (I16)',
+    file: 'audit.ts',
+    edits: [['if (!written.keys.has(key) && this.#differs(item)) drift.push(key)', 'drift.push(key)']],
+  },
+  {
+    name: 'an audit ignores what a relist passes over',
+    breaks: 'an audit finds what is wrong, and nothing else (I16)',
+    file: 'audit.ts',
+    edits: [['    if (written.isReplaced) return []\n', '']],
+  },
+  {
+    name: 'an audit sees no ghosts',
+    breaks: 'what the source does not have any more is found (I16)',
+    file: 'audit.ts',
+    edits: [['if (!written.keys.has(key) && !listed.has(key)) drift.push(key)', 'void key']],
+  },
+  {
+    name: 'an audit that finds something only says so',
+    breaks: 'what an audit finds is repaired by a relist (I16)',
+    file: 'audit.ts',
+    edits: [["      relist('the audit found a difference')\n", '']],
+  },
+]

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { keptSeeds } from '../kept.js'
+import { type Hunted, hunt, MAX_SCHEDULES, rerun } from './hunt.js'
+import { mutants } from './index.js'
+import { type Mutant, mutated } from './mutate.js'
+
+const [one] = mutants as readonly [Mutant]
+
+test('a mutant whose text is not in the source is refused', () => {
+  expect(() => mutated({ ...one, edits: [['no such text', '']] })).toThrow(/0 times, not once/)
+  expect(() => mutated({ ...one, edits: [['import', '']] })).toThrow(/times, not once/)
+})
+
+test('every mutant has a name of its own', () => {
+  expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
+  expect(mutants.length).toBeGreaterThan(20)
+})
+
+test('a mutant that changes nothing survives', async () => {
+  const [[find]] = one.edits as readonly [readonly [string, string]]
+  const found: Hunted[] = []
+  await hunt(1, (hunted) => void found.push(hunted), {
+    which: [{ ...one, edits: [[find, `${find} // the same`]] }],
+  })
+  expect(found.map(({ killedAfter }) => killedAfter)).toEqual([undefined])
+})
+
+test(`every mutant dies within ${MAX_SCHEDULES} schedules, or nobody can tell it from the original`, async () => {
+  const survivors: string[] = []
+  await hunt(1, ({ mutant, killedAfter }) => {
+    if (killedAfter === undefined && mutant.equivalent === undefined) survivors.push(mutant.name)
+  })
+  expect(survivors).toEqual([])
+})
+
+const kept = keptSeeds().filter(({ of }) => of !== undefined)
+
+test('there are schedules that were kept for mutants which few others kill', () => {
+  expect(kept.length).toBeGreaterThan(0)
+})
+
+test.each(kept)('the schedule of seed $seed still kills "$of"', async (schedule) => {
+  const mutant = mutants.find(({ name }) => name === schedule.of)
+  expect(mutant, `there is no mutant "${schedule.of}" any more`).toBeDefined()
+  if (mutant !== undefined) expect(await rerun(mutant, schedule)).toBe(schedule.invariant)
+})

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { campaign } from './campaign.js'
+import { faults, kindOf } from './faults.js'
+import { keptSeeds, rerunKept } from './kept.js'
+import { runAll, runOne } from './lanes.js'
+import { missing } from './tally.js'
+
+/** How many schedules; `LISTWATCH_RUNS` multiplies them, `LISTWATCH_SEED` begins somewhere else. */
+const { LISTWATCH_RUNS: factor = '1', LISTWATCH_SEED: first = '1' } = process.env
+const RUNS = Math.ceil(50_000 * Number(factor))
+
+test('schedules that failed once never fail again', async () => {
+  expect(keptSeeds().length).toBeGreaterThan(0)
+  expect(await rerunKept()).toEqual([])
+})
+
+// I1 to I17
+test('whatever goes wrong, what is promised holds', async () => {
+  const tally = await campaign({ runs: RUNS, seed: Number(first) })
+  const failed = tally.failures.map(
+    ({ seed, invariant, message }) => `${invariant}: ${message} (npm run sim -- --runs 1 --seed ${seed})`,
+  )
+  expect(failed.slice(0, 5)).toEqual([])
+  expect(tally.schedules).toBe(RUNS)
+  expect(missing(tally), 'interesting states that were never reached').toEqual([])
+  expect(
+    Object.keys(faults).filter((kind) => tally.faults[kind] === undefined),
+    'faults that never struck',
+  ).toEqual([])
+})
+
+describe('one seed is one trace (I17)', () => {
+  async function traces(lanes: number): Promise<Map<number, number>> {
+    const found = new Map<number, number>()
+    const seeds = Array.from({ length: 60 }, (_, nth) => nth + 1)
+    await runAll(seeds, ({ seed, trace }) => void found.set(seed, trace), { lanes })
+    return found
+  }
+
+  test('however many schedules run at a time', async () => {
+    const alone = await traces(1)
+    expect(new Set(alone.values()).size).toBe(60)
+    expect(await traces(16)).toEqual(alone)
+  })
+
+  test('a schedule with all of its decisions is the schedule', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const whole = await runOne(seed)
+      expect(await runOne(seed, { only: whole.taken })).toEqual(whole)
+    }
+  })
+
+  test('a fault that is taken back never strikes', async () => {
+    const { taken } = await runOne(3)
+    const without = taken.filter((decision) => kindOf(decision) !== 'put')
+    expect(without.length).toBeLessThan(taken.length)
+    expect((await runOne(3, { only: without })).taken.map(kindOf)).not.toContain('put')
+  })
+})

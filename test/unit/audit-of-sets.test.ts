@@ -1,0 +1,131 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
+import type { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import type { ListerWatcher } from '../../src/source.js'
+import { type SourceSet, sourceSet } from '../../src/source-set.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { assertCleanStop } from '../support/informers.js'
+
+const PERIOD_MS = 5 * 60_000
+
+interface World {
+  readonly clock: VirtualClock
+  readonly set: SourceSet<string>
+  readonly eu: MemorySource<string>
+  readonly us: MemorySource<string>
+  /** Keys of which no watch of us says anything. */
+  readonly lost: Set<string>
+  /** How often us has been listed, by audits too. */
+  readonly lists: () => number
+  readonly informer: Informer<string>
+  readonly errors: SourceError[]
+}
+
+/** Two sources that are audited by contents; a list of us takes a second. */
+async function synced(): Promise<World> {
+  const clock = new VirtualClock()
+  const eu = memorySource<string>({ name: 'eu', entries: [['a', 'eu']] })
+  const us = memorySource<string>({ name: 'us', entries: [['b', 'us']] })
+  const lost = new Set<string>()
+  let lists = 0
+  const lossy: ListerWatcher<string> = {
+    name: 'us',
+    hasReached: (at, mark) => us.hasReached(at, mark),
+    async *list(context) {
+      lists++
+      await context.clock.sleep(1_000, context.signal)
+      yield* us.list(context)
+    },
+    async *watch(context) {
+      for await (const batch of us.watch(context)) {
+        yield { ...batch, events: batch.events.filter((event) => !('key' in event && lost.has(event.key ?? ''))) }
+      }
+    },
+  }
+  const set = sourceSet({ eu, us: lossy })
+  const informer = createInformer({ source: set, clock, random: new SeededRandom(1), audit: {} })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(() => assertCleanStop(informer, clock))
+  informer.start()
+  await clock.advance(1_010)
+  return { clock, set, eu, us, lost, lists: () => lists, informer, errors }
+}
+
+describe('an audit of one source of several', () => {
+  test('finds what was lost of it, and reads it again, not the others', async () => {
+    const { clock, us, lost, informer, errors } = await synced()
+    lost.add('x')
+    us.put('x', 'us')
+    await clock.advance(PERIOD_MS + 4_000)
+    expect(errors.map(({ key }) => key)).toEqual(['x'])
+    expect(informer.get('x')).toBe('us')
+    expect([informer.status.sources?.['us']?.relists, informer.status.sources?.['eu']?.relists]).toEqual([1, 0])
+  })
+
+  test('finds nothing in a key that another source has', async () => {
+    const { clock, us, informer, errors } = await synced()
+    us.put('a', 'us')
+    await clock.advance(3 * PERIOD_MS)
+    expect(errors.map(({ message }) => message.split(' already')[0])).toEqual([
+      'another source of the set has the key "a"',
+    ])
+    expect(informer.status.relists).toBe(0)
+  })
+
+  test('finds nothing in a key that was invalid in another source, which goes meanwhile', async () => {
+    const { clock, set, eu, us, lists, informer, errors } = await synced()
+    eu.corrupt('x', new Error('broken'))
+    await clock.advance(0)
+    us.put('x', 'us')
+    while (lists() === 1) await clock.advance(100)
+    set.remove('eu')
+    await clock.advance(5_000)
+    expect(errors.filter(({ message }) => message.includes('audit'))).toEqual([])
+    expect(informer.get('x')).toBe('us')
+  })
+
+  test('is not put off by another source that is read again and again', async () => {
+    const { clock, set, us, lost, informer } = await synced()
+    const polled = memorySource<string>({ name: 'polled' })
+    set.add('polled', {
+      name: 'polled',
+      hasReached: (at, mark) => polled.hasReached(at, mark),
+      list: (context) => polled.list(context),
+      async *watch(context) {
+        for (;;) {
+          await context.clock.sleep(100, context.signal)
+          yield { events: [{ type: 'replace', entries: [] }], version: polled.put('p', 'p') }
+        }
+      },
+    })
+    lost.add('x')
+    us.put('x', 'us')
+    await clock.advance(PERIOD_MS + 4_000)
+    expect(informer.get('x')).toBe('us')
+  })
+
+  test('that cannot be audited is reported as it comes, and mirrored', async () => {
+    const { clock, set, informer, errors } = await synced()
+    const late = memorySource<string>({ name: 'late', entries: [['z', 'late']] })
+    set.add('late', { name: 'late', list: (context) => late.list(context), watch: (context) => late.watch(context) })
+    await clock.advance(10)
+    expect(errors.map(({ message }) => message)).toEqual([
+      'the source "late" cannot be audited: it cannot compare versions (it has no hasReached)',
+    ])
+    expect(informer.get('z')).toBe('late')
+  })
+
+  test('ends with its source, in the middle too', async () => {
+    const { clock, set, us, informer, errors } = await synced()
+    us.stall()
+    us.put('b', 'later')
+    await clock.advance(PERIOD_MS / 2 + 10_000)
+    set.remove('us')
+    await clock.advance(3 * PERIOD_MS)
+    expect([...informer.keys()]).toEqual(['a'])
+    expect(errors.filter(({ message }) => message.includes('audit'))).toEqual([])
+  })
+})

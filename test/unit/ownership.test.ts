@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import type { SourceError } from '../../src/errors.js'
+import { Indexer, type IndexerHooks, type StorePart } from '../../src/indexer.js'
+import type { ListEvent, Replacement } from '../../src/source.js'
+
+const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
+const gone = (key: string): ListEvent<string> => ({ type: 'delete', key })
+const bad = (key: string): ListEvent<string> => ({ type: 'invalid', key, error: 'broken' })
+
+/** A store with parts of two sources, eu and us. */
+function parts(hooks: IndexerHooks<string> = {}) {
+  const reports: SourceError[] = []
+  const released: string[] = []
+  const report = (error: SourceError): unknown => reports.push(error)
+  const indexer = new Indexer<string>({}, { report, onReleased: (source) => released.push(source), ...hooks })
+  const eu = indexer.part('eu')
+  const us = indexer.part('us')
+  /** What was reported of keys that two sources give. */
+  const conflicts = (): unknown[] => reports.filter(({ code }) => code === 'PROTOCOL').map(({ key }) => key)
+  return { indexer, eu, us, released, conflicts, contents: () => contents(indexer) }
+}
+
+function contents(indexer: Indexer<string>): Record<string, string> {
+  return Object.fromEntries(Array.from(indexer.entries(), ({ key, object }): [string, string] => [key, object]))
+}
+
+function begin(part: StorePart<string>, ...events: ListEvent<string>[]): Replacement<string> {
+  const replacement = part.replace()
+  void replacement.page(events)
+  return replacement
+}
+
+function list(part: StorePart<string>, ...events: ListEvent<string>[]): void {
+  void begin(part, ...events).commit('1')
+}
+
+function say(part: StorePart<string>, version: string, ...events: ListEvent<string>[]): void {
+  void part.apply({ events, version })
+}
+
+describe('a key that another source gives while a list is on its way', () => {
+  test('stays with the other one, which may go on and take it back', () => {
+    const { eu, us, contents, released, conflicts } = parts()
+    const listing = begin(eu, put('k', 'of eu'), put('e', 'of eu'))
+    say(us, '1', put('k', 'of us'))
+    void listing.commit('1')
+    expect([contents(), conflicts()]).toEqual([{ e: 'of eu', k: 'of us' }, ['k']])
+    say(us, '2', put('k', 'of us, later'))
+    expect(contents()).toEqual({ e: 'of eu', k: 'of us, later' })
+    say(us, '3', gone('k'))
+    expect([contents(), released]).toEqual([{ e: 'of eu' }, ['eu']])
+  })
+
+  test('is invalid for one of them only', () => {
+    const { indexer, eu, us, released } = parts()
+    const listing = begin(eu, bad('k'))
+    list(us, bad('k'))
+    void listing.commit('1')
+    say(us, '2', gone('k'))
+    expect([[...indexer.invalid.keys()], released]).toEqual([[], ['eu']])
+  })
+
+  test('is reported by the list that comes into the store, where one before it was broken off', () => {
+    const { eu, us, conflicts } = parts()
+    list(us, put('k', 'of us'))
+    begin(eu, put('k', 'of eu')).abandon()
+    expect(conflicts()).toEqual([])
+    list(eu, put('k', 'of eu'))
+    list(eu, put('k', 'of eu'))
+    expect(conflicts()).toEqual(['k'])
+  })
+})
+
+test('a key whose object became invalid and was left out is nobody else’s, and no news', () => {
+  const { eu, us, contents, released, conflicts } = parts({ onInvalid: 'omit' })
+  list(eu, put('k', 'of eu'))
+  list(us, put('k', 'of us'))
+  say(eu, '2', bad('k'))
+  list(us, put('k', 'of us'))
+  expect([contents(), released, conflicts()]).toEqual([{}, [], ['k']])
+  say(eu, '3', gone('k'))
+  expect(released).toEqual(['us'])
+})
+
+test('a list that does not fit beside what others have is refused whole', () => {
+  const { eu, us, contents } = parts({ maxObjects: 4 })
+  list(us, put('a', '1'), put('b', '1'))
+  list(eu, put('c', '1'))
+  const listing = begin(eu, put('c', '2'), put('d', '2'), put('e', '2'))
+  expect(() => listing.commit('2')).toThrow('more than 4 objects')
+  expect(contents()).toEqual({ a: '1', b: '1', c: '1' })
+})

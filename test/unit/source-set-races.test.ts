@@ -1,0 +1,208 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import { groupInformers } from '../../src/informer-group.js'
+import type { ListerWatcher } from '../../src/source.js'
+import { type SourceSet, sourceSet } from '../../src/source-set.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { Fold } from '../support/fold.js'
+import { assertCleanStop, outcomeOf } from '../support/informers.js'
+
+function mirrorOf(set: SourceSet<string>, clock: VirtualClock, errors: SourceError[] = []): Informer<string> {
+  const informer = createInformer({ source: set, clock, random: new SeededRandom(1) })
+  return informer.on('error', (error) => errors.push(error))
+}
+
+/** When the test is over they are stopped, and no timer may be left (I15). */
+function stopsClean(clock: VirtualClock, ...informers: readonly Informer<string>[]): void {
+  onTestFinished(() => assertCleanStop(groupInformers(informers), clock))
+}
+
+const contents = (informer: Informer<string>): Record<string, string> =>
+  Object.fromEntries(Array.from(informer.entries(), ({ key, object }): [string, string] => [key, object]))
+
+describe('a key that two sources give while both are being listed', () => {
+  async function both(): Promise<{
+    clock: VirtualClock
+    errors: SourceError[]
+    informer: Informer<string>
+    eu: MemorySource<string>
+    us: MemorySource<string>
+  }> {
+    const clock = new VirtualClock()
+    const errors: SourceError[] = []
+    const memory = {
+      eu: memorySource({ name: 'eu', entries: [['k', 'of eu']] }),
+      us: memorySource({ name: 'us', entries: [['k', 'of us']] }),
+    }
+    const delayed = (source: MemorySource<string>, ms: number): ListerWatcher<string> => ({
+      name: source.name,
+      hasReached: (at, mark) => source.hasReached(at, mark),
+      watch: (context) => source.watch(context),
+      async *list(context) {
+        for await (const { version, ...page } of source.list(context)) {
+          yield page
+          await context.clock.sleep(ms, context.signal)
+          yield { events: [], ...(version === undefined ? {} : { version }) }
+        }
+      },
+    })
+    const informer = mirrorOf(sourceSet({ eu: delayed(memory.eu, 100), us: delayed(memory.us, 200) }), clock, errors)
+    stopsClean(clock, informer)
+    const synced = informer.start().synced()
+    await clock.advance(300)
+    await synced
+    return { clock, errors, informer, ...memory }
+  }
+
+  test('stays with the one whose list was whole first, and is reported', async () => {
+    const { informer, errors } = await both()
+    expect(contents(informer)).toEqual({ k: 'of eu' })
+    expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'k']])
+  })
+
+  test('goes to the other one when the first gives it up', async () => {
+    const { informer, eu, us, clock } = await both()
+    us.delete('k')
+    us.put('k', 'of us, later')
+    eu.delete('k')
+    await clock.advance(5_000)
+    expect(contents(informer)).toEqual({ k: 'of us, later' })
+  })
+})
+
+describe('one source under two names', () => {
+  test('is mirrored once, and stays when one of the names goes', async () => {
+    const clock = new VirtualClock()
+    const errors: SourceError[] = []
+    const source = memorySource<string>({
+      entries: [
+        ['a', '1'],
+        ['b', '1'],
+      ],
+    })
+    const set = sourceSet({ one: source, two: source })
+    const informer = mirrorOf(set, clock, errors)
+    stopsClean(clock, informer)
+    const fold = new Fold<string>()
+    informer.subscribe(fold.handlers)
+    await informer.start().synced()
+    await clock.advance(10)
+    source.put('a', '2')
+    await clock.advance(10)
+    expect(contents(informer)).toEqual({ a: '2', b: '1' })
+    set.remove('one')
+    await clock.advance(5_000)
+    expect(contents(informer)).toEqual({ a: '2', b: '1' })
+    expect(Object.fromEntries(fold.objects)).toEqual({ a: '2', b: '1' })
+    expect(errors.map(({ code }) => code)).toEqual(['PROTOCOL'])
+  })
+})
+
+describe('a set that changes inside a listener', () => {
+  function world(): { clock: VirtualClock; set: SourceSet<string>; first: Informer<string>; second: Informer<string> } {
+    const clock = new VirtualClock()
+    const set = sourceSet({ eu: memorySource({ name: 'eu', entries: [['a', 'eu']] }) })
+    const [first, second] = [mirrorOf(set, clock), mirrorOf(set, clock)]
+    stopsClean(clock, first, second)
+    return { clock, set, first, second }
+  }
+  const us = (): MemorySource<string> => memorySource({ name: 'us', entries: [['c', 'us']] })
+
+  test('a source that is added while the informer starts is mirrored like any other', async () => {
+    const { clock, set, first } = world()
+    first.on('status', () => {
+      if (!set.sources.has('us')) set.add('us', us())
+    })
+    first.start()
+    await clock.advance(10)
+    expect(contents(first)).toEqual({ a: 'eu', c: 'us' })
+  })
+
+  test('a source that is removed while the informer starts is not mirrored', async () => {
+    const { clock, set, first } = world()
+    set.add('us', us())
+    first.on('status', () => {
+      if (set.sources.has('us')) set.remove('us')
+    })
+    first.start()
+    await clock.advance(10)
+    expect(contents(first)).toEqual({ a: 'eu' })
+    expect(Object.keys(first.status.sources ?? {})).toEqual(['eu'])
+  })
+
+  test('a source that is removed as soon as it is added is gone for every informer', async () => {
+    const { clock, set, first, second } = world()
+    first.start()
+    second.start()
+    await clock.advance(10)
+    first.on('status', () => {
+      if (set.sources.has('us')) set.remove('us')
+    })
+    set.add('us', us())
+    await clock.advance(10)
+    expect([contents(first), contents(second)]).toEqual([{ a: 'eu' }, { a: 'eu' }])
+    expect(Object.keys(second.status.sources ?? {})).toEqual(['eu'])
+  })
+
+  test('a source that is replaced as it goes is replaced for every informer', async () => {
+    const { clock, set, first, second } = world()
+    first.start()
+    second.start()
+    await clock.advance(10)
+    first.on('status', () => {
+      if (!set.sources.has('eu')) set.add('eu', memorySource({ name: 'eu', entries: [['b', 'new']] }))
+    })
+    set.remove('eu')
+    await clock.advance(5_000)
+    expect([contents(first), contents(second)]).toEqual([{ b: 'new' }, { b: 'new' }])
+  })
+
+  test('a source that is removed before the start does not count as listed', async () => {
+    const { clock, set, first } = world()
+    set.remove('eu')
+    const late = us()
+    late.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
+    set.add('us', late)
+    const synced = first.start().synced()
+    expect(await outcomeOf(synced, clock)).toBe('pending')
+    await clock.advance(5_000)
+    expect(await outcomeOf(synced, clock)).toBe('resolved')
+  })
+
+  test('a source that is removed because a subscription fell behind is told after what made it so', async () => {
+    const { clock, set, first } = world()
+    const source = memorySource<string>({ name: 'us', entries: [['c', '1']] })
+    set.add('us', source)
+    await first.start().synced()
+    const behind = first.changes({ capacity: 1, onOverflow: 'fail' })
+    const fold = new Fold<string>('what the other one was told')
+    first.subscribe(fold.handlers)
+    await clock.advance(10)
+    first.on('error', () => set.remove('us'))
+    source.transaction((tx) => {
+      tx.put('c', '2')
+      tx.put('d', '2')
+    })
+    await clock.advance(10)
+    expect(Object.fromEntries(fold.objects)).toEqual({ a: 'eu' })
+    expect(behind.backlog.keys).toBe(0)
+  })
+
+  test('fresh does not wait for ever for a source that is removed while it is asked', async () => {
+    const { clock, set, first } = world()
+    const asked = us()
+    const head = Promise.withResolvers<string>()
+    asked.head = () => head.promise
+    set.add('us', asked)
+    await first.start().synced()
+    const fresh = first.fresh()
+    fresh.catch(() => {})
+    set.remove('us')
+    head.resolve(asked.put('c', 'never'))
+    await clock.advance(1_000)
+    expect(await outcomeOf(fresh, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
+  })
+})
