@@ -57,7 +57,9 @@ export class Follower {
         `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
       )
     if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
-    if (type === 'update' && settings.hasUids && history.uidOf(object.n) !== history.uidOf(previous.n))
+    // What changed by itself was never written, and has no identity.
+    const [is, was] = [history.uidOf(object.n), type === 'update' ? history.uidOf(previous.n) : undefined]
+    if (settings.hasUids && is !== undefined && was !== undefined && is !== was)
       violate('I4', `${this.name} was told "update" of ${nameOf(key)}, which is another object now`)
     if (change.origin === 'resync') {
       if (this.resyncs === undefined)

@@ -42,6 +42,7 @@ export class InformerDrive implements Drive {
   readonly #abort = new AbortController()
   readonly #heals = new Set<() => void>()
   readonly #errors: ErrorLedger
+  readonly #isPatient: boolean
   #isHealed = false
   #stopping: Stopping | undefined
   #isStopped = false
@@ -72,6 +73,7 @@ export class InformerDrive implements Drive {
       audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
+    this.#isPatient = draws.chance('patient', 0.08)
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(stage, this.informer)
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
@@ -123,7 +125,7 @@ export class InformerDrive implements Drive {
     const name = `follower ${this.followers.length + 1}`
     const follower = new Follower(this.stage, name, isIn)
     const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
-    const resyncMs = drawResync(this.stage, `${this.life}.${name}`, 0.3)
+    const resyncMs = drawResync(this.stage, `${this.life}.${name}`, 0.25)
     if (resyncMs !== undefined) follower.resyncs = new Resyncs(this.stage, name, resyncMs)
     const options: SubscribeOptions<Item, IndexesOf> = {
       ...scope,
@@ -241,6 +243,8 @@ export class InformerDrive implements Drive {
     // What the source has lost, or told wrongly, only the audit finds.
     if (isBreach && flawIn(this.stage, head.state, this.informer, 'the store', omits) !== undefined)
       return 'the store is'
+    // Not in every schedule: it takes long.
+    if (this.opens.isIncomplete && this.#isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
     if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)

@@ -42,7 +42,7 @@ export class Resyncs {
 
 /** How often somebody wants to be told again; undefined: never. */
 export function drawResync({ draws, settings }: Stage, who: string, probability: number): number | undefined {
-  const period = draws.pick('resync period', [300, 2_000, 10_000])
+  const period = draws.pick('resync period', [300, 3_000, 10_000])
   if (!draws.chance('resyncs', probability) || !draws.take(`resync#${who}`)) return undefined
   // Where only the audit makes it right that takes long.
   return settings.isBreach && settings.auditMs !== false ? 100 * period : period

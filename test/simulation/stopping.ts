@@ -54,6 +54,7 @@ export class Stopping {
 
   #drained(): void {
     const { informer, reconcilers, stage } = this.#drive
+    if (stage.settings.flips) return
     if (this.#hasWork) stage.mark('a stop let somebody handle what waited')
     const store = new Map(Array.from(informer.entries(), ({ key, object }) => [key, object]))
     for (const follower of this.#followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
