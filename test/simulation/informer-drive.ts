@@ -11,6 +11,7 @@ import { OpensJudge } from './opens.js'
 import { read } from './reader.js'
 import { Reconciler } from './reconciler.js'
 import { drawResync, Resyncs } from './resyncs.js'
+import { schemaOf } from './schema.js'
 import { drawScope } from './scope.js'
 import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
@@ -71,6 +72,7 @@ export class InformerDrive implements Drive {
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
       audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
+      ...(settings.hasSchema && { schema: schemaOf(stage) }),
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
     this.#isPatient = draws.chance('patient', 0.08)

@@ -42,6 +42,7 @@ export const marks = [
   'something that nobody understands was left out',
   'the source was read again for what was left out',
   'a field in the store changed by itself',
+  'the schema refused an object',
   'the queue by hand held a key twice',
   'the queue by hand merged after an overflow',
   'the queue by hand was relisted while it was full',

@@ -32,6 +32,8 @@ export interface Settings {
   readonly isDeaf: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
+  /** Whether the source gives what does not decode as an object that a schema has to refuse. */
+  readonly hasSchema: boolean
   /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
@@ -84,6 +86,7 @@ export function settingsFor(draws: Draws): Settings {
     freezes: is('freeze', 0.2) && !flips,
     omits: is('omits', 0.15) ? 't0' : undefined,
     flips,
+    hasSchema: drive === 'informer' && is('schema', 0.25) && draws.take('schema#1'),
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }

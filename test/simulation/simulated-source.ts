@@ -14,6 +14,7 @@ import type { Version } from '../../src/version.js'
 import type { FaultKind } from './faults.js'
 import type { Item, Moment, Mutation, Stored } from './history.js'
 import { ListStream } from './list-stream.js'
+import { refusable } from './schema.js'
 import type { Stage } from './stage.js'
 import { WatchStream } from './watch-stream.js'
 
@@ -147,8 +148,10 @@ export class SimulatedSource implements ListerWatcher<Item> {
   eventOf(stored: Stored): ListEvent<Item> {
     const { key, item, uid, revision, isInvalid } = stored
     const version = revision === undefined ? {} : { version: revision }
+    const { copies, hasUids, hasSchema } = this.stage.settings
+    if (isInvalid && hasSchema)
+      return { type: 'put', key, object: refusable(item), ...(hasUids && { uid }), ...version }
     if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
-    const { copies, hasUids } = this.stage.settings
     const event = { type: 'put', key, object: copies ? { ...item, tags: [...item.tags] } : item } as const
     return { ...event, ...(hasUids && { uid }), ...version }
   }
