@@ -88,11 +88,16 @@ describePostgres('a server that ends', ({ binDir, env }) => {
         await stage.live()
         await stage.ask(async (client) => {
           await client.query('BEGIN; UPDATE items SET n = 1 WHERE id = 1')
-          const { rows } = await client.query('SELECT pg_current_xact_id()::text AS id')
+          const { rows } = await client.query('SELECT pg_current_xact_id()::text AS id, pg_backend_pid() AS pid')
           await stage.query('UPDATE items SET n = 1 WHERE id = 2')
           const isSeen = (): boolean => stage.informer.version?.endsWith(`:${rows[0].id}`) === true
           await waitUntil('the mirror to see it running', isSeen)
           stage.proxy.hold()
+          // A question that is on its way already may be answered after the commit, and would see it.
+          const busy = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+            AND backend_type = 'client backend' AND pid <> ${rows[0].pid}
+            AND (state = 'active' OR state_change > clock_timestamp() - interval '100 ms')`
+          await waitUntil('its last question to be answered', async () => (await stage.query(busy)).length === 0)
           await client.query('COMMIT')
         })
         await stage.query(`SELECT listwatch.trim('0 s')`)
@@ -236,7 +241,7 @@ class NaiveReader {
 async function transactionOf(client: Client, text: string): Promise<number> {
   await client.query('BEGIN')
   await client.query(text)
-  const { rows } = await client.query('SELECT pg_current_xact_id()::text AS id')
+  const { rows } = await client.query('SELECT pg_current_xact_id()::text AS id, pg_backend_pid() AS pid')
   await client.query('COMMIT')
   return Number(rows[0].id)
 }

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { SimulationThread } from './pool.js'
+import { SimulationProcess } from './pool.js'
 import { add, emptyTally, type Tally } from './tally.js'
 
 /** How many schedules a thread runs between two reports. */
@@ -21,7 +21,7 @@ export async function campaign(options: CampaignOptions): Promise<Tally> {
   const tally = emptyTally()
   let next = seed
   const work = async (): Promise<void> => {
-    const thread = new SimulationThread()
+    const thread = new SimulationProcess()
     try {
       while (next < seed + runs) {
         const from = next

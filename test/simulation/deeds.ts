@@ -4,16 +4,20 @@ import { RANKS, TAGS, TENANTS } from './indexes.js'
 import { InformerDrive } from './informer-drive.js'
 import type { Action } from './plan.js'
 import { nameOf } from './stage.js'
+import { setWallClock } from './wall-clock.js'
 import type { World } from './world.js'
 
 /** A laptop that sleeps. */
 const SUSPENDED_MS = 10 * 60_000
+const DAY_MS = 24 * 3_600_000
 
 /** What writers and users do in a world. Each deed draws from a label of its own. */
 export class Deeds {
   readonly #world: World
   #contents = 0
   #uids = 0
+  /** How far the clock of the machine was set in this world. */
+  #jumpedMs = 0
 
   constructor(world: World) {
     this.#world = world
@@ -62,6 +66,8 @@ export class Deeds {
         this.#restore(label)
         break
       case 'suspend':
+        // An audit that was suspended while it read rests for hours.
+        if (settings.flips) break
         note('the machine is suspended')
         clock.skip(draws.next(label) * SUSPENDED_MS)
         this.#world.drive.skipped()
@@ -70,10 +76,22 @@ export class Deeds {
         note('is stopped')
         this.#world.drive.stop()
         break
+      case 'clock jump':
+        this.#jump(label)
+        break
+      case 'flip field':
+        this.#flip(key)
+        break
       default:
         this.#use(kind, key)
         break
     }
+  }
+
+  /** The machine's clock is as it was. */
+  restoreClock(): void {
+    setWallClock(-this.#jumpedMs)
+    this.#jumpedMs = 0
   }
 
   /** Nobody watches: what comes and goes now only a list can tell. */
@@ -97,9 +115,35 @@ export class Deeds {
     })
   }
 
+  /** Nobody will write to this one any more: only who compares contents can find it. */
+  lastFlip(): void {
+    const { drive, settings } = this.#world
+    const key = drive instanceof InformerDrive ? [...drive.informer.keys()][0] : undefined
+    if (settings.flips && key !== undefined) this.#flip(key)
+  }
+
   /** Something that happens after everybody has gone. */
   lastWrite(): void {
     this.#commit('put', [this.#put(this.#world.settings.keys[0] ?? 'a', 'last write')])
+  }
+
+  #jump(label: string): void {
+    const { draws, note, mark, drive } = this.#world
+    const byMs = draws.pick(label, [-365, -1 / 24, 1 / 24, 1, 365]) * DAY_MS
+    note('the wall clock is set', byMs)
+    if (drive.source.streams.size > 0) mark('the wall clock jumped under an open watch')
+    setWallClock(byMs)
+    this.#jumpedMs += byMs
+  }
+
+  /** Somebody, or something, writes to an object that the store holds. */
+  #flip(key: string): void {
+    const { drive, settings, note, mark } = this.#world
+    const object = settings.flips && drive instanceof InformerDrive ? drive.informer.get(key) : undefined
+    if (object === undefined) return
+    note('a field changes by itself', nameOf(key), object.n)
+    mark('a field in the store changed by itself')
+    Object.assign(object, { n: -1 - ++this.#contents })
   }
 
   #use(kind: Action['kind'], key: string): void {

@@ -28,6 +28,7 @@ export class ErrorLedger {
     stage.note('reports', code, phase ?? '')
     if (phase === 'handle') this.#ofHandler(error)
     else if (message.startsWith('the audit')) this.#ofAudit(message)
+    else if (phase === 'decode' && /unknown type|key is unknown/.test(message)) opens.leftOut()
     else if (phase === 'list' || phase === 'watch') opens.failed(error)
     else if (phase === 'apply') stage.violate('crash', `the store refused something: ${message}`)
   }

@@ -2,6 +2,7 @@ import type { Change } from '../../src/delta.js'
 import type { Subscription } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Item, Stored } from './history.js'
+import type { Resyncs } from './resyncs.js'
 import { nameOf, type Stage } from './stage.js'
 
 /** Which objects a follower is to see. */
@@ -25,6 +26,10 @@ export class Follower {
   /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow = false
   capacity = Infinity
+  /** What it is told again; undefined: nothing. */
+  resyncs: Resyncs | undefined
+  /** It was told everything that waited for it, and then that there is no more. */
+  hasEnded = false
   /** It will never be done with what it was told. */
   isStuckForEver = false
   isStuck = false
@@ -52,8 +57,15 @@ export class Follower {
         `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
       )
     if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
-    if (type === 'update' && settings.hasUids && history.uidOf(object.n) !== history.uidOf(previous.n))
+    // What changed by itself was never written, and has no identity.
+    const [is, was] = [history.uidOf(object.n), type === 'update' ? history.uidOf(previous.n) : undefined]
+    if (settings.hasUids && is !== undefined && was !== undefined && is !== was)
       violate('I4', `${this.name} was told "update" of ${nameOf(key)}, which is another object now`)
+    if (change.origin === 'resync') {
+      if (this.resyncs === undefined)
+        violate('I4', `${this.name} was told ${nameOf(key)} again, and never asked for it`)
+      this.resyncs?.tell(change)
+    }
     if (type === 'delete') this.known.delete(key)
     else {
       if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version)
@@ -97,6 +109,18 @@ export class Follower {
         'I7',
         `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`,
       )
+    }
+  }
+
+  /** After a stop that let it handle what waited, it knows what the store has. */
+  checkDrained(store: ReadonlyMap<string, Item>): void {
+    const { settings, violate } = this.#stage
+    for (const key of settings.keys) {
+      const object = store.get(key)
+      const wanted = object !== undefined && this.#isIn(object, key) ? object.n : undefined
+      const n = this.known.get(key)?.n
+      if (n !== wanted)
+        violate('I5', `${this.name} was drained with ${nameOf(key)} = n${n ?? '–'}, the store has n${wanted ?? '–'}`)
     }
   }
 

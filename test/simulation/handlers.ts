@@ -42,8 +42,13 @@ export class HandlerScript {
     follower.tell(change)
     this.#drive.lookAtStore()
     // So that what a handler does depends on what it is told, and on nothing else.
+    const again = change.origin === 'resync' ? 1_000_000 * (follower.resyncs?.told ?? 0) : 0
     const occasion = mix(
-      hashOf(follower.name) + this.#drive.life * 1_000 + 2 * change.object.n + (change.type === 'delete' ? 1 : 0),
+      hashOf(follower.name) +
+        this.#drive.life * 1_000 +
+        again +
+        2 * change.object.n +
+        (change.type === 'delete' ? 1 : 0),
     )
     const strikes = (kind: FaultKind): boolean => this.#stage.settings.mix.strikes(kind, occasion)
     this.#callBack(strikes)

@@ -10,11 +10,14 @@ import { checkIndexes, type IndexesOf, indexesOf, RANKS } from './indexes.js'
 import { OpensJudge } from './opens.js'
 import { read } from './reader.js'
 import { Reconciler } from './reconciler.js'
+import { drawResync, Resyncs } from './resyncs.js'
+import { schemaOf } from './schema.js'
 import { drawScope } from './scope.js'
 import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
 import { nameOf, type Stage } from './stage.js'
+import { Stopping } from './stopping.js'
 import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
@@ -40,8 +43,10 @@ export class InformerDrive implements Drive {
   readonly #abort = new AbortController()
   readonly #heals = new Set<() => void>()
   readonly #errors: ErrorLedger
+  readonly #isPatient: boolean
   #isHealed = false
-  #stopped: 'no' | 'stopping' | 'stopped' = 'no'
+  #stopping: Stopping | undefined
+  #isStopped = false
   #version: Version | undefined
   /** What was judged last. */
   #judged: Version | undefined
@@ -67,8 +72,10 @@ export class InformerDrive implements Drive {
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
       audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
+      ...(settings.hasSchema && { schema: schemaOf(stage) }),
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
+    this.#isPatient = draws.chance('patient', 0.08)
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(stage, this.informer)
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
@@ -90,11 +97,16 @@ export class InformerDrive implements Drive {
   }
 
   get isStopping(): boolean {
-    return this.#stopped !== 'no'
+    return this.#stopping !== undefined
   }
 
   get isStopped(): boolean {
-    return this.#stopped === 'stopped'
+    return this.#isStopped
+  }
+
+  /** Whether it stops, and lets its followers handle what waits. */
+  get isDraining(): boolean {
+    return this.#stopping?.drainMs !== undefined
   }
 
   start(): void {
@@ -115,8 +127,11 @@ export class InformerDrive implements Drive {
     const name = `follower ${this.followers.length + 1}`
     const follower = new Follower(this.stage, name, isIn)
     const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
+    const resyncMs = drawResync(this.stage, `${this.life}.${name}`, 0.25)
+    if (resyncMs !== undefined) follower.resyncs = new Resyncs(this.stage, name, resyncMs)
     const options: SubscribeOptions<Item, IndexesOf> = {
       ...scope,
+      ...(resyncMs !== undefined && { resyncMs }),
       name,
       delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
       capacity: draws.pick('capacity', [2, 6, 10_000]),
@@ -167,18 +182,17 @@ export class InformerDrive implements Drive {
   stop(): void {
     if (this.isStopping) return
     const { stage } = this
-    this.#stopped = 'stopping'
     this.#markStop()
     this.opens.stopped()
     this.#errors.forget()
-    const since = stage.clock.elapsed
-    const skipped = stage.clock.skipped
-    if (stage.draws.chance('stop by signal', 0.5)) this.#abort.abort()
-    this.informer.stop().then(
+    const stopping = new Stopping(this)
+    this.#stopping = stopping
+    const isBySignal = stage.draws.chance('stop by signal', 0.5)
+    if (isBySignal && !this.isDraining) this.#abort.abort()
+    this.informer.stop({ drainMs: stopping.drainMs }).then(
       () => {
-        const took = stage.clock.elapsed - since - (stage.clock.skipped - skipped)
         stage.note('stop() has settled')
-        if (took > 1_000 + 100 * stage.settings.driftMs) stage.violate('I15', `stop() took ${took} ms`)
+        stopping.settled()
         // What is due at the same moment may come after it.
         stage.clock.in(1, () => this.#silenced())
       },
@@ -189,8 +203,9 @@ export class InformerDrive implements Drive {
   // What is judged.
 
   look(): void {
-    if (this.#stopped === 'stopped') return
+    if (this.#isStopped) return
     this.opens.look()
+    this.#stopping?.look()
     this.lookAtStore()
     if (this.stage.settings.isBreach) return
     for (const follower of this.followers) follower.look()
@@ -230,6 +245,8 @@ export class InformerDrive implements Drive {
     // What the source has lost, or told wrongly, only the audit finds.
     if (isBreach && flawIn(this.stage, head.state, this.informer, 'the store', omits) !== undefined)
       return 'the store is'
+    // Not in every schedule: it takes long.
+    if (this.opens.isIncomplete && this.#isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
     if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
@@ -304,7 +321,7 @@ export class InformerDrive implements Drive {
   }
 
   #silenced(): void {
-    this.#stopped = 'stopped'
+    this.#isStopped = true
     for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
     this.snapshots.endAll()
   }

@@ -1,3 +1,4 @@
+import { restoreWallClock } from './wall-clock.js'
 import { type Outcome, World, type WorldOptions } from './world.js'
 
 /** How many worlds take their steps together: one turn of the event loop is shared by all of them. */
@@ -53,6 +54,7 @@ export async function runAll(
     }
   } finally {
     process.off('unhandledRejection', stray)
+    restoreWallClock()
   }
 }
 

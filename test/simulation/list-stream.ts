@@ -2,7 +2,7 @@ import { SourceError } from '../../src/errors.js'
 import type { ListContext, ListEvent, ListPage } from '../../src/source.js'
 import { Channel } from './channel.js'
 import type { Item, Moment } from './history.js'
-import type { SimulatedSource } from './simulated-source.js'
+import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 
 /** One list on its way: pages of a snapshot, or of a collection that moves, mended at the end by what happened. */
 export class ListStream extends Channel<ListPage<Item>> {
@@ -94,6 +94,8 @@ export class ListStream extends Channel<ListPage<Item>> {
       const stored = state.get(key)
       if (stored !== undefined) events.push(this.#source.eventOf(stored))
     }
+    // The reflector would delete nothing by such a list.
+    if (this.#isAudit && events.length > 0 && stage.settings.mix.strikes('keyless-in-audit')) events[0] = KEYLESS
     this.pages++
     if (!isLast) {
       this.#say({ events })

@@ -1,7 +1,7 @@
 import type { SourceError } from '../../src/errors.js'
 import { LIST_STALL_MS } from '../../src/source.js'
 import type { ListStream } from './list-stream.js'
-import type { Opens } from './simulated-source.js'
+import { type Opens, REFUSAL } from './simulated-source.js'
 import type { Stage } from './stage.js'
 import type { WatchStream } from './watch-stream.js'
 
@@ -10,6 +10,8 @@ type Stream = ListStream | WatchStream
 const FIRST_MS = 800
 const CEILING_MS = 30_000
 const AFTER_ERROR_MS = 800
+/** How long it takes at most until the source is read again for what was left out; opens may be far apart then. */
+const BEFORE_LONG_MS = 5 * 60_000 + 2 * CEILING_MS
 /** How late an open, or the end of a silent stream, may be beyond what the rules say. */
 const SLACK_MS = 2
 
@@ -39,6 +41,9 @@ export class OpensJudge implements Opens {
   #cause: Cause | undefined
   #mayList = true
   #skippedAt = -1
+  /** Until when the source may be read again because of something useless, and by when it must be. */
+  #mayListUntil = -1
+  #mustListBy: number | undefined
   #relistsWhenListed = false
   #wasFatal = false
 
@@ -64,6 +69,8 @@ export class OpensJudge implements Opens {
     if (what === 'list') {
       this.#mayList = false
       this.#relistsWhenListed = false
+      if (this.#mustListBy !== undefined) this.#stage.mark('the source was read again for what was left out')
+      this.#mustListBy = undefined
     }
     this.#isListed = false
     this.#stream = stream
@@ -82,6 +89,21 @@ export class OpensJudge implements Opens {
     }
   }
 
+  muttered(): void {
+    this.#mayListUntil = this.#stage.clock.elapsed + BEFORE_LONG_MS
+  }
+
+  /** It was noticed that something was left out. */
+  leftOut(): void {
+    this.#mustListBy ??= this.#stage.clock.elapsed + BEFORE_LONG_MS
+    this.#stage.mark('something that nobody understands was left out')
+  }
+
+  /** Whether it is known that the source has to be read again. */
+  get isIncomplete(): boolean {
+    return this.#mustListBy !== undefined
+  }
+
   broke(stream: Stream, error: unknown): void {
     // An end is known at once; an error when the reflector reports it.
     if (stream === this.#stream && error === undefined)
@@ -96,7 +118,7 @@ export class OpensJudge implements Opens {
 
   /** The reflector has reported an error. */
   failed(error: SourceError): void {
-    const { mark, clock } = this.#stage
+    const { mark, clock, violate } = this.#stage
     let isFatal = false
     switch (error.code) {
       case 'VERSION_EXPIRED':
@@ -108,6 +130,8 @@ export class OpensJudge implements Opens {
       case 'NOT_FOUND':
       case 'PROTOCOL':
         isFatal = true
+        if (error.code === 'PROTOCOL' && !error.message.includes(REFUSAL))
+          violate('opens', `the source was taken for one that cannot be understood: ${error.message}`)
         break
       default:
     }
@@ -134,15 +158,20 @@ export class OpensJudge implements Opens {
   /** Time went by in which nobody could act. */
   skipped(): void {
     this.#skippedAt = this.#stage.clock.elapsed
+    if (this.#mustListBy !== undefined) this.#mustListBy = this.#skippedAt + BEFORE_LONG_MS
+    this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
 
   /** Nothing is to be judged any more. */
   stopped(): void {
     this.#stream = undefined
+    this.#mustListBy = undefined
   }
 
   /** A stream that says nothing must be given up in time. */
   look(): void {
+    if (this.#stage.clock.elapsed > (this.#mustListBy ?? Infinity))
+      this.#stage.violate('opens', 'something was left out long ago, and the source was not read again')
     const stream = this.#stream
     if (stream === undefined || this.#cause !== undefined || this.#isListed) return
     const { clock, settings, violate } = this.#stage
@@ -154,14 +183,21 @@ export class OpensJudge implements Opens {
   #because(cause: Cause): void {
     if (this.#cause !== undefined) return
     const contactAt = cause.error === undefined ? cause.at : this.#saidAt
-    if (this.#liveAt !== undefined && contactAt - this.#liveAt >= this.#spacing) this.#spacing = FIRST_MS
+    if (this.#liveAt !== undefined) this.#outlived(contactAt - this.#liveAt)
     this.#liveAt = undefined
     this.#cause = cause
   }
 
+  #outlived(livedMs: number): void {
+    if (livedMs >= this.#spacing) this.#spacing = FIRST_MS
+  }
+
   #openedAnew(what: 'list' | 'watch', now: number): void {
     const { violate, mark } = this.#stage
-    if (what === 'list' && !this.#mayList) violate('opens', 'it lists again, and the history is still there')
+    if (what === 'list' && !this.#mayList && now > this.#mayListUntil)
+      violate('opens', 'it lists again, and the history is still there')
+    const isUnannounced = this.#cause === undefined && now <= this.#mayListUntil
+    if (isUnannounced && this.#liveAt !== undefined) this.#outlived(now - this.#liveAt)
     if (this.#openedAt !== undefined) {
       this.#judge(now, this.#openedAt)
       this.#spacing = Math.min(2 * this.#spacing, CEILING_MS)
@@ -176,6 +212,8 @@ export class OpensJudge implements Opens {
     const spacing = this.#isExact ? this.#spacing : FIRST_MS
     let earliest = openedAt + spacing / 2
     let latest = Math.max(cause.at, openedAt + spacing)
+    // A relist for what was left out comes when it is due, which nobody is told.
+    if (this.#cause === undefined && now <= this.#mayListUntil) latest = now
     if (cause.error !== undefined) {
       const after = cause.error.retryAfterMs ?? 0
       earliest = Math.max(earliest, cause.at + AFTER_ERROR_MS / 2, cause.at + after)

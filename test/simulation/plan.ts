@@ -23,6 +23,8 @@ export const actions = {
   'add index': 0.2,
   suspend: 0.15,
   restart: 0.15,
+  'clock jump': 0.15,
+  'flip field': 1,
 } as const satisfies Readonly<Record<string, number>>
 
 export type ActionKind = keyof typeof actions

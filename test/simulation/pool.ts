@@ -1,43 +1,56 @@
-import { Worker } from 'node:worker_threads'
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import type { Mutant } from './mutants/mutate.js'
 import type { Job, JobDone } from './worker.js'
 
 /** A job that takes longer than this hangs: nothing that simulates takes so long. */
 const HANG_MS = 120_000
 
-/** Another thread that runs schedules, of the production source or of a mutant of it. */
-export class SimulationThread {
-  readonly #worker: Worker
+/**
+ * A process of its own that runs schedules, of the production source or of a mutant of it. Not a thread: V8 has been seen to
+ * fall over when one is ended while it compiles, and takes all of them with it.
+ */
+export class SimulationProcess {
+  readonly #child: ChildProcess
 
   constructor(mutant?: Mutant) {
     const typescript = new URL('../../scripts/typescript.mjs', import.meta.url)
-    this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
-      execArgv: ['--import', typescript.href],
-      workerData: { mutant },
-      resourceLimits: { maxYoungGenerationSizeMb: 64 },
+    this.#child = fork(fileURLToPath(new URL('./worker.ts', import.meta.url)), {
+      execArgv: ['--import', typescript.href, '--max-semi-space-size=32', '--disable-warning=ExperimentalWarning'],
+      env: { ...process.env, LISTWATCH_MUTANT: mutant === undefined ? '' : JSON.stringify(mutant) },
+      serialization: 'advanced',
     })
   }
 
-  /** Rejects where the thread dies, and where it hangs. */
+  /** Rejects where the process dies, and where it hangs. */
   run(job: Job, hangMs: number = HANG_MS): Promise<JobDone> {
     return new Promise((resolve, reject) => {
-      const worker = this.#worker
+      const child = this.#child
       const timer = setTimeout(() => settle(() => reject(new Error(`seeds from ${job.from}: it hangs`))), hangMs)
       const settle = (end: () => void): void => {
         clearTimeout(timer)
-        worker.off('message', done)
-        worker.off('error', failed)
+        child.off('message', done)
+        child.off('error', failed)
+        child.off('exit', died)
         end()
       }
-      const done = (result: JobDone): void => settle(() => resolve(result))
+      const done = (result: unknown): void => settle(() => resolve(result as JobDone))
       const failed = (error: Error): void => settle(() => reject(error))
-      worker.on('message', done)
-      worker.on('error', failed)
-      worker.postMessage(job)
+      const died = (code: number | null, signal: string | null): void =>
+        failed(new Error(`seeds from ${job.from}: the process ended with ${signal ?? code}`))
+      child.on('message', done)
+      child.on('error', failed)
+      child.on('exit', died)
+      child.send(job)
     })
   }
 
   async close(): Promise<void> {
-    await this.#worker.terminate()
+    const child = this.#child
+    if (child.exitCode !== null || child.signalCode !== null) return
+    await new Promise<void>((resolve) => {
+      child.once('exit', () => resolve())
+      child.kill('SIGKILL')
+    })
   }
 }

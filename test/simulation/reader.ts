@@ -16,16 +16,19 @@ export function read(drive: InformerDrive, follower: Follower, options: Subscrib
   const go = async (): Promise<void> => {
     for await (const batch of stream) {
       if (paceMs > 0 && !draws.isQuiet) await clock.sleep(draws.below('pace', paceMs))
-      if (follower.isClosed || drive.isStopping) break
+      if (follower.isClosed || (drive.isStopping && !drive.isDraining) || follower.isSilenced) return
       for (const change of batch.changes) follower.tell(change)
       if (!settings.isBreach) judge(drive, follower, batch, isScoped)
       if (settings.mix.strikes('handler-stuck')) await drive.untilHealed(300 + draws.below('stuck', 30_000))
-      if (settings.mix.strikes('handler-closes-itself')) break
+      if (settings.mix.strikes('handler-closes-itself')) return
     }
+    follower.hasEnded = true
+  }
+  const left = (): void => {
     follower.isClosed = true
   }
-  go().catch((error: unknown) => {
-    follower.isClosed = true
+  go().then(left, (error: unknown) => {
+    left()
     const isOverflow = options.onOverflow === 'fail' && error instanceof SourceError && error.code === 'HANDLER'
     if (!isOverflow) violate('crash', `${follower.name} ended with ${error}`)
   })

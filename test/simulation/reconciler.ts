@@ -1,6 +1,7 @@
 import type { Controller } from '../../src/controller.js'
 import type { Item } from './history.js'
 import type { InformerDrive } from './informer-drive.js'
+import { drawResync } from './resyncs.js'
 import { nameOf, type Stage } from './stage.js'
 
 /** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
@@ -13,6 +14,7 @@ export class Reconciler {
   readonly #failed = new Set<string>()
   readonly #concurrency: number
   readonly controller: Controller
+  readonly #resyncMs: number | undefined
   isSilenced = false
 
   constructor(drive: InformerDrive, name: string) {
@@ -21,9 +23,11 @@ export class Reconciler {
     this.#drive = drive
     this.name = name
     this.#concurrency = 1 + stage.draws.below('controller', 3)
+    this.#resyncMs = drawResync(stage, `${drive.life}.${name}`, 0.3)
     this.controller = drive.informer.reconcile((key, { object }) => this.#reconcile(key, object), {
       name,
       concurrency: this.#concurrency,
+      ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
     })
   }
 
@@ -49,6 +53,16 @@ export class Reconciler {
     }
   }
 
+  /** After a stop that let it run what waited: all but what waits for its next try. */
+  checkDrained(store: ReadonlyMap<string, Item>): void {
+    const { settings, violate } = this.#stage
+    for (const key of settings.keys) {
+      const [done, wanted] = [this.#done.get(key), store.get(key)?.n]
+      if (done !== wanted && !this.#failed.has(key))
+        violate('I5', `${this.name} was drained with ${nameOf(key)} at n${done}, the store has n${wanted}`)
+    }
+  }
+
   async #reconcile(key: string, object: Item | undefined): Promise<void> {
     const { clock, draws, settings, violate, note, mark } = this.#stage
     const { mix } = settings
@@ -65,6 +79,8 @@ export class Reconciler {
         throw this.#drive.planted()
       }
       if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
+      if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)
+        mark('a controller looked again at what it had done')
       this.#done.set(key, object?.n)
     } finally {
       this.#running.delete(key)

@@ -32,9 +32,13 @@ export interface Settings {
   readonly isDeaf: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
+  /** Whether the source gives what does not decode as an object that a schema has to refuse. */
+  readonly hasSchema: boolean
   /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
+  /** Whether a field of an object in the store changes by itself now and then; only an audit of contents finds that. */
+  readonly flips: boolean
   /** How often the store is compared with the source; false: never. */
   readonly auditMs: number | false
 }
@@ -58,8 +62,10 @@ export function settingsFor(draws: Draws): Settings {
   if (isAuditAlone) mix.exclude('expire-live', 'expire-watch', 'handler-relists')
   // Who cannot compare versions answers for order alone.
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
-  if (isPolled) mix.exclude('repeat', 'merge-transactions')
+  if (isPolled) mix.exclude('repeat', 'merge-transactions', 'keyless-event')
   if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails')
+  else mix.exclude('unknown-event', 'keyless-event')
+  const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')
   return {
     isBreach,
     drive,
@@ -73,12 +79,14 @@ export function settingsFor(draws: Draws): Settings {
     hasRevisions: is('revisions', 0.7),
     hasUids: is('uids', 0.6),
     tellsLastState: is('last state', 0.5),
-    copies: is('copies', 0.5),
+    copies: is('copies', 0.5) || flips,
     isPolled,
     isDeaf: is('deaf', 0.3),
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
-    freezes: is('freeze', 0.2),
+    freezes: is('freeze', 0.2) && !flips,
     omits: is('omits', 0.15) ? 't0' : undefined,
+    flips,
+    hasSchema: drive === 'informer' && is('schema', 0.25) && draws.take('schema#1'),
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }

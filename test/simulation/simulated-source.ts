@@ -11,19 +11,31 @@ import type {
   WatchEvent,
 } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
+import type { FaultKind } from './faults.js'
 import type { Item, Moment, Mutation, Stored } from './history.js'
 import { ListStream } from './list-stream.js'
+import { refusable } from './schema.js'
 import type { Stage } from './stage.js'
 import { WatchStream } from './watch-stream.js'
+
+/** An object of which nobody can say which it is. */
+export const KEYLESS: ListEvent<Item> = { type: 'invalid', error: new Error('it does not decode, not even its key') }
+
+/** Why nobody may read it. */
+export const REFUSAL = 'not for you'
 
 /** What a source tells whoever judges the reflector by its opens. */
 export interface Opens {
   /** Whether a list that is opened now is an audit's. */
   readonly isAudit: boolean
+  /** Whether the source has to be read again for what was left out. */
+  readonly isIncomplete: boolean
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream, after?: Version): void
   /** The stream broke off, or ended where `error` is undefined. */
   broke(stream: ListStream | WatchStream, error: unknown): void
   said(stream: ListStream | WatchStream): void
+  /** Something was said that is of no use to anybody. */
+  muttered(): void
 }
 
 /**
@@ -47,8 +59,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.stage = stage
     this.opens = opens
     this.heartbeatMs = stage.settings.heartbeatMs
-    const { auditMs, hasRevisions } = stage.settings
-    if (auditMs !== false && hasRevisions) this.versions = (context) => this.#versions(context)
+    const { auditMs, hasRevisions, flips } = stage.settings
+    if (auditMs !== false && hasRevisions && !flips) this.versions = (context) => this.#versions(context)
     if (stage.settings.hasOrder) this.hasReached = (at, mark) => stage.history.hasReached(at, mark)
   }
 
@@ -130,16 +142,27 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** An error after which trying again soon is of no use. */
   fatal(): unknown {
     const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
-    return new SourceError('not for you', { code: this.stage.draws.pick('fatal', codes) })
+    return new SourceError(REFUSAL, { code: this.stage.draws.pick('fatal', codes) })
   }
 
   eventOf(stored: Stored): ListEvent<Item> {
     const { key, item, uid, revision, isInvalid } = stored
     const version = revision === undefined ? {} : { version: revision }
+    const { copies, hasUids, hasSchema } = this.stage.settings
+    if (isInvalid && hasSchema)
+      return { type: 'put', key, object: refusable(item), ...(hasUids && { uid }), ...version }
     if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
-    const { copies, hasUids } = this.stage.settings
     const event = { type: 'put', key, object: copies ? { ...item, tags: [...item.tags] } : item } as const
     return { ...event, ...(hasUids && { uid }), ...version }
+  }
+
+  /** What nobody can do anything with: an object without a key, or an event of a type to come. */
+  uselessEvents(strikes: (kind: FaultKind) => boolean): readonly WatchEvent<Item>[] {
+    const events: unknown[] = []
+    if (strikes('unknown-event')) events.push({ type: 'annotate', key: this.stage.settings.keys[0] })
+    if (strikes('keyless-event')) events.push(KEYLESS)
+    if (events.length > 0) this.opens.muttered()
+    return events as WatchEvent<Item>[]
   }
 
   /** What a watch tells of one transaction. */

@@ -165,6 +165,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     const events = told.flatMap((moment) => this.#source.eventsOf(moment))
     const nobody = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
     if (nobody !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: nobody })
+    events.push(...this.#source.uselessEvents(strikes))
     this.#emit(events, last.version)
     if (settings.isBreach) this.#releaseHeld()
   }

@@ -1,4 +1,3 @@
-import { parentPort, workerData } from 'node:worker_threads'
 import { type Mutant, mutate } from './mutants/mutate.js'
 import type { Shrunk } from './shrink.js'
 import type { Tally } from './tally.js'
@@ -26,8 +25,8 @@ export interface JobDone {
 const TWICE = 100
 
 // Before anything of src/ is loaded.
-const { mutant } = workerData as { readonly mutant?: Mutant }
-if (mutant !== undefined) mutate(mutant)
+const mutant = process.env['LISTWATCH_MUTANT'] ?? ''
+if (mutant !== '') mutate(JSON.parse(mutant) as Mutant)
 // What is thrown on purpose needs no stack, and making one takes longer than most steps.
 Error.stackTraceLimit = 0
 
@@ -57,6 +56,7 @@ async function perform({ from, count: many, untilFailure, only }: Job): Promise<
   return { tally, failedAfter, shrunk }
 }
 
-parentPort?.on('message', (job: Job) => {
-  void perform(job).then((done) => parentPort?.postMessage(done))
+process.on('message', (job: Job) => {
+  void perform(job).then((done) => process.send?.(done))
 })
+process.on('disconnect', () => process.exit())

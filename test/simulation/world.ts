@@ -44,7 +44,9 @@ const HEAL_MS = 150_000
 /** The same where only the audit can make it right: it rests for a hundred times as long as it took. */
 const AUDITED_MS = 4_000_000
 /** Something that takes more steps than this will not end. */
-const MAX_STEPS = 20_000
+const MAX_STEPS = 60_000
+/** The source must be read again so long after something useless came from it, at most. */
+const INCOMPLETE_MS = 400_000
 const AFTER_STOP_MS = 60_000
 
 /**
@@ -136,6 +138,8 @@ export class World implements Stage {
       yield* this.#schedule()
     } catch (error) {
       this.crashed(error)
+    } finally {
+      this.#deeds.restoreClock()
     }
   }
 
@@ -160,6 +164,7 @@ export class World implements Stage {
   *#heal(): Generator<undefined, void> {
     this.note('faults are over')
     this.draws.isQuiet = true
+    this.#deeds.lastFlip()
     this.clock.driftMs = 0
     const since = this.clock.elapsed
     this.#drive.heal()
@@ -167,6 +172,8 @@ export class World implements Stage {
     const { isBreach, auditMs } = this.settings
     const within = isBreach && auditMs !== false ? AUDITED_MS : HEAL_MS
     yield* this.#until(() => this.#isConverged, since + within)
+    if (this.#drive.source.opens.isIncomplete)
+      yield* this.#until(() => this.#isConverged, since + within + INCOMPLETE_MS)
     if (this.#violation !== undefined) return
     this.#healMs = this.clock.elapsed - since
     if (!this.#isConverged) {

@@ -21,6 +21,29 @@ export const mutantsOfAudit: readonly Mutant[] = [
     edits: [['if (!written.keys.has(key) && !listed.has(key)) drift.push(key)', 'void key']],
   },
   {
+    name: 'an audit takes for missing what came without a key',
+    breaks: 'an audit finds what is wrong, and nothing else (I16)',
+    file: 'audit.ts',
+    edits: [['        isWhole = false\n', '']],
+  },
+  {
+    name: 'a relist after an audit trusts versions',
+    breaks: 'what an audit finds is repaired by a relist (I16)',
+    file: 'mirrored-source.ts',
+    edits: [['this.reflector.relist(reason, { byContent: true })', 'this.reflector.relist(reason)']],
+  },
+  {
+    name: 'an audit of contents looks at keys alone',
+    breaks: 'an audit finds what is wrong (I16)',
+    file: 'audit.ts',
+    edits: [
+      [
+        "if (item.type === 'put') return !isHeld(item, current, part.isInvalid(key))",
+        "if (item.type === 'put' && !isHeld(item, current, part.isInvalid(key))) return current === undefined",
+      ],
+    ],
+  },
+  {
     name: 'an audit that finds something only says so',
     breaks: 'what an audit finds is repaired by a relist (I16)',
     file: 'audit.ts',

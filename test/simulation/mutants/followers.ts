@@ -93,6 +93,59 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a resync is added while something waits',
+    breaks: 'a resync has what was told last as its previous (I4), and never piles up (I12)',
+    file: 'feed.ts',
+    edits: [['        while (this.hasMore) await clock.sleep(periodMs / parts, signal)\n', '']],
+  },
+  {
+    name: 'a resync waits behind the handler of its key',
+    breaks: 'nothing is told again to a key that waits for its handler (I4)',
+    file: 'subscription.ts',
+    edits: [["first !== undefined && untold.change.origin === 'resync'", 'false']],
+  },
+  {
+    name: 'a resync is told as a change',
+    breaks: 'a resync tells what was told before (I4)',
+    file: 'feed.ts',
+    edits: [
+      [
+        "type: 'update', key, object, previous: object, version: undefined",
+        "type: 'update', key, object, previous: { ...object }, version: undefined",
+      ],
+    ],
+  },
+  {
+    name: 'a resync goes on after the end',
+    breaks: 'after stop() there is no timer (I15)',
+    file: 'feed.ts',
+    edits: [['    this.#ended.abort(over)\n    this.#sealed.abort(over)\n', '    this.#ended.abort(over)\n']],
+  },
+  {
+    name: 'a stop drops what waits',
+    breaks: 'what waits is handled before a stop, where there is time for it (I5)',
+    file: 'informer.ts',
+    edits: [['    if (drainMs !== undefined) await this.#drained(drainMs)\n', '']],
+  },
+  {
+    name: 'a stop waits for ever for what waits',
+    breaks: 'stop({ drainMs }) settles in time (I15)',
+    file: 'informer.ts',
+    edits: [['    await this.#within(ms, Promise.all(draining))\n', '    await Promise.all(draining)\n']],
+  },
+  {
+    name: 'the source goes on while a stop drains',
+    breaks: 'nothing is taken from the source after stop() (I15)',
+    file: 'informer.ts',
+    edits: [
+      ['    const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))\n', ''],
+      [
+        '    const closing =',
+        '    const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))\n    const closing =',
+      ],
+    ],
+  },
+  {
     name: 'a controller runs a key twice at once',
     breaks: 'never one key twice at once',
     file: 'work-queue.ts',

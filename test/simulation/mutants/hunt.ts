@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Kept } from '../kept.js'
-import { SimulationThread } from '../pool.js'
+import { SimulationProcess } from '../pool.js'
 import type { Shrunk } from '../shrink.js'
 import type { Invariant } from '../stage.js'
 import { mutants } from './index.js'
@@ -42,7 +42,7 @@ export async function hunt(
 
 /** What a kept schedule breaks in the mutant for which it was kept. */
 export async function rerun(mutant: Mutant, { seed, only }: Kept): Promise<Invariant | undefined> {
-  const thread = new SimulationThread(mutant)
+  const thread = new SimulationProcess(mutant)
   try {
     const { tally } = await thread.run({ from: seed, count: 1, untilFailure: true, only }, HANG_MS)
     return tally.failures[0]?.invariant
@@ -52,7 +52,7 @@ export async function rerun(mutant: Mutant, { seed, only }: Kept): Promise<Invar
 }
 
 async function huntOne(mutant: Mutant, seed: number, shrinks: boolean): Promise<Hunted> {
-  const thread = new SimulationThread(mutant)
+  const thread = new SimulationProcess(mutant)
   try {
     const job = { from: seed, count: MAX_SCHEDULES, untilFailure: shrinks ? 'shrunk' : true } as const
     const { tally, failedAfter, shrunk } = await thread.run(job, HANG_MS)

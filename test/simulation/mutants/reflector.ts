@@ -138,4 +138,33 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector-state.ts',
     edits: [['isListWanted: true })', 'isListWanted: false })']],
   },
+  {
+    name: 'silence is measured by the wall clock',
+    breaks: 'a change of the wall clock changes nothing',
+    file: 'attempt.ts',
+    edits: [
+      ['  #turnAt: number\n', '  #turnAt: number\n  readonly #began = Date.now()\n'],
+      [
+        'this.#contactAt = this.#clock.now()',
+        'this.#contactAt = this.#clock.now() + 60_000 * Math.round((Date.now() - this.#began) / 60_000)',
+      ],
+    ],
+  },
+  {
+    name: 'what nobody understands ends the stream',
+    breaks: 'what is not understood is left out',
+    file: 'reflector.ts',
+    edits: [
+      [
+        '        this.#reportUnknown(type)\n',
+        "        throw new SourceError('not understood', { code: 'PROTOCOL' })\n",
+      ],
+    ],
+  },
+  {
+    name: 'the source is not read again for what was left out',
+    breaks: 'what was left out is read before long',
+    file: 'reflector.ts',
+    edits: [['        this.relist(reason)\n', '']],
+  },
 ]

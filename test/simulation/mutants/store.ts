@@ -3,6 +3,23 @@ import type { Mutant } from './mutate.js'
 /** What arrives, and what the store makes of it. */
 export const mutantsOfStore: readonly Mutant[] = [
   {
+    name: 'what the schema refuses is stored',
+    breaks: 'what the schema refuses is invalid, and the last good object stays',
+    file: 'schema.ts',
+    edits: [
+      [
+        'if (result.issues === undefined) return result.value\n',
+        'return (result as { value: Output }).value ?? (value as Output)\n',
+      ],
+    ],
+  },
+  {
+    name: 'an object that the schema refuses is left out',
+    breaks: 'what the schema refuses is invalid, and the last good object stays',
+    file: 'intake.ts',
+    edits: [['        return invalid(arrived.key, error)\n', '        return OMITTED\n']],
+  },
+  {
     name: 'a relist detects no deletions',
     breaks: 'what is not in a list is deleted (I2)',
     file: 'indexer.ts',

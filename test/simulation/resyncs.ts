@@ -1,0 +1,49 @@
+import type { Change } from '../../src/delta.js'
+import type { Item } from './history.js'
+import { nameOf, type Stage } from './stage.js'
+
+/** How often one key may be told again at once: by what is handled, what waits for its handler, and what is queued. */
+const AT_ONCE = 3
+
+/**
+ * Judges what a follower is told again: what it was told last, and never so that it piles up, however long a handler
+ * is stuck (I12).
+ */
+export class Resyncs {
+  readonly periodMs: number
+  readonly #stage: Stage
+  readonly #name: string
+  /** When each key was told again lately. */
+  readonly #toldAt = new Map<string, number[]>()
+  /** How often anything was told again. */
+  told = 0
+
+  constructor(stage: Stage, name: string, periodMs: number) {
+    this.#stage = stage
+    this.#name = name
+    this.periodMs = periodMs
+  }
+
+  tell({ type, key, object, previous, version }: Change<Item>): void {
+    const { violate, mark, clock, settings } = this.#stage
+    this.told++
+    mark('a follower was told again what it knew')
+    if (type !== 'update' || object !== previous || version !== undefined)
+      violate('I4', `${this.#name} was told "${type}" of ${nameOf(key)} as a resync, and it is another change`)
+    const toldAt = this.#toldAt.get(key) ?? []
+    this.#toldAt.set(key, [...toldAt, clock.elapsed].slice(-AT_ONCE))
+    const [first] = toldAt
+    if (toldAt.length < AT_ONCE || first === undefined) return
+    const tookMs = clock.elapsed - first
+    if (tookMs < this.periodMs / settings.keys.length - 1)
+      violate('I12', `${this.#name} was told again of ${nameOf(key)} ${AT_ONCE + 1} times in ${tookMs} ms`)
+  }
+}
+
+/** How often somebody wants to be told again; undefined: never. */
+export function drawResync({ draws, settings }: Stage, who: string, probability: number): number | undefined {
+  const period = draws.pick('resync period', [300, 3_000, 10_000])
+  if (!draws.chance('resyncs', probability) || !draws.take(`resync#${who}`)) return undefined
+  // Where only the audit makes it right that takes long.
+  return settings.isBreach && settings.auditMs !== false ? 100 * period : period
+}
