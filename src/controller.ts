@@ -1,13 +1,13 @@
 import { type Backoff, backoff, drawDelay, grown } from './backoff.js'
 import type { Change } from './delta.js'
-import { messageOf, over, SourceError } from './errors.js'
+import { messageOf, SourceError } from './errors.js'
 import type { Feed } from './feed.js'
 import { checkOptions, isBoolean, isPositive } from './options.js'
 import type { Random } from './random.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './scope.js'
 import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
-import type { VersionWait, Wait } from './waits.js'
+import { type VersionWait, type Wait, within } from './waits.js'
 import { WorkQueue } from './work-queue.js'
 
 export interface ReconcileContext<T> {
@@ -138,9 +138,7 @@ export class FeedController<T> implements Controller {
     this.#queue.close()
     this.#stop.abort(new SourceError('the controller was closed', { code: 'STOPPED' }))
     if (this.#queue.running === 0) return
-    const timer = new AbortController()
-    await Promise.race([this.#untilIdle(), this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})])
-    timer.abort(over)
+    await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
   }
 

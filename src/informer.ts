@@ -24,7 +24,16 @@ import { assertHandlers, HandlerSubscription, type Handlers } from './subscripti
 import { channels, type Status } from './telemetry.js'
 import type { Version } from './version.js'
 import type { StoreView } from './views.js'
-import { checkVersionWait, checkWait, Gate, type Settle, type VersionWait, type Wait, waiting } from './waits.js'
+import {
+  checkVersionWait,
+  checkWait,
+  Gate,
+  type Settle,
+  type VersionWait,
+  type Wait,
+  waiting,
+  within,
+} from './waits.js'
 
 export type { Informer, InformerOptions, Lifecycle } from './informer-contract.js'
 
@@ -290,21 +299,14 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     for (const watch of [...this.#watchers]) watch()
     if (drainMs !== undefined) await this.#drained(drainMs)
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
-    await this.#within(STOP_GRACE_MS, Promise.all([ended, ...closing]))
+    await within(STOP_GRACE_MS, Promise.all([ended, ...closing]), this.#clock)
     await Promise.all(closing)
   }
 
   /** Whoever follows handles what waits. Nothing comes any more. */
   async #drained(ms: number): Promise<void> {
     const draining = Array.from(this.#subscriptions.values(), (subscription) => subscription.close({ drain: true }))
-    await this.#within(ms, Promise.all(draining))
-  }
-
-  /** Waits for something, but not for ever. */
-  async #within(ms: number, something: Promise<unknown>): Promise<void> {
-    const timer = new AbortController()
-    await Promise.race([something, this.#clock.sleep(ms, timer.signal).catch(() => {})])
-    timer.abort(over)
+    await within(ms, Promise.all(draining), this.#clock)
   }
 
   get status(): Status {
@@ -578,12 +580,12 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     return statusOf(each, { state, isSynced: this.#synced.isOpen })
   }
 
-  /** For messages. */
   get #howItIs(): string {
     const { state, reason } = this.status
     return state === reason ? state : `${state}: ${reason}`
   }
 
+  /** For messages. */
   get #name(): string {
     const names = Array.from(this.#mirrors.values(), ({ source }) => source.name)
     return this.#set === undefined ? (names[0] ?? '') : `the sources ${names.join(', ')}`

@@ -1,12 +1,12 @@
 import { type Added, type Change, changesOf, type Deleted, mergePending, type Pending, type Updated } from './delta.js'
 import { DEFAULT_CAPACITY } from './delta-fifo.js'
-import { messageOf, over, SourceError } from './errors.js'
+import { messageOf, SourceError } from './errors.js'
 import type { Feed } from './feed.js'
 import { checkOptions, isBoolean, isFunction } from './options.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './scope.js'
 import { SlowWatch } from './slow-watch.js'
 import type { Version } from './version.js'
-import type { VersionWait, Wait } from './waits.js'
+import { type VersionWait, type Wait, within } from './waits.js'
 
 /**
  * What is called for each change. A promise is awaited before the key's next change. One that throws, rejects or never
@@ -116,11 +116,8 @@ export class HandlerSubscription<T> implements Subscription {
     return this.#isPumping || this.#slow.size > 0 || this.#blocked.size > 0
   }
 
-  async #grace(): Promise<void> {
-    const timer = new AbortController()
-    const late = this.#feed.host.clock.sleep(CLOSE_GRACE_MS, timer.signal).catch(() => {})
-    await Promise.race([this.#untilIdle(), late])
-    timer.abort(over)
+  #grace(): Promise<void> {
+    return within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
   }
 
   /** It is over, by whatever way. */

@@ -79,6 +79,13 @@ export function waiting<V>(
   })
 }
 
+/** Waits for something, no longer than `ms`; nothing is left of the wait. */
+export async function within(ms: number, something: Promise<unknown>, clock: Clock): Promise<void> {
+  const timer = new AbortController()
+  await Promise.race([something, clock.sleep(ms, timer.signal).catch(() => {})])
+  timer.abort(over)
+}
+
 /** Everybody who waits for something that happens once; afterwards it has happened for all who come. */
 export class Gate {
   readonly #waiting = new Set<Settle<void>>()

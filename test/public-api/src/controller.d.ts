@@ -2,7 +2,7 @@ import type { Feed } from './feed.js';
 import type { Random } from './random.js';
 import { type Subscription } from './scope.js';
 import type { Version } from './version.js';
-import type { VersionWait, Wait } from './waits.js';
+import { type VersionWait, type Wait } from './waits.js';
 export interface ReconcileContext<T> {
     /** The object as the store has it now; undefined where it is gone, or out of the scope. */
     readonly object: T | undefined;

@@ -2,7 +2,7 @@ import { type Added, type Deleted, type Updated } from './delta.js';
 import type { Feed } from './feed.js';
 import { type Subscription } from './scope.js';
 import type { Version } from './version.js';
-import type { VersionWait, Wait } from './waits.js';
+import { type VersionWait, type Wait } from './waits.js';
 /**
  * What is called for each change. A promise is awaited before the key's next change. One that throws, rejects or never
  * settles is reported with code `HANDLER`; nothing is lost for anybody else, and the next change is told all the same.

@@ -24,6 +24,8 @@ export declare function checkVersionWait(version: unknown, wait: unknown): void;
  * back; it may settle at once. Nothing is left behind, whichever comes first. `whyNot` says how things are when time is up.
  */
 export declare function waiting<V>(what: string, { signal, timeoutMs }: Wait, clock: Clock, register: (settle: Settle<V>) => () => void, whyNot?: () => string): Promise<V>;
+/** Waits for something, no longer than `ms`; nothing is left of the wait. */
+export declare function within(ms: number, something: Promise<unknown>, clock: Clock): Promise<void>;
 /** Everybody who waits for something that happens once; afterwards it has happened for all who come. */
 export declare class Gate {
     #private;

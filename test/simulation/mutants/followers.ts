@@ -131,7 +131,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a stop waits for ever for what waits',
     breaks: 'stop({ drainMs }) settles in time (I15)',
     file: 'informer.ts',
-    edits: [['    await this.#within(ms, Promise.all(draining))\n', '    await Promise.all(draining)\n']],
+    edits: [['    await within(ms, Promise.all(draining), this.#clock)\n', '    await Promise.all(draining)\n']],
   },
   {
     name: 'the source goes on while a stop drains',
