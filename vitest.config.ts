@@ -40,6 +40,15 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'kubernetes',
+          include: ['test/kubernetes/**/*.test.ts'],
+          testTimeout: 90_000,
+          hookTimeout: 90_000,
+          globalSetup: 'test/servers/global-setup.ts',
+        },
+      },
+      {
+        test: {
           name: 'types',
           include: [],
           typecheck: {

@@ -1,9 +1,11 @@
 import { describe, test } from 'vitest'
+import type { KubernetesPrograms } from './kubernetes.js'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
 import { etcdNames, type PostgresVersion, postgresNames } from './lookups.js'
 import type { ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
 
+export type { KubernetesPrograms } from './kubernetes.js'
 export type { FoundServer } from './locate.js'
 export { type PostgresVersion, postgresVersions } from './lookups.js'
 export type { ServerName } from './recipes.js'
@@ -29,6 +31,17 @@ export function describePostgres(title: string, body: (postgres: PostgresVersion
 export function describeEtcd(title: string, body: (etcd: FoundServer) => void | Promise<void>): void {
   describe(title, async () => {
     for (const name of etcdNames()) describeLocated(name, await locateServer(name), body)
+  })
+}
+
+/** The same for every Kubernetes, which needs an etcd too. */
+export function describeKubernetes(title: string, body: (server: KubernetesPrograms) => void | Promise<void>): void {
+  describe(title, async () => {
+    const etcd = await locateServer('etcd 3.6')
+    const apiServer = await locateServer('kubernetes 1.36')
+    describeLocated('kubernetes 1.36', etcd.type === 'missing' ? etcd : apiServer, async (found) => {
+      if (etcd.type === 'found') await body({ apiServer: found, etcd })
+    })
   })
 }
 

@@ -7,7 +7,7 @@ import { type DebianServer, debianEnvironment, unpackDebian } from './debian.js'
 import { buildGo } from './go.js'
 
 /** A server that tests ask for by this name. */
-export type ServerName = 'postgres 18' | 'postgres 15' | 'pgbouncer' | 'etcd 3.6' | 'etcd 3.4'
+export type ServerName = 'postgres 18' | 'postgres 15' | 'pgbouncer' | 'etcd 3.6' | 'etcd 3.4' | 'kubernetes 1.36'
 
 /** How one server is had. */
 export interface Recipe {
@@ -77,7 +77,29 @@ export const recipes: readonly Recipe[] = [
     version: (at) => etcdVersion(at, '3.4', 'etcdctl'),
     ...debian('usr/bin', { packages: ['etcd-server', 'etcd-client'], programs: ['usr/bin/etcd', 'usr/bin/etcdctl'] }),
   },
+  {
+    name: 'kubernetes 1.36',
+    program: 'kube-apiserver',
+    installed: () => ['/usr/bin', '/usr/local/bin'].map((binDir) => ({ root: binDir, binDir, env: {} })),
+    version: async (at) => {
+      const version = await versionOf(at, 'kube-apiserver')
+      if (!version.startsWith('1.36.')) throw new Error(`${at.binDir} holds version ${version}`)
+      return version
+    },
+    fetch: (folder) => buildGo('kubernetes-1.36', ['kube-apiserver'], folder, kubernetesVersion('1', '36', '3')),
+    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
+  },
 ]
+
+/** What its own build writes into it; without, it says that it is 0.0.0. */
+function kubernetesVersion(major: string, minor: string, patch: string): Readonly<Record<string, string>> {
+  const name = 'k8s.io/component-base/version'
+  return {
+    [`${name}.gitVersion`]: `v${major}.${minor}.${patch}`,
+    [`${name}.gitMajor`]: major,
+    [`${name}.gitMinor`]: minor,
+  }
+}
 
 function etcdPlaces(): Installation[] {
   return ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map((binDir) => ({ root: binDir, binDir, env: {} }))

@@ -1,0 +1,177 @@
+import { EXPIRED, type Exchange, TOO_LARGE } from './fake-exchange.js'
+
+export interface FakeObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace: string
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly [field: string]: unknown
+  }
+  readonly data?: unknown
+}
+
+interface Happening {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly version: number
+  readonly object: FakeObject
+}
+
+/** A collection with its history, which answers lists and watches as an API server does. */
+export class FakeCollection {
+  /** Whether a list may be streamed; one that may not is answered as servers answer that do not know how. */
+  hasStreamedLists = true
+  #version = 1_000
+  #oldest = 1_000
+  readonly #objects = new Map<string, FakeObject>()
+  readonly #history: Happening[] = []
+  readonly #watches = new Set<Exchange>()
+  #uids = 0
+
+  get version(): string {
+    return String(this.#version)
+  }
+
+  get names(): string[] {
+    return [...this.#objects.keys()]
+  }
+
+  /** Watches that were asked for and not given up. */
+  get watching(): readonly Exchange[] {
+    return [...this.#watches].filter(({ isOpen }) => isOpen)
+  }
+
+  /** Gives its version. */
+  put(name: string, n: number | string, metadata: Readonly<Record<string, unknown>> = {}): string {
+    const before = this.#objects.get(name)
+    this.#version++
+    const object: FakeObject = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        name,
+        namespace: 'default',
+        uid: before?.metadata.uid ?? `uid-${++this.#uids}`,
+        resourceVersion: this.version,
+        creationTimestamp: '2026-01-02T03:04:05Z',
+        ...metadata,
+      },
+      data: { n: String(n) },
+    }
+    this.#objects.set(name, object)
+    this.#happened(before === undefined ? 'ADDED' : 'MODIFIED', object)
+    return this.version
+  }
+
+  delete(name: string): string {
+    const before = this.#objects.get(name)
+    if (before === undefined) throw new Error(`there is no ${name}`)
+    this.#version++
+    this.#objects.delete(name)
+    this.#happened('DELETED', { ...before, metadata: { ...before.metadata, resourceVersion: this.version } })
+    return this.version
+  }
+
+  fill(count: number): void {
+    for (let at = 0; at < count; at++) this.put(`k${at}`, at)
+  }
+
+  /** What happened elsewhere: the version moves on. */
+  pass(): string {
+    this.#version++
+    return this.version
+  }
+
+  /** Nobody may ask for the history so far any longer. */
+  compact(): void {
+    this.#oldest = this.#version
+  }
+
+  /** Tells all watches how far the collection is. */
+  async bookmark(): Promise<void> {
+    await Promise.all(this.watching.map((watch) => watch.bookmark(this.version)))
+  }
+
+  /** What it holds now, or held at that version. */
+  at(version: number = this.#version): FakeObject[] {
+    if (version >= this.#version) return [...this.#objects.values()]
+    const objects = new Map(this.#objects)
+    // From now backwards, as far as history goes.
+    for (const { version: when, object } of [...this.#history].reverse()) {
+      if (when <= version) break
+      const earlier = this.#history.findLast(
+        (other) => other.version < when && other.object.metadata.name === object.metadata.name,
+      )
+      if (earlier === undefined || earlier.type === 'DELETED') objects.delete(object.metadata.name)
+      else objects.set(object.metadata.name, earlier.object)
+    }
+    return [...objects.values()]
+  }
+
+  /** As an API server would. */
+  answer(exchange: Exchange): void {
+    if (exchange.isWatch) void this.#watch(exchange)
+    else this.#list(exchange)
+  }
+
+  #list(exchange: Exchange): void {
+    const { query } = exchange
+    const asked = query.get('resourceVersion') ?? ''
+    const [token = '', from = '0'] = (query.get('continue') ?? '').split('.')
+    const isExact = query.get('resourceVersionMatch') === 'Exact'
+    const version = Number(token || (isExact ? asked : this.version))
+    const refusal = version < this.#oldest ? EXPIRED : Number(asked) > this.#version ? TOO_LARGE : undefined
+    if (refusal !== undefined) {
+      exchange.refuse(refusal)
+      return
+    }
+    const all = this.at(version)
+    const limit = Number(query.get('limit') ?? 0) || all.length
+    const start = Number(from)
+    const left = Math.max(0, all.length - start - limit)
+    const more = left === 0 ? {} : { continue: `${version}.${start + limit}`, remainingItemCount: left }
+    exchange.json({
+      ...(exchange.isMetadata
+        ? { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1' }
+        : { kind: 'ConfigMapList', apiVersion: 'v1' }),
+      metadata: { resourceVersion: String(version), ...more },
+      items: all.slice(start, start + limit).map((object) => shown(exchange, object)),
+    })
+  }
+
+  async #watch(exchange: Exchange): Promise<void> {
+    const { query, isStreamedList } = exchange
+    if (isStreamedList && !this.hasStreamedLists) {
+      exchange.refuse({ code: 422, reason: 'Invalid', message: 'sendInitialEvents is forbidden for watch' })
+      return
+    }
+    const from = Number(query.get('resourceVersion') ?? 0)
+    if (!isStreamedList && from > 0 && from < this.#oldest) {
+      exchange.open()
+      await exchange.error(EXPIRED)
+      exchange.end()
+      return
+    }
+    exchange.open()
+    const isFromNow = isStreamedList || from === 0
+    const version = this.version
+    if (isFromNow) for (const object of this.at()) void exchange.event('ADDED', shown(exchange, object))
+    else
+      for (const { type, version: when, object } of this.#history)
+        if (when > from) void exchange.event(type, shown(exchange, object))
+    if (isStreamedList) void exchange.bookmark(version, true)
+    this.#watches.add(exchange)
+  }
+
+  #happened(type: Happening['type'], object: FakeObject): void {
+    this.#history.push({ type, version: this.#version, object })
+    for (const watch of this.watching) void watch.event(type, shown(watch, object))
+  }
+}
+
+function shown({ isMetadata }: Exchange, object: FakeObject): unknown {
+  if (!isMetadata) return object
+  return { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata: object.metadata }
+}

@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { open, readFile, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { ChildGuard } from '../../src/cli/child-guard.js'
+import { freePort } from '../../src/cli/free-port.js'
+import { temporaryFolder } from '../../src/cli/platform.js'
+import { lastWords } from '../../src/cli/run-program.js'
+import type { FoundServer } from './locate.js'
+import { waitUntil } from './wait-until.js'
+
+/** Who may speak to the server, by name; the admin may do everything, the others what they are granted. */
+export const KUBE_TOKENS = { admin: 'admin-token', alice: 'alice-token', bob: 'bob-token' } as const
+export type KubeUser = keyof typeof KUBE_TOKENS
+
+export interface ApiServerOptions {
+  readonly server: FoundServer
+  readonly etcdPort: number
+  /** More of kube-apiserver's own flags; a later one wins over an earlier. */
+  readonly flags?: readonly string[]
+  /** Where it asks whose a token is that it does not know: an address of http. */
+  readonly tokenReviewUrl?: string | undefined
+}
+
+const START_TIMEOUT_MS = 60_000
+
+/** One kube-apiserver, which tests stop, kill and start again. Port and certificate stay the same. */
+export class ApiServer implements AsyncDisposable {
+  readonly port: number
+  readonly #options: ApiServerOptions
+  readonly #folder: string
+  readonly #guard: ChildGuard
+  #child: ChildProcess | undefined
+  #ended: Promise<unknown> = Promise.resolve()
+
+  private constructor(options: ApiServerOptions, folder: string, port: number) {
+    this.#options = options
+    this.#folder = folder
+    this.#guard = new ChildGuard(folder, 'KILL')
+    this.port = port
+  }
+
+  static async start(options: ApiServerOptions): Promise<ApiServer> {
+    const api = new ApiServer(options, await temporaryFolder('listwatch-kube-'), await freePort())
+    try {
+      await api.#furnish()
+      await api.start()
+      return api
+    } catch (error) {
+      await api[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** Starts it, and waits until it is ready. With flags: these beside those it was made with, from now on. */
+  async start(flags: readonly string[] = []): Promise<void> {
+    const log = await open(join(this.#folder, 'log'), 'a')
+    const child = spawn(join(this.#options.server.binDir, 'kube-apiserver'), [...this.#flags(), ...flags], {
+      cwd: '/',
+      env: { ...process.env, ...this.#options.server.env },
+      stdio: ['ignore', log.fd, log.fd],
+      detached: true,
+    })
+    this.#guard.watch(child.pid)
+    this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
+    child.on('error', () => {})
+    child.unref()
+    this.#child = child
+    await log.close()
+    await this.#ready()
+  }
+
+  /** What its clients must trust. */
+  async certificate(): Promise<Buffer> {
+    return await readFile(join(this.#folder, 'apiserver.crt'))
+  }
+
+  /** As a crash. */
+  async kill(): Promise<void> {
+    this.#child?.ref()
+    this.signal('SIGCONT')
+    this.signal('SIGKILL')
+    await this.#ended
+  }
+
+  /** In order; takes more than a minute where its etcd is gone already. */
+  async stop(): Promise<void> {
+    this.#child?.ref()
+    this.signal('SIGCONT')
+    this.signal('SIGTERM')
+    await this.#ended
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
+    this.#child?.kill(name)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+    await rm(this.#folder, { recursive: true, force: true })
+    this.#guard.release()
+  }
+
+  async #furnish(): Promise<void> {
+    const { privateKey } = generateKeyPairSync('ec', {
+      namedCurve: 'P-256',
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'sec1', format: 'pem' },
+    })
+    await writeFile(join(this.#folder, 'sa.key'), privateKey)
+    const rows = Object.entries(KUBE_TOKENS).map(([user, token]) => {
+      const group = user === 'admin' ? ',system:masters' : ''
+      return `${token},${user},${user}${group}\n`
+    })
+    await writeFile(join(this.#folder, 'tokens.csv'), rows.join(''))
+    const url = this.#options.tokenReviewUrl
+    if (url !== undefined) await writeFile(join(this.#folder, 'review.yaml'), reviewConfig(url))
+  }
+
+  #flags(): readonly string[] {
+    const at = (name: string): string => join(this.#folder, name)
+    const { etcdPort, flags = [], tokenReviewUrl } = this.#options
+    return [
+      `--etcd-servers=http://127.0.0.1:${etcdPort}`,
+      // Tests compact when they want to.
+      '--etcd-compaction-interval=0',
+      ...[`--cert-dir=${this.#folder}`, `--secure-port=${this.port}`, '--bind-address=127.0.0.1'],
+      ...[`--service-account-key-file=${at('sa.key')}`, `--service-account-signing-key-file=${at('sa.key')}`],
+      ...['--service-account-issuer=https://local', '--service-cluster-ip-range=10.0.0.0/24'],
+      ...[`--token-auth-file=${at('tokens.csv')}`, '--authorization-mode=RBAC'],
+      ...(tokenReviewUrl === undefined
+        ? []
+        : [
+            `--authentication-token-webhook-config-file=${at('review.yaml')}`,
+            '--authentication-token-webhook-version=v1',
+            '--authentication-token-webhook-cache-ttl=1s',
+          ]),
+      // Pods without a controller manager.
+      '--disable-admission-plugins=ServiceAccount',
+      // Several over one etcd, and one that is killed: neither needs the record of who serves.
+      '--endpoint-reconciler-type=none',
+      ...flags,
+    ]
+  }
+
+  async #ready(): Promise<void> {
+    const isUp = (): boolean => this.#child?.exitCode === null && this.#child.signalCode === null
+    try {
+      await waitUntil(
+        'the API server to be ready',
+        async () => {
+          if (!isUp()) throw new Error('kube-apiserver has ended')
+          return await this.isReady()
+        },
+        START_TIMEOUT_MS,
+      )
+    } catch (error) {
+      const said = await readFile(join(this.#folder, 'log'), 'utf8').catch(() => '')
+      throw new Error(`kube-apiserver did not start${lastWords(said)}`, { cause: error })
+    }
+  }
+
+  async isReady(): Promise<boolean> {
+    const ca = await this.certificate().catch(() => undefined)
+    if (ca === undefined) return false
+    return await new Promise((resolve) => {
+      const headers = { authorization: `Bearer ${KUBE_TOKENS.admin}` }
+      const options = { host: '127.0.0.1', port: this.port, path: '/readyz', headers, ca, agent: false, timeout: 2_000 }
+      const outgoing = request(options, (answer) => {
+        answer.resume()
+        resolve(answer.statusCode === 200)
+      })
+      outgoing.on('timeout', () => outgoing.destroy())
+      outgoing.on('error', () => resolve(false))
+      outgoing.end()
+    })
+  }
+}
+
+function reviewConfig(url: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'reviewer', cluster: { server: url } }],
+    contexts: [{ name: 'reviewer', context: { cluster: 'reviewer', user: '' } }],
+    'current-context': 'reviewer',
+  })
+}
