@@ -23,6 +23,8 @@ interface Happening {
 export class FakeCollection {
   /** Whether a list may be streamed; one that may not is answered as servers answer that do not know how. */
   hasStreamedLists = true
+  /** How much a page holds at most, whatever is asked for. */
+  largestPage = Number.POSITIVE_INFINITY
   #version = 1_000
   #oldest = 1_000
   readonly #objects = new Map<string, FakeObject>()
@@ -128,7 +130,7 @@ export class FakeCollection {
       return
     }
     const all = this.at(version)
-    const limit = Number(query.get('limit') ?? 0) || all.length
+    const limit = Math.min(this.largestPage, Number(query.get('limit') ?? 0) || all.length)
     const start = Number(from)
     const left = Math.max(0, all.length - start - limit)
     const more = left === 0 ? {} : { continue: `${version}.${start + limit}`, remainingItemCount: left }
