@@ -91,6 +91,11 @@ export class FakeCollection {
     this.#oldest = this.#version
   }
 
+  /** A watch that hears no more of what happens: its bytes are the test's. */
+  forget(watch: Exchange | undefined): void {
+    if (watch !== undefined) this.#watches.delete(watch)
+  }
+
   /** Tells all watches how far the collection is. */
   async bookmark(): Promise<void> {
     await Promise.all(this.watching.map((watch) => watch.bookmark(this.version)))
@@ -114,7 +119,9 @@ export class FakeCollection {
 
   /** As an API server would. */
   answer(exchange: Exchange): void {
-    if (exchange.isWatch) void this.#watch(exchange)
+    if (exchange.path === '/api/v1')
+      exchange.json({ kind: 'APIResourceList', groupVersion: 'v1', resources: RESOURCES })
+    else if (exchange.isWatch) void this.#watch(exchange)
     else this.#list(exchange)
   }
 
@@ -172,6 +179,10 @@ export class FakeCollection {
     for (const watch of this.watching) void watch.event(type, shown(watch, object))
   }
 }
+
+const RESOURCES = [
+  { name: 'configmaps', singularName: 'configmap', namespaced: true, kind: 'ConfigMap', verbs: ['list', 'watch'] },
+]
 
 function shown({ isMetadata }: Exchange, object: FakeObject): unknown {
   if (!isMetadata) return object

@@ -44,7 +44,7 @@ export class Exchange {
 
   /** A list whose objects are wanted, and not only how far the server is. */
   get isList(): boolean {
-    return !this.isWatch && this.query.get('limit') !== '1'
+    return this.path.endsWith('/configmaps') && !this.isWatch && this.query.get('limit') !== '1'
   }
 
   /** Neither answered in full nor given up by the client. */
@@ -83,6 +83,13 @@ export class Exchange {
   write(bytes: string | Buffer): Promise<void> {
     this.open()
     return new Promise((resolve) => this.#answer.write(bytes, () => resolve()))
+  }
+
+  /** Bytes in pieces of at most so many, each sent for itself; then the end, or not. */
+  async pieces(text: string, size: number, { isOpen = false } = {}): Promise<void> {
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length && this.isOpen; at += size) await this.write(bytes.subarray(at, at + size))
+    if (!isOpen) this.end()
   }
 
   /** One event on a line of its own. */

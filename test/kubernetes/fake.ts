@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { KubeConfigOptions } from '../servers/kubernetes.js'
+import { KubeConfig } from '@kubernetes/client-node'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeCollection } from './fake-collection.js'
 import { Exchange } from './fake-exchange.js'
@@ -41,14 +41,16 @@ export class FakeKubernetes implements AsyncDisposable {
     return new FakeKubernetes(server, sockets, address.port)
   }
 
-  /** For @kubernetes/client-node, which speaks without TLS only where it may do without its checks. */
-  kubeConfig(token = 'a-token'): KubeConfigOptions {
-    return {
-      clusters: [{ name: 'fake', server: `http://127.0.0.1:${this.port}`, caData: '', skipTLSVerify: true }],
+  /** The client speaks without TLS only where it may do without its checks. */
+  config(token = 'a-token'): KubeConfig {
+    const config = new KubeConfig()
+    config.loadFromOptions({
+      clusters: [{ name: 'fake', server: `http://127.0.0.1:${this.port}`, skipTLSVerify: true }],
       users: [{ name: 'admin', token }],
       contexts: [{ name: 'fake', cluster: 'fake', user: 'admin' }],
       currentContext: 'fake',
-    }
+    })
+    return config
   }
 
   get connections(): number {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { open, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { ChildGuard } from '../../src/cli/child-guard.js'
@@ -20,6 +20,8 @@ export interface ApiServerOptions {
   readonly etcdPort: number
   /** More of kube-apiserver's own flags; a later one wins over an earlier. */
   readonly flags?: readonly string[]
+  /** Whose certificate it has, so that clients of that one trust it. Default: its own. */
+  readonly sibling?: ApiServer
   /** Where it asks whose a token is that it does not know: an address of http. */
   readonly tokenReviewUrl?: string | undefined
 }
@@ -115,6 +117,10 @@ export class ApiServer implements AsyncDisposable {
       return `${token},${user},${user}${group}\n`
     })
     await writeFile(join(this.#folder, 'tokens.csv'), rows.join(''))
+    const { sibling } = this.#options
+    if (sibling !== undefined)
+      for (const name of ['apiserver.crt', 'apiserver.key'])
+        await copyFile(join(sibling.#folder, name), join(this.#folder, name))
     const url = this.#options.tokenReviewUrl
     if (url !== undefined) await writeFile(join(this.#folder, 'review.yaml'), reviewConfig(url))
   }

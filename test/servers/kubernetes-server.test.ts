@@ -31,7 +31,7 @@ describeKubernetes('a Kubernetes for tests', (server) => {
 
   test('lets users do what they are granted, and no longer than that', async () => {
     await using kubernetes = await startKubernetes({ server })
-    const alice = await kubernetes.client({ user: 'alice' })
+    const alice = kubernetes.client({ user: 'alice' })
     const before = await statusOf(alice.list(CONFIGMAPS))
     await kubernetes.grant('alice', 'readers', ['list'], ['configmaps'])
     await expect.poll(() => statusOf(alice.list(CONFIGMAPS)), { timeout: 20_000 }).toBe(200)
@@ -44,7 +44,7 @@ describeKubernetes('a Kubernetes for tests', (server) => {
     await using reviewer = await TokenReviewer.start()
     await using kubernetes = await startKubernetes({ server, tokenReviewUrl: reviewer.url })
     reviewer.users.set('first', 'admin')
-    const client = await kubernetes.client({ token: 'first' })
+    const client = kubernetes.client({ token: 'first' })
     const before = await statusOf(client.list(CONFIGMAPS))
     reviewer.users.delete('first')
     await expect.poll(() => statusOf(client.list(CONFIGMAPS)), { timeout: 20_000 }).toBe(401)

@@ -30,15 +30,18 @@ export interface KubeConfigOptions {
   readonly currentContext: string
 }
 
+export interface ApiServerChoice {
+  readonly flags?: readonly string[]
+  readonly etcdPort?: number
+}
+
 /** Another way in than the server's own. */
 export interface KubeWay {
   readonly user?: KubeUser
   /** Instead of the user's own. */
   readonly token?: string
-  /** Of a proxy before the server. */
+  /** Of a proxy before the server, or of another server. */
   readonly port?: number
-  /** Another API server over the same etcd. */
-  readonly api?: Api
 }
 
 export async function startKubernetes(options: KubernetesOptions): Promise<Kubernetes> {
@@ -89,9 +92,9 @@ export class Kubernetes implements AsyncDisposable {
   }
 
   /** For @kubernetes/client-node. */
-  async kubeConfig(way: KubeWay = {}): Promise<KubeConfigOptions> {
-    const { user = 'admin', api = this.api, token = KUBE_TOKENS[user], port = api.port } = way
-    const caData = (await api.certificate()).toString('base64')
+  kubeConfig(way: KubeWay = {}): KubeConfigOptions {
+    const { user = 'admin', token = KUBE_TOKENS[user], port = this.api.port } = way
+    const caData = this.#ca.toString('base64')
     return {
       clusters: [{ name: 'test', server: `https://127.0.0.1:${port}`, caData, skipTLSVerify: false }],
       users: [{ name: user, token }],
@@ -101,14 +104,14 @@ export class Kubernetes implements AsyncDisposable {
   }
 
   /** A client of its own for the test; closed at the end. */
-  async client(way: KubeWay = {}): Promise<KubeClient> {
-    const { user = 'admin', api = this.api, token = KUBE_TOKENS[user], port = api.port } = way
-    return this.#client({ port, token, ca: api === this.api ? this.#ca : await api.certificate() })
+  client({ user = 'admin', token = KUBE_TOKENS[user], port = this.api.port }: KubeWay = {}): KubeClient {
+    return this.#client({ port, token, ca: this.#ca })
   }
 
-  /** Another API server over the same etcd, or over a proxy before it. */
-  async addApiServer({ flags = [], etcdPort = this.etcd.port } = {}): Promise<Api> {
-    const api = await ApiServer.start({ server: this.#options.server.apiServer, etcdPort, flags })
+  /** Another API server over the same etcd, or over a proxy before it, under the same certificate. */
+  async addApiServer({ flags = [], etcdPort = this.etcd.port }: ApiServerChoice = {}): Promise<Api> {
+    const { apiServer } = this.#options.server
+    const api = await ApiServer.start({ server: apiServer, etcdPort, flags, sibling: this.api })
     this.#others.push(api)
     return api
   }

@@ -1,0 +1,220 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import type { KubernetesPrograms } from '../servers/index.js'
+import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
+import { CONFIGMAPS, PODS, Stage, type StageOptions } from './stage.js'
+
+export interface CampaignOptions {
+  readonly server: KubernetesPrograms
+  readonly seed: number
+  /** How often the mirror is compared with the server. */
+  readonly checks: number
+  /** Whether backups are restored, too. Default true. */
+  readonly restores?: boolean
+  readonly instead?: StageOptions['instead']
+}
+
+export interface Outcome {
+  /** What was wrong, each with the number of its check. */
+  readonly divergences: readonly string[]
+  readonly writes: number
+  readonly faults: ReadonlyMap<string, number>
+}
+
+/** Names that are written: few, so that each is written, deleted and made anew. */
+const NAMES = 100
+/** Faults before each check; they overlap. */
+const FAULTS = 3
+/** How long any of them lasts at most, in milliseconds. */
+const LONGEST_MS = 600
+/** What a restart may change about a server: the same mirror must do with either. */
+const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--feature-gates=WatchList=false']]
+
+/**
+ * A mirror behind a network and a server that fail in every way there is, while several write; again and again the writers
+ * pause, the faults end, and the mirror must become what the server has. One seed, one sequence of faults and writes.
+ */
+export async function campaign({ server, seed, checks, restores = true, instead }: CampaignOptions): Promise<Outcome> {
+  await using kubernetes = await startKubernetes({ server })
+  const random = new SeededRandom(seed)
+  const resource = random.chance(0.3) ? PODS : CONFIGMAPS
+  await using stage = await Stage.open({
+    kubernetes,
+    resource,
+    speed: 20,
+    // Restored history that has got past us only an audit can tell.
+    ...(restores ? { audit: { periodMs: 30_000 } } : {}),
+    ...(instead === undefined ? {} : { instead }),
+  })
+  const run = new Campaign(kubernetes, stage, random, restores)
+  const divergences: string[] = []
+  await stage.fill(40)
+  await stage.live()
+  for (let check = 1; check <= checks; check++) {
+    await run.round()
+    await stage.healed(40_000).catch((error: unknown) => {
+      divergences.push(`check ${check}: ${String(error)} [${run.story.slice(-6).join(', ')}]`)
+    })
+    // From what is wrong already nothing is learned.
+    if (divergences.length > 0) break
+  }
+  return { divergences, writes: run.writes, faults: run.faults }
+}
+
+type Fault = readonly [name: string, weight: number, run: () => Promise<void>]
+
+class Campaign {
+  writes = 0
+  readonly faults = new Map<string, number>()
+  readonly story: string[] = []
+  readonly #kubernetes: Kubernetes
+  readonly #stage: Stage
+  readonly #random: SeededRandom
+  readonly #kinds: readonly Fault[]
+  #isDown = false
+
+  constructor(kubernetes: Kubernetes, stage: Stage, random: SeededRandom, restores: boolean) {
+    this.#kubernetes = kubernetes
+    this.#stage = stage
+    this.#random = random
+    const { proxy } = stage
+    this.#kinds = [
+      ['cut', 4, async () => proxy.reset()],
+      ['cut after some bytes', 4, async () => void proxy.cutAfter(200 + random.below(60_000), 'toClient')],
+      ['refuse', 3, () => this.#refused(() => this.#moment())],
+      ['hold', 3, () => this.#held()],
+      ['half open', 2, async () => proxy.halfOpen()],
+      ['chop', 2, () => this.#chopped()],
+      ['pause', 2, () => this.#paused()],
+      ['compact', 2, () => this.#compact()],
+      ['compact while away', 3, () => this.#refused(() => this.#compact())],
+      ['delete many', 2, () => this.#deleteMany()],
+      ['cut while catching up', 3, () => this.#cutWhileCatchingUp()],
+      // These cost seconds.
+      ['kill', 1, () => this.#alone(() => this.#restarted())],
+      ...(restores ? [['restore', 1, () => this.#alone(() => this.#restored())] as const] : []),
+    ]
+  }
+
+  /** Some faults while somebody writes; after it all is well, and nobody writes. */
+  async round(): Promise<void> {
+    const over = new AbortController()
+    const writers = [1, 2, 3].map(() => this.#write(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
+    const running: Promise<void>[] = []
+    for (let at = 0; at < FAULTS; at++) {
+      const [name, , run] = this.#drawn()
+      this.story.push(name)
+      this.faults.set(name, (this.faults.get(name) ?? 0) + 1)
+      const fault = run()
+      running.push(fault)
+      // Every second one goes on while the next one begins.
+      if (this.#random.chance(0.5)) await fault
+      else await sleep(this.#random.below(200))
+    }
+    await Promise.all(running)
+    over.abort()
+    await Promise.all(writers)
+    this.#stage.proxy.pass()
+  }
+
+  #drawn(): Fault {
+    let left = this.#random.below(this.#kinds.reduce((sum, [, weight]) => sum + weight, 0))
+    for (const kind of this.#kinds) {
+      left -= kind[1]
+      if (left < 0) return kind
+    }
+    return this.#random.pick(this.#kinds)
+  }
+
+  async #write(random: SeededRandom, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const name = `k${random.below(NAMES)}`
+      try {
+        const writing = random.chance(0.7) ? this.#stage.put(name, this.writes) : this.#stage.remove(name)
+        await Promise.race([writing.then(() => {}), sleep(1_000)])
+        this.writes++
+      } catch {
+        await sleep(50) // The server is down.
+      }
+      await sleep(random.below(10))
+    }
+  }
+
+  #moment(): Promise<void> {
+    return sleep(this.#random.below(LONGEST_MS))
+  }
+
+  async #refused(during: () => Promise<void>): Promise<void> {
+    const { proxy } = this.#stage
+    proxy.refuse()
+    proxy.reset()
+    // `reset` lets new connections pass.
+    proxy.refuse()
+    await during()
+    proxy.pass()
+  }
+
+  async #held(): Promise<void> {
+    this.#stage.proxy.hold()
+    await this.#moment()
+    this.#stage.proxy.pass()
+  }
+
+  async #chopped(): Promise<void> {
+    this.#stage.proxy.chop(1 + this.#random.below(100))
+    await this.#moment()
+    this.#stage.proxy.chop(0)
+  }
+
+  async #deleteMany(): Promise<void> {
+    const selector = `half=${this.#random.below(2)}`
+    await this.#kubernetes.admin.deleteCollection(this.#stage.path, selector).catch(() => {})
+  }
+
+  async #cutWhileCatchingUp(): Promise<void> {
+    await this.#refused(() => sleep(200 + this.#random.below(300)))
+    const cut = this.#stage.proxy.cutAfter(100 + this.#random.below(20_000), 'toClient')
+    await Promise.race([cut, sleep(LONGEST_MS)]) // Another fault that ends may call it off.
+  }
+
+  async #paused(): Promise<void> {
+    await this.#alone(async () => {
+      this.#kubernetes.api.signal('SIGSTOP')
+      await this.#moment()
+      this.#kubernetes.api.signal('SIGCONT')
+    })
+  }
+
+  async #compact(): Promise<void> {
+    await this.#alone(async () => {
+      await Promise.race([this.#kubernetes.compact().catch(() => {}), sleep(1_000)])
+    })
+  }
+
+  async #restarted(): Promise<void> {
+    await this.#kubernetes.api.kill()
+    await this.#moment()
+    await this.#kubernetes.api.start(this.#random.pick(FLAGS))
+  }
+
+  async #restored(): Promise<void> {
+    const backup = await this.#kubernetes.etcd.backup(`backup-${this.writes}.db`)
+    await this.#moment()
+    const isAway = this.#random.chance(0.5)
+    if (isAway) this.#stage.proxy.refuse()
+    await this.#kubernetes.restore(backup)
+    await this.#moment()
+    if (isAway) this.#stage.proxy.pass()
+  }
+
+  /** What happens to the server itself happens one at a time. */
+  async #alone(work: () => Promise<void>): Promise<void> {
+    if (this.#isDown) return
+    this.#isDown = true
+    try {
+      await work()
+    } finally {
+      this.#isDown = false
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import { isAnyList, isPlainList, isWatch } from './fake.js'
+import { EXPIRED, type Exchange, type FakeStatus, TOO_LARGE } from './fake-exchange.js'
+import { Mirror } from './mirror.js'
+
+describe('a version that has expired', () => {
+  const answers: readonly (readonly [name: string, answer: (exchange: Exchange) => void])[] = [
+    ['as the answer', (exchange) => exchange.refuse(EXPIRED)],
+    ['as the answer of old servers', (exchange) => exchange.refuse({ code: 410, reason: 'Gone', message: 'too old' })],
+    ['as the answer of a proxy', (exchange) => exchange.text('Gone', 410)],
+    [
+      'as an event',
+      (exchange) => {
+        exchange.open()
+        void exchange.error(EXPIRED).then(() => exchange.end())
+      },
+    ],
+    [
+      'as an event without a code',
+      (exchange) => {
+        exchange.open()
+        void exchange.event('ERROR', { kind: 'Status', reason: 'Expired' }).then(() => exchange.end())
+      },
+    ],
+    ['as an event in a stream that stays open', (exchange) => void exchange.error(EXPIRED)],
+  ]
+  for (const [name, answer] of answers)
+    test(`is followed by one list: ${name}`, () =>
+      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+        await mirror.live()
+        mirror.fake.next(isWatch, answer)
+        const { collection } = mirror.fake
+        const lists = mirror.fake.lists.length
+        for (const watch of collection.watching) {
+          collection.forget(watch)
+          watch.reset()
+        }
+        collection.put('k0', 'after')
+        collection.delete('k1')
+        await mirror.healed()
+        expect(mirror.relists).toBe(1)
+        expect(mirror.fake.lists.length).toBe(lists + 1)
+        expect(mirror.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
+      }))
+
+  test('between the pages of a list begins the list again', () =>
+    Mirror.with(
+      {
+        prepare: (fake) => {
+          fake.collection.hasStreamedLists = false
+          fake.collection.largestPage = 10
+          fake.collection.fill(25)
+          fake.next(
+            ({ query }) => query.has('continue'),
+            (exchange) => exchange.refuse(EXPIRED),
+          )
+        },
+      },
+      async (mirror) => {
+        await mirror.live()
+        await mirror.healed()
+        expect(mirror.informer.size).toBe(25)
+      },
+    ))
+
+  test('between the pages, again and again, is escaped by a list in one piece', () =>
+    Mirror.with(
+      {
+        prepare: (fake) => {
+          fake.collection.hasStreamedLists = false
+          fake.collection.fill(2_500)
+          fake.rule(
+            ({ query }) => query.has('continue'),
+            (exchange) => exchange.refuse(EXPIRED),
+          )
+        },
+      },
+      async (mirror) => {
+        await mirror.live()
+        await mirror.healed()
+        expect(mirror.informer.size).toBe(2_500)
+      },
+    ))
+})
+
+describe('a server that has not got as far as we have', () => {
+  const forms: readonly (readonly [age: string, status: FakeStatus])[] = [
+    ['now', TOO_LARGE],
+    ['1.18', { ...TOO_LARGE, causes: [{ message: 'Too large resource version' }] }],
+    ['1.17', { code: 504, reason: 'Timeout', message: 'Timeout: Too large resource version: 2000, current: 1000' }],
+  ]
+  for (const [age, status] of forms) {
+    test(`is waited for, as a watch is opened, without a list (servers of ${age})`, () =>
+      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+        await mirror.live()
+        mirror.fake.next(isWatch, (exchange) => exchange.refuse(status), 2)
+        for (const watch of mirror.fake.collection.watching) watch.reset()
+        mirror.fake.collection.put('k0', 'after')
+        await mirror.healed()
+        expect(mirror.relists).toBe(0)
+      }))
+
+    test(`is waited for, as a list is wanted (servers of ${age})`, () =>
+      Mirror.with(
+        {
+          prepare: (fake) => {
+            fake.collection.fill(3)
+            fake.next(isAnyList, (exchange) => exchange.refuse(status), 2)
+          },
+        },
+        async (mirror) => {
+          await mirror.live()
+          await mirror.healed()
+        },
+      ))
+
+    test(`says so within a stream, and is waited for (servers of ${age})`, () =>
+      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+        await mirror.live()
+        const watch = mirror.fake.collection.watching[0]
+        await watch?.error(status)
+        watch?.end()
+        await mirror.until('it to be reported', () => mirror.errors.length > 0)
+        mirror.fake.collection.put('k0', 'after')
+        await mirror.healed()
+        expect(mirror.relists).toBe(0)
+      }))
+  }
+
+  test('answers a list with what is older than we have: that is not taken', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      await mirror.live()
+      const { fake } = mirror
+      const stale = { items: fake.collection.at(), version: fake.collection.version }
+      fake.collection.hasStreamedLists = false
+      const version = fake.collection.put('k0', 'newer')
+      fake.collection.delete('k2')
+      await mirror.until('what is newer', () => mirror.informer.version?.includes(version) === true)
+      const told = mirror.told.count
+      fake.next(isPlainList, (exchange) =>
+        exchange.json({ kind: 'ConfigMapList', metadata: { resourceVersion: stale.version }, items: stale.items }),
+      )
+      await mirror.informer.relist({ timeoutMs: 600_000 }).catch(() => {})
+      await mirror.healed()
+      expect(mirror.told.objects.has('default/k2')).toBe(false)
+      expect(mirror.told.count).toBe(told + 1) // The delete, and no resurrection.
+    }))
+})

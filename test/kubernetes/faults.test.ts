@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import { describeKubernetes } from '../servers/index.js'
+import { startKubernetes } from '../servers/kubernetes.js'
+import { Stage } from './stage.js'
+import { useKubernetes } from './support.js'
+
+describeKubernetes('a Kubernetes that fails', (server) => {
+  const own = useKubernetes(server)
+
+  test('by resets is resumed, without a list', () =>
+    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      for (let times = 0; times < 3; times++) {
+        stage.proxy.reset()
+        await stage.put('k1', times)
+        await stage.remove('k2')
+        await stage.put(`new${times}`, 1)
+        await stage.healed()
+      }
+      expect(stage.relists).toBe(0)
+      expect(stage.reconnects).toBeGreaterThanOrEqual(3)
+    }))
+
+  test('half open is noticed while nothing happens, and resumed', () =>
+    Stage.with({ kubernetes: own.kubernetes, speed: 40 }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      stage.proxy.halfOpen()
+      await stage.put('k1', 1)
+      await stage.healed()
+      expect(stage.relists).toBe(0)
+    }))
+
+  test('in the middle of a list begins the list again', () =>
+    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
+      await stage.fill(1_000)
+      void stage.proxy.cutAfter(60_000, 'toClient')
+      await stage.live()
+      await stage.healed()
+      expect(stage.informer.size).toBe(1_000)
+    }))
+
+  test('byte by byte only in how they come says the same', () =>
+    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
+      stage.proxy.chop(13)
+      await stage.fill(20)
+      await stage.live()
+      await stage.put('k1', 1)
+      await stage.healed()
+      expect(stage.errors).toEqual([])
+    }))
+
+  test('because it was killed is mirrored again when it is back', async () => {
+    await using kubernetes = await startKubernetes({ server })
+    await Stage.with({ kubernetes }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      for (let times = 0; times < 2; times++) {
+        await kubernetes.api.kill()
+        await stage.until('the end to be noticed', () => stage.informer.status.state !== 'live')
+        await kubernetes.api.start()
+        await stage.put('k1', times)
+        await stage.remove(`k${times + 5}`)
+        await stage.healed()
+      }
+    })
+  })
+
+  test('because it stands still is noticed, and resumed', async () => {
+    await using kubernetes = await startKubernetes({ server })
+    await Stage.with({ kubernetes, speed: 40 }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      kubernetes.api.signal('SIGSTOP')
+      await stage.until('the silence to be noticed', () => stage.errors.length > 0)
+      kubernetes.api.signal('SIGCONT')
+      await stage.put('k1', 1)
+      await stage.healed()
+      expect(stage.relists).toBe(0)
+    })
+  })
+
+  test('is asked elsewhere, where another is behind: the mirror never goes back', async () => {
+    await using kubernetes = await startKubernetes({ server })
+    await using between = await startFaultProxy({ targetPort: kubernetes.etcd.port })
+    const lagging = await kubernetes.addApiServer({ etcdPort: between.port })
+    await Stage.with({ kubernetes }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      between.hold()
+      await stage.put('k1', 1)
+      await stage.remove('k2')
+      await stage.healed()
+      const told = stage.told.count
+      stage.proxy.redirect(lagging.port)
+      stage.proxy.reset()
+      await stage.until('the other to be asked', () => stage.errors.length > 0)
+      between.pass()
+      await stage.put('k3', 1)
+      await stage.healed()
+      expect(stage.told.count).toBe(told + 1)
+    })
+  })
+})
+
+describeKubernetes('history that is gone', (server) => {
+  const own = useKubernetes(server, { watchCache: false })
+
+  test('because it was compacted while we were away is followed by one list', () =>
+    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      stage.proxy.refuse()
+      stage.proxy.reset()
+      stage.proxy.refuse()
+      for (let at = 0; at < 5; at++) await stage.put(`k${at}`, 7)
+      await stage.remove('k9')
+      await own.kubernetes.compact()
+      await stage.put('after', 1)
+      stage.proxy.pass()
+      await stage.healed()
+      expect(stage.relists).toBe(1)
+      expect(stage.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
+    }))
+
+  test('while a list is read in pages lets the list come to its end', () =>
+    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
+      await stage.fill(1_200)
+      stage.informer.start()
+      for (let times = 0; times < 5; times++) {
+        await stage.put('k1', times)
+        await own.kubernetes.compact()
+      }
+      await stage.healed()
+      expect(stage.informer.size).toBe(1_200)
+    }))
+})

@@ -1,0 +1,133 @@
+import type { KubeConfig } from '@kubernetes/client-node'
+import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
+import type { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { Told } from '../postgres-faults/told.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { FakeKubernetes } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
+
+export interface MirrorOptions {
+  /** Called before anybody asks the fake anything. */
+  readonly prepare?: (fake: FakeKubernetes) => void
+  readonly source?: Partial<KubernetesSourceOptions>
+  /** Default: one that stays the same. */
+  readonly configOf?: (fake: FakeKubernetes) => KubeConfig | (() => KubeConfig)
+  readonly audit?: { readonly periodMs: number }
+}
+
+/** A mirror of a fake. Its time stands still but for what a test lets pass: no deadline races with a slow machine. */
+export class Mirror implements AsyncDisposable {
+  readonly fake: FakeKubernetes
+  readonly clock = new VirtualClock()
+  readonly informer: Informer<FakeObject>
+  readonly told = new Told<FakeObject>()
+  readonly errors: SourceError[] = []
+
+  private constructor(fake: FakeKubernetes, { source, audit, configOf }: MirrorOptions) {
+    this.fake = fake
+    this.informer = createInformer({
+      source: kubernetesSource<FakeObject>({
+        kubeConfig: configOf?.(fake) ?? fake.config(),
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        namespace: 'default',
+        ...source,
+      }),
+      clock: this.clock,
+      audit: audit ?? false,
+    })
+    this.informer.on('error', (error) => this.errors.push(error))
+    this.informer.subscribe(this.told.handlers)
+  }
+
+  static async open(options: MirrorOptions = {}): Promise<Mirror> {
+    const fake = await FakeKubernetes.start()
+    options.prepare?.(fake)
+    return new Mirror(fake, options)
+  }
+
+  /** Runs a test on a mirror of its own; at its end the mirror stops, and leaves no timer and no connection. */
+  static async with(options: MirrorOptions, act: (mirror: Mirror) => Promise<void>): Promise<void> {
+    await using mirror = await Mirror.open(options)
+    await act(mirror)
+    await mirror.informer.stop()
+    const isGone = (): boolean => mirror.clock.sleeping === 0 && mirror.fake.connections === 0
+    await waitUntil('nothing to be left', isGone, 5_000).catch((error: unknown) => {
+      const left = `${mirror.fake.connections} connections, ${mirror.clock.sleeping} timers`
+      throw new Error(`${left} are left after the stop`, { cause: error })
+    })
+    if (mirror.told.flaws.length > 0) throw new Error(mirror.told.flaws.join('; '))
+  }
+
+  get relists(): number {
+    return this.informer.status.relists
+  }
+
+  /** What it has, as `name=n`, sorted. */
+  get contents(): string[] {
+    return contentsOf(this.informer.list())
+  }
+
+  /** The first list is in, and the watch is open. */
+  async live(): Promise<void> {
+    this.informer.start()
+    await this.until(
+      'the watch to be open',
+      () => this.informer.status.isSynced && this.fake.collection.watching.length > 0,
+    )
+  }
+
+  /** The mirror is what the fake has, and so is what the subscription knows. */
+  async healed(): Promise<void> {
+    const wanted = (): string => contentsOf(this.fake.collection.at()).join()
+    await this.until('the mirror to be what the server has', () => this.contents.join() === wanted())
+    await this.until(
+      'the subscription to know it',
+      () => contentsOf([...this.told.objects.values()]).join() === wanted(),
+    )
+  }
+
+  /** Waits for a condition. Time passes only where nothing else is waited for than time: between attempts. */
+  async until(what: string, isSo: () => boolean): Promise<void> {
+    const isNow = async (): Promise<boolean> => {
+      if (isSo()) return true
+      const wait = this.informer.status.retryInMs
+      if (wait !== undefined) await this.clock.advance(wait)
+      return isSo()
+    }
+    await waitUntil(what, isNow, 20_000).catch((error: unknown) => {
+      const { state, reason } = this.informer.status
+      const errors = this.errors.slice(-5).map(({ code, message }) => `${code} ${message}`)
+      const asked = this.fake.exchanges.slice(-5).map(({ path, query }) => `${path}?${query}`)
+      throw new Error(`it is ${state} (${reason}); ${errors.join('; ')}; ${asked.join(', ')}`, { cause: error })
+    })
+  }
+
+  /** The same where deadlines are to pass, too. */
+  async untilPassing(what: string, isSo: () => boolean): Promise<void> {
+    const isNow = async (): Promise<boolean> => {
+      if (!isSo()) await this.clock.advance(500)
+      return isSo()
+    }
+    await waitUntil(what, isNow, 20_000)
+  }
+
+  /** What is waited for, while time passes between attempts. */
+  async soon<V>(promise: Promise<V>): Promise<V> {
+    const results: V[] = []
+    void promise.then((value) => results.push(value))
+    await this.until('what was asked for', () => results.length > 0)
+    return await promise
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.informer.stop()
+    await this.fake[Symbol.asyncDispose]()
+  }
+}
+
+function contentsOf(objects: readonly FakeObject[]): string[] {
+  return objects.map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`).sort()
+}

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest'
+import { waitUntil } from '../servers/wait-until.js'
+import { isAny, isAnyList, isWatch } from './fake.js'
+import { Mirror } from './mirror.js'
+
+describe('a server that refuses', () => {
+  for (const [code, wanted] of [
+    [403, 'UNAUTHORIZED'],
+    [401, 'UNAUTHORIZED'],
+    [404, 'NOT_FOUND'],
+  ] as const)
+    test(`with ${code} makes the state failed, and is asked again until it lets us in`, () =>
+      Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
+        const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code, message: 'no' }))
+        mirror.informer.start()
+        await waitUntil('it to fail', () => mirror.informer.status.state === 'failed', 20_000)
+        expect(mirror.errors[0]?.code).toBe(wanted)
+        over()
+        await mirror.healed()
+      }))
+
+  test('with 404 in plain text, as for a resource that was removed, keeps what there was until it is back', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
+      await mirror.live()
+      const over = mirror.fake.rule(isAny, (exchange) => exchange.text('404 page not found\n', 404))
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await mirror.until('it to fail', () => mirror.informer.status.state === 'failed')
+      expect(mirror.informer.size).toBe(2)
+      over()
+      mirror.fake.collection.put('k1', 'after')
+      await mirror.healed()
+    }))
+
+  test('in the middle of a watch with 403 keeps what there was, and says so', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
+      await mirror.live()
+      const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code: 403, reason: 'Forbidden' }))
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await mirror.until('it to fail', () => mirror.informer.status.state === 'failed')
+      expect([mirror.informer.size, mirror.errors.at(-1)?.code]).toEqual([2, 'UNAUTHORIZED'])
+      over()
+      await mirror.healed()
+    }))
+
+  test('with 401 is asked once more with new credentials, before anybody is told', async () => {
+    let given = 0
+    await Mirror.with(
+      {
+        prepare: ({ collection }) => collection.fill(1),
+        configOf: (fake) => () => fake.config(`token-${++given}`),
+      },
+      async (mirror) => {
+        mirror.fake.rule(
+          ({ token }) => token === 'token-1',
+          (exchange) => exchange.refuse({ code: 401, reason: 'Unauthorized' }),
+        )
+        await mirror.live()
+        await mirror.healed()
+        expect([mirror.errors, given]).toEqual([[], 2])
+      },
+    )
+  })
+
+  test('a list with 429 is asked again no sooner than it wishes', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+      const at: number[] = []
+      mirror.fake.rule(isAnyList, (exchange) => {
+        at.push(mirror.clock.now())
+        if (at.length > 1) mirror.fake.collection.answer(exchange)
+        else exchange.refuse({ code: 429, reason: 'TooManyRequests' }, { 'retry-after': '12' })
+      })
+      await mirror.live()
+      expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(12_000)
+    }))
+
+  test('a list with a wish in the body is asked again no sooner than that', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+      const at: number[] = []
+      mirror.fake.rule(isAnyList, (exchange) => {
+        at.push(mirror.clock.now())
+        if (at.length > 1) mirror.fake.collection.answer(exchange)
+        else exchange.refuse({ code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 12 })
+      })
+      await mirror.live()
+      expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(12_000)
+    }))
+})
+
+describe('a server that says nothing', () => {
+  test('to a list is given up, and asked again', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+      mirror.fake.next(isAnyList, () => {})
+      mirror.informer.start()
+      await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+      await mirror.healed()
+    }))
+
+  test('in the middle of a list is given up, and asked again', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+      mirror.fake.next(isAnyList, (exchange) => void exchange.write('{"kind":"ConfigMapList","items":['))
+      mirror.informer.start()
+      await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+      await mirror.healed()
+    }))
+
+  test('to the opening of a watch is given up, and the watch opened again where it was', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+      await mirror.live()
+      mirror.fake.next(isWatch, () => {})
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      mirror.fake.collection.put('k1', 1)
+      await mirror.untilPassing('the event to be there', () => mirror.informer.size === 2)
+      expect(mirror.relists).toBe(0)
+    }))
+
+  test('to a stop is not waited for', () =>
+    Mirror.with({}, async (mirror) => {
+      const asked = mirror.fake.taken(isAnyList)
+      mirror.informer.start()
+      await mirror.soon(asked)
+      await mirror.informer.stop()
+      await waitUntil('the connection to be gone', () => mirror.fake.connections === 0)
+    }))
+})

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { describeKubernetes, type KubernetesPrograms } from '../servers/index.js'
+import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
+import { Stage } from './stage.js'
+
+/** In the mirror's own time; a tenth of that in ours. */
+const AUDIT = { periodMs: 20_000 }
+
+/** A mirror that has seen what a backup has not, of a server that is going to be another. */
+async function withBackup(
+  server: KubernetesPrograms,
+  act: (stage: Stage, kubernetes: Kubernetes, backup: string) => Promise<void>,
+): Promise<void> {
+  await using kubernetes = await startKubernetes({ server })
+  await Stage.with({ kubernetes, audit: AUDIT }, async (stage) => {
+    await stage.fill(20)
+    const backup = await kubernetes.etcd.backup()
+    await stage.live()
+    for (let at = 0; at < 10; at++) await stage.put(`lost${at}`, at)
+    await stage.remove('k1')
+    await stage.healed()
+    await act(stage, kubernetes, backup)
+  })
+}
+
+describeKubernetes('a restored backup', (server) => {
+  test('leaves no ghost, where its version is lower than ours', () =>
+    withBackup(server, async (stage, kubernetes, backup) => {
+      await kubernetes.restore(backup)
+      await stage.healed(60_000)
+      expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)
+      expect(stage.informer.has(`${stage.namespace}/k1`)).toBe(true)
+    }))
+
+  test('leaves no ghost, where it has got past us before we are back', () =>
+    withBackup(server, async (stage, kubernetes, backup) => {
+      stage.proxy.refuse()
+      await kubernetes.restore(backup)
+      for (let at = 0; at < 60; at++) await stage.put(`new${at % 5}`, at)
+      stage.proxy.pass()
+      await stage.healed(60_000)
+      expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)
+    }))
+
+  test('that holds nothing at all empties the mirror', () =>
+    withBackup(server, async (stage, kubernetes) => {
+      await kubernetes.api.kill()
+      await kubernetes.etcd.wipe('another')
+      await kubernetes.etcd.start()
+      await kubernetes.api.start()
+      await stage.healed(60_000)
+      expect(stage.informer.size).toBe(0)
+    }))
+})

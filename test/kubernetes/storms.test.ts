@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { describeKubernetes } from '../servers/index.js'
+import type { KubernetesOptions } from '../servers/kubernetes.js'
+import { CONFIGMAPS, PODS, type Resource, Stage } from './stage.js'
+import { useKubernetes } from './support.js'
+import { createWidgets, WIDGETS } from './widgets.js'
+
+const SERVERS: readonly (readonly [name: string, options: Omit<KubernetesOptions, 'server'>])[] = [
+  ['as it comes', {}],
+  ['without a watch cache', { watchCache: false }],
+  ['without streamed lists', { watchList: false }],
+]
+
+/** How many calls a storm makes. */
+const CALLS = 400
+const NAMES = 60
+
+/** Creates, updates, patches, deletes, and now and then half of all at once. */
+async function storm(stage: Stage, random: SeededRandom): Promise<void> {
+  const { admin } = stage.kubernetes
+  await admin.many(CALLS, async (at) => {
+    const name = `k${random.below(NAMES)}`
+    const kind = random.next()
+    if (kind < 0.7) await stage.put(name, at)
+    else if (kind < 0.98) await stage.remove(name)
+    else await admin.deleteCollection(stage.path, `half=${at % 2}`)
+  })
+}
+
+for (const [name, options] of SERVERS)
+  describeKubernetes(`a storm of writes, at a server ${name},`, (server) => {
+    const own = useKubernetes(server, options)
+    const resources: readonly Resource[] = [CONFIGMAPS, PODS, WIDGETS]
+    for (const resource of resources)
+      test(`leaves a mirror of ${resource.plural} that is what the server has`, async () => {
+        const { kubernetes } = own
+        if (resource === WIDGETS) await createWidgets(kubernetes)
+        await Stage.with({ kubernetes, resource }, async (stage) => {
+          await stage.fill(30)
+          stage.informer.start()
+          await storm(stage, new SeededRandom(7))
+          await stage.healed()
+          const cuts = new SeededRandom(8)
+          const storming = storm(stage, new SeededRandom(9))
+          for (let times = 0; times < 5; times++) {
+            await sleep(cuts.below(150))
+            stage.proxy.reset()
+          }
+          await storming
+          await stage.healed()
+          expect(stage.told.count).toBeGreaterThan(NAMES)
+          expect(stage.relists).toBe(0)
+        })
+      })
+  })

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { isPlainList, isStreamedList } from './fake.js'
+import { Mirror } from './mirror.js'
+
+describe('a list that is streamed', () => {
+  test('shows nothing before its end, and goes on as the watch', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      const asked = mirror.fake.taken(isStreamedList)
+      mirror.informer.start()
+      const list = await mirror.soon(asked)
+      const { collection } = mirror.fake
+      for (const object of collection.at()) await list.event('ADDED', object)
+      const isEarly = mirror.informer.status.isSynced || mirror.told.count > 0
+      await list.bookmark(collection.version, true)
+      await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
+      expect(isEarly).toBe(false)
+      expect(mirror.informer.size).toBe(3)
+    }))
+
+  test('asks for no limit, and for the newest', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+      await mirror.live()
+      const query = mirror.fake.exchanges.find((exchange) => exchange.isStreamedList)?.query
+      expect(query?.get('resourceVersionMatch')).toBe('NotOlderThan')
+      expect(query?.get('allowWatchBookmarks')).toBe('true')
+      expect(query?.get('resourceVersion') ?? '').toBe('')
+    }))
+
+  for (const code of [400, 422])
+    test(`is read in pages where the server refuses to stream (${code})`, () =>
+      Mirror.with(
+        {
+          prepare: (fake) => {
+            fake.collection.fill(3)
+            fake.rule(isStreamedList, (exchange) =>
+              exchange.refuse({ code, reason: 'Invalid', message: 'sendInitialEvents is forbidden for watch' }),
+            )
+          },
+        },
+        async (mirror) => {
+          await mirror.live()
+          await mirror.healed()
+          expect(mirror.errors).toEqual([])
+        },
+      ))
+
+  test('is read in pages where the server knows nothing of streaming, and watches from now', () =>
+    Mirror.with(
+      {
+        prepare: (fake) => {
+          fake.collection.fill(3)
+          // It ignores what it does not know, so nothing comes.
+          fake.rule(isStreamedList, (exchange) => exchange.open())
+        },
+      },
+      async (mirror) => {
+        mirror.informer.start()
+        await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+        await mirror.healed()
+        expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
+      },
+    ))
+
+  test('whose end never comes is read in pages', () =>
+    Mirror.with(
+      {
+        prepare: (fake) => {
+          fake.collection.fill(3)
+          fake.rule(isStreamedList, (exchange) => {
+            for (const object of fake.collection.at()) void exchange.event('ADDED', object)
+          })
+        },
+      },
+      async (mirror) => {
+        mirror.informer.start()
+        await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+        await mirror.healed()
+        expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
+      },
+    ))
+
+  test('that ends before its end is begun again', () =>
+    Mirror.with(
+      {
+        prepare: (fake) => {
+          fake.collection.fill(3)
+          fake.next(isStreamedList, (exchange) => {
+            const [first] = fake.collection.at()
+            void exchange.event('ADDED', first).then(() => exchange.end())
+          })
+        },
+      },
+      async (mirror) => {
+        await mirror.live()
+        await mirror.healed()
+        expect(mirror.informer.size).toBe(3)
+      },
+    ))
+
+  test('takes what happens before its end as part of it', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      const asked = mirror.fake.taken(isStreamedList)
+      mirror.informer.start()
+      const list = await mirror.soon(asked)
+      const { collection } = mirror.fake
+      const before = collection.at()
+      for (const object of before) await list.event('ADDED', object)
+      collection.put('k0', 'changed')
+      collection.delete('k1')
+      await list.event('MODIFIED', collection.at()[0])
+      await list.event('DELETED', before[1])
+      await list.bookmark(collection.version, true)
+      await mirror.healed()
+      expect(mirror.told.count).toBe(2)
+    }))
+})

@@ -1,0 +1,56 @@
+import type { Kubernetes } from '../servers/kubernetes.js'
+import { waitUntil } from '../servers/wait-until.js'
+import type { Resource } from './stage.js'
+
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const NAME = 'widgets.example.com'
+
+/** A custom resource. */
+export const WIDGETS: Resource = {
+  apiVersion: 'example.com/v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  draft: (name, n) => ({
+    apiVersion: 'example.com/v1',
+    kind: 'Widget',
+    metadata: { name, labels: { half: String(n % 2) } },
+    spec: { n },
+  }),
+}
+
+/** Makes the server serve them; they are served when this resolves. */
+export async function createWidgets({ admin }: Kubernetes): Promise<void> {
+  await admin.create(CRDS, {
+    metadata: { name: NAME },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      ],
+    },
+  })
+  const isServed = (): Promise<boolean> =>
+    admin.list('/apis/example.com/v1/widgets').then(
+      () => true,
+      () => false,
+    )
+  await waitUntil('widgets to be served', isServed, 30_000)
+}
+
+/** With all there are of them; none are served when this resolves. */
+export async function deleteWidgets({ admin }: Kubernetes): Promise<void> {
+  await admin.delete(`${CRDS}/${NAME}`)
+  const isGone = (): Promise<boolean> =>
+    admin.list('/apis/example.com/v1/widgets').then(
+      () => false,
+      () => true,
+    )
+  await waitUntil('widgets to be gone', isGone, 60_000)
+}

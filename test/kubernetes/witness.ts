@@ -1,0 +1,74 @@
+import type {
+  ListContext,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+} from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+
+/** Stands between a source of Kubernetes and whoever reads it, and holds what is told against what a watch promises. */
+export class Witness<T> implements ListerWatcher<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly flaws: string[] = []
+  readonly versions?: (context: ListContext) => AsyncIterable<VersionPage>
+  readonly head?: (context: SourceContext) => Promise<Version>
+  readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly #source: ListerWatcher<T>
+  /** All up to here has been told, the source says. */
+  #reached = 0n
+
+  constructor(source: ListerWatcher<T>) {
+    this.#source = source
+    this.name = source.name
+    this.heartbeatMs = source.heartbeatMs ?? 10_000
+    if (source.versions !== undefined) this.versions = (context) => source.versions?.(context) ?? nothing()
+    if (source.head !== undefined) this.head = async (context) => (await source.head?.(context)) ?? ''
+    if (source.hasReached !== undefined) this.hasReached = (at, mark) => source.hasReached?.(at, mark) === true
+  }
+
+  async *list(context: ListContext): AsyncIterable<ListPage<T>> {
+    const seen = new Set<string>()
+    for await (const page of this.#source.list(context)) {
+      for (const event of page.events) if (event.type === 'put') seen.add(event.key)
+      if (page.version !== undefined) this.#reached = numberOf(page.version)
+      yield page
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    this.#reached = numberOf(context.after)
+    for await (const batch of this.#source.watch(context)) {
+      this.#judge(batch)
+      yield batch
+    }
+  }
+
+  #judge({ events, version }: WatchBatch<T>): void {
+    const reached = numberOf(version)
+    let last = this.#reached
+    for (const event of events) {
+      if (event.type === 'replace') throw new Error('a source of Kubernetes replaces nothing')
+      if (event.version === undefined) continue
+      const at = numberOf(event.version)
+      if (at <= last) this.#flaw(`${event.type} ${event.key} at ${at} is told after ${last}`)
+      if (at > reached) this.#flaw(`${event.type} ${event.key} at ${at} is beyond its batch, ${reached}`)
+      last = at
+    }
+    if (reached < this.#reached) this.#flaw(`the version went from ${this.#reached} back to ${reached}`)
+    this.#reached = reached
+  }
+
+  #flaw(what: string): void {
+    if (this.flaws.length < 20) this.flaws.push(what)
+  }
+}
+
+function numberOf(version: Version): bigint {
+  return BigInt(/(\d+)$/.exec(version)?.[1] ?? -1)
+}
+
+async function* nothing(): AsyncGenerator<VersionPage> {}
