@@ -102,7 +102,11 @@ export class KubeClient implements Disposable {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const text = body === undefined ? undefined : JSON.stringify(body)
     return new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'content-type': type }
+      const headers: Record<string, string | number> = { authorization: `Bearer ${token}`, accept: 'application/json' }
+      if (text !== undefined) {
+        headers['content-type'] = type
+        headers['content-length'] = Buffer.byteLength(text) // Node gives a DELETE none by itself.
+      }
       const options = { host: '127.0.0.1', port, path, method, headers, ca, agent: this.#agent }
       const outgoing = request(options, (answer) => {
         const pieces: Buffer[] = []

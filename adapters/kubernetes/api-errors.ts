@@ -1,0 +1,149 @@
+import { messageOf, SourceError, type SourceErrorCode } from '../../src/errors.js'
+import { redact } from '../../src/redact.js'
+
+/** What the API server says of a request that failed: its own form, and in a watch the object of an ERROR event. */
+export interface ApiStatus {
+  readonly code: number
+  readonly reason: string
+  readonly message: string
+  readonly causes: readonly { readonly reason: string; readonly message: string }[]
+  readonly retryAfterMs: number | undefined
+}
+
+/** What was asked for, so that an error can say what mends it. */
+export interface Asked {
+  readonly verb: 'list' | 'watch' | 'get'
+  readonly group?: string
+  readonly plural?: string
+  readonly namespace?: string | undefined
+}
+
+/** What the API server said, as the cause of an error. */
+export class ApiRefusal extends Error {
+  override readonly name = 'ApiRefusal'
+  readonly status: ApiStatus
+
+  constructor(status: ApiStatus) {
+    super(redact(status.message === '' ? `HTTP status ${status.code}` : status.message))
+    this.status = status
+  }
+}
+
+/** What the API server said where it was the one that refused. */
+export function refusalIn(error: unknown): ApiStatus | undefined {
+  const { cause } = Object(error) as { readonly cause?: unknown }
+  return cause instanceof ApiRefusal ? cause.status : undefined
+}
+
+/** What a failed request means. What is not here is transient. */
+export function apiError(status: ApiStatus, asked: Asked): SourceError {
+  const refusal = new ApiRefusal(status)
+  const { retryAfterMs } = status
+  const message = refusal.message + hintFor(status, asked)
+  return new SourceError(message, { code: meaningOf(status), retryAfterMs, cause: refusal })
+}
+
+/** The history from our version on is gone. */
+export function isExpired({ code, reason }: ApiStatus): boolean {
+  return code === 410 || reason === 'Expired' || reason === 'Gone'
+}
+
+/** The server has not got as far as our version: as servers of three ages say it. */
+export function isTooLarge({ causes, message }: ApiStatus): boolean {
+  return (
+    causes.some((cause) => cause.reason === 'ResourceVersionTooLarge' || cause.message === TOO_LARGE) ||
+    message.includes(TOO_LARGE)
+  )
+}
+
+const TOO_LARGE = 'Too large resource version'
+
+/** A Status object; of anything else, what can be had. */
+export function statusOf(value: unknown, httpCode = 0): ApiStatus {
+  const { code, reason, message, details } = Object(value) as Readonly<Record<string, unknown>>
+  const { causes, retryAfterSeconds } = Object(details) as Readonly<Record<string, unknown>>
+  const all: readonly unknown[] = Array.isArray(causes) ? causes : []
+  return {
+    code: typeof code === 'number' && code > 0 ? code : httpCode,
+    reason: textOf(reason),
+    message: textOf(message),
+    causes: all.map((cause) => {
+      const each = Object(cause) as Readonly<Record<string, unknown>>
+      return { reason: textOf(each['reason']), message: textOf(each['message']) }
+    }),
+    retryAfterMs: typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : undefined,
+  }
+}
+
+/** Seconds, or a date. */
+export function retryAfterMsOf(header: string | undefined, now: number): number | undefined {
+  if (header === undefined || header.trim() === '') return undefined
+  const seconds = Number(header)
+  const ms = Number.isNaN(seconds) ? Date.parse(header) - now : seconds * 1_000
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined
+}
+
+/** Why no answer came: name look-up, connection, TLS, or a peer that is gone. */
+export function connectionError(thrown: unknown, host: string): SourceError {
+  if (thrown instanceof SourceError) return thrown
+  const message = redact(messageOf(thrown))
+  return new SourceError(`${message}${connectionHint(message, host)}`, { code: 'UNAVAILABLE', cause: thrown })
+}
+
+function meaningOf(status: ApiStatus): SourceErrorCode {
+  if (isTooLarge(status)) return 'UNAVAILABLE'
+  if (isExpired(status)) return 'VERSION_EXPIRED'
+  switch (status.code) {
+    case 401:
+    case 403:
+      return 'UNAUTHORIZED'
+    case 404:
+      return 'NOT_FOUND'
+    case 400:
+    case 405:
+    case 406:
+    case 415:
+    case 422:
+      return 'PROTOCOL'
+    default:
+      return 'UNAVAILABLE'
+  }
+}
+
+function hintFor({ code, message }: ApiStatus, asked: Asked): string {
+  switch (code) {
+    case 401:
+      return ' (the server does not know who we are: check the user of the current context)'
+    case 403:
+      return ` (${missingRule(asked)})`
+    case 400:
+      if (/label key|label value|labelSelector|selector/i.test(message))
+        return ' (check labelSelector: app=web,tier!=cache; and fieldSelector: status.phase=Running)'
+      return /field label|field selector/i.test(message) ? ' (check fieldSelector: the server knows few fields)' : ''
+    case 404:
+      return asked.plural === undefined ? '' : ' (it may have been removed: kubectl api-resources)'
+    default:
+      return ''
+  }
+}
+
+/** The RBAC rule without which we were refused, and the command that makes it. */
+function missingRule({ group = '', plural = '<resource>', namespace }: Asked): string {
+  const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["list", "watch"]`
+  const kind = namespace === undefined ? 'clusterrole' : 'role'
+  const resource = group === '' ? plural : `${plural}.${group}`
+  const where = namespace === undefined ? '' : ` -n ${namespace}`
+  return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural}-reader --verb=list,watch --resource=${resource}${where}, and bind it`
+}
+
+function connectionHint(message: string, host: string): string {
+  if (/ECONNREFUSED/.test(message)) return ` (no server listens at ${host}: check the cluster's server)`
+  if (/ENOTFOUND|EAI_AGAIN/.test(message)) return ' (no such host: check the server of the cluster)'
+  if (/certificate|self.signed|unable to verify|ALTNAME/i.test(message))
+    return ' (check the certificate-authority-data of the cluster, and tls-server-name)'
+  return /wrong version number|EPROTO|SSL|TLS/i.test(message) ? ' (check the scheme of the server: https or http)' : ''
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

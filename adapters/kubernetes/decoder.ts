@@ -1,0 +1,201 @@
+import { isUtf8 } from 'node:buffer'
+import { assertJsonDepth, MAX_JSON_DEPTH } from '../../src/json.js'
+import type { Delete, Invalid, Put } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+import { type ApiStatus, statusOf } from './api-errors.js'
+import { type Peeked, peek } from './peek.js'
+import type { ItemShape } from './slices.js'
+
+/** One line of a watch. */
+export type Told<T> =
+  | {
+      readonly type: 'put' | 'delete' | 'invalid'
+      readonly event: Put<T> | Delete<T> | Invalid
+      readonly version: Version | undefined
+      /** Of something that was there before; else it may be new, or a part of a list. */
+      readonly isChange: boolean
+    }
+  | { readonly type: 'bookmark'; readonly version: Version; readonly isEndOfList: boolean }
+  | { readonly type: 'error'; readonly status: ApiStatus }
+
+export interface DecoderOptions {
+  /** What items of a list are, which do not say so themselves. */
+  readonly apiVersion: string
+  readonly kind: string
+  readonly stripManagedFields: boolean
+  readonly metadataOnly: boolean
+  readonly maxObjectBytes: number
+}
+
+interface Metadata {
+  readonly name?: unknown
+  readonly namespace?: unknown
+  readonly uid?: unknown
+  readonly resourceVersion?: unknown
+  readonly annotations?: Readonly<Record<string, unknown>>
+  readonly managedFields?: unknown
+}
+
+interface KubernetesObject {
+  apiVersion?: unknown
+  kind?: unknown
+  metadata?: Metadata
+}
+
+interface RawEvent {
+  readonly type?: unknown
+  readonly object?: KubernetesObject
+}
+
+/** How an item begins that does not say what it is. */
+const NAMELESS = '{"metadata":'
+/** Less than this cannot nest so deep that anything overflows. */
+const SMALL_BYTES = 4 * 1024
+const END_OF_LIST = 'k8s.io/initial-events-end'
+
+/** Makes events of what the API server says, the same in a list and in a watch. Nothing that comes makes it throw. */
+export class Decoder<T> {
+  readonly #options: DecoderOptions
+  /** What an item of a list begins with that does not say what it is, and what it should. */
+  readonly #prefix: string
+
+  constructor(options: DecoderOptions) {
+    this.#options = options
+    const { kind, apiVersion } = options
+    this.#prefix = `${JSON.stringify({ kind, apiVersion }).slice(0, -1)},`
+  }
+
+  /** An item of a list. */
+  item(bytes: Buffer, { isWhole, depth }: ItemShape): Put<T> | Invalid {
+    try {
+      this.#check(bytes, isWhole)
+      if (depth > MAX_JSON_DEPTH) throw new RangeError(`it nests deeper than ${MAX_JSON_DEPTH} levels`)
+      return this.#put(this.#parsedItem(bytes))
+    } catch (error) {
+      return invalid(bytes, error)
+    }
+  }
+
+  /** An item of a list; undefined where this is none as a whole. */
+  guessedItem(bytes: Buffer): Put<T> | Invalid | undefined {
+    let object: KubernetesObject
+    try {
+      object = this.#parsedItem(bytes)
+    } catch {
+      return undefined
+    }
+    try {
+      this.#check(bytes, true)
+      assertDepth(bytes)
+      return this.#put(object)
+    } catch (error) {
+      return invalid(bytes, error)
+    }
+  }
+
+  #parsedItem(bytes: Buffer): KubernetesObject {
+    const text = bytes.toString()
+    // Items of a list of the server's own kinds do not say what they are; what the watch tells does.
+    return JSON.parse(text.startsWith(NAMELESS) ? this.#prefix + text.slice(1) : text) as KubernetesObject
+  }
+
+  /** A line of a watch. */
+  line(bytes: Buffer, isWhole: boolean): Told<T> {
+    let raw: RawEvent
+    try {
+      this.#check(bytes, isWhole)
+      assertDepth(bytes)
+      raw = JSON.parse(bytes.toString()) as RawEvent
+    } catch (error) {
+      return unreadable(bytes, error)
+    }
+    const { type, object } = raw
+    try {
+      switch (type) {
+        case 'ADDED':
+        case 'MODIFIED': {
+          const event = this.#put(object)
+          return { type: 'put', event, version: event.version, isChange: type === 'MODIFIED' }
+        }
+        case 'DELETED': {
+          const { key, object: last, version } = this.#put(object)
+          const event: Delete<T> = { type: 'delete', key, object: last, ...(version === undefined ? {} : { version }) }
+          return { type: 'delete', event, version, isChange: true }
+        }
+        case 'BOOKMARK': {
+          const { resourceVersion, annotations } = object?.metadata ?? {}
+          if (typeof resourceVersion !== 'string' || resourceVersion === '')
+            throw new TypeError('a bookmark without a version')
+          return { type: 'bookmark', version: resourceVersion, isEndOfList: annotations?.[END_OF_LIST] === 'true' }
+        }
+        case 'ERROR':
+          return { type: 'error', status: statusOf(object) }
+        default:
+          throw new TypeError(`an event of the unknown type "${String(type)}"`)
+      }
+    } catch (error) {
+      return unreadable(bytes, error)
+    }
+  }
+
+  #put(object: KubernetesObject | undefined): Put<T> {
+    const { name, namespace, uid, resourceVersion } = object?.metadata ?? {}
+    if (object === undefined || typeof name !== 'string' || name === '') throw new TypeError('it has no metadata.name')
+    const key = keyOf(namespace, name)
+    const taken = this.#stripped(object) as T
+    if (typeof resourceVersion !== 'string' || resourceVersion === '') return { type: 'put', key, object: taken }
+    if (typeof uid !== 'string') return { type: 'put', key, object: taken, version: resourceVersion }
+    return { type: 'put', key, object: taken, version: resourceVersion, uid }
+  }
+
+  #stripped(object: KubernetesObject): KubernetesObject {
+    const { stripManagedFields, metadataOnly } = this.#options
+    if (stripManagedFields && object.metadata?.managedFields !== undefined) {
+      // Not `delete`, which makes an object slow for good.
+      const { managedFields: _, ...metadata } = object.metadata
+      object.metadata = metadata
+    }
+    if (!metadataOnly) return object
+    const { kind, apiVersion, metadata } = object
+    return { kind, apiVersion, ...(metadata === undefined ? {} : { metadata }) }
+  }
+
+  #check(bytes: Buffer, isWhole: boolean): void {
+    if (!isWhole) throw new RangeError(`it is larger than maxObjectBytes (${this.#options.maxObjectBytes})`)
+    if (!isUtf8(bytes)) throw new TypeError('it is no UTF-8')
+  }
+}
+
+function invalid(bytes: Buffer, error: unknown): Invalid {
+  return invalidOf(peek(bytes, false), error)
+}
+
+/** A line of which nobody knows more than what can be seen from outside. */
+function unreadable<T>(bytes: Buffer, error: unknown): Told<T> {
+  const peeked = peek(bytes, true)
+  const { type, resourceVersion: version } = peeked
+  // That it is gone is all there is to know.
+  if (type === 'DELETED' && peeked.name !== undefined) {
+    return {
+      type: 'delete',
+      event: { type: 'delete', key: keyOf(peeked.namespace, peeked.name) },
+      version,
+      isChange: true,
+    }
+  }
+  return { type: 'invalid', event: invalidOf(peeked, error), version, isChange: type !== 'ADDED' }
+}
+
+function invalidOf({ name, namespace, resourceVersion }: Peeked, error: unknown): Invalid {
+  const version = resourceVersion === undefined ? {} : { version: resourceVersion }
+  return { type: 'invalid', ...(name === undefined ? {} : { key: keyOf(namespace, name) }), error, ...version }
+}
+
+function keyOf(namespace: unknown, name: string): string {
+  return typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name
+}
+
+/** Throws where it nests too deep. What is small cannot nest so deep that it does harm, and is not looked at. */
+function assertDepth(bytes: Buffer): void {
+  if (bytes.length > SMALL_BYTES) assertJsonDepth(bytes.toString('latin1'))
+}

@@ -1,0 +1,119 @@
+import type { Agent } from 'node:http'
+import type { RequestOptions } from 'node:https'
+import { messageOf, SourceError } from '../../src/errors.js'
+import { redact } from '../../src/redact.js'
+
+/** The part of `KubeConfig` of @kubernetes/client-node that is used. It stays yours, and is asked for every connection. */
+export interface KubeConfigLike {
+  getCurrentContext(): string
+  getCurrentCluster(): { readonly server: string; readonly proxyUrl?: string | undefined } | null
+  applyToHTTPSOptions(options: RequestOptions): Promise<void>
+}
+
+/** A KubeConfig, or what makes one: then it is called again where the server refuses the credentials. */
+export type KubeConfigGiver = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
+
+/** Where to connect, and as whom. */
+export interface Access {
+  readonly server: URL
+  /** Headers, certificates and keys. */
+  readonly options: RequestOptions
+  /** Of the proxy that the cluster is behind. */
+  readonly proxy: Agent | undefined
+}
+
+/** What a KubeConfig with copies of another's clusters and users can be made of. */
+interface Copyable extends KubeConfigLike {
+  readonly clusters: unknown
+  readonly users: unknown
+  readonly contexts: unknown
+  readonly currentContext: unknown
+  loadFromOptions(options: object): void
+}
+
+const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername', 'auth'] as const
+
+/** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
+export class Credentials {
+  readonly #giver: KubeConfigGiver
+  #config: KubeConfigLike | undefined
+
+  constructor(giver: KubeConfigGiver) {
+    this.#giver = giver
+  }
+
+  /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
+  async access(): Promise<Access> {
+    const config = this.#config ?? (await this.#given())
+    this.#config = config
+    const cluster = config.getCurrentCluster()
+    if (cluster === null || cluster === undefined) throw noCluster(config)
+    if (!URL.canParse(cluster.server)) throw refusal(`the cluster's server "${redact(cluster.server)}" is no URL`)
+    const applied = await optionsOf(config, cluster.server)
+    const options: Record<string, unknown> = { headers: applied.headers ?? {} }
+    for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]
+    const isProxied = cluster.proxyUrl !== undefined && cluster.proxyUrl !== ''
+    const proxy = isProxied && typeof applied.agent === 'object' ? applied.agent : undefined
+    return { server: new URL(cluster.server), options, proxy }
+  }
+
+  /** The next access is with new credentials, where they can be had. */
+  renew(): void {
+    this.#config = typeof this.#giver === 'function' ? undefined : afresh(this.#giver)
+  }
+
+  async #given(): Promise<KubeConfigLike> {
+    if (typeof this.#giver !== 'function') return this.#giver
+    let config: unknown
+    try {
+      config = await this.#giver()
+    } catch (error) {
+      throw refusal(`kubeConfig() failed: ${redact(messageOf(error))}`, error)
+    }
+    if (isKubeConfig(config)) return config
+    throw refusal('kubeConfig() gave no KubeConfig of the package @kubernetes/client-node')
+  }
+}
+
+export function isKubeConfig(value: unknown): value is KubeConfigLike {
+  const { applyToHTTPSOptions, getCurrentCluster } = Object(value) as Partial<KubeConfigLike>
+  return typeof applyToHTTPSOptions === 'function' && typeof getCurrentCluster === 'function'
+}
+
+/** The same without what it remembers; itself, where no other like it can be made. */
+function afresh(config: KubeConfigLike): KubeConfigLike {
+  const { clusters, users, contexts, currentContext, loadFromOptions } = config as Partial<Copyable>
+  // Authenticators that were added to it would be missing.
+  const { custom_authenticators: added = [] } = config as { readonly custom_authenticators?: readonly unknown[] }
+  if (typeof loadFromOptions !== 'function' || added.length > 0) return config
+  const copy = new (config.constructor as new () => Copyable)()
+  copy.loadFromOptions({ clusters, users, contexts, currentContext })
+  return copy
+}
+
+async function optionsOf(config: KubeConfigLike, server: string): Promise<RequestOptions> {
+  const options: RequestOptions = {}
+  try {
+    await config.applyToHTTPSOptions(options)
+  } catch (error) {
+    const message = redact(messageOf(error))
+    if (/HTTP protocol is not allowed/.test(message))
+      throw refusal(
+        `the cluster's server ${redact(server)} has no TLS, and nothing says that it may (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
+        error,
+      )
+    const hint = '(check the user of the current context: kubectl config view --minify)'
+    throw new SourceError(`no credentials: ${message.trim()} ${hint}`, { code: 'UNAUTHORIZED', cause: error })
+  }
+  return options
+}
+
+function noCluster(config: KubeConfigLike): SourceError {
+  const context = config.getCurrentContext()
+  const what = context ? `the context "${context}" of the kubeconfig has no cluster` : 'the kubeconfig has no context'
+  return refusal(`${what} (load one: kubeConfig.loadFromDefault(); choose one: kubectl config use-context <name>)`)
+}
+
+function refusal(message: string, cause?: unknown): SourceError {
+  return new SourceError(message, { code: 'PROTOCOL', cause })
+}

@@ -1,0 +1,297 @@
+import { SourceError } from '../../src/errors.js'
+import { checkOptions, isBoolean, isCount, isName, isPositive, type OptionCheck } from '../../src/options.js'
+import type {
+  ListContext,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+} from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+import { Decoder } from './decoder.js'
+import { Credentials, isKubeConfig, type KubeConfigGiver } from './kube-config.js'
+import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
+import { readList } from './lists.js'
+import { readPages } from './pages.js'
+import { Requests } from './request.js'
+import { findResource, type Resource } from './resource.js'
+import { Visit } from './visit.js'
+import { watchStream } from './watch-stream.js'
+
+export interface KubernetesSourceOptions {
+  /** Your own KubeConfig of @kubernetes/client-node; or what makes one, which is called again where the server refuses it. */
+  readonly kubeConfig: KubeConfigGiver
+  /** As in a manifest: `v1` (default), `apps/v1`, `example.com/v1`. */
+  readonly apiVersion?: string
+  /** As in a manifest: `Pod`; or give `plural`. */
+  readonly kind?: string
+  /** As in a path: `pods`. */
+  readonly plural?: string
+  /** Default: all namespaces. */
+  readonly namespace?: string | undefined
+  /** `app=web,tier!=cache` */
+  readonly labelSelector?: string | undefined
+  /** `status.phase=Running` */
+  readonly fieldSelector?: string | undefined
+  /** Only `metadata` of each object, which is all that the server sends then. Default false. */
+  readonly metadataOnly?: boolean
+  /** Whether `metadata.managedFields`, who wrote which field, is left out. Default true. */
+  readonly stripManagedFields?: boolean
+  /** Whether the server is asked to stream lists, where it can. Default true. */
+  readonly streamingLists?: boolean
+  /** Most objects that one request of a list in pages asks for. Default 500. */
+  readonly pageSize?: number
+  /** An object that is larger counts as invalid. Default 16 MiB. */
+  readonly maxObjectBytes?: number
+  /**
+   * The longest time that one watch stays open, in milliseconds; how long each does is drawn from the upper half. An
+   * open watch outlives the rights it was opened with, so that is also how long revoked rights go on. Default 600 000.
+   */
+  readonly maxWatchMs?: number
+  /** After so many milliseconds without a word the watch goes on over another connection. Default 60 000, the server's own beat. */
+  readonly heartbeatMs?: number
+  /** What is not answered for so many milliseconds counts as lost; a list that is not streamed on is read in pages. Default 15 000. */
+  readonly stallMs?: number
+}
+
+/** A kind of objects of a Kubernetes API server, as a source. Marks are the `metadata.resourceVersion` of what was written. */
+export interface KubernetesSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
+  versions(context: ListContext): AsyncIterable<VersionPage>
+  head(context: SourceContext): Promise<Version>
+  hasReached(at: Version, mark: Version): boolean
+}
+
+const MAX_OBJECT_BYTES = 16 * 1024 * 1024
+/** A watch that is shorter is not worth its opening, in milliseconds. */
+const SHORTEST_WATCH_MS = 2_000
+
+const isNamespace: OptionCheck = (value) =>
+  typeof value === 'string' && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value)
+    ? undefined
+    : 'must be the name of a namespace: at most 63 small letters, digits and "-"'
+const isApiVersion: OptionCheck = (value) =>
+  typeof value === 'string' && /^([a-z0-9.-]+\/)?v[a-z0-9]+$/.test(value)
+    ? undefined
+    : 'must be as in a manifest: v1, apps/v1, example.com/v1'
+const isWord: OptionCheck = (value) =>
+  typeof value === 'string' && /^[A-Za-z][A-Za-z0-9-]*$/.test(value) ? undefined : 'must be a word: Pod, pods'
+
+const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>> = {
+  kubeConfig: (value) =>
+    typeof value === 'function' || isKubeConfig(value)
+      ? undefined
+      : 'must be a KubeConfig of @kubernetes/client-node, or a function that gives one',
+  apiVersion: isApiVersion,
+  kind: isWord,
+  plural: isWord,
+  namespace: isNamespace,
+  labelSelector: isName,
+  fieldSelector: isName,
+  metadataOnly: isBoolean,
+  stripManagedFields: isBoolean,
+  streamingLists: isBoolean,
+  pageSize: isCount,
+  maxObjectBytes: isCount,
+  maxWatchMs: (value) =>
+    isPositive(value) ?? ((value as number) >= SHORTEST_WATCH_MS ? undefined : `must be at least ${SHORTEST_WATCH_MS}`),
+  heartbeatMs: isPositive,
+  stallMs: isPositive,
+}
+
+/** Mirrors objects of one kind, built-in or custom. Opens nothing by itself. */
+export function kubernetesSource<T = unknown>(options: KubernetesSourceOptions): KubernetesSource<T> {
+  checkOptions('kubernetesSource', options, optionChecks)
+  const { kubeConfig, kind, plural } = options ?? {}
+  if (kubeConfig === undefined) {
+    throw new TypeError(
+      'kubernetesSource: option "kubeConfig" is missing: const kubeConfig = new KubeConfig(); kubeConfig.loadFromDefault()',
+    )
+  }
+  if ((kind === undefined) === (plural === undefined))
+    throw new TypeError('kubernetesSource: give either "kind" (Pod) or "plural" (pods)')
+  return new ApiSource<T>(options)
+}
+
+class ApiSource<T> implements KubernetesSource<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly #options: KubernetesSourceOptions
+  readonly #credentials: Credentials
+  readonly #stallMs: number
+  readonly #maxObjectBytes: number
+  #resource: Resource | undefined
+  /** The server may have another history than the one that we know: what broke off may have been a restore. */
+  #isSuspect = false
+  /** The server does not stream lists, or not to their end. */
+  #isStreamed: boolean
+  /** It was not there: what is there when it is again is something else. */
+  #wasMissing = false
+
+  constructor(options: KubernetesSourceOptions) {
+    const { kubeConfig, apiVersion = 'v1', kind, plural, namespace } = options
+    this.#options = options
+    this.#credentials = new Credentials(kubeConfig)
+    this.#stallMs = options.stallMs ?? 15_000
+    this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
+    this.#isStreamed = options.streamingLists ?? true
+    this.heartbeatMs = options.heartbeatMs ?? 60_000
+    const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
+    const what = `${plural ?? kind}${group === undefined ? '' : `.${group}`}`
+    this.name = `kubernetes:${namespace === undefined ? '' : `${namespace}/`}${what}`
+  }
+
+  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    const { pageSize, random } = context
+    const visit = this.#visit(context)
+    try {
+      const requests = await this.#requests(visit)
+      yield* readList(visit, requests, this.#decoder(requests), {
+        isStreamed: this.#isStreamed,
+        limit: Math.min(this.#options.pageSize ?? 500, pageSize),
+        pageSize: Math.min(pageSize, PAGE_EVENTS),
+        metadataOnly: this.#options.metadataOnly ?? false,
+        maxObjectBytes: this.#maxObjectBytes,
+        stallMs: this.#stallMs,
+        timeoutSeconds: this.#timeoutSeconds(random.next()),
+        notStreamed: () => {
+          this.#isStreamed = false
+        },
+      })
+      this.#isSuspect = this.#wasMissing = false
+    } catch (error) {
+      throw this.#noted(error)
+    } finally {
+      visit.close()
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const { after, random } = context
+    assertResourceVersion(after)
+    const visit = this.#visit(context)
+    try {
+      const requests = await this.#requests(visit)
+      if (this.#wasMissing) throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
+      if (this.#isSuspect) await this.#assertHistory(visit, requests, after)
+      const end = yield* watchStream(visit, requests, this.#decoder(requests), after, {
+        heartbeatMs: this.heartbeatMs,
+        timeoutSeconds: this.#timeoutSeconds(random.next()),
+        maxObjectBytes: this.#maxObjectBytes,
+      })
+      if (end === 'early') this.#isSuspect = true
+    } catch (error) {
+      throw this.#noted(error)
+    } finally {
+      visit.close()
+    }
+  }
+
+  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
+    const visit = this.#visit(context)
+    try {
+      const requests = await this.#requests(visit)
+      const limit = Math.max(this.#options.pageSize ?? 500, context.pageSize)
+      const options = { limit, pageSize: limit, metadataOnly: true, maxObjectBytes: this.#maxObjectBytes }
+      for await (const { events, version } of readPages(visit, requests, this.#decoder(requests), options)) {
+        const keys = events.flatMap(({ key, version: own }) =>
+          key === undefined || own === undefined ? [] : { key, version: own },
+        )
+        yield version === undefined ? { keys } : { keys, version }
+      }
+    } catch (error) {
+      throw this.#noted(error)
+    } finally {
+      visit.close()
+    }
+  }
+
+  async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
+    const visit = this.#visit(context)
+    try {
+      return await this.#head(visit, await this.#requests(visit))
+    } catch (error) {
+      throw this.#noted(error)
+    } finally {
+      visit.close()
+    }
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    assertResourceVersion(at)
+    assertResourceVersion(mark)
+    return compareVersions(at, mark) >= 0
+  }
+
+  /** Where the server's history ends: a read that a majority of its etcd stands for. */
+  async #head(visit: Visit, requests: Requests): Promise<Version> {
+    const answer = await visit.json(requests.list({ limit: 1 }, true))
+    const { resourceVersion } = Object(Object(answer).metadata) as { readonly resourceVersion?: unknown }
+    const version = typeof resourceVersion === 'string' ? resourceVersion : ''
+    assertResourceVersion(version)
+    return version
+  }
+
+  /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. */
+  async #assertHistory(visit: Visit, requests: Requests, after: Version): Promise<void> {
+    const head = await this.#head(visit, requests)
+    if (compareVersions(head, after) < 0) {
+      throw new SourceError(`the history went back from ${after} to ${head}: etcd was restored`, {
+        code: 'EPOCH_CHANGED',
+      })
+    }
+    this.#isSuspect = false
+  }
+
+  async #requests(visit: Visit): Promise<Requests> {
+    const {
+      apiVersion = 'v1',
+      kind,
+      plural,
+      namespace,
+      labelSelector,
+      fieldSelector,
+      metadataOnly = false,
+    } = this.#options
+    const resource = this.#resource ?? (await findResource(visit, { apiVersion, kind, plural }))
+    this.#resource = resource
+    if (namespace !== undefined && !resource.isNamespaced) {
+      const message = `${resource.plural} are in no namespace (leave out namespace: "${namespace}")`
+      throw new SourceError(message, { code: 'PROTOCOL' })
+    }
+    return new Requests(resource, { namespace, labelSelector, fieldSelector, metadataOnly })
+  }
+
+  #decoder({ resource }: Requests): Decoder<T> {
+    const { stripManagedFields = true, metadataOnly = false } = this.#options
+    const { kind, apiVersion } = metadataOnly ? PARTIAL : resource
+    return new Decoder<T>({ kind, apiVersion, stripManagedFields, metadataOnly, maxObjectBytes: this.#maxObjectBytes })
+  }
+
+  #visit({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Visit {
+    return new Visit(this.#credentials, { signal, clock, stallMs: this.#stallMs })
+  }
+
+  #timeoutSeconds(chance: number): number {
+    const { maxWatchMs = 600_000 } = this.#options
+    return Math.max(1, Math.floor((maxWatchMs / 1_000) * (0.5 + chance / 2)))
+  }
+
+  /** Remembers what an error says of the server. */
+  #noted(error: unknown): unknown {
+    if (!(error instanceof SourceError)) return error
+    if (error.code === 'UNAVAILABLE') this.#isSuspect = true
+    if (error.code === 'NOT_FOUND') {
+      this.#resource = undefined
+      this.#wasMissing = true
+    }
+    return error
+  }
+}
+
+/** What the server calls an object of which it shows nothing but the metadata. */
+const PARTIAL = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
+/** Most objects of a page: they are parsed in one piece of work. */
+const PAGE_EVENTS = 256

@@ -1,0 +1,51 @@
+const NEWLINE = 0x0a
+
+/** Of a line that is too long so much is kept, so that its object can be named. */
+const HEAD_BYTES = 64 * 1024
+
+/** Takes one line; `isWhole` is false where it is too long, and only its beginning is there. */
+export type TakeLine = (bytes: Buffer, isWhole: boolean) => void
+
+/** Cuts the body of a watch into its lines as it comes. */
+export class LineSlicer {
+  readonly #take: TakeLine
+  readonly #maxBytes: number
+  #pieces: Buffer[] = []
+  #bytes = 0
+
+  constructor(take: TakeLine, maxBytes: number) {
+    this.#take = take
+    this.#maxBytes = maxBytes
+  }
+
+  push(chunk: Buffer): void {
+    let begin = 0
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, begin)) {
+      this.#finish(chunk.subarray(begin, at))
+      begin = at + 1
+    }
+    if (begin < chunk.length) this.#keep(begin === 0 ? chunk : chunk.subarray(begin))
+  }
+
+  /** The last line, where the body ended without a newline. */
+  end(): void {
+    if (this.#bytes > 0) this.#finish(Buffer.alloc(0))
+  }
+
+  #keep(bytes: Buffer): void {
+    if (this.#bytes <= this.#maxBytes) this.#pieces.push(bytes)
+    this.#bytes += bytes.length
+  }
+
+  #finish(rest: Buffer): void {
+    const isWhole = this.#bytes + rest.length <= this.#maxBytes
+    let line = rest
+    if (this.#pieces.length > 0) {
+      if (isWhole) this.#pieces.push(rest)
+      line = Buffer.concat(this.#pieces)
+      this.#pieces = []
+    }
+    this.#bytes = 0
+    if (line.length > 0) this.#take(isWhole ? line : line.subarray(0, HEAD_BYTES), isWhole)
+  }
+}

@@ -1,0 +1,83 @@
+import { messageOf, SourceError } from '../../src/errors.js'
+import type { Invalid, ListPage, Put } from '../../src/source.js'
+import type { Decoder } from './decoder.js'
+import { assertResourceVersion } from './kubernetes-version.js'
+import type { Requests } from './request.js'
+import { ListSlicer } from './slices.js'
+import { SILENCE, type Visit } from './visit.js'
+
+export interface PagesOptions {
+  /** Most objects that one request asks for; undefined: all at once. */
+  readonly limit: number | undefined
+  /** Most objects of a page that is told. */
+  readonly pageSize: number
+  readonly metadataOnly: boolean
+  readonly maxObjectBytes: number
+}
+
+/** What stands around the items of a list. */
+interface Envelope {
+  readonly metadata?: {
+    readonly resourceVersion?: unknown
+    readonly continue?: unknown
+    readonly remainingItemCount?: unknown
+  }
+}
+
+/** A list, page by page. Each answer is cut into objects as it comes, and none is ever in memory as a whole. */
+export async function* readPages<T>(
+  visit: Visit,
+  requests: Requests,
+  decoder: Decoder<T>,
+  { limit, pageSize, metadataOnly, maxObjectBytes }: PagesOptions,
+): AsyncGenerator<ListPage<T>> {
+  for (let token = ''; ; ) {
+    const body = await visit.open(requests.list({ limit, continue: token }, metadataOnly))
+    let events: (Put<T> | Invalid)[] = []
+    const slicer = new ListSlicer(
+      {
+        item: (bytes, shape) => events.push(decoder.item(bytes, shape)),
+        guess: (bytes) => {
+          const event = decoder.guessedItem(bytes)
+          if (event !== undefined) events.push(event)
+          return event !== undefined
+        },
+      },
+      maxObjectBytes,
+    )
+    for (let taken = await visit.take(body); taken !== undefined; taken = await visit.take(body)) {
+      if (taken === SILENCE) {
+        body.destroy(new Error('no data came'))
+        throw new SourceError('the list stopped in the middle: no data came', { code: 'UNAVAILABLE' })
+      }
+      for (const chunk of taken) {
+        slicer.push(chunk)
+        for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
+      }
+    }
+    const { version, next, remaining } = endOf(slicer)
+    token = next
+    if (token === '') {
+      assertResourceVersion(version)
+      yield { events, version }
+      return
+    }
+    yield remaining === undefined ? { events } : { events, remaining }
+  }
+}
+
+function endOf(slicer: ListSlicer): { version: string; next: string; remaining: number | undefined } {
+  let envelope: unknown
+  try {
+    if (!slicer.isComplete) throw new Error('it ended in the middle')
+    envelope = slicer.envelope()
+  } catch (error) {
+    throw new SourceError(`the list is no JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
+  }
+  const { resourceVersion, continue: next, remainingItemCount } = (Object(envelope) as Envelope).metadata ?? {}
+  return {
+    version: typeof resourceVersion === 'string' ? resourceVersion : '',
+    next: typeof next === 'string' ? next : '',
+    remaining: typeof remainingItemCount === 'number' ? remainingItemCount : undefined,
+  }
+}

@@ -1,0 +1,102 @@
+import { SourceError } from '../../src/errors.js'
+import type { Visit } from './visit.js'
+
+/** A kind of objects, as the API server serves it. */
+export interface Resource {
+  /** Empty for the server's first own. */
+  readonly group: string
+  readonly apiVersion: string
+  readonly kind: string
+  readonly plural: string
+  readonly isNamespaced: boolean
+}
+
+/** What is asked for: the name in a manifest, or the name in a path. */
+export interface ResourceName {
+  readonly apiVersion: string
+  readonly kind: string | undefined
+  readonly plural: string | undefined
+}
+
+interface Served {
+  readonly name: string
+  readonly kind: string
+  readonly singularName?: string
+  readonly shortNames?: readonly string[]
+  readonly namespaced: boolean
+  readonly verbs: readonly string[]
+}
+
+/** `/api/v1`, `/apis/apps/v1` */
+export function groupPath(apiVersion: string): string {
+  return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+}
+
+export function resourcePath({ apiVersion, plural }: Resource, namespace: string | undefined): string {
+  return `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
+}
+
+/** Asks the server what it calls the resource. `NOT_FOUND` where it has none such, with what comes closest. */
+export async function findResource(visit: Visit, wanted: ResourceName): Promise<Resource> {
+  const { apiVersion, kind, plural } = wanted
+  const slash = apiVersion.indexOf('/')
+  const group = slash === -1 ? '' : apiVersion.slice(0, slash)
+  const served = await resourcesOf(visit, apiVersion)
+  const found = served.find((each) => (plural === undefined ? each.kind === kind : each.name === plural))
+  if (found === undefined) throw unknown(wanted, served)
+  if (!['list', 'watch'].every((verb) => found.verbs.includes(verb))) {
+    const message = `${found.name} of ${apiVersion} cannot be listed and watched; it has ${found.verbs.join(', ')}`
+    throw new SourceError(message, { code: 'PROTOCOL' })
+  }
+  return { group, apiVersion, kind: found.kind, plural: found.name, isNamespaced: found.namespaced }
+}
+
+async function resourcesOf(visit: Visit, apiVersion: string): Promise<readonly Served[]> {
+  let answer: unknown
+  try {
+    answer = await visit.json({ verb: 'get', path: groupPath(apiVersion) })
+  } catch (error) {
+    if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) throw error
+    const message = `the server has no API "${apiVersion}" (check apiVersion: kubectl api-versions)`
+    throw new SourceError(message, { code: 'NOT_FOUND', cause: error })
+  }
+  const { resources } = Object(answer) as { readonly resources?: unknown }
+  if (!Array.isArray(resources)) {
+    throw new SourceError('the answer is no list of resources: is this the API server of a Kubernetes cluster?', {
+      code: 'PROTOCOL',
+    })
+  }
+  // A name with a slash is a part of another: pods/status.
+  return resources.filter((each): each is Served => isServed(each) && !each.name.includes('/'))
+}
+
+function isServed(value: unknown): value is Served {
+  const { name, kind, verbs } = Object(value) as Partial<Served>
+  return typeof name === 'string' && typeof kind === 'string' && Array.isArray(verbs)
+}
+
+function unknown({ apiVersion, kind, plural }: ResourceName, served: readonly Served[]): SourceError {
+  const asked = (kind ?? plural ?? '').toLowerCase()
+  const near = served.find(({ name, kind: other, singularName, shortNames = [] }) =>
+    [name, other, singularName ?? '', ...shortNames].some((each) => each !== '' && isNear(each.toLowerCase(), asked)),
+  )
+  const meant = near === undefined ? '' : `; did you mean ${kind === undefined ? near.name : near.kind}?`
+  const what = kind === undefined ? `resource "${plural}"` : `kind "${kind}"`
+  const message = `the server has no ${what} in ${apiVersion}${meant} (kubectl api-resources lists all)`
+  return new SourceError(message, { code: 'NOT_FOUND' })
+}
+
+/** The same but for an ending, two letters that changed places, or one that is another, missing or too many. */
+function isNear(a: string, b: string): boolean {
+  if (a === b || `${a}s` === b || a === `${b}s`) return true
+  if (Math.abs(a.length - b.length) > 1) return false
+  let begin = 0
+  while (begin < Math.min(a.length, b.length) && a[begin] === b[begin]) begin++
+  let end = 0
+  while (end < Math.min(a.length, b.length) - begin && a.at(-1 - end) === b.at(-1 - end)) end++
+  const [middleA, middleB] = [a.slice(begin, a.length - end), b.slice(begin, b.length - end)]
+  return (
+    Math.max(middleA.length, middleB.length) <= 1 ||
+    (middleA.length === 2 && middleA === [...middleB].reverse().join(''))
+  )
+}

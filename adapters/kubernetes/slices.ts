@@ -1,0 +1,198 @@
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+export interface TakeItems {
+  /** Takes one item of a list; where it is too large, only its beginning. */
+  item(bytes: Buffer, shape: ItemShape): void
+  /** Takes what may be an item; false where it is none. What is JSON as a whole, from where an item begins, is one. */
+  guess(bytes: Buffer): boolean
+}
+
+export interface ItemShape {
+  readonly isWhole: boolean
+  /** How deep it nests. */
+  readonly depth: number
+}
+
+const BETWEEN = Buffer.from('},')
+/** By so many bytes the beginning of the next item is looked for. */
+const LEAD_BYTES = 11
+/** The list, and its array. */
+const OUTER_DEPTH = 2
+/** Of what is too large so much is kept, so that its name can be told. */
+const HEAD_BYTES = 64 * 1024
+
+/**
+ * Cuts the body of a LIST into its items as it comes, without parsing it: the objects of the array `items` at the top.
+ * What is around them, the envelope, is a small object of its own.
+ */
+export class ListSlicer {
+  readonly #take: TakeItems
+  readonly #maxBytes: number
+  /** Of braces and brackets. */
+  #depth = 0
+  #isInString = false
+  #isEscaped = false
+  #isInItems = false
+  /** The bytes of the last string at the top, where the next bracket may belong to. */
+  #word: number[] | undefined
+  #name = ''
+  readonly #envelope: Buffer[] = []
+  /** What has come of an item before this chunk. */
+  #pieces: Buffer[] = []
+  #itemBytes = 0
+  #isInItem = false
+  /** Where in this chunk it begins. */
+  #itemAt = 0
+  #deepest = 0
+  /** The end of an item and the beginning of the next, as it most often is in this list. */
+  #border: Buffer | undefined
+
+  constructor(take: TakeItems, maxBytes: number) {
+    this.#take = take
+    this.#maxBytes = maxBytes
+  }
+
+  /** Whether the body has come to its end. */
+  get isComplete(): boolean {
+    return this.#depth === 0 && this.#envelope.length > 0
+  }
+
+  /** The list without its items; what it throws says that the body was no JSON. */
+  envelope(): unknown {
+    return JSON.parse(Buffer.concat(this.#envelope).toString()) as unknown
+  }
+
+  push(chunk: Buffer): void {
+    const end = chunk.length
+    let at = 0
+    this.#itemAt = 0
+    while (at < end) at = this.#isInItem ? this.#item(chunk, at, end) : this.#around(chunk, at, end)
+  }
+
+  /** Looks for the end of an item, where most of the bytes are. Gives where to go on. */
+  #item(chunk: Buffer, from: number, end: number): number {
+    let depth = this.#depth
+    let isInString = this.#isInString
+    let deepest = this.#deepest
+    let at = from
+    if (this.#isEscaped) {
+      this.#isEscaped = false
+      at++
+    }
+    while (at < end) {
+      if (isInString) {
+        while (at < end && chunk[at] !== QUOTE && chunk[at] !== BACKSLASH) at++
+        if (at === end) break
+        const isQuote = chunk[at++] === QUOTE
+        if (isQuote) isInString = false
+        else if (at === end) this.#isEscaped = true
+        else at++
+        continue
+      }
+      const byte = chunk[at++]
+      if (byte === QUOTE) isInString = true
+      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        if (++depth > deepest) deepest = depth
+      } else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === OUTER_DEPTH) {
+        this.#depth = depth
+        this.#isInString = false
+        this.#deepest = deepest
+        this.#finish(chunk.subarray(this.#itemAt, at))
+        return at
+      }
+    }
+    this.#depth = depth
+    this.#deepest = deepest
+    this.#isInString = isInString
+    this.#keep(chunk.subarray(this.#itemAt, end))
+    return end
+  }
+
+  /** Everything that is not in an item, byte by byte. */
+  #around(chunk: Buffer, from: number, end: number): number {
+    let begin = from
+    for (let at = from; at < end; at++) {
+      const byte = chunk[at] ?? 0
+      if (this.#isInString) {
+        this.#inString(byte)
+        continue
+      }
+      if (byte === QUOTE) {
+        this.#isInString = true
+        if (this.#depth === 1) this.#word = []
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        this.#depth++
+        if (this.#isInItems && this.#depth === 3 && byte === OPEN_BRACE) {
+          const next = this.#guessed(chunk, at)
+          if (next !== -1) {
+            at = next - 1
+            this.#depth--
+            continue
+          }
+          this.#isInItem = true
+          this.#itemBytes = 0
+          this.#itemAt = at
+          this.#deepest = this.#depth
+          return at + 1
+        }
+        if (this.#depth === 2 && byte === OPEN_BRACKET && this.#name === 'items') {
+          this.#envelope.push(chunk.subarray(begin, at + 1))
+          begin = end
+          this.#isInItems = true
+        }
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+        this.#depth--
+        if (this.#isInItems && this.#depth === 1) {
+          this.#isInItems = false
+          begin = at
+        }
+      }
+    }
+    if (!this.#isInItems && begin < end) this.#envelope.push(Buffer.from(chunk.subarray(begin, end)))
+    return end
+  }
+
+  #inString(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false
+    else if (byte === BACKSLASH) this.#isEscaped = true
+    else if (byte === QUOTE) {
+      this.#isInString = false
+      if (this.#word !== undefined) this.#name = String.fromCharCode(...this.#word)
+      this.#word = undefined
+      return
+    }
+    if (this.#word !== undefined && this.#word.length < 16) this.#word.push(byte)
+  }
+
+  /**
+   * Where the item at `from` ends, if it ends where it seems to. Looking for the next one's beginning takes a fraction of
+   * the time that looking at each byte takes, and whether it was found is known once the item has been parsed.
+   */
+  #guessed(chunk: Buffer, from: number): number {
+    this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
+    const border = chunk.indexOf(this.#border, from + 1)
+    if (border === -1 || border - from >= this.#maxBytes) return -1
+    const end = border + 1
+    return this.#take.guess(chunk.subarray(from, end)) ? end : -1
+  }
+
+  #keep(bytes: Buffer): void {
+    if (this.#itemBytes < this.#maxBytes) this.#pieces.push(bytes)
+    this.#itemBytes += bytes.length
+  }
+
+  #finish(bytes: Buffer): void {
+    this.#keep(bytes)
+    const isWhole = this.#itemBytes <= this.#maxBytes
+    const item = this.#pieces.length === 1 ? bytes : Buffer.concat(this.#pieces)
+    this.#pieces = []
+    this.#isInItem = false
+    this.#itemAt = 0
+    this.#take.item(isWhole ? item : item.subarray(0, HEAD_BYTES), { isWhole, depth: this.#deepest - OUTER_DEPTH })
+  }
+}

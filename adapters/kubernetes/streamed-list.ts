@@ -1,0 +1,92 @@
+import { SourceError } from '../../src/errors.js'
+import type { ListEvent, ListPage } from '../../src/source.js'
+import { apiError, isTooLarge, refusalIn } from './api-errors.js'
+import type { Decoder } from './decoder.js'
+import { assertResourceVersion } from './kubernetes-version.js'
+import { LineSlicer } from './lines.js'
+import type { Requests } from './request.js'
+import { SILENCE, type Visit } from './visit.js'
+
+export interface StreamedListOptions {
+  readonly pageSize: number
+  readonly maxObjectBytes: number
+  /** After so many milliseconds without progress it is given up. */
+  readonly stallMs: number
+  readonly timeoutSeconds: number
+}
+
+/** A list that the server cannot stream, or not to its end: it is read in pages instead. */
+export class NotStreamed extends Error {
+  override readonly name = 'NotStreamed'
+}
+
+/**
+ * A list that is told as the beginning of a watch: every object, and then a bookmark which says that this was all of
+ * them. Only that one names the version; whatever versions come before it are of single objects, in no order.
+ * Throws `NotStreamed` where the server does not know how, or where the bookmark does not come.
+ */
+export async function* streamList<T>(
+  visit: Visit,
+  requests: Requests,
+  decoder: Decoder<T>,
+  { pageSize, maxObjectBytes, stallMs, timeoutSeconds }: StreamedListOptions,
+): AsyncGenerator<ListPage<T>> {
+  const wish = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', timeoutSeconds }
+  const body = await visit.open(requests.watch(wish)).catch((error: unknown) => {
+    throw isUnfit(error) ? new NotStreamed('the server streams no lists', { cause: error }) : error
+  })
+  let events: ListEvent<T>[] = []
+  let version: string | undefined
+  /** Once something has happened beside the list, its end has to be near. */
+  let isInitial = true
+  let failure: SourceError | undefined
+  const lines = new LineSlicer((bytes, isWhole) => {
+    if (version !== undefined || failure !== undefined) return
+    const told = decoder.line(bytes, isWhole)
+    switch (told.type) {
+      case 'bookmark':
+        if (told.isEndOfList) version = told.version
+        break
+      case 'error':
+        failure = apiError(told.status, requests.watch({}))
+        break
+      case 'put':
+      case 'delete':
+      case 'invalid':
+        if (told.isChange) isInitial = false
+        events.push(told.event)
+        break
+    }
+  }, maxObjectBytes)
+  try {
+    let due = visit.clock.now() + stallMs
+    for (;;) {
+      const taken = await visit.take(body, Math.max(0, due - visit.clock.now()))
+      if (taken === SILENCE) throw new NotStreamed(`the list came no further for ${stallMs} ms`)
+      if (taken === undefined) throw new NotStreamed('the list ended without saying that it was complete')
+      for (const chunk of taken) {
+        lines.push(chunk)
+        for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
+      }
+      if (failure !== undefined)
+        throw isUnfit(failure) ? new NotStreamed(messageIn(failure), { cause: failure }) : failure
+      if (version !== undefined) break
+      if (isInitial) due = visit.clock.now() + stallMs
+    }
+    assertResourceVersion(version)
+    yield { events, version }
+  } finally {
+    body.destroy(new Error('the list was read'))
+  }
+}
+
+/** Whether a list in pages may do better. */
+function isUnfit(error: unknown): boolean {
+  if (!(error instanceof SourceError)) return false
+  const status = refusalIn(error)
+  return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code) || (status !== undefined && isTooLarge(status))
+}
+
+function messageIn({ message }: SourceError): string {
+  return `the list broke off: ${message}`
+}

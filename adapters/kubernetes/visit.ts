@@ -1,0 +1,203 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { Clock } from '../../src/clock.js'
+import { SourceError } from '../../src/errors.js'
+import { type Asked, apiError, connectionError, refusalIn, retryAfterMsOf, statusOf } from './api-errors.js'
+import { Body } from './body.js'
+import type { Access, Credentials } from './kube-config.js'
+
+export interface VisitOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** What is not answered within so many milliseconds counts as lost. */
+  readonly stallMs: number
+}
+
+export interface Question extends Asked {
+  /** With its query. */
+  readonly path: string
+  readonly accept?: string
+}
+
+/** Nothing came in time. */
+export const SILENCE: unique symbol = Symbol('silence')
+/** Of an answer that says what went wrong so much is read, in bytes. */
+const MAX_STATUS_BYTES = 64 * 1024
+/** A connection that nothing comes over is probed after so long, in milliseconds. */
+const KEEP_ALIVE_MS = 15_000
+
+/**
+ * One list or one watch at the API server, over connections of its own, with a deadline on everything. Rejects with
+ * SourceErrors. Nothing is left open once it is closed.
+ */
+export class Visit {
+  readonly #credentials: Credentials
+  readonly #options: VisitOptions
+  readonly #agents = { http: newAgent(HttpAgent), https: newAgent(HttpsAgent) }
+  readonly #breaks = new Set<(reason: unknown) => void>()
+  #reason: unknown
+  readonly #abort = (): void => this.#break(unwanted())
+
+  constructor(credentials: Credentials, options: VisitOptions) {
+    options.signal.throwIfAborted()
+    this.#credentials = credentials
+    this.#options = options
+    options.signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  get clock(): Clock {
+    return this.#options.clock
+  }
+
+  /** The body of an answer that is a success. With other credentials where those that we had are refused. */
+  async open(question: Question): Promise<Body> {
+    try {
+      return await this.#ask(question)
+    } catch (error) {
+      if (refusalIn(error)?.code !== 401) throw error
+      this.#credentials.renew()
+      return await this.#ask(question)
+    }
+  }
+
+  /** A small answer as a whole. */
+  async json(question: Question): Promise<unknown> {
+    const body = await this.open(question)
+    const text = await this.#text(body, Infinity)
+    try {
+      return JSON.parse(text) as unknown
+    } catch (error) {
+      const message = 'the answer is no JSON: is this the API server of a Kubernetes cluster?'
+      throw new SourceError(message, { code: 'PROTOCOL', cause: error })
+    }
+  }
+
+  /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`, and then it is of no use. */
+  async take(body: Body, ms: number = this.#options.stallMs): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
+    try {
+      return await this.#within(ms, body.take())
+    } catch (error) {
+      throw connectionError(error, 'the server')
+    }
+  }
+
+  /** `promise`, or that nothing came in time. Rejects where nobody wants it any more. */
+  async #within<V>(ms: number, promise: Promise<V>): Promise<V | typeof SILENCE> {
+    const timer = new AbortController()
+    const { promise: other, resolve, reject } = Promise.withResolvers<typeof SILENCE>()
+    this.#breaks.add(reject)
+    try {
+      if (this.#reason !== undefined) throw this.#reason
+      this.#options.clock.sleep(ms, timer.signal).then(
+        () => resolve(SILENCE),
+        () => {}, // Answered.
+      )
+      return await Promise.race([promise, other])
+    } finally {
+      this.#breaks.delete(reject)
+      timer.abort()
+      promise.catch(() => {})
+      other.catch(() => {})
+    }
+  }
+
+  /** The same, where silence is an error. */
+  async #answer<V>(promise: Promise<V>): Promise<V> {
+    const { stallMs } = this.#options
+    const answer = await this.#within(stallMs, promise)
+    if (answer === SILENCE) throw new SourceError(`no answer for ${stallMs} ms`, { code: 'UNAVAILABLE' })
+    return answer
+  }
+
+  close(): void {
+    this.#options.signal.removeEventListener('abort', this.#abort)
+    this.#break(unwanted())
+    this.#agents.http.destroy()
+    this.#agents.https.destroy()
+  }
+
+  #break(reason: unknown): void {
+    this.#reason ??= reason
+    for (const fail of this.#breaks) fail(this.#reason)
+  }
+
+  async #ask(question: Question): Promise<Body> {
+    const { clock } = this.#options
+    const access = await this.#answer(this.#credentials.access())
+    const response = await this.#response(access, question)
+    const body = new Body(response)
+    // Whatever happens to the visit happens to what it has open.
+    const fail = (reason: unknown): void => body.destroy(reason)
+    this.#breaks.add(fail)
+    response.once('close', () => this.#breaks.delete(fail))
+    const code = response.statusCode ?? 0
+    if (code === 200) return body
+    const text = await this.#text(body, MAX_STATUS_BYTES)
+    const status = statusOf(parsed(text), code)
+    const retryAfterMs = retryAfterMsOf(response.headers['retry-after'], clock.now()) ?? status.retryAfterMs
+    const isPlain = status.message === '' && text !== ''
+    const message = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
+    throw apiError({ ...status, code, message, retryAfterMs }, question)
+  }
+
+  async #response({ server, options, proxy }: Access, { path, accept }: Question): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const isSecure = server.protocol === 'https:'
+    const base = server.pathname.replace(/\/+$/, '')
+    const request = (isSecure ? httpsRequest : httpRequest)({
+      ...options,
+      host: server.hostname.replace(/^\[|\]$/g, ''),
+      port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
+      path: base + path,
+      agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
+      headers: { ...options.headers, accept: accept ?? 'application/json', 'user-agent': 'listwatch' },
+    })
+    request.once('response', resolve)
+    // Also what comes later, of which the body tells.
+    request.on('error', (error) => reject(connectionError(error, server.host)))
+    request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
+    request.end()
+    try {
+      return await this.#answer(promise)
+    } catch (error) {
+      request.destroy()
+      throw error
+    }
+  }
+
+  async #text(body: Body, maxBytes: number): Promise<string> {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for (;;) {
+      const taken = await this.take(body)
+      if (taken === undefined) break
+      if (taken === SILENCE) {
+        body.destroy(unwanted())
+        throw new SourceError(`no answer for ${this.#options.stallMs} ms`, { code: 'UNAVAILABLE' })
+      }
+      chunks.push(...taken)
+      bytes += taken.reduce((sum, { length }) => sum + length, 0)
+      if (bytes > maxBytes) {
+        body.destroy(unwanted())
+        break
+      }
+    }
+    return Buffer.concat(chunks).toString()
+  }
+}
+
+function newAgent<A extends HttpAgent>(Agent: new (options: object) => A): A {
+  return new Agent({ keepAlive: true, maxSockets: 4 })
+}
+
+function unwanted(): SourceError {
+  return new SourceError('no longer wanted', { code: 'STOPPED' })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}

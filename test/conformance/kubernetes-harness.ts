@@ -1,0 +1,88 @@
+import { KubeConfig } from '@kubernetes/client-node'
+import { kubernetesSource } from '../../adapters/kubernetes/index.js'
+import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../src/testing/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import { KubeRefusal } from '../servers/kube-client.js'
+import type { Kubernetes } from '../servers/kubernetes.js'
+
+interface ConfigMap {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> }
+  readonly data?: Readonly<Record<string, string>>
+}
+
+/** A ConfigMap holds less than 1 MiB; of what is longer so much goes into an annotation. */
+const REST_LENGTH = 50_000
+
+/** Two servers that differ in most of what a mirror sees: one answers from its watch cache, the other from etcd. */
+export type KubernetesForm = 'cached' | 'uncached'
+
+/** A namespace of its own for each case, and a proxy before the server that can end connections. */
+export function kubernetesHarness(
+  server: { readonly kubernetes: Kubernetes },
+  form: KubernetesForm,
+): ListerWatcherHarness<ConfigMap> {
+  let cases = 0
+  return {
+    create: (wish) => subjectOf(server.kubernetes, `${form}-${++cases}`, wish),
+    lacks: {
+      transactions: 'each object is written by itself',
+      openTransactions: 'each object is written by itself',
+      epochs: 'a resourceVersion does not say which history it is of',
+      corruption: 'the API server lets nothing in that cannot be decoded',
+      nudges: 'an open watch cannot be asked where it is',
+      ...(form === 'cached' ? { compaction: 'the watch cache remembers what etcd has forgotten' } : {}),
+    },
+    patienceMs: 30_000,
+  }
+}
+
+async function subjectOf(
+  kubernetes: Kubernetes,
+  namespace: string,
+  { heartbeatMs }: ConformanceWish,
+): Promise<ListerWatcherSubject<ConfigMap>> {
+  const { admin } = kubernetes
+  await admin.create('/api/v1/namespaces', { metadata: { name: namespace } })
+  const proxy = await startFaultProxy({ targetPort: kubernetes.api.port })
+  const kubeConfig = new KubeConfig()
+  kubeConfig.loadFromOptions(kubernetes.kubeConfig({ port: proxy.port }))
+  const path = `/api/v1/namespaces/${namespace}/configmaps`
+  const put = async (name: string, value: string): Promise<string | undefined> => {
+    const cut = value.length > 4 * REST_LENGTH ? value.length - REST_LENGTH : value.length
+    const annotations = { rest: value.slice(cut) }
+    const draft = { metadata: { name, annotations }, data: { value: value.slice(0, cut) } }
+    const { metadata } = await admin.update(`${path}/${name}`, draft).catch((error: unknown) => {
+      if (error instanceof KubeRefusal && error.status === 404) return admin.create(path, draft)
+      throw error
+    })
+    return metadata.resourceVersion
+  }
+  return {
+    source: kubernetesSource<ConfigMap>({ kubeConfig, kind: 'ConfigMap', namespace, heartbeatMs }),
+    read: ({ metadata, data }) => (data?.['value'] ?? '') + (metadata.annotations?.['rest'] ?? ''),
+    keyOf: (key) => `${namespace}/${key}`,
+    refuses: (key) =>
+      /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(key) && key.length <= 253
+        ? undefined
+        : 'no object can have such a name',
+    async write(changes) {
+      let mark: string | undefined
+      for (const { key, value } of changes) {
+        if (value !== undefined) mark = await put(key, value)
+        else {
+          await admin.delete(`${path}/${key}`).catch((error: unknown) => {
+            if (!(error instanceof KubeRefusal && error.status === 404)) throw error
+          })
+          mark = undefined
+        }
+      }
+      return mark
+    },
+    compact: () => kubernetes.compact(),
+    disconnect: () => proxy.reset(),
+    connections: () => proxy.counts.open,
+    dispose: async () => {
+      await proxy[Symbol.asyncDispose]()
+    },
+  }
+}
