@@ -138,6 +138,8 @@ export class ListSlicer {
           this.#itemBytes = 0
           this.#itemAt = at
           this.#deepest = this.#depth
+          // Nothing of it is left for the other loop to keep.
+          if (at + 1 === end) this.#keep(chunk.subarray(at, end))
           return at + 1
         }
         if (this.#depth === 2 && byte === OPEN_BRACKET && this.#name === 'items') {
