@@ -40,9 +40,9 @@ export class FakeCollection {
     return [...this.#objects.keys()]
   }
 
-  /** Watches that were asked for and not given up. */
+  /** Watches that were asked for and not given up; what began as a list does not count. */
   get watching(): readonly Exchange[] {
-    return [...this.#watches].filter(({ isOpen }) => isOpen)
+    return this.#open.filter(({ isStreamedList }) => !isStreamedList)
   }
 
   /** Gives its version. */
@@ -176,7 +176,11 @@ export class FakeCollection {
 
   #happened(type: Happening['type'], object: FakeObject): void {
     this.#history.push({ type, version: this.#version, object })
-    for (const watch of this.watching) void watch.event(type, shown(watch, object))
+    for (const watch of this.#open) void watch.event(type, shown(watch, object))
+  }
+
+  get #open(): readonly Exchange[] {
+    return [...this.#watches].filter(({ isOpen }) => isOpen)
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { KubeConfig } from '@kubernetes/client-node'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { SourceError } from '../../src/errors.js'
@@ -70,6 +71,11 @@ export class Mirror implements AsyncDisposable {
     return contentsOf(this.informer.list())
   }
 
+  /** Whether it includes everything up to this version of the fake's. */
+  hasReached(version: string): boolean {
+    return Number(this.informer.version) >= Number(version)
+  }
+
   /** The first list is in, and the watch is open. */
   async live(): Promise<void> {
     this.informer.start()
@@ -93,8 +99,8 @@ export class Mirror implements AsyncDisposable {
   async until(what: string, isSo: () => boolean): Promise<void> {
     const isNow = async (): Promise<boolean> => {
       if (isSo()) return true
-      const wait = this.informer.status.retryInMs
-      if (wait !== undefined) await this.clock.advance(wait)
+      // Who rests for no time at all wakes up only when time is touched.
+      await this.clock.advance(this.informer.status.retryInMs ?? 0)
       return isSo()
     }
     await waitUntil(what, isNow, 20_000).catch((error: unknown) => {
@@ -103,6 +109,14 @@ export class Mirror implements AsyncDisposable {
       const asked = this.fake.exchanges.slice(-5).map(({ path, query }) => `${path}?${query}`)
       throw new Error(`it is ${state} (${reason}); ${errors.join('; ')}; ${asked.join(', ')}`, { cause: error })
     })
+  }
+
+  /** Lets time pass, slowly enough for what is asked meanwhile to be answered. */
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 1_000) {
+      await this.clock.advance(1_000)
+      await sleep(2)
+    }
   }
 
   /** The same where deadlines are to pass, too. */

@@ -126,7 +126,7 @@ describe('where others fail', () => {
       expect(mirror.fake.collection.watching[0]?.query.get('allowWatchBookmarks')).toBe('true')
       const version = mirror.fake.collection.pass()
       await mirror.fake.collection.bookmark()
-      await mirror.until('the bookmark to be there', () => mirror.informer.version?.includes(version) === true)
+      await mirror.until('the bookmark to be there', () => mirror.hasReached(version))
       mirror.fake.collection.compact()
       mirror.fake.collection.watching[0]?.reset()
       mirror.fake.collection.put('k0', 'after')
@@ -211,7 +211,7 @@ describe('where others fail', () => {
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       const watch = mirror.fake.collection.watching[0]
-      await mirror.clock.advance(150_000)
+      await mirror.pass(150_000)
       await mirror.until('it to be given up', () => watch?.isOpen === false)
       mirror.fake.collection.put('k0', 'after')
       await mirror.healed()
@@ -223,9 +223,9 @@ describe('where others fail', () => {
       await mirror.live()
       const watch = mirror.fake.collection.watching[0]
       for (let minute = 0; minute < 4; minute++) {
-        await mirror.clock.advance(60_000)
+        await mirror.pass(50_000)
         const version = mirror.fake.collection.put('k0', minute)
-        await mirror.until('the event to be there', () => mirror.informer.version?.includes(version) === true)
+        await mirror.until('the event to be there', () => mirror.hasReached(version))
       }
       expect(watch?.isOpen).toBe(true)
       expect(mirror.errors).toEqual([])
