@@ -3,21 +3,18 @@ import type { Version } from '../../src/version.js'
 import type { ApiStatus } from './api-errors.js'
 import type { Decoder } from './decoder.js'
 import { compareVersions } from './kubernetes-version.js'
-import { LineSlicer } from './lines.js'
 
-/** Makes batches of the bytes of a watch, and knows up to where everything has been told. */
+/** Makes batches of the lines of a watch, and knows up to where everything has been told. */
 export class BatchReader<T> {
   readonly #decoder: Decoder<T>
-  readonly #lines: LineSlicer
   #events: WatchEvent<T>[] = []
   #version: Version
   #hasMoved = false
   #failure: ApiStatus | undefined
 
-  constructor(decoder: Decoder<T>, after: Version, maxObjectBytes: number) {
+  constructor(decoder: Decoder<T>, after: Version) {
     this.#decoder = decoder
     this.#version = after
-    this.#lines = new LineSlicer((bytes, isWhole) => this.#line(bytes, isWhole), maxObjectBytes)
   }
 
   /** Of everything that has been read. */
@@ -35,20 +32,7 @@ export class BatchReader<T> {
     return this.#failure
   }
 
-  push(chunk: Buffer): void {
-    this.#lines.push(chunk)
-  }
-
-  /** What has been read since the last time; undefined where that was nothing. */
-  take(): WatchBatch<T> | undefined {
-    if (!this.#hasMoved) return undefined
-    const events = this.#events
-    this.#events = []
-    this.#hasMoved = false
-    return { events, version: this.#version }
-  }
-
-  #line(bytes: Buffer, isWhole: boolean): void {
+  read(bytes: Buffer, isWhole: boolean): void {
     if (this.#failure !== undefined) return
     const told = this.#decoder.line(bytes, isWhole)
     if (told.type === 'error') {
@@ -66,5 +50,14 @@ export class BatchReader<T> {
     this.#events.push(told.event)
     this.#hasMoved = true
     if (version !== undefined) this.#version = version
+  }
+
+  /** What has been read since the last time; undefined where that was nothing. */
+  take(): WatchBatch<T> | undefined {
+    if (!this.#hasMoved) return undefined
+    const events = this.#events
+    this.#events = []
+    this.#hasMoved = false
+    return { events, version: this.#version }
   }
 }

@@ -34,7 +34,7 @@ export class Body {
       })
       this.#wake = undefined
     }
-    if (this.#chunks.length > 0) {
+    if (this.#chunks.length > 0 || !this.#isOver) {
       const taken = this.#chunks
       this.#chunks = []
       if (this.#bytes >= HIGH_WATER) this.#response.resume()
@@ -43,6 +43,11 @@ export class Body {
     }
     if (this.#error !== undefined) throw this.#error
     return undefined
+  }
+
+  /** Whoever waits gets nothing, at once, and may go on waiting. */
+  poke(): void {
+    this.#wake?.()
   }
 
   /** Breaks the answer off: whoever waits is told, and nothing more comes. */

@@ -27,7 +27,6 @@ interface Copyable extends KubeConfigLike {
   readonly clusters: unknown
   readonly users: unknown
   readonly contexts: unknown
-  readonly currentContext: unknown
   loadFromOptions(options: object): void
 }
 
@@ -35,16 +34,19 @@ const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthoriz
 
 /** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
 export class Credentials {
+  /** The context of a KubeConfig when it was given: to choose another later changes nothing here. */
+  readonly context: string | undefined
   readonly #giver: KubeConfigGiver
   #config: KubeConfigLike | undefined
 
   constructor(giver: KubeConfigGiver) {
     this.#giver = giver
+    this.context = typeof giver === 'function' ? undefined : giver.getCurrentContext() || undefined
   }
 
   /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
   async access(): Promise<Access> {
-    const config = this.#config ?? (await this.#given())
+    const config = this.#pinned(this.#config ?? (await this.#given()))
     this.#config = config
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) throw noCluster(config)
@@ -59,7 +61,12 @@ export class Credentials {
 
   /** The next access is with new credentials, where they can be had. */
   renew(): void {
-    this.#config = typeof this.#giver === 'function' ? undefined : afresh(this.#giver)
+    this.#config = typeof this.#giver === 'function' ? undefined : copyOf(this.#giver, this.context)
+  }
+
+  #pinned(config: KubeConfigLike): KubeConfigLike {
+    if (this.context === undefined || config.getCurrentContext() === this.context) return config
+    return copyOf(config, this.context)
   }
 
   async #given(): Promise<KubeConfigLike> {
@@ -80,9 +87,9 @@ export function isKubeConfig(value: unknown): value is KubeConfigLike {
   return typeof applyToHTTPSOptions === 'function' && typeof getCurrentCluster === 'function'
 }
 
-/** The same without what it remembers; itself, where no other like it can be made. */
-function afresh(config: KubeConfigLike): KubeConfigLike {
-  const { clusters, users, contexts, currentContext, loadFromOptions } = config as Partial<Copyable>
+/** The same without what it remembers, in this context; itself, where no other like it can be made. */
+function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike {
+  const { clusters, users, contexts, loadFromOptions } = config as Partial<Copyable>
   // Authenticators that were added to it would be missing.
   const { custom_authenticators: added = [] } = config as { readonly custom_authenticators?: readonly unknown[] }
   if (typeof loadFromOptions !== 'function' || added.length > 0) return config

@@ -10,15 +10,17 @@ import type {
   WatchContext,
 } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
+import { apiError } from './api-errors.js'
 import { Decoder } from './decoder.js'
 import { Credentials, isKubeConfig, type KubeConfigGiver } from './kube-config.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
 import { readList } from './lists.js'
+import { type KubernetesNamespaces, NamespaceSet } from './namespaces.js'
 import { readPages } from './pages.js'
 import { Requests } from './request.js'
 import { findResource, type Resource } from './resource.js'
+import { followShared } from './shared-watch.js'
 import { Visit } from './visit.js'
-import { watchStream } from './watch-stream.js'
 
 export interface KubernetesSourceOptions {
   /** Your own KubeConfig of @kubernetes/client-node; or what makes one, which is called again where the server refuses it. */
@@ -72,6 +74,10 @@ const isNamespace: OptionCheck = (value) =>
   typeof value === 'string' && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value)
     ? undefined
     : 'must be the name of a namespace: at most 63 small letters, digits and "-"'
+const isNamespaces: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((each) => isNamespace(each) === undefined)
+    ? undefined
+    : 'must be an array of names of namespaces: small letters, digits and "-"'
 const isApiVersion: OptionCheck = (value) =>
   typeof value === 'string' && /^([a-z0-9.-]+\/)?v[a-z0-9]+$/.test(value)
     ? undefined
@@ -102,8 +108,17 @@ const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>>
 }
 
 /** Mirrors objects of one kind, built-in or custom. Opens nothing by itself. */
-export function kubernetesSource<T = unknown>(options: KubernetesSourceOptions): KubernetesSource<T> {
-  checkOptions('kubernetesSource', options, optionChecks)
+export function kubernetesSource<T = unknown>(
+  options: KubernetesSourceOptions & { readonly namespaces?: undefined },
+): KubernetesSource<T>
+/** The same of several namespaces: one source for each, in one store. */
+export function kubernetesSource<T = unknown>(
+  options: KubernetesSourceOptions & { readonly namespaces: readonly string[]; readonly namespace?: undefined },
+): KubernetesNamespaces<T>
+export function kubernetesSource<T = unknown>(
+  options: KubernetesSourceOptions & { readonly namespaces?: readonly string[] | undefined },
+): KubernetesSource<T> | KubernetesNamespaces<T> {
+  checkOptions('kubernetesSource', options, { ...optionChecks, namespaces: isNamespaces })
   const { kubeConfig, kind, plural } = options ?? {}
   if (kubeConfig === undefined) {
     throw new TypeError(
@@ -112,7 +127,10 @@ export function kubernetesSource<T = unknown>(options: KubernetesSourceOptions):
   }
   if ((kind === undefined) === (plural === undefined))
     throw new TypeError('kubernetesSource: give either "kind" (Pod) or "plural" (pods)')
-  return new ApiSource<T>(options)
+  const { namespaces, ...rest } = options
+  if (namespaces === undefined) return new ApiSource<T>(rest)
+  if (rest.namespace !== undefined) throw new TypeError('kubernetesSource: give either "namespace" or "namespaces"')
+  return new NamespaceSet<T>(namespaces, (namespace) => kubernetesSource<T>({ ...rest, namespace }))
 }
 
 class ApiSource<T> implements KubernetesSource<T> {
@@ -169,24 +187,56 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const { after, random } = context
+    const { after, random, clock } = context
     assertResourceVersion(after)
+    try {
+      const requests = await this.#prepared(context, after)
+      const timeoutSeconds = this.#timeoutSeconds(random.next())
+      const end = yield* followShared(this.#shared(requests), after, this.#decoder(requests), context, {
+        clock,
+        maxObjectBytes: this.#maxObjectBytes,
+        heartbeatMs: this.heartbeatMs,
+        timeoutSeconds,
+        visit: (signal) => this.#visit({ signal, clock }),
+        open: async (visit, resourceVersion, seconds, isAgain) => {
+          if (isAgain) await this.#assertHistory(visit, requests, resourceVersion)
+          return await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
+        },
+        refusal: (status) => apiError(status, requests.watch({})),
+      })
+      if (end === 'early') this.#isSuspect = true
+    } catch (error) {
+      throw this.#noted(error)
+    }
+  }
+
+  /** What has to be known before a watch is opened. */
+  async #prepared(context: Pick<SourceContext, 'signal' | 'clock'>, after: Version): Promise<Requests> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
       if (this.#wasMissing) throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
       if (this.#isSuspect) await this.#assertHistory(visit, requests, after)
-      const end = yield* watchStream(visit, requests, this.#decoder(requests), after, {
-        heartbeatMs: this.heartbeatMs,
-        timeoutSeconds: this.#timeoutSeconds(random.next()),
-        maxObjectBytes: this.#maxObjectBytes,
-      })
-      if (end === 'early') this.#isSuspect = true
-    } catch (error) {
-      throw this.#noted(error)
+      return requests
     } finally {
       visit.close()
     }
+  }
+
+  /** What is the same for all that may share one watch. */
+  #shared(requests: Requests): { readonly giver: object; readonly key: string } {
+    const { kubeConfig, maxWatchMs } = this.#options
+    const { path, accept } = requests.watch({})
+    const settings = [
+      this.#credentials.context,
+      path,
+      accept,
+      maxWatchMs,
+      this.heartbeatMs,
+      this.#stallMs,
+      this.#maxObjectBytes,
+    ]
+    return { giver: kubeConfig, key: JSON.stringify(settings) }
   }
 
   async *versions(context: ListContext): AsyncGenerator<VersionPage> {

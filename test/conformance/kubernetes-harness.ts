@@ -29,7 +29,6 @@ export function kubernetesHarness(
       openTransactions: 'each object is written by itself',
       epochs: 'a resourceVersion does not say which history it is of',
       corruption: 'the API server lets nothing in that cannot be decoded',
-      nudges: 'an open watch cannot be asked where it is',
       ...(form === 'cached' ? { compaction: 'the watch cache remembers what etcd has forgotten' } : {}),
     },
     patienceMs: 30_000,

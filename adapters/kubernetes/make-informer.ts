@@ -1,0 +1,198 @@
+import { createInformer, type Informer } from '../../src/informer.js'
+import { isKubeConfig, type KubeConfigLike } from './kube-config.js'
+import { type KubernetesSourceOptions, kubernetesSource } from './kubernetes-source.js'
+
+/** The informer of @kubernetes/client-node, as its users know it. */
+export interface ClientNodeInformer<T> {
+  on(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
+  on(verb: 'error' | 'connect', callback: (error?: unknown) => void): void
+  off(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
+  off(verb: 'error' | 'connect', callback: (error?: unknown) => void): void
+  /** Resolves when the first list is in and told, or could not be read: then `error` is told, and it is tried again. */
+  start(): Promise<void>
+  /** Resolves when nothing more will be told. It can be started again. */
+  stop(): Promise<void>
+  get(name: string, namespace?: string): T | undefined
+  list(namespace?: string): readonly T[]
+  /** Where it is. */
+  latestResourceVersion(): string
+}
+
+/** What an object has that client-node's informers look at. */
+interface Named {
+  readonly metadata?: {
+    readonly name?: string
+    readonly namespace?: string
+    readonly uid?: string
+    readonly resourceVersion?: string
+  }
+}
+
+type Callback = (value?: unknown) => void
+
+const VERBS = ['add', 'update', 'delete', 'error', 'connect'] as const
+type Verb = (typeof VERBS)[number]
+
+/**
+ * `makeInformer` of @kubernetes/client-node with the same signature and events, on the engine of this library: it goes on
+ * after errors, and misses no deletion. Everything is read from `path`, which may have a query (`?fieldSelector=…`):
+ * `listFn` is not called, so that a list and a watch cannot disagree about what is wanted.
+ */
+export function makeInformer<T extends object>(
+  kubeConfig: KubeConfigLike,
+  path: string,
+  listFn: () => Promise<unknown>,
+  labelSelector?: string,
+): ClientNodeInformer<T> {
+  if (!isKubeConfig(kubeConfig))
+    throw new TypeError('makeInformer: kubeConfig must be a KubeConfig of @kubernetes/client-node')
+  if (typeof listFn !== 'function') throw new TypeError('makeInformer: listFn must be a function')
+  return new DropInInformer<T>({ kubeConfig, stripManagedFields: false, ...selectionOf(path, labelSelector) })
+}
+
+class DropInInformer<T extends object> implements ClientNodeInformer<T> {
+  readonly #options: KubernetesSourceOptions
+  readonly #callbacks = new Map<Verb, Callback[]>(VERBS.map((verb) => [verb, []]))
+  /** What has been told, by namespace and name; it outlives a stop. */
+  readonly #objects = new Map<string, Map<string, T>>()
+  #informer: Informer<T> | undefined
+  #version = ''
+
+  constructor(options: KubernetesSourceOptions) {
+    this.#options = options
+  }
+
+  on(verb: string, callback: (value: never) => void): void {
+    for (const each of verbsOf(verb)) this.#callbacks.get(each)?.push(callback as Callback)
+  }
+
+  off(verb: string, callback: (value: never) => void): void {
+    for (const each of verbsOf(verb)) {
+      const callbacks = this.#callbacks.get(each) ?? []
+      const at = callbacks.indexOf(callback as Callback)
+      if (at !== -1) callbacks.splice(at, 1)
+    }
+  }
+
+  async start(): Promise<void> {
+    if (this.#informer !== undefined) return
+    const informer: Informer<T> = createInformer({ source: kubernetesSource<T>(this.#options), freeze: false })
+    this.#informer = informer
+    const isFirst = Promise.withResolvers<void>()
+    informer.on('error', (error) => {
+      this.#tell('error', error)
+      isFirst.resolve()
+    })
+    informer.on('status', ({ state }, { state: previous }) => {
+      if (state === 'listing' || state === 'relisting' || (state === 'connecting' && previous === 'backing-off'))
+        this.#tell('connect', undefined)
+    })
+    const subscription = informer.subscribe({
+      add: ({ object }) => this.#put(object),
+      update: ({ object }) => this.#put(object),
+      delete: ({ object }) => this.#remove(object),
+    })
+    informer.start()
+    const synced = subscription.synced().then(
+      () => this.#forgetAllBut(informer),
+      () => {}, // It was stopped before.
+    )
+    await Promise.race([synced, isFirst.promise])
+  }
+
+  async stop(): Promise<void> {
+    const informer = this.#informer
+    this.#informer = undefined
+    this.#version = informer?.version ?? this.#version
+    await informer?.stop()
+  }
+
+  get(name: string, namespace = ''): T | undefined {
+    return this.#objects.get(namespace)?.get(name)
+  }
+
+  list(namespace?: string): readonly T[] {
+    if (namespace) return [...(this.#objects.get(namespace)?.values() ?? [])]
+    return [...this.#objects.values()].flatMap((objects) => [...objects.values()])
+  }
+
+  latestResourceVersion(): string {
+    return this.#informer?.version ?? this.#version
+  }
+
+  #put(object: T): void {
+    const { name, namespace, uid, resourceVersion } = metadataOf(object)
+    const objects = this.#objects.get(namespace) ?? new Map<string, T>()
+    const previous = objects.get(name)
+    const before = previous === undefined ? undefined : metadataOf(previous)
+    // Known from before a stop.
+    if (before?.resourceVersion === resourceVersion && before.uid === uid) return
+    if (previous !== undefined && before?.uid !== uid) this.#remove(previous)
+    this.#objects.set(namespace, objects)
+    const isNew = !objects.has(name)
+    objects.set(name, object)
+    this.#tell(isNew ? 'add' : 'update', object)
+  }
+
+  #remove(object: T): void {
+    const { name, namespace } = metadataOf(object)
+    const objects = this.#objects.get(namespace)
+    if (objects?.delete(name) !== true) return
+    if (objects.size === 0) this.#objects.delete(namespace)
+    this.#tell('delete', object)
+  }
+
+  /** What was deleted while it was stopped. */
+  #forgetAllBut(informer: Informer<T>): void {
+    if (this.#informer !== informer) return
+    for (const object of this.list()) {
+      const { name, namespace } = metadataOf(object)
+      if (!informer.has(namespace === '' ? name : `${namespace}/${name}`)) this.#remove(object)
+    }
+  }
+
+  /** A callback that throws harms no other; what it threw is an error like others. */
+  #tell(verb: Verb, value: unknown): void {
+    const callbacks = this.#callbacks.get(verb) ?? []
+    if (verb === 'error' && callbacks.length === 0) process.emitWarning(value instanceof Error ? value : String(value))
+    for (const callback of [...callbacks]) {
+      try {
+        callback(value)
+      } catch (error) {
+        if (verb === 'error') process.emitWarning(error instanceof Error ? error : String(error))
+        else this.#tell('error', error)
+      }
+    }
+  }
+}
+
+function verbsOf(verb: string): readonly Verb[] {
+  if (verb === 'change') return ['add', 'update', 'delete']
+  const known = VERBS.find((each) => each === verb)
+  if (known === undefined) throw new TypeError(`Unknown verb: ${verb}; there are change, ${VERBS.join(', ')}`)
+  return [known]
+}
+
+function metadataOf(object: object): { name: string; namespace: string; uid: string; resourceVersion: string } {
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = (object as Named).metadata ?? {}
+  return { name, namespace, uid, resourceVersion }
+}
+
+/** `/apis/apps/v1/namespaces/default/deployments?fieldSelector=…` */
+function selectionOf(path: string, labelSelector: string | undefined): Omit<KubernetesSourceOptions, 'kubeConfig'> {
+  const match = /^\/(?:api|apis\/([^/?]+))\/([^/?]+)(?:\/namespaces\/([^/?]+))?\/([^/?]+)(?:\?(.*))?$/.exec(path)
+  if (match === null) {
+    throw new TypeError(
+      `makeInformer: path must be as /api/v1/namespaces/default/pods or /apis/apps/v1/deployments, got "${path}"`,
+    )
+  }
+  const [, group, version = '', namespace, plural = '', query = ''] = match
+  const parameters = new URLSearchParams(query)
+  return {
+    apiVersion: group === undefined ? version : `${group}/${version}`,
+    plural,
+    namespace,
+    labelSelector: labelSelector || parameters.get('labelSelector') || undefined,
+    fieldSelector: parameters.get('fieldSelector') || undefined,
+  }
+}

@@ -1,0 +1,56 @@
+import type { Version } from '../../src/version.js'
+import { compareVersions } from './kubernetes-version.js'
+
+export interface Line {
+  readonly bytes: Buffer
+  /** False where it is too long, and only its beginning is here. */
+  readonly isWhole: boolean
+}
+
+/** Some lines of a watch, and what comes after them. */
+export interface Portion {
+  readonly lines: readonly Line[]
+  /** How many bytes have come up to its end. */
+  readonly at: number
+  /** The version at its end; whoever reads it first finds out. */
+  end: Version | undefined
+  next: Portion | undefined
+}
+
+/** So much of what everybody has read is kept for who joins later, in bytes. */
+const KEPT_BYTES = 1024 * 1024
+
+/** What a watch has told, for readers that are each at a place of their own. What all have read is let go of. */
+export class WatchLog {
+  #oldest: Portion
+  #last: Portion
+
+  constructor(after: Version) {
+    this.#oldest = this.#last = { lines: [], at: 0, end: after, next: undefined }
+  }
+
+  get last(): Portion {
+    return this.#last
+  }
+
+  append(lines: readonly Line[], end?: Version): void {
+    const bytes = lines.reduce((sum, line) => sum + line.bytes.length, 0)
+    const portion: Portion = { lines, at: this.#last.at + bytes, end, next: undefined }
+    this.#last.next = portion
+    this.#last = portion
+    while (this.#last.at - this.#oldest.at > KEPT_BYTES && this.#oldest.next?.end !== undefined)
+      this.#oldest = this.#oldest.next
+  }
+
+  /** After which portion to read on in order to miss nothing after `version`; undefined where that is not here any more. */
+  placeOf(version: Version): Portion | undefined {
+    let place = this.#oldest
+    if (!isUpTo(place, version)) return undefined
+    while (place.next !== undefined && isUpTo(place.next, version)) place = place.next
+    return place
+  }
+}
+
+function isUpTo({ end }: Portion, version: Version): boolean {
+  return end !== undefined && compareVersions(end, version) <= 0
+}
