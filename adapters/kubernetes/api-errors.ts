@@ -117,9 +117,10 @@ function hintFor({ code, message }: ApiStatus, asked: Asked): string {
     case 403:
       return ` (${missingRule(asked)})`
     case 400:
-      if (/label key|label value|labelSelector|selector/i.test(message))
-        return ' (check labelSelector: app=web,tier!=cache; and fieldSelector: status.phase=Running)'
-      return /field label|field selector/i.test(message) ? ' (check fieldSelector: the server knows few fields)' : ''
+      if (/field (selector|label)/i.test(message)) return ' (check fieldSelector: the server knows few fields)'
+      return /parse requirement|label (key|value)/i.test(message)
+        ? ' (check labelSelector: app=web,tier!=cache,track in (stable,beta))'
+        : ''
     case 404:
       return asked.plural === undefined ? '' : ' (it may have been removed: kubectl api-resources)'
     default:

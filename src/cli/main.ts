@@ -45,13 +45,22 @@ async function main(): Promise<void> {
 
   program
     .command('watch')
-    .description('mirror a table or a range of keys of yours: a live picture on a terminal, NDJSON with --json')
-    .argument('<url>', 'postgres://user@host:5432/database, or etcd://host:2379 (etcds:// with TLS)')
+    .description(
+      'mirror a table, a range of keys or a resource of yours: a live picture on a terminal, NDJSON with --json',
+    )
+    .argument(
+      '<url>',
+      'postgres://user@host:5432/database, etcd://host:2379 (etcds:// with TLS), or kubernetes://namespace/resource',
+    )
     .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
     .option('--prefix <prefix>', 'etcd: what the keys begin with: /jobs/', name)
     .addOption(
       new Option('--codec <codec>', 'etcd: what values are; default: json').choices(['json', 'string', 'bytes']),
     )
+    .option('-l, --selector <labels>', 'Kubernetes: only objects with these labels: app=web,tier!=cache', name)
+    .option('--field-selector <fields>', 'Kubernetes: only objects with these fields: status.phase=Running', name)
+    .option('--context <name>', 'Kubernetes: this context of the kubeconfig, not the current one', name)
+    .option('--metadata-only', 'Kubernetes: nothing but the metadata of each object')
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .option('--columns <names>', 'mirror only these columns, separated by commas; the key always is', list)
     .option('--where <sql>', 'mirror only rows for which this holds; it must depend on nothing but the row', name)
@@ -60,7 +69,19 @@ async function main(): Promise<void> {
     )
     .option('--json', 'one line of JSON for each change')
     .option('--for <duration>', 'stop after this time: 20s, 10m')
-    .action(async (url: string, { table, prefix, codec, ...flags }, command) => {
+    .action(async (url: string, { selector, fieldSelector, context, metadataOnly, ...others }, command) => {
+      const ofKubernetes = { selector, fieldSelector, context, metadataOnly }
+      const { table, prefix, codec, ...flags } = others
+      if (/^kubernetes:/.test(url)) {
+        const wrong = ['table', 'prefix', 'codec', 'columns', 'where', 'rls'].find((each) => others[each] !== undefined)
+        if (wrong !== undefined)
+          throw new Failure(`--${wrong} is not of Kubernetes, which has --selector and --context`)
+        return (await import('./commands/watch-kubernetes.js')).watchKubernetes(url, { ...flags, ...ofKubernetes })
+      }
+      if (Object.values(ofKubernetes).some((each) => each !== undefined))
+        throw new Failure(
+          '--selector, --field-selector, --context and --metadata-only are of kubernetes://namespace/resource',
+        )
       if (/^etcds?:/.test(url)) {
         if (prefix === undefined) throw new Failure('--prefix is missing: etcd://host:2379 --prefix /jobs/')
         if (table !== undefined) throw new Failure('--table is of Postgres; etcd has --prefix')

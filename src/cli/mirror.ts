@@ -127,9 +127,11 @@ function topOf(column: string, index: Equal<Row, Scalar> | undefined): string[] 
   return flow([colors.dim(`by ${column}`), ...top.map(([value, count]) => pair(value, thousands(count)))])
 }
 
-/** An array is found by each of its elements; what is no scalar is in no index. */
+/** An array is found by each of its elements; what is no scalar is in no index. What is inside is named with dots. */
 function valuesOf(row: Row, column: string): Scalar[] {
-  const values: unknown[] = [(Object(row) as Row)[column]].flat()
+  const whole = Object(row) as Row
+  const inside = (): unknown => column.split('.').reduce<unknown>((part, name) => (Object(part) as Row)[name], whole)
+  const values: unknown[] = [column in whole ? whole[column] : inside()].flat()
   return values.filter(
     (value) => value instanceof Date || ['string', 'number', 'bigint', 'boolean'].includes(typeof value),
   ) as Scalar[]

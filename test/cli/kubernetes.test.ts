@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { KubeConfig } from '@kubernetes/client-node'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { useKubernetes } from '../kubernetes/support.js'
+import { describeKubernetes } from '../servers/index.js'
+import type { Kubernetes, KubeWay } from '../servers/kubernetes.js'
+import { ensureBuilt } from '../support/build.js'
+import { Child } from '../support/child.js'
+import { root } from '../support/sources.js'
+import { listwatch, node, refusalOf, SECRET } from './support.js'
+
+beforeAll(ensureBuilt)
+
+/** A kubeconfig file, gone when the test is over. */
+function fileOf(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'config')
+  writeFileSync(path, text)
+  return path
+}
+
+function kubeConfigFile(kubernetes: Kubernetes, way?: KubeWay): string {
+  const config = new KubeConfig()
+  config.loadFromOptions(kubernetes.kubeConfig(way))
+  return fileOf(config.exportConfig())
+}
+
+describe('without a cluster', () => {
+  const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
+    ['no resource', ['kubernetes://default'], 'it should look like kubernetes://default/pods'],
+    ['a namespace that can be none', ['kubernetes://Default/pods'], '"Default" can be no namespace'],
+    ['a table', ['kubernetes://default/pods', '--table', 't'], '--table is not of Kubernetes'],
+    [
+      'a selector for etcd',
+      ['etcd://localhost', '--prefix', '/', '-l', 'a=b'],
+      'are of kubernetes://namespace/resource',
+    ],
+  ]
+  test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {
+    expect(await refusalOf(listwatch(['watch', ...args]))).toContain(says)
+  })
+
+  test('no kubeconfig: one line that says where it is looked for', async () => {
+    const empty = mkdtempSync(join(tmpdir(), 'home-'))
+    onTestFinished(() => rmSync(empty, { recursive: true }))
+    const env = { HOME: empty, KUBECONFIG: undefined }
+    const says = await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))
+    expect(says).toBe('no kubeconfig was found; set KUBECONFIG, or put one at ~/.kube/config')
+  })
+
+  test('a kubeconfig that is not there: one line that names it', async () => {
+    const env = { KUBECONFIG: '/no/such/file' }
+    const says = await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))
+    expect(says).toContain('/no/such/file')
+  })
+
+  test('no server: one line that says where none listens', async () => {
+    const config = new KubeConfig()
+    config.loadFromClusterAndUser(
+      { name: 'none', server: 'https://127.0.0.1:1', skipTLSVerify: true },
+      { name: 'user' },
+    )
+    const env = { KUBECONFIG: fileOf(config.exportConfig()) }
+    const says = await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))
+    expect(says).toContain("no server listens at 127.0.0.1:1: check the cluster's server")
+  })
+})
+
+describeKubernetes('watch kubernetes://', (server) => {
+  const own = useKubernetes(server)
+
+  test('--json tells what there is, and then what changes', async () => {
+    const { admin } = own.kubernetes
+    await admin.create('/api/v1/namespaces', { metadata: { name: 'told' } })
+    const maps = '/api/v1/namespaces/told/configmaps'
+    await admin.create(maps, { metadata: { name: 'a', labels: { app: 'web' } }, data: { n: '1' } })
+    await admin.create(maps, { metadata: { name: 'other' }, data: { n: '1' } })
+    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes) }
+    const child = listwatch(['watch', 'kubernetes://told/cm', '-l', 'app=web', '--json'], { env })
+    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+    await admin.patch(`${maps}/a`, { data: { n: '2' } })
+    await admin.delete(`${maps}/a`)
+    await child.until(() => child.lines.some((line) => line.includes('"delete"')), 'the delete')
+    const told = child.lines.map((line) => {
+      const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: { data?: unknown } }
+      return [type, key, object?.data]
+    })
+    expect(told).toEqual([
+      ['add', 'told/a', { n: '1' }],
+      ['synced', undefined, undefined],
+      ['update', 'told/a', { n: '2' }],
+      ['delete', 'told/a', { n: '2' }],
+    ])
+    child.kill('SIGINT')
+    await child.ended
+    expect(child.errors).toBe('')
+  })
+
+  test.each([
+    [
+      'an unknown resource',
+      'kubernetes://default/pds',
+      [],
+      'the server has no resource "pds"; see: kubectl api-resources',
+    ],
+    ['a namespace that is not there', 'kubernetes://defualt/pods', [], 'there is no namespace "defualt"'],
+    [
+      'an unknown context',
+      'kubernetes://default/pods',
+      ['--context', 'x'],
+      '--context: there is no "x"; there are test',
+    ],
+    ['a selector that does not parse', 'kubernetes://default/pods', ['-l', 'a in b'], 'check --selector: app=web'],
+    ['a field that cannot be selected', 'kubernetes://default/pods', ['--field-selector', 'a.b=c'], '--field-selector'],
+  ])('%s: one line that says what to do', async (_what, url, args, says) => {
+    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes) }
+    expect(await refusalOf(listwatch(['watch', url, ...args], { env }))).toContain(says)
+  })
+
+  test('no rights: one line with the RBAC rule that is missing', async () => {
+    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes, { user: 'alice' }) }
+    const says = await refusalOf(listwatch(['watch', 'kubernetes://default/configmaps'], { env }))
+    expect(says).toContain(
+      'the missing RBAC rule: apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"]',
+    )
+  })
+
+  test('a wrong token: one line that does not tell it', async () => {
+    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes, { token: SECRET }) }
+    const says = await refusalOf(listwatch(['watch', 'kubernetes://default/configmaps'], { env }))
+    expect(says).toContain('the server does not know who we are')
+  })
+
+  describe('examples/namespace-controller.ts', () => {
+    test('keeps a ConfigMap in each namespace, whatever is done to it', async () => {
+      const { admin } = own.kubernetes
+      const env = { ...process.env, KUBECONFIG: kubeConfigFile(own.kubernetes) }
+      const child = new Child(node, [join('examples', 'namespace-controller.ts')], { cwd: root, env })
+      onTestFinished(() => child[Symbol.asyncDispose]())
+      await child.until(() => child.lines.includes('ready') && child.lines.includes('default: nobody'), 'the first run')
+      await admin.create('/api/v1/namespaces', { metadata: { name: 'shop', labels: { owner: 'ada' } } })
+      await child.until(() => child.lines.includes('shop: ada'), 'a new namespace')
+      await admin.patch('/api/v1/namespaces/shop', { metadata: { labels: { owner: 'ben' } } })
+      await child.until(() => child.lines.includes('shop: ben'), 'another owner')
+      await admin.delete('/api/v1/namespaces/shop/configmaps/about')
+      const times = (): number => child.lines.filter((line) => line === 'shop: ben').length
+      await child.until(() => times() === 2, 'the ConfigMap that was deleted')
+      expect(await admin.read('/api/v1/namespaces/shop/configmaps/about')).toMatchObject({ data: { owner: 'ben' } })
+      child.kill('SIGINT')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+    })
+  })
+})

@@ -1,0 +1,33 @@
+import type { Agent } from 'node:http';
+import type { RequestOptions } from 'node:https';
+/** The part of `KubeConfig` of @kubernetes/client-node that is used. It stays yours, and is asked for every connection. */
+export interface KubeConfigLike {
+    getCurrentContext(): string;
+    getCurrentCluster(): {
+        readonly server: string;
+        readonly proxyUrl?: string | undefined;
+    } | null;
+    applyToHTTPSOptions(options: RequestOptions): Promise<void>;
+}
+/** A KubeConfig, or what makes one: then it is called again where the server refuses the credentials. */
+export type KubeConfigGiver = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>);
+/** Where to connect, and as whom. */
+export interface Access {
+    readonly server: URL;
+    /** Headers, certificates and keys. */
+    readonly options: RequestOptions;
+    /** Of the proxy that the cluster is behind. */
+    readonly proxy: Agent | undefined;
+}
+/** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
+export declare class Credentials {
+    #private;
+    /** The context of a KubeConfig when it was given: to choose another later changes nothing here. */
+    readonly context: string | undefined;
+    constructor(giver: KubeConfigGiver);
+    /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
+    access(): Promise<Access>;
+    /** The next access is with new credentials, where they can be had. */
+    renew(): void;
+}
+export declare function isKubeConfig(value: unknown): value is KubeConfigLike;
