@@ -28,7 +28,7 @@ describeKubernetes('the right to read', (server) => {
       await own.kubernetes.revoke('bob-reads')
       // A watch that is open goes on until it ends.
       await stage.until('it to fail', () => {
-        stage.proxy.reset()
+        stage.resetLive()
         return stage.informer.status.state === 'failed'
       })
       expect(stage.informer.size).toBe(5)
@@ -63,7 +63,7 @@ describeKubernetes('the right to read', (server) => {
         reviewer.users.set('token-2', 'alice')
         token = 'token-2'
         await stage.until('the old one to be refused', () => {
-          stage.proxy.reset()
+          stage.resetLive()
           return given > 1
         })
         await stage.put('k0', 1)

@@ -136,13 +136,19 @@ export class Stage implements AsyncDisposable {
   async live(): Promise<void> {
     this.informer.start()
     await this.until('the first list', () => this.informer.status.isSynced, 60_000)
-    await this.until('the watch to be open', () => ['live', 'connecting'].includes(this.informer.status.state))
+    const isOpen = (): boolean => this.informer.status.state === 'live' && this.proxy.counts.open > 0
+    await this.until('the watch to be open', isOpen)
   }
 
   async until(what: string, isSo: () => boolean, ms = 30_000): Promise<void> {
     await waitUntil(what, isSo, ms).catch((error: unknown) => {
       throw new Error(this.story, { cause: error })
     })
+  }
+
+  /** Breaks off a watch that is open; one that is not is left to open. */
+  resetLive(): void {
+    if (this.informer.status.state === 'live') this.proxy.reset()
   }
 
   /** The object becomes this, whether it was there or not. Gives its version. */
