@@ -37,7 +37,7 @@ const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--
 export async function campaign({ server, seed, checks, restores = true, instead }: CampaignOptions): Promise<Outcome> {
   await using kubernetes = await startKubernetes({ server })
   const random = new SeededRandom(seed)
-  const resource = random.chance(0.3) ? PODS : CONFIGMAPS
+  const resource = instead === undefined && random.chance(0.3) ? PODS : CONFIGMAPS
   await using stage = await Stage.open({
     kubernetes,
     resource,

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { describeKubernetes } from '../servers/index.js'
 import { campaign } from './campaign.js'
+import { forgetfulSource } from './forgetful-source.js'
 
 /** How many checks in all: 60, or as many as are asked for. */
 const CHECKS = Number(process.env['LISTWATCH_KUBERNETES_CHECKS'] ?? 60)
@@ -23,5 +24,18 @@ describe.concurrent('faults of every kind, and overlapping,', () => {
       },
       120_000 + EACH * 30_000,
     )
+  })
+
+  describeKubernetes('leave a mirror wrong that resumes from now, which shows that they are noticed', (server) => {
+    test.concurrent('within 20 checks', async () => {
+      const { divergences } = await campaign({
+        server,
+        seed: SEED,
+        checks: 20,
+        restores: false,
+        instead: forgetfulSource,
+      })
+      expect(divergences).toEqual([expect.stringContaining(' differ')])
+    }, 600_000)
   })
 })
