@@ -21,10 +21,14 @@ export interface Benchmark {
 }
 
 /** Runs a contestant in a process of its own, with nothing of another's heap, and gives what it prints as JSON. */
-export function contest<R>(worker: string, args: readonly string[]): Promise<R> {
+export function contest<R>(
+  worker: string,
+  args: readonly string[],
+  flags: readonly string[] = ['--expose-gc', '--max-semi-space-size=64'],
+): Promise<R> {
   return new Promise((resolve, reject) => {
     const path = fileURLToPath(new URL(`workers/${worker}.ts`, import.meta.url))
-    const child = spawn(process.execPath, ['--expose-gc', '--max-semi-space-size=64', path, ...args], {
+    const child = spawn(process.execPath, [...flags, path, ...args], {
       env: { ...process.env, NODE_ENV: 'production' },
       stdio: ['ignore', 'pipe', 'inherit'],
     })

@@ -2,11 +2,12 @@
 import { etcd } from './etcd.ts'
 import type { Benchmark, Figure } from './figures.ts'
 import { indexLookup } from './index-lookup.ts'
+import { kubernetes } from './kubernetes.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { store } from './store.ts'
 
-const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd]
+const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd, kubernetes]
 
 const args = process.argv.slice(2)
 const asJson = args.includes('--json')

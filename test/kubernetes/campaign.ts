@@ -27,6 +27,8 @@ const NAMES = 100
 const FAULTS = 3
 /** How long any of them lasts at most, in milliseconds. */
 const LONGEST_MS = 600
+/** An audit rests a hundred times as long as it has read, which on a busy machine is long. */
+const HEALING_MS = 120_000
 /** What a restart may change about a server: the same mirror must do with either. */
 const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--feature-gates=WatchList=false']]
 
@@ -42,8 +44,8 @@ export async function campaign({ server, seed, checks, restores = true, instead 
     kubernetes,
     resource,
     speed: 20,
-    // Restored history that has got past us only an audit can tell.
-    ...(restores ? { audit: { periodMs: 30_000 } } : {}),
+    // Restored history that has got past us only an audit can tell. It waits for a bookmark, which takes the server seconds.
+    ...(restores ? { audit: { periodMs: 100_000 } } : {}),
     ...(instead === undefined ? {} : { instead }),
   })
   const run = new Campaign(kubernetes, stage, random, restores)
@@ -52,7 +54,7 @@ export async function campaign({ server, seed, checks, restores = true, instead 
   await stage.live()
   for (let check = 1; check <= checks; check++) {
     await run.round()
-    await stage.healed(40_000).catch((error: unknown) => {
+    await stage.healed(HEALING_MS).catch((error: unknown) => {
       divergences.push(`check ${check}: ${String(error)} [${run.story.slice(-6).join(', ')}]`)
     })
     // From what is wrong already nothing is learned.

@@ -22,7 +22,7 @@ describe.concurrent('faults of every kind, and overlapping,', () => {
         expect(divergences, `seed ${seed}`).toEqual([])
         expect(writes).toBeGreaterThan(EACH)
       },
-      120_000 + EACH * 30_000,
+      240_000 + EACH * 30_000,
     )
   })
 

@@ -4,7 +4,7 @@ import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
 import { Stage } from './stage.js'
 
 /** In the mirror's own time; a tenth of that in ours. */
-const AUDIT = { periodMs: 20_000 }
+const AUDIT = { periodMs: 50_000 }
 
 /** A mirror that has seen what a backup has not, of a server that is going to be another. */
 async function withBackup(
@@ -27,7 +27,7 @@ describeKubernetes('a restored backup', (server) => {
   test('leaves no ghost, where its version is lower than ours', () =>
     withBackup(server, async (stage, kubernetes, backup) => {
       await kubernetes.restore(backup)
-      await stage.healed(60_000)
+      await stage.healed(80_000)
       expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)
       expect(stage.informer.has(`${stage.namespace}/k1`)).toBe(true)
     }))
@@ -38,7 +38,7 @@ describeKubernetes('a restored backup', (server) => {
       await kubernetes.restore(backup)
       for (let at = 0; at < 60; at++) await stage.put(`new${at % 5}`, at)
       stage.proxy.pass()
-      await stage.healed(60_000)
+      await stage.healed(80_000)
       expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)
     }))
 
@@ -48,7 +48,7 @@ describeKubernetes('a restored backup', (server) => {
       await kubernetes.etcd.wipe('another')
       await kubernetes.etcd.start()
       await kubernetes.api.start()
-      await stage.healed(60_000)
+      await stage.healed(80_000)
       expect(stage.informer.size).toBe(0)
     }))
 })
