@@ -56,24 +56,31 @@ async function* noted<T>(ledger: Ledger, pages: AsyncIterable<ListPage<T>>): Asy
 
 /** Which keys were told by attempts before this one, and not by this one: they are gone. */
 class Ledger {
-  #before = new Set<string>()
-  #now = new Set<string>()
+  readonly #before = new Set<string>()
+  /** What this attempt has told, in order: looking each up would cost more than most lists ever need. */
+  #told: (string | { readonly gone: string })[] = []
 
   note({ events }: ListPage<unknown>): void {
-    for (const { type, key } of events) {
-      if (key === undefined) continue
-      if (type === 'delete') this.#now.delete(key)
-      else this.#now.add(key)
-    }
+    for (const { type, key } of events) if (key !== undefined) this.#told.push(type === 'delete' ? { gone: key } : key)
   }
 
   again(): void {
-    for (const key of this.#now) this.#before.add(key)
-    this.#now = new Set()
+    for (const key of this.#now()) this.#before.add(key)
+    this.#told = []
   }
 
   leftovers(): readonly Delete<never>[] {
-    const gone = [...this.#before].filter((key) => !this.#now.has(key))
-    return gone.map((key) => ({ type: 'delete', key }))
+    if (this.#before.size === 0) return []
+    const now = this.#now()
+    return [...this.#before].filter((key) => !now.has(key)).map((key) => ({ type: 'delete', key }))
+  }
+
+  #now(): ReadonlySet<string> {
+    const now = new Set<string>()
+    for (const each of this.#told) {
+      if (typeof each === 'string') now.add(each)
+      else now.delete(each.gone)
+    }
+    return now
   }
 }
