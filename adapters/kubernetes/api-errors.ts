@@ -86,7 +86,9 @@ export function retryAfterMsOf(header: string | undefined, now: number): number 
 /** Why no answer came: name look-up, connection, TLS, or a peer that is gone. */
 export function connectionError(thrown: unknown, host: string): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const message = redact(messageOf(thrown))
+  const said = redact(messageOf(thrown))
+  // All that Node says of it.
+  const message = said === 'aborted' ? 'the connection was closed in the middle of the answer' : said
   return new SourceError(`${message}${connectionHint(message, host)}`, { code: 'UNAVAILABLE', cause: thrown })
 }
 

@@ -109,7 +109,7 @@ export class Decoder<T> {
     } catch (error) {
       return unreadable(bytes, error)
     }
-    const { type, object } = raw
+    const { type, object } = Object(raw) as RawEvent
     try {
       switch (type) {
         case 'ADDED':

@@ -27,11 +27,6 @@ export class LineSlicer {
     if (begin < chunk.length) this.#keep(begin === 0 ? chunk : chunk.subarray(begin))
   }
 
-  /** The last line, where the body ended without a newline. */
-  end(): void {
-    if (this.#bytes > 0) this.#finish(Buffer.alloc(0))
-  }
-
   #keep(bytes: Buffer): void {
     if (this.#bytes <= this.#maxBytes) this.#pieces.push(bytes)
     this.#bytes += bytes.length

@@ -1,0 +1,166 @@
+import { CoreV1Api, KubeConfig, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
+import { createInformer } from '../../src/informer.js'
+import { describeKubernetes } from '../servers/index.js'
+import type { Kubernetes } from '../servers/kubernetes.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { useKubernetes } from './support.js'
+
+const until = (what: string, isSo: () => boolean): Promise<void> => waitUntil(what, isSo, 30_000)
+
+function configOf(kubernetes: Kubernetes): KubeConfig {
+  const config = new KubeConfig()
+  config.loadFromOptions(kubernetes.kubeConfig())
+  return config
+}
+
+describeKubernetes("in the place of client-node's", (server) => {
+  const own = useKubernetes(server)
+  let namespaces = 0
+
+  /** A namespace of its own with an informer over its ConfigMaps, and what that has told. */
+  async function stage(make: typeof theirs = makeInformer) {
+    const { admin } = own.kubernetes
+    const namespace = `shim-${++namespaces}`
+    await admin.create('/api/v1/namespaces', { metadata: { name: namespace } })
+    const path = `/api/v1/namespaces/${namespace}/configmaps`
+    const config = configOf(own.kubernetes)
+    const core = config.makeApiClient(CoreV1Api)
+    const informer = make<V1ConfigMap>(config, path, () => core.listNamespacedConfigMap({ namespace }))
+    onTestFinished(() => informer.stop())
+    const told: string[] = []
+    for (const verb of ['add', 'update', 'delete'] as const)
+      informer.on(verb, ({ metadata, data }) => told.push(`${verb} ${metadata?.name} ${data?.['n']}`))
+    return { admin, namespace, path, informer, told }
+  }
+
+  const draft = (name: string, n: number) => ({ metadata: { name }, data: { n: String(n) } })
+
+  test.each([
+    ['client-node', theirs],
+    ['ours', makeInformer as typeof theirs],
+  ])('tells the same events in the same order (%s)', async (_name, make) => {
+    const { admin, namespace, path, informer, told } = await stage(make)
+    await admin.create(path, draft('a', 1))
+    let connects = 0
+    informer.on('connect', () => connects++)
+    await informer.start()
+    await admin.create(path, draft('b', 1))
+    await admin.patch(`${path}/a`, { data: { n: '2' } })
+    await admin.delete(`${path}/b`)
+    await until('all events', () => told.length >= 4)
+    expect(told).toEqual(['add a 1', 'add b 1', 'update a 2', 'delete b 1'])
+    expect(informer.get('a', namespace)?.data).toEqual({ n: '2' })
+    expect([informer.get('b', namespace), informer.list().length, informer.list('other').length]).toEqual([
+      undefined,
+      1,
+      0,
+    ])
+    expect(connects).toBeGreaterThan(0)
+  })
+
+  test('goes on after an error, which client-node does not', async () => {
+    const { admin, path, informer, told } = await stage()
+    const errors: unknown[] = []
+    informer.on('error', (error) => errors.push(error))
+    await informer.start()
+    await own.kubernetes.api.kill()
+    await until('the error', () => errors.length > 0)
+    await own.kubernetes.api.start()
+    await admin.create(path, draft('after', 1))
+    await until('what happened afterwards', () => told.includes('add after 1'))
+  })
+
+  test('that is started again tells what happened since it was stopped, and nothing twice', async () => {
+    const { admin, path, informer, told } = await stage()
+    for (const name of ['same', 'changed', 'gone', 'anew']) await admin.create(path, draft(name, 1))
+    await informer.start()
+    await informer.stop()
+    told.length = 0
+    await admin.patch(`${path}/changed`, { data: { n: '2' } })
+    for (const name of ['gone', 'anew']) await admin.delete(`${path}/${name}`)
+    await admin.create(path, draft('anew', 2))
+    await admin.create(path, draft('new', 1))
+    await informer.start()
+    expect(told.toSorted()).toEqual(['add anew 2', 'add new 1', 'delete anew 1', 'delete gone 1', 'update changed 2'])
+  })
+
+  test('a callback that throws harms no other, and is an error', async () => {
+    const { admin, path, informer, told } = await stage()
+    const errors: unknown[] = []
+    informer.on('error', (error) => errors.push(error))
+    informer.on('add', () => {
+      throw new Error('mine')
+    })
+    await admin.create(path, draft('a', 1))
+    await informer.start()
+    expect([told, errors]).toEqual([['add a 1'], [new Error('mine')]])
+  })
+
+  test('a callback that was taken away hears nothing', async () => {
+    const { admin, path, informer } = await stage()
+    const heard: string[] = []
+    const hear = ({ metadata }: V1ConfigMap): unknown => heard.push(metadata?.name ?? '')
+    informer.on('change', hear)
+    await admin.create(path, draft('a', 1))
+    await informer.start()
+    informer.off('change', hear)
+    const isThere = new Promise<void>((resolve) => informer.on('add', () => resolve()))
+    await admin.create(path, draft('b', 1))
+    await isThere
+    expect(heard).toEqual(['a'])
+  })
+})
+
+describeKubernetes('several namespaces as one informer', (server) => {
+  const own = useKubernetes(server)
+
+  test('may come and go while it runs', async () => {
+    const { admin } = own.kubernetes
+    for (const name of ['a', 'b']) {
+      await admin.create('/api/v1/namespaces', { metadata: { name } })
+      await admin.create(`/api/v1/namespaces/${name}/configmaps`, { metadata: { name: 'one' } })
+    }
+    const sources = kubernetesSource<V1ConfigMap>({
+      kubeConfig: configOf(own.kubernetes),
+      kind: 'ConfigMap',
+      namespaces: ['a'],
+    })
+    const maps = createInformer({ source: sources, indexes: (ix) => ({ ns: ix.equal((o) => o.metadata?.namespace) }) })
+    onTestFinished(() => maps.stop())
+    await maps.start().synced({ timeoutMs: 30_000 })
+    const before = [...maps.keys()]
+    sources.addNamespace('b')
+    await until('the second', () => maps.has('b/one'))
+    sources.removeNamespace('a')
+    await until('the first to be gone', () => !maps.has('a/one'))
+    expect(before).toEqual(['a/one'])
+    expect([...maps.keys(), maps.by.ns('b').length]).toEqual(['b/one', 1])
+  })
+})
+
+describeKubernetes('a version that is waited for', (server) => {
+  const own = useKubernetes(server)
+
+  test('is reached within seconds also where nothing of what is mirrored happens', async () => {
+    const { admin } = own.kubernetes
+    const kubeConfig = configOf(own.kubernetes)
+    const source = kubernetesSource({ kubeConfig, kind: 'ConfigMap', namespace: 'default', labelSelector: 'no=one' })
+    const maps = createInformer({ source })
+    onTestFinished(() => maps.stop())
+    await maps.start().synced({ timeoutMs: 30_000 })
+    const { metadata } = await admin.create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'filtered' } })
+    // The server says where it is once a minute.
+    await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 20_000 })
+    await maps.fresh({ timeoutMs: 30_000 })
+    expect(maps.size).toBe(0)
+  })
+})
+
+describe('the types', () => {
+  test('fit where client-node gives its own', () => {
+    const make: typeof theirs = makeInformer
+    expect(make).toBe(makeInformer)
+  })
+})

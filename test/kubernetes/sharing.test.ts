@@ -1,0 +1,136 @@
+import type { KubeConfig } from '@kubernetes/client-node'
+import { describe, expect, test } from 'vitest'
+import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { FakeKubernetes } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
+
+/** Two informers over one fake, in real time. */
+class Pair implements AsyncDisposable {
+  readonly fake: FakeKubernetes
+  readonly informers: Informer<FakeObject>[] = []
+
+  constructor(fake: FakeKubernetes) {
+    this.fake = fake
+  }
+
+  static async with(act: (pair: Pair) => Promise<void>): Promise<void> {
+    const fake = await FakeKubernetes.start()
+    fake.collection.fill(3)
+    await using pair = new Pair(fake)
+    await act(pair)
+  }
+
+  async add(kubeConfig: KubeConfig, options: Partial<KubernetesSourceOptions> = {}): Promise<Informer<FakeObject>> {
+    const source = kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default', ...options })
+    const informer = createInformer({ source, audit: false })
+    this.informers.push(informer)
+    await informer.start().synced({ timeoutMs: 20_000 })
+    await this.until('its watch', () => informer.status.state === 'live')
+    return informer
+  }
+
+  /** How many watches were opened so far. */
+  get opened(): number {
+    return this.fake.watches.length
+  }
+
+  async until(what: string, isSo: () => boolean): Promise<void> {
+    await waitUntil(what, isSo, 20_000)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.informers.map((informer) => informer.stop()))
+    await this.fake[Symbol.asyncDispose]()
+  }
+}
+
+const nOf = (object: FakeObject | undefined): unknown => (object?.data as { readonly n: string } | undefined)?.n
+
+describe('two informers of the same objects', () => {
+  test('share one watch, and each has objects of its own', () =>
+    Pair.with(async (pair) => {
+      const config = pair.fake.config()
+      const [one, two] = [await pair.add(config), await pair.add(config)]
+      pair.fake.collection.put('k1', 'changed')
+      for (const informer of [one, two])
+        await pair.until('the change', () => nOf(informer.get('default/k1')) === 'changed')
+      expect(pair.opened).toBe(1)
+      expect(one.get('default/k1')).not.toBe(two.get('default/k1'))
+    }))
+
+  test('go on when one of them stops, and leave nothing open when both have', () =>
+    Pair.with(async (pair) => {
+      const config = pair.fake.config()
+      const [one, two] = [await pair.add(config), await pair.add(config)]
+      await one.stop()
+      pair.fake.collection.delete('k2')
+      await pair.until('the delete', () => !two.has('default/k2'))
+      const opened = pair.opened
+      await two.stop()
+      await pair.until('nothing to be open', () => pair.fake.connections === 0)
+      expect(opened).toBe(1)
+    }))
+
+  test('share it although one of them came when much had been told', () =>
+    Pair.with(async (pair) => {
+      const config = pair.fake.config()
+      const one = await pair.add(config)
+      for (let n = 0; n < 50; n++) pair.fake.collection.put('k1', n)
+      await pair.until('the last change', () => nOf(one.get('default/k1')) === '49')
+      const two = await pair.add(config)
+      pair.fake.collection.put('k1', 'last')
+      for (const informer of [one, two])
+        await pair.until('the change', () => nOf(informer.get('default/k1')) === 'last')
+      expect(pair.opened).toBe(1)
+    }))
+
+  test('both go on where they were when it breaks', () =>
+    Pair.with(async (pair) => {
+      const config = pair.fake.config()
+      const [one, two] = [await pair.add(config), await pair.add(config)]
+      for (const watch of pair.fake.collection.watching) watch.reset()
+      pair.fake.collection.put('k1', 'after')
+      for (const informer of [one, two])
+        await pair.until('the change', () => nOf(informer.get('default/k1')) === 'after')
+      expect([one, two].map(({ status }) => status.relists)).toEqual([0, 0])
+    }))
+
+  test.each([
+    ['other labels', { labelSelector: 'a=b' }],
+    ['other fields', { fieldSelector: 'metadata.name=k1' }],
+    ['nothing but metadata', { metadataOnly: true }],
+    ['a shorter life', { maxWatchMs: 60_000 }],
+  ])('share nothing where one wants %s', (_what, options) =>
+    Pair.with(async (pair) => {
+      const config = pair.fake.config()
+      await pair.add(config)
+      await pair.add(config, options)
+      expect(pair.opened).toBe(2)
+    }),
+  )
+
+  test('share nothing where they come with two configurations', () =>
+    Pair.with(async (pair) => {
+      await pair.add(pair.fake.config())
+      await pair.add(pair.fake.config())
+      expect(pair.opened).toBe(2)
+    }))
+
+  test('stay with the context that was current when each was made', () =>
+    Pair.with(async (pair) => {
+      await using other = await FakeKubernetes.start()
+      const config = pair.fake.config()
+      const [{ user = 'admin' } = { user: 'admin' }] = config.getContexts()
+      config.addCluster({ name: 'other', server: `http://127.0.0.1:${other.port}`, skipTLSVerify: true })
+      config.addContext({ name: 'other', cluster: 'other', user })
+      const source = kubernetesSource<FakeObject>({ kubeConfig: config, kind: 'ConfigMap', namespace: 'default' })
+      config.setCurrentContext('other')
+      const informer = createInformer({ source, audit: false })
+      pair.informers.push(informer)
+      await informer.start().synced({ timeoutMs: 20_000 })
+      expect(informer.size).toBe(3)
+      expect(other.exchanges).toEqual([])
+    }))
+})

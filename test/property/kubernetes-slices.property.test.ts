@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { LineSlicer } from '../../adapters/kubernetes/lines.js'
+import { ListSlicer } from '../../adapters/kubernetes/slices.js'
+import { runs } from '../support/property.js'
+
+const LARGE = 1_000_000
+
+/** What looks like the border between two items, at all depths. */
+const treacherous = fc.constantFrom('},{"metadata', '"items":[{', '\\"}],{', '"', '\\', '{', ']', 'ü😀')
+const text = fc
+  .array(fc.oneof(fc.string({ unit: 'binary' }), treacherous), { maxLength: 4 })
+  .map((parts) => parts.join(''))
+const inner = fc.letrec((tie) => ({
+  value: fc.oneof({ maxDepth: 4 }, text, fc.integer(), fc.constant(null), tie('array'), tie('object')),
+  array: fc.array(tie('value'), { maxLength: 4 }),
+  object: fc.dictionary(fc.oneof(fc.constantFrom('metadata', 'items'), text), tie('value'), { maxKeys: 4 }),
+})).object
+const item = fc.oneof(fc.record({ metadata: inner, spec: inner }), inner)
+
+/** The bytes, in pieces that end anywhere. */
+function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
+  return at.slice(1).map((end, number) => bytes.subarray(at[number], end))
+}
+
+const cuts = fc.array(fc.nat(), { maxLength: 12 })
+
+test('a list is cut into what JSON.parse finds in it, wherever its bytes are cut, guessed or not', () => {
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 8 }), inner, cuts, fc.boolean(), (items, metadata, places, isLast) => {
+      const list = isLast ? { kind: 'L', items, metadata } : { metadata, items, kind: 'L' }
+      const found: unknown[] = []
+      const slicer = new ListSlicer(
+        {
+          item: (bytes) => found.push(JSON.parse(bytes.toString())),
+          guess: (bytes) => {
+            try {
+              found.push(JSON.parse(bytes.toString()))
+              return true
+            } catch {
+              return false
+            }
+          },
+        },
+        LARGE,
+      )
+      for (const piece of pieces(Buffer.from(JSON.stringify(list)), places)) slicer.push(piece)
+      const parsed = JSON.parse(JSON.stringify(list)) as typeof list
+      expect(slicer.isComplete).toBe(true)
+      expect(found).toEqual(parsed.items)
+      expect(slicer.envelope()).toEqual({ ...parsed, items: [] })
+    }),
+    runs(500),
+  )
+})
+
+test('lines come as they are, wherever their bytes are cut', () => {
+  const line = fc.string({ unit: 'binary', minLength: 1 }).map((text) => text.replaceAll('\n', ' ') || ' ')
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 8 }), cuts, (lines, places) => {
+      const found: string[] = []
+      const slicer = new LineSlicer((bytes) => found.push(bytes.toString()), LARGE)
+      const bytes = Buffer.from(lines.map((each) => `${each}\n`).join(''))
+      for (const piece of pieces(bytes, places)) slicer.push(piece)
+      expect(found).toEqual(lines.map((each) => Buffer.from(each).toString()))
+    }),
+    runs(300),
+  )
+})

@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest'
+import { Decoder } from '../../adapters/kubernetes/decoder.js'
+import { LineSlicer } from '../../adapters/kubernetes/lines.js'
+import { peek } from '../../adapters/kubernetes/peek.js'
+import { ListSlicer } from '../../adapters/kubernetes/slices.js'
+
+const options = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  stripManagedFields: true,
+  metadataOnly: false,
+  maxObjectBytes: 10_000,
+}
+const decoder = new Decoder<unknown>(options)
+const whole = { isWhole: true, depth: 3 }
+const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const metadata = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '7' }
+
+describe('an item of a list', () => {
+  test('says what it is, also where the server leaves that to the list', () => {
+    const event = decoder.item(bytesOf({ metadata }), whole)
+    expect(event).toEqual({
+      type: 'put',
+      key: 'n/a',
+      version: '7',
+      uid: 'u',
+      object: { kind: 'Pod', apiVersion: 'v1', metadata },
+    })
+  })
+
+  test('keeps what it says itself', () => {
+    const object = { apiVersion: 'example.com/v1', kind: 'Widget', metadata }
+    expect(decoder.item(bytesOf(object), whole)).toMatchObject({ object })
+  })
+
+  test('is without managedFields, unless they are wanted', () => {
+    const object = { kind: 'Pod', apiVersion: 'v1', metadata: { ...metadata, managedFields: [{ manager: 'x' }] } }
+    const all = new Decoder<unknown>({ ...options, stripManagedFields: false })
+    expect(decoder.item(bytesOf(object), whole)).toMatchObject({ object: { metadata } })
+    expect(decoder.item(bytesOf(object), whole)).not.toHaveProperty('object.metadata.managedFields')
+    expect(all.item(bytesOf(object), whole)).toHaveProperty('object.metadata.managedFields', [{ manager: 'x' }])
+  })
+
+  test('is nothing but metadata where that is all that is wanted, whatever the server sends', () => {
+    const object = { kind: 'Pod', apiVersion: 'v1', metadata, spec: {} }
+    const event = new Decoder<unknown>({ ...options, metadataOnly: true }).item(bytesOf(object), whole)
+    expect(event).toMatchObject({ object: { kind: 'Pod', apiVersion: 'v1', metadata } })
+    expect(event).not.toHaveProperty('object.spec')
+  })
+
+  test('of the whole cluster has its name as the key', () => {
+    expect(decoder.item(bytesOf({ metadata: { name: 'node' } }), whole)).toMatchObject({ key: 'node' })
+  })
+
+  test.each([
+    ['is no JSON', Buffer.from('{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}'), whole],
+    [
+      'is no UTF-8',
+      Buffer.concat([bytesOf({ metadata }).subarray(0, -1), Buffer.from(',"x":"\xff"}', 'latin1')]),
+      whole,
+    ],
+    ['is too large', bytesOf({ metadata }), { ...whole, isWhole: false }],
+    ['nests too deep', bytesOf({ metadata }), { ...whole, depth: 129 }],
+  ])('that %s is invalid, by its name', (_what, bytes, shape) => {
+    expect(decoder.item(bytes, shape)).toMatchObject({ type: 'invalid', key: 'n/a', version: '7' })
+  })
+
+  test('without a name is invalid, and nobody knows what it was', () => {
+    const event = decoder.item(bytesOf({ metadata: {} }), whole)
+    expect(event).toMatchObject({ type: 'invalid', error: new TypeError('it has no metadata.name') })
+    expect(event).not.toHaveProperty('key')
+  })
+})
+
+describe('a line of a watch', () => {
+  const line = (value: unknown): unknown => decoder.line(bytesOf(value), true)
+  const object = { kind: 'Pod', apiVersion: 'v1', metadata }
+
+  test.each([
+    ['ADDED', 'put', false],
+    ['MODIFIED', 'put', true],
+    ['DELETED', 'delete', true],
+  ])('%s is a %s', (type, is, isChange) => {
+    expect(line({ type, object })).toMatchObject({
+      type: is,
+      event: { type: is, key: 'n/a', object },
+      version: '7',
+      isChange,
+    })
+  })
+
+  test('is a bookmark, and says whether it ends a list', () => {
+    const annotations = { 'k8s.io/initial-events-end': 'true' }
+    expect(line({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9' } } })).toEqual({
+      type: 'bookmark',
+      version: '9',
+      isEndOfList: false,
+    })
+    expect(line({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9', annotations } } })).toMatchObject({
+      isEndOfList: true,
+    })
+  })
+
+  test('is what went wrong', () => {
+    const status = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' }
+    expect(line({ type: 'ERROR', object: status })).toMatchObject({
+      type: 'error',
+      status: { code: 410, message: 'too old' },
+    })
+  })
+
+  test('that cannot be parsed is invalid, by the name and the version that can be seen', () => {
+    const text =
+      '{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}'
+    expect(decoder.line(Buffer.from(text), true)).toMatchObject({
+      event: { type: 'invalid', key: 'n/a' },
+      version: '7',
+    })
+  })
+
+  test('of a delete that cannot be parsed is a delete all the same', () => {
+    const text =
+      '{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}'
+    expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'delete', key: 'n/a' }, version: '7' })
+  })
+
+  test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
+    '%s is nothing that anybody understands, and throws nothing',
+    (text) => {
+      expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } })
+    },
+  )
+
+  test('that nests too deep is invalid', () => {
+    const deep = `{"type":"ADDED","object":{"metadata":{"name":"a"},"x":${'['.repeat(3_000)}${']'.repeat(3_000)}}}`
+    expect(decoder.line(Buffer.from(deep), true)).toMatchObject({ event: { type: 'invalid', key: 'a' } })
+  })
+})
+
+describe('what can be seen of an object from outside', () => {
+  test('is its metadata, not what looks like it', () => {
+    const object = {
+      spec: { template: { metadata: { name: 'inner', namespace: 'inner' } } },
+      metadata: { labels: { name: 'label' }, name: 'outer', ownerReferences: [{ name: 'owner', uid: 'o' }], uid: 'u' },
+      data: { text: '"metadata":{"name":"text"}' },
+    }
+    expect(peek(bytesOf(object), false)).toEqual({ name: 'outer', uid: 'u' })
+    expect(peek(bytesOf({ type: 'ADDED', object }), true)).toEqual({ type: 'ADDED', name: 'outer', uid: 'u' })
+  })
+
+  test('is what stands before the place at which it was cut', () => {
+    const text = JSON.stringify({ metadata: { name: 'a', namespace: 'n' }, data: 'x'.repeat(99) })
+    expect(peek(Buffer.from(text.slice(0, 60)), false)).toEqual({ name: 'a', namespace: 'n' })
+  })
+})
+
+describe('lines', () => {
+  test('that are too long are told with their beginning, and those after them whole', () => {
+    const told: [string, boolean][] = []
+    const lines = new LineSlicer((bytes, isWhole) => told.push([bytes.toString(), isWhole]), 5)
+    for (const piece of ['one\ntoo', ' long', ' a line\n\ntwo', '\n']) lines.push(Buffer.from(piece))
+    expect(told.map(([text, isWhole]) => [text.slice(0, 3), isWhole])).toEqual([
+      ['one', true],
+      ['too', false],
+      ['two', true],
+    ])
+  })
+})
+
+describe('the items of a list', () => {
+  test('that are too large are told with their beginning, and those after them whole', () => {
+    const told: [string, boolean][] = []
+    const slicer = new ListSlicer(
+      {
+        item: (bytes, { isWhole }) => told.push([bytes.toString(), isWhole]),
+        guess: () => false,
+      },
+      20,
+    )
+    const body = '{"items":[{"n":1},{"n":"much more than that"},{"n":3}],"metadata":{"resourceVersion":"5"}}'
+    for (let at = 0; at < body.length; at += 7) slicer.push(Buffer.from(body.slice(at, at + 7)))
+    expect(told.map(([text, isWhole]) => [isWhole ? text : text.slice(0, 5), isWhole])).toEqual([
+      ['{"n":1}', true],
+      ['{"n":', false],
+      ['{"n":3}', true],
+    ])
+    expect(slicer.envelope()).toEqual({ items: [], metadata: { resourceVersion: '5' } })
+  })
+
+  test('are not those of other arrays, nor of other depths', () => {
+    const told: string[] = []
+    const slicer = new ListSlicer({ item: (bytes) => told.push(bytes.toString()), guess: () => false }, 1_000)
+    const list = { things: [{ a: 1 }], metadata: { items: [{ b: 2 }] }, text: '"items":[{}]', items: [{ items: [{}] }] }
+    slicer.push(bytesOf(list))
+    expect(told).toEqual(['{"items":[{}]}'])
+    expect(slicer.envelope()).toEqual({ ...list, items: [] })
+  })
+})
