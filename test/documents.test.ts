@@ -34,6 +34,7 @@ const blocks = blocksOf()
   .filter(({ language }) => language === 'ts')
   .filter(({ text }) => !examples.some((example) => example.includes(linesOf(text))))
 const project = new UserProject([
+  '@kubernetes/client-node',
   '@types/express',
   '@types/node',
   '@types/pg',

@@ -31,6 +31,11 @@ declare global {
   const limits: Informer<Limit, object>
   const jobs: Informer<{ readonly state: string }, object>
   const etcd: import('etcd3').Etcd3
+  type V1Pod = import('@kubernetes/client-node').V1Pod
+  const kubeConfig: import('@kubernetes/client-node').KubeConfig
+  const core: import('@kubernetes/client-node').CoreV1Api
+  const pod: V1Pod
+  const kubernetesSource: typeof import('listwatch/kubernetes').kubernetesSource
   const sub: Subscription
   const mark: string
   const signal: AbortSignal
