@@ -1,0 +1,127 @@
+import type { RequestOptions } from 'node:https'
+import { KubeConfig } from '@kubernetes/client-node'
+import { describe, expect, test } from 'vitest'
+import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/kube-config.js'
+import { SourceError } from '../../src/errors.js'
+
+const cluster = { name: 'c', server: 'https://one.example:6443/k8s/clusters/x', skipTLSVerify: false }
+
+/** One context for each user. */
+function configOf(...users: readonly { readonly name: string; readonly token?: string }[]): KubeConfig {
+  const config = new KubeConfig()
+  config.loadFromOptions({
+    clusters: [cluster],
+    users,
+    contexts: users.map(({ name }) => ({ name, cluster: 'c', user: name })),
+    currentContext: users[0]?.name,
+  })
+  return config
+}
+
+const tokenOf = async (credentials: Credentials): Promise<unknown> =>
+  Object((await credentials.access()).options.headers)['Authorization']
+
+describe('credentials', () => {
+  test('are those of the current context, at its server', async () => {
+    const { server, options, proxy } = await new Credentials(configOf({ name: 'u', token: 't' })).access()
+    expect([server.href, options.headers, proxy]).toEqual([cluster.server, { Authorization: 'Bearer t' }, undefined])
+  })
+
+  test('take no agent from the configuration, which keeps it with the certificates that it once had', async () => {
+    const { options } = await new Credentials(configOf({ name: 'u', token: 't' })).access()
+    expect(options.agent).toBeUndefined()
+  })
+
+  test('stay with the context that was current, whatever becomes current later', async () => {
+    const config = configOf({ name: 'a', token: 'of a' }, { name: 'b', token: 'of b' })
+    const credentials = new Credentials(config)
+    config.setCurrentContext('b')
+    expect(await tokenOf(credentials)).toBe('Bearer of a')
+  })
+
+  test('of a function are asked for once, and again only after they were refused', async () => {
+    let calls = 0
+    const credentials = new Credentials(() => configOf({ name: 'u', token: `number ${++calls}` }))
+    const before = [await tokenOf(credentials), await tokenOf(credentials)]
+    credentials.renew()
+    expect([...before, await tokenOf(credentials)]).toEqual(['Bearer number 1', 'Bearer number 1', 'Bearer number 2'])
+  })
+
+  test('of a configuration that remembers are asked of one that does not, after they were refused', async () => {
+    const config = configOf({ name: 'u' })
+    // As an exec plugin's: kept until it expires, whatever the server says of it.
+    Object.assign(config, { authenticators: [{ isAuthProvider: () => true, applyAuthentication: remembered('old') }] })
+    const credentials = new Credentials(config)
+    const before = await tokenOf(credentials)
+    credentials.renew()
+    expect([before, await tokenOf(credentials)]).toEqual(['old', undefined])
+  })
+
+  test('of an authenticator of the user stay with it: nobody else has it', async () => {
+    const config = configOf({ name: 'u' })
+    config.addAuthenticator({ isAuthProvider: () => true, applyAuthentication: remembered('mine') })
+    const credentials = new Credentials(config)
+    credentials.renew()
+    expect(await tokenOf(credentials)).toBe('mine')
+  })
+
+  const flawed: readonly (readonly [what: string, giver: () => unknown, code: string, says: string])[] = [
+    ['no context', () => new KubeConfig(), 'PROTOCOL', 'the kubeconfig has no context'],
+    [
+      'a context without a cluster',
+      () => Object.assign(configOf({ name: 'u' }), { clusters: [] }),
+      'PROTOCOL',
+      'has no cluster',
+    ],
+    ['a server that is no URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is no URL'],
+    ['something else', () => ({}), 'PROTOCOL', 'gave no KubeConfig'],
+    [
+      'a function that throws',
+      () => {
+        throw new Error('password=hunter2')
+      },
+      'PROTOCOL',
+      'kubeConfig() failed',
+    ],
+    [
+      'a plugin that fails',
+      () => like({ fails: new Error('aws: not found') }),
+      'UNAUTHORIZED',
+      'no credentials: aws: not found',
+    ],
+    [
+      'plain HTTP',
+      () => like({ fails: new Error('HTTP protocol is not allowed when …') }),
+      'PROTOCOL',
+      'insecure-skip-tls-verify',
+    ],
+  ]
+  test.each(flawed)('%s: an error that says what to do, and no secret', async (_what, giver, code, says) => {
+    const credentials = new Credentials(giver as () => KubeConfigLike)
+    const error: unknown = await credentials.access().catch((thrown: unknown) => thrown)
+    if (!(error instanceof SourceError)) throw new Error('it gave no SourceError', { cause: error })
+    expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
+    expect(error.message).not.toContain('hunter2')
+  })
+})
+
+function remembered(token: string) {
+  return (_user: unknown, options: RequestOptions): Promise<void> => {
+    options.headers = { Authorization: token }
+    return Promise.resolve()
+  }
+}
+
+function like({
+  server = cluster.server,
+  fails,
+}: {
+  readonly server?: string
+  readonly fails?: Error
+}): KubeConfigLike {
+  return {
+    getCurrentContext: () => 'x',
+    getCurrentCluster: () => ({ server }),
+    applyToHTTPSOptions: () => (fails === undefined ? Promise.resolve() : Promise.reject(fails)),
+  }
+}
