@@ -1,6 +1,10 @@
 import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { atLeast, atMost, type Benchmark, contest, type Figure, inTurn, median, medianRatio } from './figures.ts'
+import { buildPeers, runPeer } from './peers.ts'
 
 const OBJECTS = 50_000
 const ROUNDS = 5
@@ -25,9 +29,18 @@ export const kubernetes: Benchmark = {
   name: 'kubernetes',
   about: `${OBJECTS} pods of 1.5 KB with an index by namespace and one handler, against JSON.parse + Map.set without a library`,
   async run() {
-    const server = await startServer()
+    const programs = await buildPeers()
+    await using folder = await temporaryFolder()
+    const go = programs.get('client-go')
+    if (go !== undefined) await encode(go, folder.path)
+    const server = await startServer(go === undefined ? [] : [folder.path])
     try {
       const url = `http://127.0.0.1:${server.port}`
+      const peer = (name: string, ...first: readonly string[]) => {
+        const program = programs.get(name)
+        const all = [...first, url, String(OBJECTS)]
+        return program === undefined ? {} : { [[name, ...first].join(' ')]: () => runPeer<Result>(program, all) }
+      }
       // The sizes of V8's own choosing: memory is measured.
       const run = (name: string) => () => contest<Result>('kubernetes', [name, url, String(OBJECTS)], ['--expose-gc'])
       const runs = await inTurn(ROUNDS, {
@@ -36,6 +49,9 @@ export const kubernetes: Benchmark = {
         listwatch: run('listwatch'),
         'listwatch-streamed': run('listwatch-streamed'),
         'client-node': run('client-node'),
+        ...peer('client-go', 'json'),
+        ...peer('client-go', 'protobuf'),
+        ...peer('kube-rs'),
       })
       return figuresOf(runs)
     } finally {
@@ -49,6 +65,9 @@ function figuresOf(runs: Readonly<Record<string, Runs>>): readonly Figure[] {
     (runs[name] ?? []).map((result) => result[phase][value])
   const perSecond = (name: string, phase: 'list' | 'watch'): number =>
     Math.round((OBJECTS / median(of(name, phase, 'ms'))) * 1_000)
+  const others = Object.keys(runs).filter((name) => !/^(floor|listwatch)/.test(name))
+  // What a busy machine leaves as it is.
+  const cpu = (name: string, phase: 'list' | 'watch'): number => Math.round(median(of(name, phase, 'cpuMs')))
   const middle = (name: string, value: keyof Phase): number => Math.round(median(of(name, 'list', value)))
   const ratio = (name: string, floor: string, phase: 'list' | 'watch', goal: number, title: string): Figure =>
     atLeast(goal, {
@@ -58,7 +77,10 @@ function figuresOf(runs: Readonly<Record<string, Runs>>): readonly Figure[] {
       peers: {
         'listwatch /s': perSecond(name, phase),
         'floor /s': perSecond(floor, phase),
-        'client-node /s': perSecond('client-node', phase),
+        ...Object.fromEntries(others.map((other) => [`${other} /s`, perSecond(other, phase)])),
+        'listwatch CPU ms': cpu(name, phase),
+        'floor CPU ms': cpu(floor, phase),
+        ...Object.fromEntries(others.map((other) => [`${other} CPU ms`, cpu(other, phase)])),
       },
     })
   const most = (goal: number, value: 'stallMs' | 'peakMb', title: string, unit: string): Figure =>
@@ -66,7 +88,10 @@ function figuresOf(runs: Readonly<Record<string, Runs>>): readonly Figure[] {
       name: title,
       value: Math.max(middle('listwatch', value), middle('listwatch-streamed', value)),
       unit,
-      peers: { floor: middle('floor', value), 'client-node': middle('client-node', value) },
+      peers: {
+        floor: middle('floor', value),
+        ...Object.fromEntries(others.map((name) => [name, middle(name, value)]).filter(([, n]) => Number.isFinite(n))),
+      },
     })
   return [
     ratio('listwatch', 'floor', 'list', 0.85, 'kubernetes list'),
@@ -77,10 +102,25 @@ function figuresOf(runs: Readonly<Record<string, Runs>>): readonly Figure[] {
   ]
 }
 
+/** Puts into the folder what the server says to those who ask for protobuf. */
+async function encode(go: string, folder: string): Promise<void> {
+  const server = await startServer([])
+  try {
+    await runPeer(go, ['encode', `http://127.0.0.1:${server.port}`, folder, String(OBJECTS)])
+  } finally {
+    server.stop()
+  }
+}
+
+async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'listwatch-bench-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
 /** In another process: the measured one pays for nothing but what it receives. */
-async function startServer(): Promise<{ readonly port: number; stop(): void }> {
+async function startServer(args: readonly string[]): Promise<{ readonly port: number; stop(): void }> {
   const path = fileURLToPath(new URL('workers/kubernetes-server.ts', import.meta.url))
-  const child = spawn(process.execPath, [path, String(OBJECTS)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [path, String(OBJECTS), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   const port = await new Promise<number>((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => reject(new Error(`the server ended with code ${code}`)))

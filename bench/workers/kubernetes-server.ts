@@ -123,8 +123,17 @@ const first = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion"
 /** In pieces that mind no line, no faster than the client reads. */
 async function pump(answer: ServerResponse, body: Buffer): Promise<void> {
   for (let at = 0; at < body.length && !answer.destroyed; at += CHUNK)
-    if (!answer.write(body.subarray(at, at + CHUNK)))
-      await new Promise<void>((resolve) => answer.once('drain', resolve).once('close', resolve))
+    if (!answer.write(body.subarray(at, at + CHUNK))) await roomIn(answer)
+}
+
+function roomIn(answer: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      answer.off('drain', done).off('close', done)
+      resolve()
+    }
+    answer.on('drain', done).on('close', done)
+  })
 }
 
 /** A watch that waits for its events, and who wants it to have them. */
