@@ -26,6 +26,11 @@ export class Body {
     response.once('close', () => this.#end(new Error('the connection was closed in the middle of the answer')))
   }
 
+  /** Whether there is something to take without waiting. */
+  get isReady(): boolean {
+    return this.#chunks.length > 0 || this.#isOver
+  }
+
   /** What has come; waits where nothing has. Undefined at the end; rejects where the answer broke off. One at a time. */
   async take(): Promise<readonly Buffer[] | undefined> {
     if (this.#chunks.length === 0 && !this.#isOver) {

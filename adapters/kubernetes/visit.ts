@@ -23,6 +23,8 @@ export interface Question extends Asked {
 export const SILENCE: unique symbol = Symbol('silence')
 /** Of an answer that says what went wrong so much is read, in bytes. */
 const MAX_STATUS_BYTES = 64 * 1024
+/** What is larger is no small answer, in bytes. */
+const MAX_JSON_BYTES = 32 * 1024 * 1024
 /** A connection that nothing comes over is probed after so long, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000
 
@@ -63,7 +65,7 @@ export class Visit {
   /** A small answer as a whole. */
   async json(question: Question): Promise<unknown> {
     const body = await this.open(question)
-    const text = await this.#text(body, Infinity)
+    const text = await this.#text(body, MAX_JSON_BYTES)
     try {
       return JSON.parse(text) as unknown
     } catch (error) {
@@ -75,7 +77,8 @@ export class Visit {
   /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`, and then it is of no use. */
   async take(body: Body, ms: number = this.#options.stallMs): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
     try {
-      return await this.#within(ms, body.take())
+      // A timer for each piece of a long list would cost more than the pieces.
+      return body.isReady && this.#reason === undefined ? await body.take() : await this.#within(ms, body.take())
     } catch (error) {
       throw connectionError(error, 'the server')
     }

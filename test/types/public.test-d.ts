@@ -1,5 +1,7 @@
+import { KubeConfig, type makeInformer as theirs, type V1Pod } from '@kubernetes/client-node'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
 import {
   type Change,
   type ChangeStream,
@@ -338,5 +340,34 @@ describe('for tests', () => {
   test('the virtual clock is a clock, the seeded random a random', () => {
     expectTypeOf<VirtualClock>().toExtend<Clock>()
     expectTypeOf<SeededRandom>().toExtend<Random>()
+  })
+})
+
+describe('a source of Kubernetes', () => {
+  const kubeConfig = new KubeConfig()
+
+  test('is of what its caller says', () => {
+    const pods = createInformer({
+      source: kubernetesSource<V1Pod>({ kubeConfig, kind: 'Pod' }),
+      indexes: (ix) => ({ node: ix.equal((pod) => pod.spec?.nodeName) }),
+    })
+    expectTypeOf(pods.get('default/web-0')).toEqualTypeOf<V1Pod | undefined>()
+    expectTypeOf(pods.by.node('node-7')).toEqualTypeOf<readonly V1Pod[]>()
+  })
+
+  test('of several namespaces is a set, to which more can be added', () => {
+    const sources = kubernetesSource<V1Pod>({ kubeConfig, kind: 'Pod', namespaces: ['shop', 'blog'] })
+    expectTypeOf(sources).toExtend<SourceSet<V1Pod>>()
+    expectTypeOf(sources.addNamespace).toBeCallableWith('wiki')
+    expectTypeOf(createInformer({ source: sources }).get('shop/web-0')).toEqualTypeOf<V1Pod | undefined>()
+  })
+
+  test('is of one namespace or of several, never of both', () => {
+    // @ts-expect-error: both
+    kubernetesSource({ kubeConfig, kind: 'Pod', namespace: 'shop', namespaces: ['blog'] })
+  })
+
+  test("has an informer that goes where client-node's goes", () => {
+    expectTypeOf(makeInformer<V1Pod>).returns.toExtend<ReturnType<typeof theirs<V1Pod>>>()
   })
 })
