@@ -67,6 +67,8 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
 }
 
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024
+/** For so long nobody asks a server again that streams no lists, in milliseconds: it may be another by then. */
+const STREAM_AGAIN_MS = 600_000
 /** A watch that is shorter is not worth its opening, in milliseconds. */
 const SHORTEST_WATCH_MS = 2_000
 
@@ -143,8 +145,8 @@ class ApiSource<T> implements KubernetesSource<T> {
   #resource: Resource | undefined
   /** The server may have another history than the one that we know: what broke off may have been a restore. */
   #isSuspect = false
-  /** The server does not stream lists, or not to their end. */
-  #isStreamed: boolean
+  /** From when on the server is asked to stream lists, after it did not, or not to the end. */
+  #streamsFrom = 0
   /** It was not there: what is there when it is again is something else. */
   #wasMissing = false
 
@@ -154,7 +156,6 @@ class ApiSource<T> implements KubernetesSource<T> {
     this.#credentials = new Credentials(kubeConfig)
     this.#stallMs = options.stallMs ?? 15_000
     this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
-    this.#isStreamed = options.streamingLists ?? true
     this.heartbeatMs = options.heartbeatMs ?? 60_000
     const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
     const what = `${plural ?? kind}${group === undefined ? '' : `.${group}`}`
@@ -162,12 +163,12 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { pageSize, random } = context
+    const { pageSize, random, clock } = context
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
       yield* readList(visit, requests, this.#decoder(requests), {
-        isStreamed: this.#isStreamed,
+        isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamsFrom,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
         pageSize: Math.min(pageSize, PAGE_EVENTS),
         metadataOnly: this.#options.metadataOnly ?? false,
@@ -175,7 +176,7 @@ class ApiSource<T> implements KubernetesSource<T> {
         stallMs: this.#stallMs,
         timeoutSeconds: this.#timeoutSeconds(random.next()),
         notStreamed: () => {
-          this.#isStreamed = false
+          this.#streamsFrom = clock.now() + STREAM_AGAIN_MS
         },
       })
       this.#isSuspect = this.#wasMissing = false

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { isPlainList, isStreamedList } from './fake.js'
+import { Mirror } from './mirror.js'
+
+describe('a list that was given up', () => {
+  test('while it was streamed leaves nothing behind that is gone when the pages are read', () =>
+    Mirror.with(
+      {
+        prepare: (fake) => {
+          fake.collection.fill(3)
+          fake.next(isStreamedList, (exchange) => {
+            const told = fake.collection.at().map((object) => exchange.event('ADDED', object))
+            fake.collection.delete('k1')
+            void Promise.all(told).then(() => exchange.end())
+          })
+        },
+      },
+      async (mirror) => {
+        await mirror.live()
+        await mirror.healed()
+        expect([...mirror.informer.keys()].sort()).toEqual(['default/k0', 'default/k2'])
+        expect(mirror.told.count).toBe(2)
+      },
+    ))
+
+  test('between its pages leaves nothing behind that is gone when all is read in one piece', () =>
+    Mirror.with(
+      {
+        source: { streamingLists: false, pageSize: 2 },
+        prepare: (fake) => {
+          fake.collection.fill(5)
+          fake.next(
+            (exchange) => isPlainList(exchange) && exchange.query.has('continue'),
+            (exchange) => {
+              fake.collection.delete('k0')
+              exchange.refuse({ code: 410, reason: 'Expired', message: 'the continue token has expired' })
+            },
+          )
+        },
+      },
+      async (mirror) => {
+        await mirror.live()
+        await mirror.healed()
+        expect(mirror.informer.has('default/k0')).toBe(false)
+        expect([mirror.informer.size, mirror.relists, mirror.errors]).toEqual([4, 0, []])
+      },
+    ))
+})
+
+test('a server that streams no lists is asked again after ten minutes, and not before', () =>
+  Mirror.with(
+    {
+      prepare: ({ collection }) => {
+        collection.fill(2)
+        collection.hasStreamedLists = false
+      },
+    },
+    async (mirror) => {
+      const asked = (): number => mirror.fake.exchanges.filter(isStreamedList).length
+      const relisted = async (): Promise<void> => {
+        const done = mirror.informer.relist().then(() => true)
+        await mirror.soon(done)
+      }
+      await mirror.live()
+      await relisted()
+      const before = asked()
+      await mirror.pass(601_000)
+      await relisted()
+      expect([before, asked()]).toEqual([1, 2])
+    },
+  ))
