@@ -12,6 +12,8 @@ export interface CampaignOptions {
   /** Whether backups are restored, too. Default true. */
   readonly restores?: boolean
   readonly instead?: StageOptions['instead']
+  /** How long a mirror may take to be right again, in milliseconds. Default two minutes. */
+  readonly healingMs?: number
 }
 
 export interface Outcome {
@@ -36,7 +38,8 @@ const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--
  * A mirror behind a network and a server that fail in every way there is, while several write; again and again the writers
  * pause, the faults end, and the mirror must become what the server has. One seed, one sequence of faults and writes.
  */
-export async function campaign({ server, seed, checks, restores = true, instead }: CampaignOptions): Promise<Outcome> {
+export async function campaign(options: CampaignOptions): Promise<Outcome> {
+  const { server, seed, checks, restores = true, instead, healingMs = HEALING_MS } = options
   await using kubernetes = await startKubernetes({ server })
   const random = new SeededRandom(seed)
   const resource = instead === undefined && random.chance(0.3) ? PODS : CONFIGMAPS
@@ -54,7 +57,7 @@ export async function campaign({ server, seed, checks, restores = true, instead 
   await stage.live()
   for (let check = 1; check <= checks; check++) {
     await run.round()
-    await stage.healed(HEALING_MS).catch((error: unknown) => {
+    await stage.healed(healingMs).catch((error: unknown) => {
       divergences.push(`check ${check}: ${String(error)} [${run.story.slice(-6).join(', ')}]`)
     })
     // From what is wrong already nothing is learned.

@@ -33,6 +33,7 @@ describe.concurrent('faults of every kind, and overlapping,', () => {
         seed: SEED,
         checks: 20,
         restores: false,
+        healingMs: 30_000,
         instead: forgetfulSource,
       })
       expect(divergences).toEqual([expect.stringContaining(' differ')])
