@@ -17,6 +17,21 @@ describe('a list that is streamed', () => {
       expect(mirror.informer.size).toBe(3)
     }))
 
+  test('takes no other bookmark for its end', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      const asked = mirror.fake.taken(isStreamedList)
+      mirror.informer.start()
+      const list = await mirror.soon(asked)
+      const { collection } = mirror.fake
+      const [first, ...others] = collection.at()
+      await list.event('ADDED', first)
+      await list.bookmark(collection.version)
+      for (const object of others) await list.event('ADDED', object)
+      await list.bookmark(collection.version, true)
+      await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
+      expect(mirror.informer.size).toBe(3)
+    }))
+
   test('asks for no limit, and for the newest', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
