@@ -24,7 +24,7 @@ export const CONFIGMAPS: Resource = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
   plural: 'configmaps',
-  draft: (name, n) => ({ metadata: { name, labels: { half: String(n % 2) } }, data: { n: String(n) } }),
+  draft: (name, n) => ({ metadata: { name, labels: { half: String(Math.abs(n) % 2) } }, data: { n: String(n) } }),
 }
 
 export const PODS: Resource = {
@@ -32,7 +32,7 @@ export const PODS: Resource = {
   kind: 'Pod',
   plural: 'pods',
   draft: (name, n) => ({
-    metadata: { name, labels: { half: String(n % 2), n: String(n) } },
+    metadata: { name, labels: { half: String(Math.abs(n) % 2), n: String(n) } },
     spec: { containers: [{ name: 'one', image: 'example.com/one' }] },
   }),
 }

@@ -13,7 +13,7 @@ export const WIDGETS: Resource = {
   draft: (name, n) => ({
     apiVersion: 'example.com/v1',
     kind: 'Widget',
-    metadata: { name, labels: { half: String(n % 2) } },
+    metadata: { name, labels: { half: String(Math.abs(n) % 2) } },
     spec: { n },
   }),
 }
