@@ -40,6 +40,15 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'redis',
+          include: ['test/redis/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          globalSetup: 'test/servers/global-setup.ts',
+        },
+      },
+      {
+        test: {
           name: 'types',
           include: [],
           typecheck: {

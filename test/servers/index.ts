@@ -1,6 +1,6 @@
 import { describe, test } from 'vitest'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
-import { etcdNames, type PostgresVersion, postgresNames } from './lookups.js'
+import { etcdNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
 import type { ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
 
@@ -29,6 +29,13 @@ export function describePostgres(title: string, body: (postgres: PostgresVersion
 export function describeEtcd(title: string, body: (etcd: FoundServer) => void | Promise<void>): void {
   describe(title, async () => {
     for (const name of etcdNames()) describeLocated(name, await locateServer(name), body)
+  })
+}
+
+/** The same for every Redis, and what speaks as it does. */
+export function describeRedis(title: string, body: (redis: FoundServer) => void | Promise<void>): void {
+  describe(title, async () => {
+    for (const name of redisNames()) describeLocated(name, await locateServer(name), body)
   })
 }
 
