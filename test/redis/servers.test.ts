@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
+import { RedisCluster } from '../servers/redis-cluster.js'
+import { RedisSentinel } from '../servers/redis-sentinel.js'
 
 describeRedis('a server of the tests', (server) => {
   test('keeps what was written through a kill, and forgets what its file lost', async () => {
@@ -26,5 +28,31 @@ describeRedis('a server of the tests', (server) => {
     await replica.promote()
     await replica.client().append('key', ', and on')
     expect(await replica.client().get('key')).toBe('from the master, and on')
+  })
+
+  test('is one of three that share the slots; a slot moves, and a replica takes over', async () => {
+    await using cluster = await RedisCluster.start(server)
+    const from = await cluster.ownerOf('{a}')
+    const to = (from + 1) % 3
+    const clientOf = (at: number) => cluster.nodes[at]?.client()
+    await clientOf(from)?.mset('{a}1', '1', '{a}2', '2')
+    await cluster.migrate('{a}', to, async () => {
+      await expect(clientOf(from)?.get('{a}1')).rejects.toThrow('ASK')
+      expect(await clientOf(from)?.get('{a}2')).toBe('2')
+    })
+    await expect(clientOf(from)?.get('{a}2')).rejects.toThrow('MOVED')
+    const replica = await cluster.addReplica(to)
+    await cluster.failover(replica)
+    expect(await clientOf(replica)?.mget('{a}1', '{a}2')).toEqual(['1', '2'])
+  })
+
+  test('is replaced by its replica when a sentinel misses it', async () => {
+    await using group = await RedisSentinel.start(server)
+    const client = group.client()
+    await client.set('key', 'value')
+    await client.wait(1, 5_000)
+    await group.first.kill()
+    await group.hasFailedOver()
+    expect(await group.client().get('key')).toBe('value')
   })
 })

@@ -115,7 +115,7 @@ export class RedisServer implements AsyncDisposable {
 
   /** A client of its own for the test; closed at the end. */
   client(options: RedisOptions = {}): Redis {
-    const client = new Redis({ port: this.port, host: '127.0.0.1', ...options })
+    const client = new Redis({ ...options, port: this.port, host: '127.0.0.1', replyMapping: 'legacy' })
     client.on('error', () => {})
     this.#clients.add(client)
     return client
@@ -144,13 +144,18 @@ export class RedisServer implements AsyncDisposable {
 
   /** Waits until this server has all that its master has. */
   async follow(master: RedisServer): Promise<void> {
-    const [ours, its] = [this.client(), master.client()]
-    await ours.replicaof('127.0.0.1', master.port)
+    await this.client().replicaof('127.0.0.1', master.port)
+    await this.linked()
+    await master.client().wait(1, 10_000)
+  }
+
+  /** Waits until this server, a replica, hears of all that its master writes. */
+  async linked(): Promise<void> {
+    const client = this.client()
     await waitUntil('the replica to be linked', async () => {
-      const facts = await ours.info('replication')
+      const facts = await client.info('replication').catch(String)
       return /master_link_status:up/.test(facts) && /master_sync_in_progress:0/.test(facts)
     })
-    await its.wait(1, 10_000)
   }
 
   /** From now on a master of its own. */
