@@ -1,0 +1,169 @@
+import type { Clock } from '../../src/clock.js'
+import { messageOf, SourceError } from '../../src/errors.js'
+import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
+import { redisError, unavailable } from './redis-errors.js'
+
+export interface SessionOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** Whatever is not answered within this many milliseconds counts as lost, and the socket is destroyed. */
+  readonly timeoutMs: number
+}
+
+export type RedisCommand = readonly [name: string, ...args: RedisArgument[]]
+
+/**
+ * How a connection of ours differs from the user's: it never connects again, never sends anything twice, and waits for
+ * nothing on its own. One wire for all versions of the driver.
+ */
+function ownOptions(timeoutMs: number): object {
+  return {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+    enableAutoPipelining: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: null,
+    reconnectOnError: null,
+    sentinelRetryStrategy: null,
+    sentinelReconnectStrategy: null,
+    failoverDetector: false,
+    sentinelCommandTimeout: timeoutMs,
+    connectTimeout: timeoutMs,
+    commandTimeout: undefined,
+    blockingTimeout: undefined,
+    socketTimeout: undefined,
+    keepAlive: 5_000,
+    monitor: false,
+    readOnly: false,
+    stringNumbers: false,
+    keyPrefix: '',
+    scripts: undefined,
+    himportFieldsets: undefined,
+    protocol: 2,
+    replyMapping: 'legacy',
+    connectionName: 'listwatch',
+  }
+}
+
+/**
+ * One connection of our own, with a deadline on everything: no driver notices a peer that is gone without a word.
+ * Rejects with SourceErrors; after one that is not an answer of the server it is of no use any more.
+ */
+export class Session {
+  /** For messages: `host:port`. */
+  readonly address: string
+  readonly #connection: RedisConnection
+  readonly #options: SessionOptions
+  readonly #fails = new Set<(error: SourceError) => void>()
+  #ending: SourceError | undefined
+  #lastError: Error | undefined
+  readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
+
+  private constructor(connection: RedisConnection, options: SessionOptions) {
+    this.#connection = connection
+    this.#options = options
+    const { host, port, path } = connection.options
+    this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
+    connection.on('error', (error) => {
+      this.#lastError ??= error
+    })
+    connection.on('close', () => this.destroy(this.#lost()))
+  }
+
+  /** Connects as `client` would, with its credentials; `where` names another host and port. */
+  static async open(client: SingleClient, options: SessionOptions, where: object = {}): Promise<Session> {
+    options.signal.throwIfAborted()
+    const connection = client.duplicate({ ...ownOptions(options.timeoutMs), ...where }) as RedisConnection
+    const session = new Session(connection, options)
+    options.signal.addEventListener('abort', session.#abort, { once: true })
+    await session.#timed(connection.connect(), options.timeoutMs)
+    return session
+  }
+
+  /** Why it is of no use any more. */
+  get ending(): SourceError | undefined {
+    return this.#ending
+  }
+
+  /** One command and its answer. Calls may overlap; answers come in the order of the calls. */
+  command([name, ...args]: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
+    if (this.#ending !== undefined) return Promise.reject(this.#ending)
+    return this.#timed(this.#connection.callBuffer(name, ...args) as Promise<RedisReply>, timeoutMs)
+  }
+
+  /** These commands at one moment. */
+  async transaction(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
+    const all: readonly RedisCommand[] = [['MULTI'], ...commands, ['EXEC']]
+    const settled = await Promise.allSettled(all.map((each) => this.command(each)))
+    for (const each of settled) if (each.status === 'rejected') throw each.reason
+    const last = settled.at(-1)
+    const replies = last?.status === 'fulfilled' && Array.isArray(last.value) ? (last.value as RedisReply[]) : []
+    for (const reply of replies) if (reply instanceof Error) throw redisError(reply)
+    return replies
+  }
+
+  close(): void {
+    this.destroy(new SourceError('the session was closed', { code: 'STOPPED' }))
+  }
+
+  /** Ends whatever is under way with `error`, and cuts the connection. */
+  destroy(error: SourceError): void {
+    if (this.#ending !== undefined) return
+    this.#ending = error
+    this.#options.signal.removeEventListener('abort', this.#abort)
+    this.#connection.disconnect()
+    this.#connection.stream?.destroy() // Else it waits for the other side to say good-bye.
+    for (const fail of this.#fails) fail(error)
+  }
+
+  #lost(): SourceError {
+    return this.#lastError === undefined
+      ? unavailable(`${this.address} closed the connection`)
+      : redisError(this.#lastError)
+  }
+
+  /** `work`, or the failure of the connection, or that there was no answer in time. */
+  #timed<V>(work: Promise<V>, timeoutMs: number): Promise<V> {
+    return new Promise<V>((resolve, reject) => {
+      const timer = new AbortController()
+      const done = (): void => {
+        this.#fails.delete(fail)
+        timer.abort()
+      }
+      const fail = (error: SourceError): void => {
+        done()
+        reject(error)
+      }
+      this.#fails.add(fail)
+      work.then(
+        (value) => {
+          done()
+          resolve(value)
+        },
+        (error: unknown) => fail(this.#ending ?? this.#meaning(error)),
+      )
+      this.#options.clock.sleep(timeoutMs, timer.signal).then(
+        () => this.destroy(unavailable(`no answer from ${this.address} for ${timeoutMs} ms`)),
+        () => {}, // Answered.
+      )
+    })
+  }
+
+  /** An answer that says no; anything else is the end of the connection, whose first error says more. */
+  #meaning(error: unknown): SourceError {
+    if (Object(error).name === 'ReplyError') return redisError(error)
+    const ending = this.#lastError === undefined ? redisError(error) : redisError(this.#lastError)
+    this.destroy(ending)
+    return ending
+  }
+}
+
+/** The text of an answer. */
+export function textOf(reply: RedisReply | undefined): string {
+  if (Buffer.isBuffer(reply)) return reply.toString()
+  if (typeof reply === 'string' || typeof reply === 'number') return String(reply)
+  throw new SourceError(`unexpected answer: ${messageOf(reply)}`, { code: 'PROTOCOL' })
+}
