@@ -36,9 +36,10 @@ export function isElsewhere(thrown: unknown): boolean {
   return /^(MOVED|ASK|READONLY|MASTERDOWN) /.test(messageOf(thrown))
 }
 
-/** An answer of the server, which has not done what it was asked to do. */
+/** An answer of the server, which has not done what it was asked to do; as it came, or as `redisError` made it. */
 export function isAnswer(thrown: unknown): boolean {
-  return Object(thrown).name === 'ReplyError'
+  const { name, cause } = Object(thrown) as { readonly name?: unknown; readonly cause?: unknown }
+  return name === 'ReplyError' || (Object(cause) as { readonly name?: unknown }).name === 'ReplyError'
 }
 
 function meaningOf(message: string): SourceErrorCode {

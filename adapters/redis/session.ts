@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/clock.js'
 import { messageOf, SourceError } from '../../src/errors.js'
 import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
-import { redisError, unavailable } from './redis-errors.js'
+import { isAnswer, redisError, unavailable } from './redis-errors.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -154,7 +154,7 @@ export class Session {
 
   /** An answer that says no; anything else is the end of the connection, whose first error says more. */
   #meaning(error: unknown): SourceError {
-    if (Object(error).name === 'ReplyError') return redisError(error)
+    if (isAnswer(error)) return redisError(error)
     const ending = this.#lastError === undefined ? redisError(error) : redisError(this.#lastError)
     this.destroy(ending)
     return ending
