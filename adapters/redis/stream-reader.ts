@@ -4,7 +4,7 @@ import type { RedisReply } from './client.js'
 import { Portion } from './portion.js'
 import { expired, forked } from './redis-errors.js'
 import { type RedisCommand, type Session, textOf } from './session.js'
-import { BEGIN, compareIds, type StreamPlace } from './stream-version.js'
+import { BEGIN, compareIds, placeAt, type StreamPlace } from './stream-version.js'
 
 /** An entry as it came: names and values in turn. */
 export interface StreamEntry {
@@ -72,13 +72,14 @@ export class StreamReader {
     if (from.added === undefined) this.#assertWhole(from, facts, entriesOf(at).length > 0)
     const last = entries.at(-1)
     const isAll = entries.length < count || last?.id === facts.last
+    const origin = from.origin ?? originOf(facts)
     if (isAll) {
       assertCounted(from, facts, entries.length)
       // The last one may have been deleted before anybody read it, and been told to who asked where the stream ends.
-      this.#place = { id: facts.last, added: facts.added, digest: digestAt(facts.last, last, from) }
+      this.#place = { id: facts.last, added: facts.added, digest: digestAt(facts.last, last, from), origin }
     } else if (last !== undefined) {
       const added = from.added === undefined ? undefined : from.added + entries.length
-      this.#place = { id: last.id, added, digest: digestOf(last) }
+      this.#place = { id: last.id, added, digest: digestOf(last), origin }
     }
     return { entries, isAll }
   }
@@ -100,7 +101,7 @@ export class StreamReader {
         { code: 'PROTOCOL' },
       )
     }
-    this.#place = { id: BEGIN, added: gone, digest: undefined }
+    this.#place = { ...placeAt(BEGIN), added: gone }
   }
 
   /** What the server says of the stream, and to these questions, at one moment. */
@@ -135,8 +136,12 @@ export async function endOf(session: Session, key: string): Promise<string> {
 }
 
 /** That this is the history in which `from` was read, as far as the server tells. */
-function assertSame(from: StreamPlace, { added, first, last, deleted }: Facts, at: StreamEntry | undefined): void {
-  const { id, digest } = from
+function assertSame(from: StreamPlace, facts: Facts, at: StreamEntry | undefined): void {
+  const { id, digest, origin } = from
+  const { added, first, last, deleted } = facts
+  const begin = originOf(facts)
+  if (origin !== undefined && begin !== undefined && begin !== origin)
+    throw forked(`it begins with the entry ${begin}, and began with ${origin}`)
   if (compareIds(last, id) < 0) throw forked(`it ends at ${last}, and was read up to ${id}`)
   if (from.added !== undefined && added < from.added)
     throw forked(`${added} entries were added to it, and ${from.added} were read`)
@@ -187,6 +192,11 @@ function factsOf(reply: RedisReply | undefined): Facts {
     last: textOf(pairs.get('last-generated-id')),
     deleted: textOf(pairs.get('max-deleted-entry-id')),
   }
+}
+
+/** The very first entry, where none was ever removed. */
+function originOf({ added, length, first }: Facts): string | undefined {
+  return added === length ? first : undefined
 }
 
 function bytesOf(entries: readonly StreamEntry[]): number {

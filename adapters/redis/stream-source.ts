@@ -17,7 +17,15 @@ import { checkServer, Warnings } from './server-checks.js'
 import type { Session } from './session.js'
 import { decodeEntry, type StreamDecode } from './stream-decode.js'
 import { endOf, type StreamEntry, StreamReader } from './stream-reader.js'
-import { BEGIN, compareIds, formatPlace, includesMark, parsePlace, type StreamPlace } from './stream-version.js'
+import {
+  BEGIN,
+  compareIds,
+  formatPlace,
+  includesMark,
+  parsePlace,
+  placeAt,
+  type StreamPlace,
+} from './stream-version.js'
 
 /** Most entries that one read asks for. */
 const MOST_ENTRIES = 1_000
@@ -99,10 +107,11 @@ class StreamSource<T> implements RedisStream<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    context.signal.throwIfAborted()
     const start = await this.#options.snapshot?.({ signal: context.signal })
     if (start !== undefined) yield* pagesOf(start, context.pageSize)
     const shown = this.#shown
-    const place = { id: start === undefined ? BEGIN : fullId(start.after), added: undefined, digest: undefined }
+    const place = placeAt(start === undefined ? BEGIN : fullId(start.after))
     yield* this.#visit(context, async function* (this: StreamSource<T>, session: Session) {
       const reader = this.#reader(session, place, context.pageSize)
       if (start === undefined) await reader.rewind()

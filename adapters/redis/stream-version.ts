@@ -12,18 +12,30 @@ export interface StreamPlace {
   readonly added: number | undefined
   /** Of the entry with this id; undefined where there is none, or where it is not known. */
   readonly digest: string | undefined
+  /** Id of the very first entry; undefined where it is not known. */
+  readonly origin: string | undefined
 }
 
-/** `redisx1.<id>.<added>.<digest>`; `-` for what is not known. */
-export function formatPlace({ id, added, digest }: StreamPlace): Version {
-  return ['redisx1', id, added ?? '-', digest ?? '-'].join('.')
+/** A place of which no more is known than its id. */
+export function placeAt(id: string): StreamPlace {
+  return { id, added: undefined, digest: undefined, origin: undefined }
+}
+
+/** `redisx1.<id>.<added>.<digest>.<origin>`; `-` for what is not known. */
+export function formatPlace({ id, added, digest, origin }: StreamPlace): Version {
+  return ['redisx1', id, added ?? '-', digest ?? '-', origin ?? '-'].join('.')
 }
 
 export function parsePlace(version: Version): StreamPlace {
-  const match = /^redisx1\.(\d{1,20}-\d{1,20})\.(\d{1,16}|-)\.([0-9a-f]{16}|-)$/.exec(version)
+  const match = /^redisx1\.(\d{1,20}-\d{1,20})\.(\d{1,16}|-)\.([0-9a-f]{16}|-)\.(\d{1,20}-\d{1,20}|-)$/.exec(version)
   if (match === null) throw notOurs(version)
-  const [, id = '', added, digest] = match
-  return { id, added: added === '-' ? undefined : Number(added), digest: digest === '-' ? undefined : digest }
+  const [, id = '', added, digest, origin] = match
+  return {
+    id,
+    added: added === '-' ? undefined : Number(added),
+    digest: digest === '-' ? undefined : digest,
+    origin: origin === '-' ? undefined : origin,
+  }
 }
 
 /** Below 0 where `a` is before `b`, 0 where they are the same, above 0 where it comes after. */
@@ -34,19 +46,18 @@ export function compareIds(a: string, b: string): number {
 }
 
 /**
- * Whether a mirror at `at` includes `mark`: a version, or the id that XADD gave. A stream has no epoch: where both are
- * versions and one has the later id but fewer entries before it, they are of two histories, `EPOCH_CHANGED`.
+ * Whether a mirror at `at` includes `mark`: a version, or the id that XADD gave. A stream has no epoch: what is
+ * known of both must agree, else they are of two histories, `EPOCH_CHANGED`.
  */
 export function includesMark(at: Version, mark: Version): boolean {
   const here = parsePlace(at)
   const isId = /^\d{1,20}(-\d{1,20})?$/.test(mark)
-  const there: StreamPlace = isId ? { id: mark, added: undefined, digest: undefined } : parsePlace(mark)
+  const there = isId ? placeAt(mark) : parsePlace(mark)
   const order = compareIds(here.id, there.id)
-  if (here.added !== undefined && there.added !== undefined) {
-    const isContrary =
-      order === 0 ? here.added !== there.added : Math.sign(here.added - there.added) === -Math.sign(order)
-    if (isContrary) throw another(`${here.added} entries up to ${here.id}, ${there.added} up to ${there.id}`)
-  }
+  if (here.origin !== undefined && there.origin !== undefined && here.origin !== there.origin)
+    throw another(`one began with ${here.origin}, the other with ${there.origin}`)
+  if (here.added !== undefined && there.added !== undefined && Math.sign(here.added - there.added) !== Math.sign(order))
+    throw another(`${here.added} entries up to ${here.id}, ${there.added} up to ${there.id}`)
   if (order === 0 && here.digest !== undefined && there.digest !== undefined && here.digest !== there.digest)
     throw another(`there are two entries ${here.id}`)
   return order >= 0
