@@ -3,6 +3,9 @@ import type { Absence, Place } from './collection-version.js'
 import { expired, forked } from './redis-errors.js'
 import type { EncodedChange } from './writer-script.js'
 
+const PUT = 0x75 // u
+const DELETE = 0x64 // d
+
 /** One entry of a collection's stream: one atomic change. */
 export interface LogEntry {
   readonly place: Place
@@ -44,14 +47,16 @@ export function readEntry(reply: RedisReply): LogEntry {
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]
     if (field === undefined || value === undefined) break
-    const name = field.toString('latin1')
-    if (name === 'u') {
-      const content = fields[i + 3]
-      if (content === undefined) break
-      changes.push({ key: value, value: content })
-      i += 2
-    } else if (name === 'd') changes.push({ key: value, value: undefined })
-    else texts.set(name, value.toString('latin1'))
+    switch (field[0]) {
+      case PUT:
+        changes.push({ key: field.subarray(1), value })
+        break
+      case DELETE:
+        changes.push({ key: field.subarray(1), value: undefined })
+        break
+      default:
+        texts.set(field.toString('latin1'), value.toString('latin1'))
+    }
   }
   const place = placeOf(String(id), texts.get('n') ?? '')
   const previous = texts.get('p')

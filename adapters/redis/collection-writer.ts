@@ -29,7 +29,7 @@ export interface WriterSettings<T> {
 }
 
 /** How many changes one call may make: Redis' Lua can hand over so many fields at once. */
-export const MOST_CHANGES = 1_000
+export const MOST_CHANGES = 3_500
 /** How many calls without an answer are remembered. */
 const MOST_UNKNOWN = 1_000
 

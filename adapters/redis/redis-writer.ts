@@ -33,7 +33,7 @@ export interface RedisWriterOptions<T> {
 export interface RedisWriter<T> extends AsyncDisposable {
   /**
    * Makes all of these changes at one moment, or none of them; mirrors see them as one batch. Gives the version to wait for:
-   * `informer.waitFor(version)`. At most 1 000 changes. Without any it gives the version at which the collection is, which it begins where there is none.
+   * `informer.waitFor(version)`. At most 3 500 changes. Without any it gives the version at which the collection is, which it begins where there is none.
    * Rejects with a `RedisWriteError`.
    */
   apply(changes: readonly RedisChange<T>[], options?: ApplyOptions): Promise<Version>

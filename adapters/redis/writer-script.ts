@@ -8,7 +8,8 @@ import { createHash } from 'node:crypto'
  * no collection), a word that no other call has, then `u` key value or `d` key for each change. Answers id and chain. Without
  * changes nothing is written, unless there is no collection yet: then it begins, with what is in the hash.
  *
- * An entry: `p` the chain before, `n` the chain now, `w` the word, `t` the time in milliseconds, then the changes.
+ * An entry: `p` the chain before, `n` the chain now, `w` the word, `t` the time in milliseconds, then the changes: `u` and the key with
+ * the value, `d` and the key with nothing.
  */
 export const WRITER_SCRIPT = `
 local hash, stream, meta = KEYS[1], KEYS[2], KEYS[3]
@@ -42,20 +43,18 @@ local function add()
   local sum = { chain, epoch, ARGV[4] }
   local i = 5
   while i <= #ARGV do
-    local key = ARGV[i + 1]
-    fields[#fields + 1] = ARGV[i]
-    fields[#fields + 1] = key
+    local key, value = ARGV[i + 1], ''
+    fields[#fields + 1] = ARGV[i] .. key
     sum[#sum + 1] = ARGV[i] .. #key
     sum[#sum + 1] = key
     if ARGV[i] == 'u' then
-      fields[#fields + 1] = 'v'
-      fields[#fields + 1] = ARGV[i + 2]
-      sum[#sum + 1] = #ARGV[i + 2]
-      sum[#sum + 1] = ARGV[i + 2]
-      i = i + 3
-    else
-      i = i + 2
+      value = ARGV[i + 2]
+      sum[#sum + 1] = #value
+      sum[#sum + 1] = value
+      i = i + 1
     end
+    fields[#fields + 1] = value
+    i = i + 2
   end
   local following = string.sub(redis.sha1hex(table.concat(sum, ' ')), 1, 16)
   fields[4] = following
