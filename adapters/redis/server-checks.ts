@@ -22,10 +22,14 @@ export class Warnings {
 }
 
 /**
- * Whether this is a server that a mirror can be true to: a master, of Redis 7 or Valkey, that forgets nothing by itself. What the user
+ * Whether this is a server that a mirror can be true to: a master, of Redis 7 or Valkey, that forgets nothing by itself, unless it tells of it (`mayEvict`). What the user
  * may not ask is not known, and told once.
  */
-export async function checkServer(session: Session, warnings: Warnings): Promise<void> {
+export async function checkServer(
+  session: Session,
+  warnings: Warnings,
+  { mayEvict = false }: { readonly mayEvict?: boolean } = {},
+): Promise<void> {
   const ask = async (...command: RedisCommand): Promise<RedisReply | undefined> => {
     try {
       return await session.command(command)
@@ -37,7 +41,11 @@ export async function checkServer(session: Session, warnings: Warnings): Promise
       return undefined
     }
   }
-  const [role, server, memory] = await Promise.all([ask('ROLE'), ask('INFO', 'server'), ask('INFO', 'memory')])
+  const [role, server, memory] = await Promise.all([
+    ask('ROLE'),
+    ask('INFO', 'server'),
+    mayEvict ? undefined : ask('INFO', 'memory'),
+  ])
   if (role !== undefined) checkRole(role, session.address)
   if (server !== undefined) checkVersion(textOf(server), session.address)
   if (memory !== undefined) checkEviction(textOf(memory), session.address)

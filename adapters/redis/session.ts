@@ -105,6 +105,16 @@ export class Session {
     return replies
   }
 
+  /** Told of every message on the channels that this connection has subscribed to. */
+  onMessage(listener: (message: RedisReply) => void): void {
+    this.#connection.on('messageBuffer', (_channel, message) => listener(message))
+  }
+
+  /** Told when it is of no use any more. */
+  onEnd(listener: (error: SourceError) => void): void {
+    this.#fails.add(listener)
+  }
+
   close(): void {
     this.destroy(new SourceError('the session was closed', { code: 'STOPPED' }))
   }

@@ -69,11 +69,19 @@ export interface Cut {
   readonly done: () => void
 }
 
+const MAX_TRIES = 5
+
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  const port = options.port ?? (await freePort())
-  const proxy = new PairProxy(port, options.targetPort)
-  await proxy.listen()
-  return proxy
+  for (let tries = 1; ; tries++) {
+    const proxy = new PairProxy(options.port ?? (await freePort()), options.targetPort)
+    try {
+      await proxy.listen()
+      return proxy
+    } catch (error) {
+      // Somebody else found the same port free.
+      if (options.port !== undefined || tries === MAX_TRIES) throw error
+    }
+  }
 }
 
 class PairProxy implements FaultProxy {
