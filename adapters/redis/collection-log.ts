@@ -90,6 +90,12 @@ export function assertSameHistory(at: Place, meta: Meta | undefined): asserts me
   if (meta.sequence === at.sequence && meta.chain !== at.chain) throw forked(`entry ${at.sequence} is another`)
 }
 
+/** Whether these entries, read at the same moment, are the next of those that are to come. */
+export function assertNotTrimmed(at: Place, meta: Meta, entries: readonly LogEntry[]): void {
+  if (entries.length > 0 || meta.sequence === at.sequence) return
+  throw expired(`entries ${at.sequence + 1} to ${meta.sequence} were trimmed`)
+}
+
 /** The place that an id and a chain name. */
 export function placeOf(id: string, chain: string): Place | undefined {
   const match = /^(\d{1,16})-(\d{1,16})$/.exec(id)

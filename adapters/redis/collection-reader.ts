@@ -1,7 +1,15 @@
 import { SourceError } from '../../src/errors.js'
 import type { RedisReply } from './client.js'
 import type { CollectionKeys } from './collection-keys.js'
-import { assertSameHistory, entriesOf, type LogEntry, type Meta, readEntry, readMeta } from './collection-log.js'
+import {
+  assertNotTrimmed,
+  assertSameHistory,
+  entriesOf,
+  type LogEntry,
+  type Meta,
+  readEntry,
+  readMeta,
+} from './collection-log.js'
 import { type Absence, idOf, type Place } from './collection-version.js'
 import { Portion } from './portion.js'
 import { expired, forked } from './redis-errors.js'
@@ -107,8 +115,7 @@ export class CollectionReader {
     assertSameHistory(at, here)
     const entries = this.#parse(found ?? null)
     const last = entries.at(-1)?.place ?? at
-    if (entries.length === 0 && here.sequence > at.sequence)
-      throw expired(`entries ${at.sequence + 1} to ${here.sequence} were trimmed`)
+    assertNotTrimmed(at, here, entries)
     return { entries, isHead: last.sequence === here.sequence, count: here.count, flaw: this.#flaw(Number(size), here) }
   }
 
