@@ -164,7 +164,10 @@ class StreamSource<T> implements RedisStream<T> {
       yield* act.call(this, session)
     } catch (error) {
       this.#route.follow(error)
-      throw redisError(error)
+      const meaning = redisError(error)
+      // From here on the informer knows: its next list is not held against what was shown.
+      if (meaning.code === 'EPOCH_CHANGED') this.#shown = undefined
+      throw meaning
     } finally {
       session?.close()
     }
@@ -184,7 +187,6 @@ class StreamSource<T> implements RedisStream<T> {
   /** The informer refuses a list that is older than what it has shown, unless it is told that history went back. */
   #assertNotBehind(listed: StreamPlace, shown: StreamPlace | undefined): void {
     if (shown === undefined || compareIds(listed.id, shown.id) >= 0) return
-    if (this.#shown === shown) this.#shown = undefined
     throw forked(`it ends at ${listed.id}, and was read up to ${shown.id}`)
   }
 }
