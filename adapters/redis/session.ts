@@ -48,6 +48,17 @@ function ownOptions(timeoutMs: number): object {
   }
 }
 
+/** ARGV: of each command, of how many words it is, and these. */
+const READING_SCRIPT = `
+local replies, i = {}, 1
+while i <= #ARGV do
+  local words = tonumber(ARGV[i])
+  replies[#replies + 1] = redis.pcall(unpack(ARGV, i + 1, i + words))
+  i = i + words + 1
+end
+return replies
+`
+
 /**
  * One connection of our own, with a deadline on everything: no driver notices a peer that is gone without a word.
  * Rejects with SourceErrors; after one that is not an answer of the server it is of no use any more.
@@ -94,15 +105,21 @@ export class Session {
     return this.#timed(this.#connection.callBuffer(name, ...args) as Promise<RedisReply>, timeoutMs)
   }
 
-  /** These commands at one moment. */
+  /** These commands at one moment; they must only read. */
   async transaction(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const all: readonly RedisCommand[] = [['MULTI'], ...commands, ['EXEC']]
     const settled = await Promise.allSettled(all.map((each) => this.command(each)))
-    for (const each of settled) if (each.status === 'rejected') throw each.reason
+    const refused = settled.find((each) => each.status === 'rejected')
+    // A server that is short of memory takes no transaction, not even one that only reads; a script, it does.
+    if (/^OOM /.test(messageOf(refused?.reason))) return await this.#readAtOnce(commands)
+    if (refused !== undefined) throw refused.reason
     const last = settled.at(-1)
-    const replies = last?.status === 'fulfilled' && Array.isArray(last.value) ? (last.value as RedisReply[]) : []
-    for (const reply of replies) if (reply instanceof Error) throw redisError(reply)
-    return replies
+    return repliesOf(last?.status === 'fulfilled' ? last.value : null)
+  }
+
+  async #readAtOnce(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
+    const words = commands.flatMap((command) => [command.length, ...command])
+    return repliesOf(await this.command(['EVAL', READING_SCRIPT, 0, ...words]))
   }
 
   /** Told of every message on the channels that this connection has subscribed to. */
@@ -169,6 +186,13 @@ export class Session {
     this.destroy(ending)
     return ending
   }
+}
+
+/** What was answered to each command of several; throws where one was refused. */
+function repliesOf(reply: RedisReply): readonly RedisReply[] {
+  const replies = Array.isArray(reply) ? (reply as RedisReply[]) : []
+  for (const each of replies) if (each instanceof Error) throw redisError(each)
+  return replies
 }
 
 /** The text of an answer. */
