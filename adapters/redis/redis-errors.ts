@@ -59,6 +59,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [/ENOTFOUND|EAI_AGAIN/, 'no such host: check its name'],
   [/certificate|SSL|TLS|wrong version number/i, "check the client's option tls"],
   [/^(WRONGPASS|NOAUTH) |invalid password/, "check the client's username and password"],
+  [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or DEL the key'],
   [/^NOPERM /, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
   [/^DENIED /, 'give the server a password, and the client the same'],
   [/^READONLY |^MASTERDOWN /, 'this is a replica: give the client the address of the master, or of the Sentinels'],

@@ -70,7 +70,6 @@ export class Session {
   readonly #options: SessionOptions
   readonly #fails = new Set<(error: SourceError) => void>()
   #ending: SourceError | undefined
-  #lastError: Error | undefined
   readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
 
   private constructor(connection: RedisConnection, options: SessionOptions) {
@@ -78,10 +77,9 @@ export class Session {
     this.#options = options
     const { host, port, path } = connection.options
     this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
-    connection.on('error', (error) => {
-      this.#lastError ??= error
-    })
-    connection.on('close', () => this.destroy(this.#lost()))
+    // Also of what the driver only mentions: where SELECT is refused it goes on, with another database.
+    connection.on('error', (error) => this.destroy(redisError(error)))
+    connection.on('close', () => this.destroy(unavailable(`${this.address} closed the connection`)))
   }
 
   /** Connects as `client` would, with its credentials; `where` names another host and port. */
@@ -146,12 +144,6 @@ export class Session {
     for (const fail of this.#fails) fail(error)
   }
 
-  #lost(): SourceError {
-    return this.#lastError === undefined
-      ? unavailable(`${this.address} closed the connection`)
-      : redisError(this.#lastError)
-  }
-
   /** `work`, or the failure of the connection, or that there was no answer in time. */
   #timed<V>(work: Promise<V>, timeoutMs: number): Promise<V> {
     return new Promise<V>((resolve, reject) => {
@@ -179,12 +171,11 @@ export class Session {
     })
   }
 
-  /** An answer that says no; anything else is the end of the connection, whose first error says more. */
+  /** An answer that says no; anything else is the end of the connection. */
   #meaning(error: unknown): SourceError {
-    if (isAnswer(error)) return redisError(error)
-    const ending = this.#lastError === undefined ? redisError(error) : redisError(this.#lastError)
-    this.destroy(ending)
-    return ending
+    const meaning = redisError(error)
+    if (!isAnswer(error)) this.destroy(meaning)
+    return meaning
   }
 }
 

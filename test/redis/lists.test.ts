@@ -9,7 +9,7 @@ import { useRedis } from './support.js'
 
 const FIELDS = 200_000
 const WRITERS = 8
-const LISTS = 4
+const LISTS = 2
 /** A history that is much shorter than what is written while a list is read. */
 const RETENTION = 1_000
 
