@@ -42,6 +42,8 @@ export interface FaultProxy extends AsyncDisposable {
   reset(): void
   /** RST to every new connection, until `pass`; those there are stay. */
   refuse(): void
+  /** Later connections are passed on to this port, as an address that has moved to another server. */
+  retarget(port: number): void
   /** Every piece takes so long to cross, in milliseconds; 0 ends it. */
   delay(ms: number): void
   /** Bytes go in pieces of at most so many, each sent for itself; 0 ends it. */
@@ -86,7 +88,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
 
 class PairProxy implements FaultProxy {
   readonly port: number
-  readonly #targetPort: number
+  #targetPort: number
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
   readonly #rules: Rules = { isHeld: false, delayMs: 0, chopBytes: 0, cuts: new Map() }
@@ -136,6 +138,10 @@ class PairProxy implements FaultProxy {
     for (const pair of [...this.#pairs]) pair.reset()
     this.#welcome = 'pass'
     this.#setHeld(false)
+  }
+
+  retarget(port: number): void {
+    this.#targetPort = port
   }
 
   refuse(): void {
