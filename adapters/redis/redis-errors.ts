@@ -33,7 +33,7 @@ export function isNotAllowed(thrown: unknown): boolean {
 
 /** The keys are served by somebody else now: another master of the cluster, or another server that was promoted. */
 export function isElsewhere(thrown: unknown): boolean {
-  return /^(MOVED|ASK|READONLY|MASTERDOWN) /.test(messageOf(thrown))
+  return /^(MOVED|ASK|READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
 }
 
 /** An answer of the server, which has not done what it was asked to do; as it came, or as `redisError` made it. */

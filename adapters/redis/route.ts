@@ -1,6 +1,6 @@
-import { messageOf } from '../../src/errors.js'
+import { messageOf, SourceError } from '../../src/errors.js'
 import { asCluster, type ClusterClient, type RedisClient, type SingleClient } from './client.js'
-import { unavailable } from './redis-errors.js'
+import { redisError, unavailable } from './redis-errors.js'
 import { Session, type SessionOptions } from './session.js'
 import { slotOf } from './slot.js'
 
@@ -29,18 +29,18 @@ export class Route {
     const [node, address] = await this.#master(cluster, options)
     // A master that does not answer may have been replaced; who asked comes again.
     return await Session.open(node, options, hostAndPort(address)).catch((error: unknown) => {
-      this.#forget(cluster)
+      this.follow(error)
       throw error
     })
   }
 
-  /** Takes note of an answer that says where the key is now. Whoever comes again is led there. */
+  /** Takes note of why it went wrong. Who asks again is led to where the key is then. */
   follow(error: unknown): void {
     const cluster = asCluster(this.#client)
     if (cluster === undefined) return
     const [, address] = /^MOVED \d+ (\S+:\d+)/.exec(messageOf(error)) ?? []
     if (address !== undefined) this.#moved = address
-    else if (/^(ASK|READONLY|CLUSTERDOWN|TRYAGAIN) /.test(messageOf(error))) this.#forget(cluster)
+    else if (error instanceof SourceError && error.code === 'UNAVAILABLE') this.#forget(cluster)
   }
 
   #forget(cluster: ClusterClient): void {

@@ -1,6 +1,6 @@
 import { SourceError } from '../../src/errors.js'
 import type { RedisReply } from './client.js'
-import { isNotAllowed, redisError, unavailable } from './redis-errors.js'
+import { isNotAllowed, unavailable } from './redis-errors.js'
 import { type RedisCommand, type Session, textOf } from './session.js'
 
 const OLDEST = 7
@@ -59,9 +59,7 @@ const consequences: Readonly<Record<string, string>> = {
 function checkRole(reply: RedisReply, address: string): void {
   const [role] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
   if (textOf(role) === 'master') return
-  throw redisError(
-    unavailable(`${address} is a replica, which may be behind: give the address of the master, or of the Sentinels`),
-  )
+  throw unavailable(`${address} is a replica, which may be behind: give the address of the master, or of the Sentinels`)
 }
 
 function checkVersion(info: string, address: string): void {

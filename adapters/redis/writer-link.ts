@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/clock.js'
 import { messageOf } from '../../src/errors.js'
 import type { RedisReply } from './client.js'
-import { isAnswer, isElsewhere } from './redis-errors.js'
+import { isAnswer, isElsewhere, redisError, unavailable } from './redis-errors.js'
 import type { Route } from './route.js'
 import { checkServer, type Warnings } from './server-checks.js'
 import type { RedisCommand, Session } from './session.js'
@@ -33,20 +33,17 @@ export class WriterLink {
     this.#settings = settings
   }
 
-  /** The answer, also one that says no, as an error. Rejects with a RedisWriteError where there was none. */
+  /**
+   * The answer; as an Error one that says no, or why nothing could be sent. Rejects with `OUTCOME_UNKNOWN` where the answer was lost.
+   */
   async ask(command: RedisCommand): Promise<RedisReply | Error> {
     const { clock, route } = this.#settings
     for (let moves = 0; ; moves++) {
-      const session = await this.#session()
-      try {
-        return await session.command(command)
-      } catch (error) {
-        if (!(error instanceof Error) || !isAnswer(error)) throw this.#lost(session, error)
-        if (!isElsewhere(error) || moves === MOST_MOVES) return error
-        route.follow(error)
-        session.close()
-        await clock.sleep(MOVE_MS, this.#closed.signal).catch(() => {})
-      }
+      const answer = await this.#askOnce(command)
+      if (!(answer instanceof Error) || !isElsewhere(answer) || moves === MOST_MOVES) return answer
+      route.follow(answer)
+      this.#open?.close()
+      await clock.sleep(MOVE_MS, this.#closed.signal).catch(() => {})
     }
   }
 
@@ -55,40 +52,43 @@ export class WriterLink {
     this.#open?.close()
   }
 
-  #lost(session: Session, error: unknown): RedisWriteError {
-    session.close()
-    return new RedisWriteError(
-      'OUTCOME_UNKNOWN',
-      `the answer was lost, whether it was written is not known: ${messageOf(error)}`,
-      {
-        cause: error,
-      },
-    )
+  async #askOnce(command: RedisCommand): Promise<RedisReply | Error> {
+    let session: Session
+    try {
+      session = await this.#session()
+    } catch (error) {
+      return redisError(error)
+    }
+    try {
+      return await session.command(command)
+    } catch (error) {
+      if (error instanceof Error && isAnswer(error)) return error
+      const message = `the answer was lost, whether it was written is not known: ${messageOf(error)}`
+      throw new RedisWriteError('OUTCOME_UNKNOWN', message, { cause: error })
+    }
   }
 
   async #session(): Promise<Session> {
-    if (this.#open?.ending === undefined && this.#open !== undefined) return this.#open
+    const open = this.#open
+    if (open !== undefined && open.ending === undefined) return open
     this.#opening ??= this.#connect()
-    try {
-      this.#open = await this.#opening
-      return this.#open
-    } catch (error) {
-      throw new RedisWriteError('NOT_WRITTEN', `nothing was written: ${messageOf(error)}`, { cause: error })
-    } finally {
-      this.#opening = undefined
-    }
+    return await this.#opening
   }
 
   async #connect(): Promise<Session> {
     const { route, clock, timeoutMs, warnings } = this.#settings
-    if (this.#closed.signal.aborted) throw new Error('the writer was closed')
-    const session = await route.open({ signal: this.#closed.signal, clock, timeoutMs })
+    let session: Session | undefined
     try {
+      if (this.#closed.signal.aborted) throw unavailable('the writer was closed')
+      session = await route.open({ signal: this.#closed.signal, clock, timeoutMs })
       await checkServer(session, warnings)
+      this.#open = session
       return session
     } catch (error) {
-      session.close()
+      session?.close()
       throw error
+    } finally {
+      this.#opening = undefined
     }
   }
 }
