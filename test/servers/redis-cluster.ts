@@ -64,22 +64,35 @@ export class RedisCluster implements AsyncDisposable {
       // The server calls it off after 5 s, where the others do not know the replica yet.
       await client.call('CLUSTER', 'FAILOVER')
       const error = await waitUntil('the replica to be master', isMaster, FAILOVER_MS).catch(String)
-      if (error === undefined) return
+      if (error === undefined) return await this.agreed()
       if (tries === MAX_TRIES) throw new Error(error)
     }
   }
 
   /** Number of the node that serves this key. */
   async ownerOf(key: string): Promise<number> {
-    const slot = Number(await this.#at(0).client.call('CLUSTER', 'KEYSLOT', key))
-    const rows: unknown = await this.#at(0).client.call('CLUSTER', 'SLOTS')
-    for (const row of Array.isArray(rows) ? rows : []) {
-      const [from, to, node]: readonly unknown[] = Array.isArray(row) ? row : []
-      if (slot < Number(from) || slot > Number(to)) continue
-      const id = String(Array.isArray(node) ? node[2] : undefined)
-      return this.#ids.indexOf(id)
+    const { client } = this.#at(0)
+    const slot = Number(await client.call('CLUSTER', 'KEYSLOT', key))
+    const range = (await rangesOf(client)).find(({ from, to }) => from <= slot && slot <= to)
+    if (range === undefined) throw new Error(`nobody serves slot ${slot}`)
+    return this.#ids.indexOf(range.owner)
+  }
+
+  /** Number of a node that serves something, and is not this one. */
+  async another(than: number): Promise<number> {
+    const ranges = await rangesOf(this.#at(0).client)
+    const other = ranges.find(({ owner }) => owner !== this.#ids[than])
+    if (other === undefined) throw new Error('there is no other')
+    return this.#ids.indexOf(other.owner)
+  }
+
+  /** All nodes say the same of who serves what. */
+  async agreed(): Promise<void> {
+    const isAgreed = async (): Promise<boolean> => {
+      const views = await Promise.all(this.nodes.map(async (node) => JSON.stringify(await rangesOf(node.client()))))
+      return new Set(views).size === 1
     }
-    throw new Error(`nobody serves slot ${slot}`)
+    await waitUntil('the nodes to agree', isAgreed, START_TIMEOUT_MS)
   }
 
   /** Moves the slot of a key to another node, key by key, as `redis-cli --cluster reshard` does; `between` runs when half of it is done. */
@@ -107,6 +120,7 @@ export class RedisCluster implements AsyncDisposable {
         .catch(() => {})
     }
     await waitUntil('the slot to have moved', async () => (await this.ownerOf(key)) === to, START_TIMEOUT_MS)
+    await this.agreed()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,6 +147,22 @@ export class RedisCluster implements AsyncDisposable {
     if (node === undefined) throw new Error(`there is no node ${index}`)
     return { client: node.client(), id: this.#ids[index] ?? '' }
   }
+}
+
+interface Range {
+  readonly from: number
+  readonly to: number
+  readonly owner: string
+}
+
+/** Who serves what, as this node has it, by slot. */
+async function rangesOf(client: ReturnType<RedisServer['client']>): Promise<Range[]> {
+  const rows: unknown = await client.call('CLUSTER', 'SLOTS')
+  const ranges = (Array.isArray(rows) ? rows : []).map((row: unknown): Range => {
+    const [from, to, node]: readonly unknown[] = Array.isArray(row) ? row : []
+    return { from: Number(from), to: Number(to), owner: String(Array.isArray(node) ? node[2] : undefined) }
+  })
+  return ranges.sort((a, b) => a.from - b.from)
 }
 
 /** `master` or `slave`, as the server sees itself. */
