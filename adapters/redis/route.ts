@@ -1,6 +1,6 @@
 import { messageOf, SourceError } from '../../src/errors.js'
 import { asCluster, type ClusterClient, type RedisClient, type SingleClient } from './client.js'
-import { redisError, unavailable } from './redis-errors.js'
+import { unavailable } from './redis-errors.js'
 import { Session, type SessionOptions } from './session.js'
 import { slotOf } from './slot.js'
 
@@ -54,15 +54,15 @@ export class Route {
     for (let leftMs = options.timeoutMs; leftMs > 0; leftMs -= LOOK_MS) {
       const address = this.#moved ?? cluster.slots[slot]?.[0]
       const nodes = cluster.nodes('all')
-      const [any] = nodes
-      if (any !== undefined && address !== undefined) return [nodes.find((node) => isAt(node, address)) ?? any, address]
+      const node = nodes.find((each) => isAt(each, address)) ?? nodes[0]
+      if (node !== undefined && address !== undefined) return [node, address]
       await options.clock.sleep(LOOK_MS, options.signal)
     }
     throw unavailable(`the Cluster is ${cluster.status} and knows no master of slot ${slot}: check its startup nodes`)
   }
 }
 
-function isAt({ options: { host, port } }: SingleClient, address: string): boolean {
+function isAt({ options: { host, port } }: SingleClient, address: string | undefined): boolean {
   return `${host}:${port}` === address
 }
 
