@@ -45,13 +45,22 @@ async function main(): Promise<void> {
 
   program
     .command('watch')
-    .description('mirror a table or a range of keys of yours: a live picture on a terminal, NDJSON with --json')
-    .argument('<url>', 'postgres://user@host:5432/database, or etcd://host:2379 (etcds:// with TLS)')
+    .description('mirror a table, a collection or keys of yours: a live picture on a terminal, NDJSON with --json')
+    .argument(
+      '<url>',
+      'postgres://user@host:5432/database, etcd://host:2379 or redis://host:6379 (etcds://, rediss:// with TLS)',
+    )
     .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
     .option('--prefix <prefix>', 'etcd: what the keys begin with: /jobs/', name)
     .addOption(
-      new Option('--codec <codec>', 'etcd: what values are; default: json').choices(['json', 'string', 'bytes']),
+      new Option('--codec <codec>', 'etcd, Redis: what values are; default: json').choices(['json', 'string', 'bytes']),
     )
+    .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
+    .option('--stream <key>', 'Redis: a stream that others write', name)
+    .option('--key <field>', 'with --stream: the field that says what an entry speaks of', name)
+    .option('--fold', 'with --stream: mirror what is left where entries were trimmed')
+    .option('--keys <pattern>', 'Redis: plain keys that begin so: "user:*"', name)
+    .option('--cluster', 'Redis: the server is a node of a cluster')
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .option('--columns <names>', 'mirror only these columns, separated by commas; the key always is', list)
     .option('--where <sql>', 'mirror only rows for which this holds; it must depend on nothing but the row', name)
@@ -60,7 +69,18 @@ async function main(): Promise<void> {
     )
     .option('--json', 'one line of JSON for each change')
     .option('--for <duration>', 'stop after this time: 20s, 10m')
-    .action(async (url: string, { table, prefix, codec, ...flags }, command) => {
+    .action(async (url: string, all, command) => {
+      const { table, prefix, codec, collection, stream, key: keyField, fold, keys, cluster, ...flags } = all
+      const ofRedis = { collection, stream, keyField, fold, keys, cluster }
+      const isOfRedis = Object.values(ofRedis).some((value) => value !== undefined)
+      if (/^rediss?:/.test(url)) {
+        const has = 'Redis has --collection, --stream and --keys'
+        if (table !== undefined) throw new Failure(`--table is of Postgres; ${has}`)
+        if (prefix !== undefined) throw new Failure(`--prefix is of etcd; ${has}`)
+        return (await import('./commands/watch-redis.js')).watchRedis(url, { ...flags, ...ofRedis, codec })
+      }
+      if (isOfRedis)
+        throw new Failure('--collection, --stream, --keys, --key, --fold and --cluster are of redis://host:6379')
       if (/^etcds?:/.test(url)) {
         if (prefix === undefined) throw new Failure('--prefix is missing: etcd://host:2379 --prefix /jobs/')
         if (table !== undefined) throw new Failure('--table is of Postgres; etcd has --prefix')

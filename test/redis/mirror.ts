@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import type { ListerWatcher } from '../../src/source.js'
@@ -56,10 +57,9 @@ export class Mirror implements AsyncDisposable {
 
   /** It holds these, and so does whoever was told the changes. */
   async shows(wanted: Readonly<Record<string, number>>): Promise<void> {
-    const isSo = (): boolean => {
-      const found = JSON.stringify([...this.told.objects].map(([key, { n }]) => [key, n]).sort())
-      return found === JSON.stringify(Object.entries(wanted).sort()) && this.told.objects.size === this.informer.size
-    }
+    const isSo = (): boolean =>
+      isDeepStrictEqual(Object.fromEntries(Array.from(this.told.objects, ([key, { n }]) => [key, n])), wanted) &&
+      this.told.objects.size === this.informer.size
     await this.until(`the mirror to show ${JSON.stringify(wanted)}`, isSo)
     if (this.told.flaws.length > 0) throw new Error(this.told.flaws.join('; '))
   }
