@@ -1,7 +1,7 @@
 /** How large an answer may become, in bytes, as far as can be guessed from those before. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 /** With how many it begins, when nobody knows yet how large they are. */
-const FIRST = 100
+const FIRST = 16
 
 /**
  * How many to ask for at once. Redis counts items, not bytes: so many large ones make an answer that holds up the server
