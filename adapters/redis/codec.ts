@@ -63,26 +63,26 @@ const encoders: Readonly<Record<RedisCodecName, (object: unknown) => Uint8Array 
 }
 
 /** What an object is in Redis. A TypeError where it cannot be. */
-export function encodeValue<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Buffer {
+export function encodeValue<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Buffer | string {
   const value = typeof codec === 'function' ? codec(object, key) : encoders[codec](object)
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-  if (typeof value === 'string') return Buffer.from(value)
+  if (typeof value === 'string' && value.isWellFormed()) return value
   const [of, made] = [
     `the object under ${JSON.stringify(key)}`,
     typeof codec === 'function' ? 'the codec' : `"${codec}"`,
   ]
-  throw new TypeError(`apply: ${of} cannot be written: ${made} makes no string or bytes of ${describe(object)}`)
+  throw new TypeError(`apply: ${of} cannot be written: ${made} makes no whole text or bytes of ${describe(object)}`)
 }
 
 /** What a key is in Redis. A TypeError where it cannot be. */
-export function encodeKey(key: string, keys: RedisKeys): Buffer {
+export function encodeKey(key: string, keys: RedisKeys): Buffer | string {
   if (typeof key !== 'string') throw new TypeError(`apply: a key must be a string, got ${describe(key)}`)
   if (keys === 'bytes') {
     if (/[^\0-\xff]/.test(key)) throw new TypeError(`apply: the key ${JSON.stringify(key)} has more than bytes`)
     return Buffer.from(key, 'latin1')
   }
   if (!key.isWellFormed()) throw new TypeError(`apply: the key ${JSON.stringify(key)} has half a character`)
-  return Buffer.from(key)
+  return key
 }
 
 function describe(value: unknown): string {

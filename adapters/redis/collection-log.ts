@@ -1,18 +1,22 @@
 import type { RedisReply } from './client.js'
 import type { Absence, Place } from './collection-version.js'
 import { expired, forked } from './redis-errors.js'
-import type { EncodedChange } from './writer-script.js'
 
 const PUT = 0x75 // u
-const DELETE = 0x64 // d
+
+/** Without a value a deletion. */
+export interface LogChange {
+  readonly key: Buffer
+  readonly value: Buffer | undefined
+}
 
 /** One entry of a collection's stream: one atomic change. */
 export interface LogEntry {
   readonly place: Place
   /** The chain that it continues; empty where it begins a history with nothing. */
   readonly previous: string
-  readonly changes: readonly EncodedChange[]
-  readonly committedAt: number | undefined
+  readonly changes: readonly LogChange[]
+  readonly committedAt: number
 }
 
 /** Where a collection is, and how many fields its hash ought to have. */
@@ -42,27 +46,17 @@ export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] 
 export function readEntry(reply: RedisReply): LogEntry {
   const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
   const fields = (Array.isArray(rest) ? rest : []) as readonly Buffer[]
-  const texts = new Map<string, string>()
-  const changes: EncodedChange[] = []
-  for (let i = 0; i + 1 < fields.length; i += 2) {
+  const [, about] = fields
+  const match = /^([0-9a-f]{16}|adopted|) ([0-9a-f]{16}) \S+ (\d+)$/.exec(about?.toString('latin1') ?? '')
+  const place = placeOf(String(id), match?.[2] ?? '')
+  if (match === null || place === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
+  const changes: LogChange[] = []
+  for (let i = 2; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]
-    if (field === undefined || value === undefined) break
-    switch (field[0]) {
-      case PUT:
-        changes.push({ key: field.subarray(1), value })
-        break
-      case DELETE:
-        changes.push({ key: field.subarray(1), value: undefined })
-        break
-      default:
-        texts.set(field.toString('latin1'), value.toString('latin1'))
-    }
+    if (field === undefined) break
+    changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
   }
-  const place = placeOf(String(id), texts.get('n') ?? '')
-  const previous = texts.get('p')
-  if (place === undefined || previous === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
-  const time = Number(texts.get('t'))
-  return { place, previous, changes, committedAt: Number.isFinite(time) ? time : undefined }
+  return { place, previous: match[1] ?? '', changes, committedAt: Number(match[3]) }
 }
 
 /**

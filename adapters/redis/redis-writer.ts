@@ -119,7 +119,7 @@ class ShardedWriter<T> implements RedisShardedWriter<T> {
   }
 
   shardOf(key: string): string {
-    return String(shardOf(encodeKey(key, this.#keyForm), this.shards.size))
+    return String(shardOf(Buffer.from(encodeKey(key, this.#keyForm)), this.shards.size))
   }
 
   async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {

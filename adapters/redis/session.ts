@@ -10,6 +10,9 @@ export interface SessionOptions {
   readonly timeoutMs: number
 }
 
+/** One for all: the one that `abort` would make is what most of a small command costs. */
+const ANSWERED = new Error('answered')
+
 export type RedisCommand = readonly [name: string, ...args: RedisArgument[]]
 
 /**
@@ -150,7 +153,7 @@ export class Session {
       const timer = new AbortController()
       const done = (): void => {
         this.#fails.delete(fail)
-        timer.abort()
+        timer.abort(ANSWERED)
       }
       const fail = (error: SourceError): void => {
         done()

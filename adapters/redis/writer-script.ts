@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
  * no collection), a word that no other call has, then `u` key value or `d` key for each change. Answers id and chain. Without
  * changes nothing is written, unless there is no collection yet: then it begins, with what is in the hash.
  *
- * An entry: `p` the chain before, `n` the chain now, `w` the word, `t` the time in milliseconds, then the changes: `u` and the key with
+ * An entry: `m` with the chain before, the chain now, the word and the time in milliseconds; then the changes: `u` and the key with
  * the value, `d` and the key with nothing.
  */
 export const WRITER_SCRIPT = `
@@ -39,7 +39,7 @@ local function anew()
 end
 
 local function add()
-  local fields = { 'p', chain, 'n', '', 'w', ARGV[4], 't', string.format('%.0f', now) }
+  local fields = { 'm', '' }
   local sum = { chain, epoch, ARGV[4] }
   local i = 5
   while i <= #ARGV do
@@ -57,7 +57,7 @@ local function add()
     i = i + 2
   end
   local following = string.sub(redis.sha1hex(table.concat(sum, ' ')), 1, 16)
-  fields[4] = following
+  fields[2] = table.concat({ chain, following, ARGV[4], string.format('%.0f', now) }, ' ')
   local sequence = 0
   if last then sequence = tonumber(string.match(last, '(%d+)$')) + 1 end
   local id = epoch .. '-' .. string.format('%.0f', sequence)
@@ -87,10 +87,10 @@ return { id, following }
 
 export const WRITER_SCRIPT_SHA: string = createHash('sha1').update(WRITER_SCRIPT).digest('hex')
 
-/** One change as the script wants it; without a value a deletion. */
+/** One change as the script wants it; without a value a deletion. Texts are UTF-8. */
 export interface EncodedChange {
-  readonly key: Buffer
-  readonly value: Buffer | undefined
+  readonly key: Buffer | string
+  readonly value: Buffer | string | undefined
 }
 
 export function scriptArguments(changes: readonly EncodedChange[]): (string | Buffer)[] {
@@ -105,8 +105,8 @@ export function chainAfter(
 ): string {
   const sum = createHash('sha1').update(`${chain} ${epoch} ${word}`)
   for (const { key, value } of changes) {
-    sum.update(` ${value === undefined ? 'd' : 'u'}${key.length} `).update(key)
-    if (value !== undefined) sum.update(` ${value.length} `).update(value)
+    sum.update(` ${value === undefined ? 'd' : 'u'}${Buffer.byteLength(key)} `).update(key)
+    if (value !== undefined) sum.update(` ${Buffer.byteLength(value)} `).update(value)
   }
   return sum.digest('hex').slice(0, 16)
 }

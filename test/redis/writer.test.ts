@@ -109,6 +109,10 @@ describeRedis('a writer', (server) => {
       ]),
     ).rejects.toThrow('the object under "b" cannot be written')
     await expect(writer.apply([{ put: 'half \ud800', object: 1 }])).rejects.toThrow('has half a character')
+    const texts = redisWriter<string>({ client: userClient('ioredis 6', own.redis.port), name, codec: 'string' })
+    await expect(texts.apply([{ put: 'a', object: 'half \ud800' }])).rejects.toThrow(
+      'the object under "a" cannot be written',
+    )
     expect(await contents(name)).toEqual({})
     await writer.close()
   })
