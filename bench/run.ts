@@ -4,9 +4,10 @@ import type { Benchmark, Figure } from './figures.ts'
 import { indexLookup } from './index-lookup.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
+import { redis } from './redis.ts'
 import { store } from './store.ts'
 
-const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd]
+const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd, redis]
 
 const args = process.argv.slice(2)
 const asJson = args.includes('--json')
