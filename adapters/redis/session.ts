@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/clock.js'
 import { messageOf, SourceError } from '../../src/errors.js'
 import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
-import { isAnswer, redisError, unavailable } from './redis-errors.js'
+import { isAnswer, isNotAllowed, redisError, unavailable } from './redis-errors.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -112,7 +112,11 @@ export class Session {
     const settled = await Promise.allSettled(all.map((each) => this.command(each)))
     const refused = settled.find((each) => each.status === 'rejected')
     // A server that is short of memory takes no transaction, not even one that only reads; a script, it does.
-    if (/^OOM /.test(messageOf(refused?.reason))) return await this.#readAtOnce(commands)
+    if (/^OOM /.test(messageOf(refused?.reason))) {
+      return await this.#readAtOnce(commands).catch((error: unknown) => {
+        throw isNotAllowed(error) ? refused?.reason : error
+      })
+    }
     if (refused !== undefined) throw refused.reason
     const last = settled.at(-1)
     return repliesOf(last?.status === 'fulfilled' ? last.value : null)

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { ListEvent } from '../../src/source.js'
+import type { RedisReply } from './client.js'
 import type { StreamEntry } from './stream-reader.js'
 
 /** What an entry says of one key: the object that is there now, that there is none any more, or that it makes no sense. */
@@ -41,14 +42,14 @@ function eventOf<T>(change: StreamChange<T> | undefined): ListEvent<T> | undefin
 }
 
 /** A name that comes twice has its last value, as in Redis' own clients. */
-function mapOf(fields: readonly Buffer[]): ReadonlyMap<string, string> {
+function mapOf(fields: readonly RedisReply[]): ReadonlyMap<string, string> {
   const map = new Map<string, string>()
   for (let at = 0; at + 1 < fields.length; at += 2) map.set(textIn(fields[at]), textIn(fields[at + 1]))
   return map
 }
 
-function textIn(bytes: Buffer | undefined): string {
-  if (bytes === undefined) return ''
+function textIn(bytes: RedisReply | undefined): string {
+  if (!Buffer.isBuffer(bytes)) return ''
   const text = bytes.toString()
   if (text.includes('\ufffd') && !isUtf8(bytes)) throw new TypeError('a field of the entry is no UTF-8')
   return text

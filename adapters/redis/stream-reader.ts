@@ -9,7 +9,7 @@ import { BEGIN, compareIds, placeAt, type StreamPlace } from './stream-version.j
 /** An entry as it came: names and values in turn. */
 export interface StreamEntry {
   readonly id: string
-  readonly fields: readonly Buffer[]
+  readonly fields: readonly RedisReply[]
 }
 
 export interface StreamReaderOptions {
@@ -174,7 +174,7 @@ function digestAt(id: string, last: StreamEntry | undefined, from: StreamPlace):
 
 function digestOf({ id, fields }: StreamEntry): string {
   const hash = createHash('sha1').update(id)
-  for (const field of fields) hash.update(`\0${field.length}\0`).update(field)
+  for (const field of fields) if (Buffer.isBuffer(field)) hash.update(`\0${field.length}\0`).update(field)
   return hash.digest('hex').slice(0, 16)
 }
 
@@ -201,7 +201,7 @@ function originOf({ added, length, first }: Facts): string | undefined {
 
 function bytesOf(entries: readonly StreamEntry[]): number {
   let bytes = 0
-  for (const { fields } of entries) for (const field of fields) bytes += field.length
+  for (const { fields } of entries) for (const field of fields) if (Buffer.isBuffer(field)) bytes += field.length
   return bytes
 }
 
@@ -213,7 +213,7 @@ function firstStream(reply: RedisReply | undefined): RedisReply | undefined {
 function entriesOf(reply: RedisReply | undefined): StreamEntry[] {
   return listOf(reply).map((each) => {
     const [id, fields] = listOf(each)
-    return { id: textOf(id), fields: listOf(fields).filter((field) => Buffer.isBuffer(field)) }
+    return { id: textOf(id), fields: listOf(fields) }
   })
 }
 
