@@ -39,6 +39,7 @@ const project = new UserProject([
   '@types/pg',
   'etcd3',
   'express',
+  'ioredis',
   'pg',
   'vitest',
   'zod',
