@@ -1,13 +1,5 @@
 import { SourceError } from '../../src/errors.js'
-import type {
-  ListContext,
-  ListEvent,
-  ListerWatcher,
-  ListPage,
-  SourceContext,
-  WatchBatch,
-  WatchContext,
-} from '../../src/source.js'
+import type { ListContext, ListEvent, ListPage, SourceContext, WatchBatch, WatchContext } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import { keyPrefixOf, type RedisClient } from './client.js'
 import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from './codec.js'
@@ -15,16 +7,10 @@ import { type CollectionKeys, collectionKeys } from './collection-keys.js'
 import { following, type LogEntry } from './collection-log.js'
 import { CollectionReader } from './collection-reader.js'
 import { type Absence, formatVersion, includesMark, type Place, parseVersion } from './collection-version.js'
+import type { RedisCollection } from './redis-collection.js'
 import { expired, unavailable } from './redis-errors.js'
 import { Route } from './route.js'
 import { checkServer, Warnings } from './server-checks.js'
-
-/** A collection of Redis, as a source. Marks are the versions that a `redisWriter` gives. */
-export interface RedisCollection<T> extends ListerWatcher<T> {
-  readonly heartbeatMs: number
-  head(context: SourceContext): Promise<Version>
-  hasReached(at: Version, mark: Version): boolean
-}
 
 export interface CollectionSettings<T> {
   readonly client: RedisClient

@@ -6,18 +6,11 @@ import { encodeKey, encodeValue, type RedisCodecName, type RedisEncode, type Red
 import type { CollectionKeys } from './collection-keys.js'
 import { placeOf, readEntry } from './collection-log.js'
 import { type Absence, formatVersion, idOf, type Place, parseVersion } from './collection-version.js'
+import type { ApplyOptions, RedisChange } from './redis-change.js'
 import type { RedisCommand } from './session.js'
 import { RedisWriteError } from './write-error.js'
 import type { WriterLink } from './writer-link.js'
 import { chainAfter, type EncodedChange, scriptArguments, WRITER_SCRIPT, WRITER_SCRIPT_SHA } from './writer-script.js'
-
-/** The object under a key is now this, or there is none any more. */
-export type RedisChange<T> = { readonly put: string; readonly object: T } | { readonly delete: string }
-
-export interface ApplyOptions {
-  /** Only if the collection is at this version; else `CONFLICT`. */
-  readonly ifVersion?: Version | undefined
-}
 
 export interface WriterSettings<T> {
   readonly link: WriterLink

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { checkOptions, isCount, isName, isOneOf, isPositive, type OptionCheck } from '../../src/options.js'
 import type {
   Invalid,
@@ -78,8 +78,6 @@ class KeysSource<T> implements RedisKeysSource<T> {
   readonly #maxKeys: number
   readonly #blockMs: number
   readonly #timeoutMs: number
-  /** Makes versions that name a change differ from all others: nothing can be resumed from them. */
-  readonly #nonce = randomUUID().slice(0, 8)
   #batches = 0
 
   constructor(options: RedisKeysOptions<T>) {
@@ -112,6 +110,8 @@ class KeysSource<T> implements RedisKeysSource<T> {
   /** Begins with all there is, unless that is what it was at `after`: what happened since, nobody knows. */
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     yield* this.#visit(context, async function* (this: KeysSource<T>, keys: TrackedKeys) {
+      // Makes versions that name a change differ from all others: nothing can be resumed from them.
+      const word = Math.floor(context.random.next() * 2 ** 48).toString(36)
       let version = context.after
       for (;;) {
         const all = await keys.all()
@@ -122,7 +122,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
           const changes = await keys.changes(this.#blockMs)
           if (changes === undefined) break
           if (changes.size === 0) await checkServer(keys.session, this.#warnings, { mayEvict: true })
-          else version = `redisk1.${this.#nonce}.${++this.#batches}`
+          else version = `redisk1.${word}.${++this.#batches}`
           yield { events: this.#events(changes, true), version }
         }
       }

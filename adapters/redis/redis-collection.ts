@@ -1,8 +1,10 @@
 import { checkOptions, isCount, isOneOf, isPositive, type OptionCheck } from '../../src/options.js'
+import type { ListerWatcher, SourceContext } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
 import { clientFlaw, type RedisClient } from './client.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from './codec.js'
 import { nameFlaw, shardName } from './collection-keys.js'
-import { CollectionSource, type RedisCollection } from './collection-source.js'
+import { CollectionSource } from './collection-source.js'
 
 export interface RedisCollectionOptions<T> {
   /** Your own `Redis` or `Cluster` of ioredis. It stays yours: connections are made as it would make them. */
@@ -21,6 +23,13 @@ export interface RedisCollectionOptions<T> {
   readonly shards?: number
 }
 
+/** A collection of Redis, as a source. Marks are the versions that a `redisWriter` gives. */
+export interface RedisCollection<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
+  head(context: SourceContext): Promise<Version>
+  hasReached(at: Version, mark: Version): boolean
+}
+
 const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
   name: nameFlaw,
@@ -31,14 +40,14 @@ const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, Optio
   shards: isCount,
 }
 
-/** Mirrors a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. Opens nothing by itself. */
-export function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shards?: undefined },
-): RedisCollection<T>
 /** With `shards`, a source for each of them: one informer has all by `sourceSet(redisCollection({ shards: 4, … }))`. */
 export function redisCollection<T = unknown>(
   options: RedisCollectionOptions<T> & { readonly shards: number },
 ): Readonly<Record<string, RedisCollection<T>>>
+/** Mirrors a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. Opens nothing by itself. */
+export function redisCollection<T = unknown>(
+  options: RedisCollectionOptions<T> & { readonly shards?: undefined },
+): RedisCollection<T>
 export function redisCollection<T>(
   options: RedisCollectionOptions<T>,
 ): RedisCollection<T> | Readonly<Record<string, RedisCollection<T>>> {

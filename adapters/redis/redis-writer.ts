@@ -6,7 +6,8 @@ import { clientFlaw, keyPrefixOf, type RedisClient } from './client.js'
 import { encodeKey, type RedisCodecName, type RedisEncode, type RedisKeys } from './codec.js'
 import { collectionKeys, nameFlaw, shardName, shardOf } from './collection-keys.js'
 import { parseVersion } from './collection-version.js'
-import { type ApplyOptions, CollectionWriter, MOST_CHANGES, type RedisChange } from './collection-writer.js'
+import { CollectionWriter, MOST_CHANGES } from './collection-writer.js'
+import type { ApplyOptions, RedisChange } from './redis-change.js'
 import { Route } from './route.js'
 import { Warnings } from './server-checks.js'
 import { WriterLink } from './writer-link.js'
@@ -61,13 +62,14 @@ const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionChe
   random: isObject,
 }
 
+/** With `shards`, one that divides the keys among so many collections. */
+export function redisWriter<T = unknown>(
+  options: RedisWriterOptions<T> & { readonly shards: number },
+): RedisShardedWriter<T>
 /** Writes a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. Connects when it is first used. */
 export function redisWriter<T = unknown>(
   options: RedisWriterOptions<T> & { readonly shards?: undefined },
 ): RedisWriter<T>
-export function redisWriter<T = unknown>(
-  options: RedisWriterOptions<T> & { readonly shards: number },
-): RedisShardedWriter<T>
 export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
   checkOptions('redisWriter', options, optionChecks)
   if (options?.client === undefined)
