@@ -15,42 +15,49 @@ export type RedisKeys = 'string' | 'bytes'
 const NO_UTF8 = 0xd800
 
 /** Bytes are copied: those that came belong to a whole answer. */
-const decoders: Readonly<Record<RedisCodecName, (value: Buffer) => unknown>> = {
+const decoders: Readonly<Record<RedisCodecName, (value: Buffer | string) => unknown>> = {
   json: (value) => {
     const text = utf8(value, 'the value')
     assertJsonDepth(text)
     return JSON.parse(text) as unknown
   },
   string: (value) => utf8(value, 'the value'),
-  bytes: (value) => new Uint8Array(value),
+  bytes: (value) => new Uint8Array(bytesOf(value)),
 }
 
 /** Makes events of what Redis holds, the same in a list and in a watch. */
 export class EventCodec<T> {
-  readonly #decode: (value: Buffer, key: string) => T
+  /** Whether keys and values may come as strings. */
+  readonly takesText: boolean
+  readonly #decode: (value: Buffer | string, key: string) => T
   readonly #keys: RedisKeys
 
   constructor(codec: RedisCodecName | RedisDecode<T>, keys: RedisKeys) {
-    this.#decode = typeof codec === 'function' ? codec : (decoders[codec] as (value: Buffer) => T)
+    this.takesText = keys === 'string' && (codec === 'json' || codec === 'string')
+    this.#decode =
+      typeof codec === 'function'
+        ? (value, key) => codec(bytesOf(value), key)
+        : (decoders[codec] as (value: Buffer | string) => T)
     this.#keys = keys
   }
 
-  put(bytes: Buffer, value: Buffer): Put<T> | Invalid {
+  put(bytes: Buffer | string, value: Buffer | string): Put<T> | Invalid {
     const key = this.key(bytes)
     try {
-      if (key.charCodeAt(0) === NO_UTF8 && this.#keys === 'string') assertUtf8(bytes, 'the key')
+      if (key.charCodeAt(0) === NO_UTF8 && this.#keys === 'string') assertUtf8(bytesOf(bytes), 'the key')
       return { type: 'put', key, object: this.#decode(value, key) }
     } catch (error) {
       return { type: 'invalid', key, error }
     }
   }
 
-  delete(bytes: Buffer): Delete<T> {
+  delete(bytes: Buffer | string): Delete<T> {
     return { type: 'delete', key: this.key(bytes) }
   }
 
   /** The key in the store. One that is no UTF-8 shows in hexadecimal after half a character. */
-  key(bytes: Buffer): string {
+  key(bytes: Buffer | string): string {
+    if (typeof bytes === 'string') return bytes
     if (this.#keys === 'bytes') return bytes.toString('latin1')
     return isUtf8(bytes) ? bytes.toString() : `${String.fromCharCode(NO_UTF8)}${bytes.toString('hex')}`
   }
@@ -89,7 +96,12 @@ function describe(value: unknown): string {
   return value === null ? 'null' : typeof value
 }
 
-function utf8(bytes: Buffer, what: string): string {
+function bytesOf(value: Buffer | string): Buffer {
+  return typeof value === 'string' ? Buffer.from(value) : value
+}
+
+function utf8(bytes: Buffer | string, what: string): string {
+  if (typeof bytes === 'string') return bytes
   assertUtf8(bytes, what)
   return bytes.toString()
 }

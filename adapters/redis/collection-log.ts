@@ -6,8 +6,8 @@ const PUT = 0x75 // u
 
 /** Without a value a deletion. */
 export interface LogChange {
-  readonly key: Buffer
-  readonly value: Buffer | undefined
+  readonly key: Buffer | string
+  readonly value: Buffer | string | undefined
 }
 
 /** One entry of a collection's stream: one atomic change. */
@@ -45,16 +45,17 @@ export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] 
 /** An entry as a writer made it; one that somebody else made is the fork that it is. */
 export function readEntry(reply: RedisReply): LogEntry {
   const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
-  const fields = (Array.isArray(rest) ? rest : []) as readonly Buffer[]
+  const fields = (Array.isArray(rest) ? rest : []) as readonly (Buffer | string)[]
   const [, about] = fields
-  const match = /^([0-9a-f]{16}|adopted|) ([0-9a-f]{16}) \S+ (\d+)$/.exec(about?.toString('latin1') ?? '')
+  const match = /^([0-9a-f]{16}|adopted|) ([0-9a-f]{16}) \S+ (\d+)$/.exec(String(about ?? ''))
   const place = placeOf(String(id), match?.[2] ?? '')
   if (match === null || place === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]
     if (field === undefined) break
-    changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
+    if (typeof field === 'string') changes.push({ key: field.slice(1), value: field[0] === 'u' ? value : undefined })
+    else changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
   }
   return { place, previous: match[1] ?? '', changes, committedAt: Number(match[3]) }
 }
@@ -92,7 +93,8 @@ export function assertNotTrimmed(at: Place, meta: Meta, entries: readonly LogEnt
 
 /** The place that an id and a chain name. */
 export function placeOf(id: string, chain: string): Place | undefined {
-  const match = /^(\d{1,16})-(\d{1,16})$/.exec(id)
-  if (match === null || !/^[0-9a-f]{16}$/.test(chain)) return undefined
-  return { epoch: Number(match[1]), sequence: Number(match[2]), chain }
+  const dash = id.indexOf('-')
+  const [epoch, sequence] = [Number(id.slice(0, dash)), Number(id.slice(dash + 1))]
+  if (dash < 1 || !Number.isSafeInteger(epoch) || !Number.isSafeInteger(sequence)) return undefined
+  return /^[0-9a-f]{16}$/.test(chain) ? { epoch, sequence, chain } : undefined
 }

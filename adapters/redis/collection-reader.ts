@@ -30,21 +30,25 @@ const META_FIELDS = ['e', 'i', 'n', 'c'] as const
 const LAST_SEQUENCE = '18446744073709551615'
 
 export interface Field {
-  readonly key: Buffer
-  readonly value: Buffer
+  readonly key: Buffer | string
+  readonly value: Buffer | string
 }
 
 /** What a collection's keys say, over one connection. */
 export class CollectionReader {
   readonly #session: Session
   readonly #keys: CollectionKeys
+  readonly #ask: (command: RedisCommand, timeoutMs?: number) => Promise<RedisReply>
   readonly #fields: Portion
   readonly #entries: Portion
   /** After which entry one that begins a history comes. */
   #before = '0-0'
 
-  constructor(session: Session, keys: CollectionKeys, pageSize: number) {
+  /** With `isText`, keys and values are strings wherever they can be. */
+  constructor(session: Session, keys: CollectionKeys, pageSize: number, isText: boolean) {
     this.#session = session
+    this.#ask = (command, timeoutMs) =>
+      isText ? session.texts(command, timeoutMs) : session.command(command, timeoutMs)
     this.#keys = keys
     this.#fields = new Portion(pageSize)
     this.#entries = new Portion(pageSize)
@@ -63,9 +67,9 @@ export class CollectionReader {
 
   /** A part of what is in the hash, while others may write; with the cursor from which to go on, `0` at the end. */
   async scan(cursor: string): Promise<{ readonly next: string; readonly fields: readonly Field[] }> {
-    const reply = await this.#session.command(['HSCAN', this.#keys.hash, cursor, 'COUNT', this.#fields.size])
+    const reply = await this.#ask(['HSCAN', this.#keys.hash, cursor, 'COUNT', this.#fields.size])
     const [next, items] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
-    const parts = (Array.isArray(items) ? items : []) as readonly Buffer[]
+    const parts = (Array.isArray(items) ? items : []) as readonly (Buffer | string)[]
     const fields: Field[] = []
     let bytes = 0
     for (let i = 0; i + 1 < parts.length; i += 2) {
@@ -93,7 +97,7 @@ export class CollectionReader {
       this.#keys.stream,
       this.#idBefore(after),
     ]
-    return this.#parse(await this.#session.command(command, block?.timeoutMs))
+    return this.#parse(await this.#ask(command, block?.timeoutMs))
   }
 
   /**
@@ -165,9 +169,8 @@ export class CollectionReader {
 
   #parse(reply: RedisReply): readonly LogEntry[] {
     const entries = entriesOf(reply).map(readEntry)
-    const bytes = entries
-      .flatMap(({ changes }) => changes)
-      .reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0)
+    let bytes = 0
+    for (const { changes } of entries) for (const { key, value } of changes) bytes += key.length + (value?.length ?? 0)
     this.#entries.learn(entries.length, bytes)
     return entries
   }

@@ -142,7 +142,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
     const session = await this.#route.open({ signal, clock, timeoutMs })
     try {
       await checkServer(session, this.#warnings)
-      yield* run(new CollectionReader(session, this.#keys, pageSize))
+      yield* run(new CollectionReader(session, this.#keys, pageSize, this.#codec.takesText))
     } catch (error) {
       this.#route.follow(error)
       throw error
