@@ -130,6 +130,16 @@ describeRedis('a history that is gone or another', (server) => {
     await stage.healed()
   })
 
+  test.concurrent('a field that expires is found while nothing is written', async ({ skip }) => {
+    skip(!server.name.startsWith('valkey'), 'Redis 7.0 has no fields that expire')
+    await using stage = await Stage.open({ redis: own.redis })
+    await stage.fill(20)
+    await stage.live()
+    await own.redis.client().call('HPEXPIRE', stage.key('h'), '1', 'FIELDS', '1', 'k7')
+    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
+    expect(stage.errors.at(-1)?.message).toContain('or its fields expire')
+  })
+
   test.concurrent('a snapshot restored, behind us: what was lost is gone', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
