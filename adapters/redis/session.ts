@@ -73,6 +73,7 @@ export class Session {
   readonly #options: SessionOptions
   readonly #fails = new Set<(error: SourceError) => void>()
   #ending: SourceError | undefined
+  #hasAnswered = false
   readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
 
   private constructor(connection: RedisConnection, options: SessionOptions) {
@@ -82,7 +83,7 @@ export class Session {
     this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
     // Also of what the driver only mentions: where SELECT is refused it goes on, with another database.
     connection.on('error', (error) => this.destroy(redisError(error)))
-    connection.on('close', () => this.destroy(unavailable(`${this.address} closed the connection`)))
+    connection.on('close', () => this.destroy(unavailable(`${this.address} closed the connection${this.#hint}`)))
   }
 
   /** Connects as `client` would, with its credentials; `where` names another host and port. */
@@ -92,6 +93,7 @@ export class Session {
     const session = new Session(connection, options)
     options.signal.addEventListener('abort', session.#abort, { once: true })
     await session.#timed(connection.connect(), options.timeoutMs)
+    session.#hasAnswered = false // That was the network.
     return session
   }
 
@@ -111,16 +113,17 @@ export class Session {
    * again, as bytes.
    */
   async texts(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
-    if (this.#ending !== undefined) throw this.#ending
-    const [name, ...args] = command
-    const reply = await this.#timed(this.#connection.call(name, ...args) as Promise<RedisReply>, timeoutMs)
+    const reply = await this.#texts(command, timeoutMs)
     return isDamaged(reply) ? await this.command(command, timeoutMs) : reply
   }
 
-  /** These commands at one moment; they must only read. */
-  async transaction(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
-    const all: readonly RedisCommand[] = [['MULTI'], ...commands, ['EXEC']]
-    const settled = await Promise.allSettled(all.map((each) => this.command(each)))
+  /** These commands at one moment; they must only read. With `isText` as `texts` does. */
+  async transaction(commands: readonly RedisCommand[], isText = false): Promise<readonly RedisReply[]> {
+    const last: RedisCommand = ['EXEC']
+    const settled = await Promise.allSettled([
+      ...[['MULTI'] as const, ...commands].map((each) => this.command(each)),
+      isText ? this.#texts(last) : this.command(last),
+    ])
     const refused = settled.find((each) => each.status === 'rejected')
     // A server that is short of memory takes no transaction, not even one that only reads; a script, it does.
     if (/^OOM /.test(messageOf(refused?.reason))) {
@@ -129,13 +132,19 @@ export class Session {
       })
     }
     if (refused !== undefined) throw refused.reason
-    const last = settled.at(-1)
-    return repliesOf(last?.status === 'fulfilled' ? last.value : null)
+    const answer = settled.at(-1)
+    const replies = repliesOf(answer?.status === 'fulfilled' ? answer.value : null)
+    return isDamaged(replies) ? await this.transaction(commands) : replies
   }
 
   async #readAtOnce(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const words = commands.flatMap((command) => [command.length, ...command])
     return repliesOf(await this.command(['EVAL', READING_SCRIPT, 0, ...words]))
+  }
+
+  #texts([name, ...args]: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
+    if (this.#ending !== undefined) return Promise.reject(this.#ending)
+    return this.#timed(this.#connection.call(name, ...args) as Promise<RedisReply>, timeoutMs)
   }
 
   /** Told of every message on the channels that this connection has subscribed to. */
@@ -162,6 +171,11 @@ export class Session {
     for (const fail of this.#fails) fail(error)
   }
 
+  /** What to look at where nothing was ever heard. */
+  get #hint(): string {
+    return this.#hasAnswered ? '' : " (if nothing ever comes, check the client's port and option tls)"
+  }
+
   /** `work`, or the failure of the connection, or that there was no answer in time. */
   #timed<V>(work: Promise<V>, timeoutMs: number): Promise<V> {
     return new Promise<V>((resolve, reject) => {
@@ -177,13 +191,14 @@ export class Session {
       this.#fails.add(fail)
       work.then(
         (value) => {
+          this.#hasAnswered = true
           done()
           resolve(value)
         },
         (error: unknown) => fail(this.#ending ?? this.#meaning(error)),
       )
       this.#options.clock.sleep(timeoutMs, timer.signal).then(
-        () => this.destroy(unavailable(`no answer from ${this.address} for ${timeoutMs} ms`)),
+        () => this.destroy(unavailable(`no answer from ${this.address} for ${timeoutMs} ms${this.#hint}`)),
         () => {}, // Answered.
       )
     })

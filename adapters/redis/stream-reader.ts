@@ -107,7 +107,10 @@ export class StreamReader {
   /** What the server says of the stream, and to these questions, at one moment. */
   async #look(commands: readonly RedisCommand[]): Promise<readonly [Facts, ...RedisReply[]]> {
     try {
-      const [info, ...answers] = await this.#session.transaction([['XINFO', 'STREAM', this.#options.key], ...commands])
+      const [info, ...answers] = await this.#session.transaction(
+        [['XINFO', 'STREAM', this.#options.key], ...commands],
+        true,
+      )
       return [factsOf(info), ...answers]
     } catch (error) {
       if (/no such key/.test(messageOf(error))) return [NOTHING, null, []]
@@ -174,7 +177,10 @@ function digestAt(id: string, last: StreamEntry | undefined, from: StreamPlace):
 
 function digestOf({ id, fields }: StreamEntry): string {
   const hash = createHash('sha1').update(id)
-  for (const field of fields) if (Buffer.isBuffer(field)) hash.update(`\0${field.length}\0`).update(field)
+  for (const field of fields) {
+    const bytes = Buffer.isBuffer(field) ? field : Buffer.from(textOf(field))
+    hash.update(`\0${bytes.length}\0`).update(bytes)
+  }
   return hash.digest('hex').slice(0, 16)
 }
 
@@ -201,7 +207,8 @@ function originOf({ added, length, first }: Facts): string | undefined {
 
 function bytesOf(entries: readonly StreamEntry[]): number {
   let bytes = 0
-  for (const { fields } of entries) for (const field of fields) if (Buffer.isBuffer(field)) bytes += field.length
+  for (const { fields } of entries)
+    for (const field of fields) if (typeof field === 'string' || Buffer.isBuffer(field)) bytes += field.length
   return bytes
 }
 

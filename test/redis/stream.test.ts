@@ -300,6 +300,18 @@ describeRedis('a stream that others write', (server) => {
     })
   })
 
+  test.concurrent('a field that is no UTF-8 makes its entry one that cannot be decoded, and a character that looks so does not', async () => {
+    const { mirror, stream, add } = await streamOf(own.redis)
+    await using _ = mirror
+    await add({ 'odd \ufffd': 1 })
+    await mirror.live()
+    await mirror.shows({ 'odd \ufffd': 1 })
+    await own.redis.client().xadd(stream, '*', Buffer.from([0x62, 0xff]), '2')
+    await add({ a: 1, 'odd \ufffd': 2 })
+    await mirror.shows({ 'odd \ufffd': 2, a: 1 })
+    await mirror.until('it to be told', () => mirror.codes.includes('DECODE'))
+  })
+
   test.concurrent('consumer groups and their readers are no concern: all entries are told', async () => {
     const { mirror, add, stream } = await streamOf(own.redis)
     await using _ = mirror
