@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
@@ -76,6 +78,19 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
       test('an address at which nobody listens', async () => {
         const error = await refusal(redisCollection({ client: userClient(driver, 1), name: 'a' }))
         expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining('no server listens there')])
+      })
+
+      test('something that listens, and is no Redis', async () => {
+        const other = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1')
+        await once(other, 'listening')
+        const error = await refusal(
+          redisCollection({ client: userClient(driver, (other.address() as AddressInfo).port), name: 'a' }),
+        )
+        other.close()
+        expect([error.code, error.message]).toEqual([
+          'UNAVAILABLE',
+          expect.stringContaining("check the client's port and option tls"),
+        ])
       })
 
       test('a key of another type', async () => {
