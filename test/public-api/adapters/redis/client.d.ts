@@ -20,6 +20,7 @@ export interface RedisConnection {
     connect(): Promise<unknown>;
     disconnect(): void;
     callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<unknown>;
+    call(command: string, ...args: readonly RedisArgument[]): Promise<unknown>;
     on(event: 'error' | 'close', listener: (error?: Error) => void): unknown;
     on(event: 'messageBuffer', listener: (channel: Buffer, message: RedisReply) => void): unknown;
     readonly stream?: {

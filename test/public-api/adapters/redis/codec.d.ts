@@ -9,11 +9,13 @@ export type RedisKeys = 'string' | 'bytes';
 /** Makes events of what Redis holds, the same in a list and in a watch. */
 export declare class EventCodec<T> {
     #private;
+    /** Whether keys and values may come as strings. */
+    readonly takesText: boolean;
     constructor(codec: RedisCodecName | RedisDecode<T>, keys: RedisKeys);
-    put(bytes: Buffer, value: Buffer): Put<T> | Invalid;
-    delete(bytes: Buffer): Delete<T>;
+    put(bytes: Buffer | string, value: Buffer | string): Put<T> | Invalid;
+    delete(bytes: Buffer | string): Delete<T>;
     /** The key in the store. One that is no UTF-8 shows in hexadecimal after half a character. */
-    key(bytes: Buffer): string;
+    key(bytes: Buffer | string): string;
 }
 /** What an object is in Redis. A TypeError where it cannot be. */
 export declare function encodeValue<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Buffer | string;
