@@ -43,6 +43,8 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 const CHANNEL = {
   'grpc.max_receive_message_length': -1,
   'grpc.use_local_subchannel_pool': 1,
+  // Else the name server is asked for gRPC's own settings at every connection.
+  'grpc.service_config_disable_resolution': 1,
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
   'grpc.initial_reconnect_backoff_ms': 100,
@@ -134,7 +136,8 @@ class GrpcConnection implements Connection {
 
   close(isLost: boolean): void {
     if (isLost) this.#lose()
-    this.#client.close()
+    // A turn later: a channel that is closed before it has looked at its address connects all the same, for good.
+    setImmediate(() => this.#client.close())
   }
 
   /** With a token, and once more with a new one where the old one is of no use any more. */
@@ -213,6 +216,7 @@ class GrpcStream implements WatchStream {
 
   constructor(stream: ClientDuplexStream<Buffer, WatchResponse>) {
     this.#stream = stream
+    stream.on('error', () => {}) // Also one that nobody came to listen to.
   }
 
   listen(to: WatchListener): void {

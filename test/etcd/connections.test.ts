@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { etcdSource } from '../../adapters/etcd/index.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeEtcd } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { context, listed } from './follow.js'
 import { Stage } from './stage.js'
 import { useEtcd } from './support.js'
@@ -149,6 +151,30 @@ describeEtcd('a connection that fails', (server) => {
       await mirror.live()
       await mirror.healed()
     }))
+
+  test('that is not wanted any more before it is made is not made, whenever that is', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
+    const source = etcdSource({ endpoints: `127.0.0.1:${proxy.port}`, prefix: '/unwanted/' })
+    const after = await listed(source)
+    const calls = [
+      (signal: AbortSignal) => source.list({ ...context(signal), pageSize: 100 }),
+      (signal: AbortSignal) => source.watch({ ...context(signal), after, onNudge: () => {} }),
+    ]
+    for (const call of calls) {
+      for (let turns = 0; turns < 40; turns++) {
+        const stop = new AbortController()
+        const first = call(stop.signal)[Symbol.asyncIterator]().next()
+        for (let turn = 0; turn < turns; turn++) await undefined
+        stop.abort()
+        await expect(first).rejects.toThrow()
+      }
+    }
+    // One that comes later than this would stay for ever.
+    await listed(source)
+    await waitUntil('no connection to be left', () => proxy.counts.open === 0, 20_000)
+    await sleep(200)
+    expect(proxy.counts.open).toBe(0)
+  })
 
   test('with a reader that is slow holds up the server, and keeps little in memory', () =>
     stage(async (mirror) => {

@@ -79,7 +79,7 @@ export class Stage implements AsyncDisposable {
     stage.proxy.pass()
     const isGone = (): boolean =>
       stage.clock.sleeping === 0 && (options.form === 'client' || stage.proxy.counts.open === 0)
-    await waitUntil('nothing to be left', isGone, 3_000).catch(() => {
+    await waitUntil('nothing to be left', isGone, 20_000).catch(() => {
       throw new Error(`${stage.proxy.counts.open} connections, ${stage.clock.sleeping} timers are left after the stop`)
     })
   }
@@ -148,7 +148,7 @@ export class Stage implements AsyncDisposable {
     const isTold = (): boolean =>
       this.told.objects.size === this.informer.size &&
       [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
-    await waitUntil('the subscription to know it', isTold, 5_000)
+    await waitUntil('the subscription to know it', isTold, 20_000)
     const flaws = [...this.told.flaws, ...this.witness.flaws]
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
   }
