@@ -17,6 +17,7 @@ import { type KeyBytes, type KeyRange, keyRange, prefixRange } from './key-range
 import type { Header, KeyValue } from './messages.js'
 import { Newest } from './newest.js'
 import { type RangePage, rangePages } from './pages.js'
+import { KNOWN_LOSSES, losesEvents } from './server-version.js'
 import type { Transport } from './transport.js'
 import { Visit } from './visit.js'
 import { watchRange } from './watch-loop.js'
@@ -130,6 +131,7 @@ class RangeSource<T> implements EtcdSource<T> {
   readonly #progressMs: number
   readonly #stallMs: number
   readonly #learned = { mostKeys: Infinity }
+  readonly #versionsSeen = new Set<string>()
 
   constructor(options: EtcdSourceOptions<T>) {
     const { client, endpoints = [], prefix = '', range, auth, credentials } = options
@@ -160,7 +162,7 @@ class RangeSource<T> implements EtcdSource<T> {
         else {
           const { clusterId, term, revision } = header
           const fingerprint = Newest.of(count, newest === undefined ? [] : [newest]).fingerprint()
-          yield { events, version: formatVersion({ clusterId, term, revision, ...fingerprint }) }
+          yield { events, version: formatVersion({ clusterId, term, revision, raftIndex: 0, ...fingerprint }) }
         }
       }
     }
@@ -174,7 +176,7 @@ class RangeSource<T> implements EtcdSource<T> {
     }
   }
 
-  async *watch({ after, signal, clock, onNudge }: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  async *watch({ after, signal, clock, onNudge, doubt, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const from = parseVersion(after)
     const [visit, head] = await this.#visit({ signal, clock })
     try {
@@ -185,7 +187,14 @@ class RangeSource<T> implements EtcdSource<T> {
         stallMs: this.#stallMs,
         ...this.#settings,
       }
-      for await (const { events, version } of watchRange(visit, head, from, settings, { signal, clock, onNudge })) {
+      const wishes = {
+        signal,
+        clock,
+        onNudge,
+        doubt: (reason: string) => doubt?.(reason),
+        served: (version: string) => this.#served(version, warn),
+      }
+      for await (const { events, version } of watchRange(visit, head, from, settings, wishes)) {
         yield { events: events.map(({ isDelete, kv }) => this.#event(isDelete, kv)), version }
       }
     } finally {
@@ -220,6 +229,13 @@ class RangeSource<T> implements EtcdSource<T> {
 
   #visit({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Visit, Header]> {
     return Visit.begin(this.#transport, this.#range, { signal, clock, timeoutMs: this.#stallMs })
+  }
+
+  /** Says once of each version of a server what is wrong with it. */
+  #served(version: string, warn: WatchContext['warn']): void {
+    if (warn === undefined || this.#versionsSeen.has(version)) return
+    this.#versionsSeen.add(version)
+    if (losesEvents(version)) warn(`etcd ${version} ${KNOWN_LOSSES}`)
   }
 
   #event(isDelete: boolean, kv: KeyValue): WatchBatch<T>['events'][number] {

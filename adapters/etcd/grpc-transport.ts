@@ -1,8 +1,10 @@
 import type { ChannelCredentials, Client, ClientDuplexStream, Metadata, ServiceError } from '@grpc/grpc-js'
+import { systemClock } from '../../src/clock.js'
 import { isTokenError, statusOf } from './etcd-errors.js'
 import {
   decodeRange,
-  decodeText,
+  decodeStatus,
+  decodeToken,
   decodeWatch,
   encodeAuthenticate,
   encodeProgressRequest,
@@ -10,6 +12,7 @@ import {
   encodeWatch,
   type RangeRequest,
   type RangeResponse,
+  type ServerStatus,
   type WatchRequest,
   type WatchResponse,
 } from './messages.js'
@@ -117,8 +120,8 @@ class GrpcConnection implements Connection {
     return this.#authorized('/etcdserverpb.KV/Range', encodeRange(request), decodeRange)
   }
 
-  serverVersion(): Call<string> {
-    return this.#authorized('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), decodeText)
+  status(): Call<ServerStatus> {
+    return this.#authorized('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), decodeStatus)
   }
 
   async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
@@ -137,7 +140,7 @@ class GrpcConnection implements Connection {
   close(isLost: boolean): void {
     if (isLost) this.#lose()
     // A turn later: a channel that is closed before it has looked at its address connects all the same, for good.
-    setImmediate(() => this.#client.close())
+    void systemClock.sleep(0).then(() => this.#client.close())
   }
 
   /** With a token, and once more with a new one where the old one is of no use any more. */
@@ -174,7 +177,7 @@ class GrpcConnection implements Connection {
     this.#token.value = undefined
     const request = encodeAuthenticate(auth.username, auth.password)
     try {
-      this.#token.value = await follow(this.#unary('/etcdserverpb.Auth/Authenticate', request, decodeText))
+      this.#token.value = await follow(this.#unary('/etcdserverpb.Auth/Authenticate', request, decodeToken))
     } catch (error) {
       // Who the user is matters only where the server asks.
       if (!/authentication is not enabled/.test(String(error))) throw error

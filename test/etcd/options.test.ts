@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
-import { isTrustworthy } from '../../adapters/etcd/server-version.js'
+import { isTrustworthy, losesEvents } from '../../adapters/etcd/server-version.js'
 
 const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
 
@@ -55,9 +55,23 @@ test.each([
   expect(isTrustworthy(version)).toBe(isBelieved)
 })
 
+test.each([
+  ['3.4.36', true],
+  ['3.5.23', true],
+  ['3.5.24', false],
+  ['3.6.5', true],
+  ['3.6.6', false],
+  ['3.7.0', false],
+  ['4.0.0', false],
+  ['3.7.0-alpha.0', false],
+  ['', false],
+])('etcd %s is known to lose events: %s', (version, isKnown) => {
+  expect(losesEvents(version)).toBe(isKnown)
+})
+
 describe('a mark', () => {
   const source = etcdSource(good)
-  const at = (cluster: string, revision: number): string => `etcd1.${cluster}.2.${revision}.1.5.0123456789abcdef`
+  const at = (cluster: string, revision: number): string => `etcd1.${cluster}.2.${revision}.1.5.0123456789abcdef.7`
 
   test('is the revision of a write, as etcd answers it, a head, or a version', () => {
     for (const mark of ['9', 'etcdh1.ab.9', at('ab', 9)])
@@ -69,7 +83,7 @@ describe('a mark', () => {
       expect(() => source.hasReached(at('ab', 9), mark)).toThrow(expect.objectContaining({ code: 'EPOCH_CHANGED' }))
   })
 
-  test.each(['', 'x', '-1', '1e3', 'etcd1.ab.2.9', 'etcd1.zz.2.9.1.5.0123456789abcdef', '99999999999999999999'])(
+  test.each(['', 'x', '-1', '1e3', 'etcd1.ab.2.9', 'etcd1.zz.2.9.1.5.0123456789abcdef.7', '99999999999999999999'])(
     '%j is none: PROTOCOL',
     (mark) => {
       expect(() => source.hasReached(at('ab', 9), mark)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))

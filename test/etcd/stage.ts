@@ -3,6 +3,7 @@ import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js
 import type { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import type { ListerWatcher } from '../../src/source.js'
+import type { Logger } from '../../src/telemetry.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
 import { Told } from '../postgres-faults/told.js'
 import type { EtcdServer } from '../servers/etcd.js'
@@ -21,6 +22,8 @@ export interface StageOptions {
   readonly source?: Partial<EtcdSourceOptions<Item>>
   /** Who writes. Default: a client of the stage's own. */
   readonly writer?: Etcd3
+  /** Whether it is audited. Default false: what is wrong shall show. */
+  readonly isAudited?: boolean
   /** Another source than ours, at this address, for the same prefix. */
   readonly instead?: (hosts: string, prefix: string) => ListerWatcher<Item>
 }
@@ -42,6 +45,9 @@ export class Stage implements AsyncDisposable {
   readonly errors: SourceError[] = []
   readonly clock = new CountingClock(fastClock(SPEED))
   readonly writer: Etcd3
+  /** What the source wants to be mended. */
+  readonly warnings: string[] = []
+  readonly #log: Logger = { debug() {}, info() {}, warn: (message) => void this.warnings.push(message), error() {} }
   readonly #client: Etcd3 | undefined
 
   private constructor(options: StageOptions, proxy: FaultProxy) {
@@ -62,7 +68,12 @@ export class Stage implements AsyncDisposable {
         ...source,
       })
     this.witness = new Witness(this.source)
-    this.informer = createInformer({ source: this.witness, clock: this.clock, audit: false })
+    this.informer = createInformer({
+      source: this.witness,
+      clock: this.clock,
+      audit: options.isAudited === true ? {} : false,
+      logger: this.#log,
+    })
     this.informer.on('error', (error) => this.errors.push(error))
     this.informer.subscribe(this.told.handlers)
   }

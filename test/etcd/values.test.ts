@@ -121,6 +121,22 @@ describeEtcd('keys and values', (server) => {
     expect([stage.informer.size, stage.informer.get(`${stage.prefix}0`)]).toEqual([199_999, { n: 2 }])
   })
 
+  test('of a server that is known to lose events is said so, once', () =>
+    Stage.with({ etcd: own.etcd }, async (stage) => {
+      await stage.live()
+      await stage.put(['k', 1])
+      await stage.healed()
+      stage.proxy.reset()
+      await stage.put(['k', 2])
+      await stage.healed()
+      const said = stage.warnings.filter((each) => each.includes('may lose events'))
+      expect(said).toEqual(
+        server.name === 'etcd 3.4'
+          ? [expect.stringMatching(/^etcd:.*: etcd 3\.4\.\d+ may lose .* use 3\.5\.24, 3\.6\.6 or later$/)]
+          : [],
+      )
+    }))
+
   test('an audit finds nothing where nothing is wrong, keys only', async () => {
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/audit/', progressMs: 200 })
     const versions = source.versions.bind(source)
@@ -134,7 +150,8 @@ describeEtcd('keys and values', (server) => {
     await using informer = createInformer({ source, audit: { periodMs: 300 } })
     await informer.start().synced({ timeoutMs: 10_000 })
     for (let at = 0; at < 100; at++) await client.put(`/audit/${at % 60}`).value(String(at))
-    await waitUntil('some audits', () => audits >= 4)
+    // Each comes after a hundred times as long as the one before took.
+    await waitUntil('some audits', () => audits >= 2, 50_000)
     expect(informer.status.relists).toBe(0)
   })
 })
