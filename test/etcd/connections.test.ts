@@ -152,6 +152,45 @@ describeEtcd('a connection that fails', (server) => {
       await mirror.healed()
     }))
 
+  test('that was refused, and is not wanted any more, is not made when it could be', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
+    for (const ms of [10, 60, 110, 160, 260]) {
+      proxy.refuse()
+      const stop = new AbortController()
+      const source = etcdSource({ endpoints: `127.0.0.1:${proxy.port}`, prefix: '/unwanted/' })
+      const list = source
+        .list({ ...context(stop.signal), pageSize: 100 })
+        [Symbol.asyncIterator]()
+        .next()
+      list.catch(() => {})
+      await sleep(ms)
+      stop.abort()
+      await expect(list).rejects.toThrow()
+      proxy.pass()
+      await sleep(1_500) // As long as between two attempts, and more.
+      expect(proxy.counts.open, `after ${ms} ms`).toBe(0)
+    }
+  })
+
+  test('whose peer is silent gives up after stallMs by itself', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
+    const endpoints = `127.0.0.1:${proxy.port}`
+    const source = etcdSource({ endpoints, prefix: '/silent/', progressMs: 200, stallMs: 1_000 })
+    const stop = new AbortController()
+    const from = await listed(source)
+    const watch = source.watch({ ...context(stop.signal), after: from, onNudge: () => {} })[Symbol.asyncIterator]()
+    await watch.next() // It has answered once where it is.
+    proxy.halfOpen()
+    const drain = async (): Promise<void> => {
+      while ((await watch.next()).done !== true);
+    }
+    await expect(drain()).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(/^no (data for|answer from) /),
+    })
+    stop.abort()
+  })
+
   test('that is not wanted any more before it is made is not made, whenever that is', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
     const source = etcdSource({ endpoints: `127.0.0.1:${proxy.port}`, prefix: '/unwanted/' })
@@ -175,6 +214,23 @@ describeEtcd('a connection that fails', (server) => {
     await sleep(200)
     expect(proxy.counts.open).toBe(0)
   })
+
+  test('whose history is compacted while the reader is slow says so', () =>
+    stage(async (mirror) => {
+      const after = await listed(mirror.source)
+      const stop = new AbortController()
+      const watch = mirror.source.watch({ ...context(stop.signal), after, onNudge: () => {} })[Symbol.asyncIterator]()
+      await mirror.put(['k', 0])
+      await watch.next()
+      const value = Buffer.alloc(100_000, 49)
+      for (let at = 0; at < 500; at++) await mirror.writer.put(`${mirror.prefix}big`).value(value)
+      await mirror.compact()
+      const drain = async (): Promise<void> => {
+        while ((await watch.next()).done !== true);
+      }
+      await expect(drain()).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
+      stop.abort()
+    }))
 
   test('with a reader that is slow holds up the server, and keeps little in memory', () =>
     stage(async (mirror) => {

@@ -76,6 +76,30 @@ describeEtcd('what etcd promises its watchers', (server) => {
     }
   })
 
+  test.concurrent('while a watch catches up, what a server says of its progress is not believed where it may be wrong', async () => {
+    await using stage = await Stage.open({ etcd: own.etcd })
+    await stage.put(['k', 0])
+    const from = await listed(stage.source)
+    const writing = Array.from({ length: 10 }, async (_, writer) => {
+      for (let at = 0; at < 400; at++) await stage.put([`k${writer}`, at])
+    })
+    await Promise.all(writing)
+    const last = Number(await stage.put(['k', 1]))
+    const witness = new Witness(stage.source)
+    witness.listedAt = Number(from.split('.')[3])
+    const asking = new AbortController()
+    const ask = async (listener: () => void): Promise<void> => {
+      while (!asking.signal.aborted) {
+        listener()
+        await sleep(5)
+      }
+    }
+    await followTo(witness, from, last, (listener) => void ask(listener))
+    asking.abort()
+    const history = await historyOf(stage.writer, stage.prefix, last)
+    expect([witness.flaws, witness.missing(history)]).toEqual([[], []])
+  })
+
   test.concurrent('a catch-up larger than the 4 MiB that a client of etcd3 takes by default comes in pieces, and whole', async () => {
     await using stage = await Stage.open({ etcd: own.etcd })
     const client = new Etcd3({ hosts: `127.0.0.1:${stage.proxy.port}` })

@@ -70,6 +70,28 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
+  /** What our history has more than the backup: something else than the other, which writes elsewhere only. */
+  const differently: readonly (readonly [tells: string, n: number | undefined])[] = [
+    ['how many keys there were', undefined],
+    ['the newest entry', 2],
+  ]
+  test.concurrent.each(differently)('where only %s tells', (_tells, n) =>
+    withOwn(server, {}, async (stage, etcd) => {
+      for (const name of ['a', 'b', 'c']) await stage.put([name, 1])
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.put(['a', n])
+      await stage.healed()
+      stage.proxy.refuse()
+      await etcd.restore(backup)
+      await etcd.start()
+      await writeElsewhere(etcd, 5)
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+    }),
+  )
+
   test.concurrent('where ours was idle since before the backup, and others went on', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)
