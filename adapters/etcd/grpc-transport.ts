@@ -56,7 +56,7 @@ const CHANNEL = {
 
 /** Connections of our own over @grpc/grpc-js, to one endpoint after the other. */
 export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Transport {
-  const targets = endpoints.map((endpoint) => endpoint.replace(/^https?:\/\//, '').replace(/\/$/, ''))
+  const targets = endpoints.map(targetOf)
   const isSecure = credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
   const token = new Token(auth)
   let turn = 0
@@ -73,6 +73,12 @@ export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Tr
       return new GrpcConnection(grpc, target, quiet(channelCredentials(grpc, isSecure, credentials)), token, lose)
     },
   }
+}
+
+/** `host:port`; etcd's own port where none is given. */
+function targetOf(endpoint: string): string {
+  const target = endpoint.replace(/^https?:\/\//, '').replace(/\/$/, '')
+  return /:\d+$/.test(target) ? target : `${target}:2379`
 }
 
 async function loadGrpc(): Promise<Grpc> {

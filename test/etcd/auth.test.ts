@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import type { Etcd3 } from 'etcd3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
@@ -107,6 +109,20 @@ describeEtcd('an address where there is no such etcd', (server) => {
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate.*check the scheme of the endpoints and credentials/i),
     })
+  })
+
+  test('another server than etcd: one line that says what is wrong', async () => {
+    const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    try {
+      const { port } = Object(other.address()) as { readonly port: number }
+      await expect(listed(etcdSource({ endpoints: `127.0.0.1:${port}`, prefix: 'a' }))).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringMatching(/what answers there is no etcd: check host and port/),
+      })
+    } finally {
+      other.close()
+    }
   })
 
   test('TLS is spoken where it is not understood: one line that says what to look at', async () => {

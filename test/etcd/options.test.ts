@@ -28,6 +28,34 @@ describe('options that make no sense are refused at the call, with what is allow
     ['a codec that is none', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
     ['a user without a password', { ...good, auth: { username: 'a' } }, 'must be an object with username and password'],
     ['credentials without a certificate', { ...good, credentials: {} }, 'must have a rootCertificate'],
+    [
+      'a certificate in a string',
+      { ...good, credentials: { rootCertificate: 'PEM' } },
+      'credentials: option "rootCertificate" must be PEM in a Buffer',
+    ],
+    [
+      'a certificate that is none',
+      { ...good, credentials: { rootCertificate: Buffer.from('nonsense') } },
+      'credentials: option "rootCertificate" must be a certificate in PEM, which this is not',
+    ],
+    [
+      'no user',
+      { ...good, auth: { username: '', password: '' } },
+      'auth: option "username" must be a string that is not',
+    ],
+    ['an endpoint with a password', { ...good, endpoints: 'me:secret@host:2379' }, 'must be host:port'],
+    ['a port that is none', { ...good, endpoints: 'host:99999' }, 'must be host:port'],
+    [
+      'a range that is misspelt',
+      { endpoints: 'a:1', range: { from: 'a', end: 'b' } },
+      'range: unknown option "end"; allowed are from, to',
+    ],
+    ['a range of nothing', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'nothing lies between "from" and "to"'],
+    [
+      'a deadline before it is asked',
+      { ...good, progressMs: 5_000, stallMs: 5_000 },
+      'option "stallMs" must be more than progressMs (5000), got 5000',
+    ],
     ['a page of nothing', { ...good, pageSize: 0 }, 'must be a whole number of at least 1'],
     ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, prefix'],
   ]

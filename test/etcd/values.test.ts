@@ -33,6 +33,16 @@ describeEtcd('keys and values', (server) => {
     expect(new Set([...informer.entries()].map(({ object }) => object))).toEqual(new Set([3, 4]))
   })
 
+  test('a codec that gives a promise makes every value invalid, and says why', async () => {
+    await own.etcd.client().put('/promise/a').value('1')
+    const codec = async (): Promise<never> => await Promise.reject(new Error('later'))
+    const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/promise/', codec })
+    await using informer = createInformer({ source })
+    informer.on('error', () => {})
+    await informer.start().synced({ timeoutMs: 20_000 })
+    expect(informer.invalid.get('/promise/a')?.message).toContain('the codec gave a promise')
+  })
+
   test('bytes are handed over as they are, and keys that are no UTF-8 on request', async () => {
     const client = own.etcd.client()
     const key = Buffer.from([0x2f, 0x62, 0x2f, 0xff, 0x00])
