@@ -1,5 +1,7 @@
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../../../src/cli/platform.js'
 import { describeServer } from '../../servers/index.js'
 import { mutated } from '../../simulation/mutants/mutate.js'
 import { Child } from '../../support/child.js'
@@ -26,16 +28,26 @@ async function judged(mutant: EtcdMutant): Promise<Report> {
   const { name, test: file, named, server = '3.6' } = mutant
   const config = join('test', 'etcd', 'mutants', 'vitest.config.ts')
   const pattern = server === 'none' ? named : `etcd ${server.replace('.', '\\.')} .*${named}`
+  const folder = await temporaryFolder('listwatch-mutant-')
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const outputFile = join(folder, 'report.json')
   const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--config', config, '-t', pattern]
-  const child = new Child(process.execPath, [...args, '--reporter=json', join('test', file)], {
-    cwd: root,
-    env: { ...process.env, LISTWATCH_ETCD_MUTANT: name, VITEST: undefined, VITEST_WORKER_ID: undefined },
-  })
+  const child = new Child(
+    process.execPath,
+    [...args, '--reporter=json', '--outputFile', outputFile, join('test', file)],
+    {
+      cwd: root,
+      env: { ...process.env, LISTWATCH_ETCD_MUTANT: name, VITEST: undefined, VITEST_WORKER_ID: undefined },
+    },
+  )
   onTestFinished(() => child[Symbol.asyncDispose]())
   await child.ended
-  const report = child.lines.find((line) => line.startsWith('{"numTotalTestSuites"'))
-  if (report === undefined) throw new Error(`no report: ${child.output.slice(-500)} ${child.errors.slice(-500)}`)
-  return JSON.parse(report) as Report
+  const report = await readFile(outputFile, 'utf8').catch(() => {
+    throw new Error(`no report: ${child.output.slice(-500)} ${child.errors.slice(-500)}`)
+  })
+  const judgement = JSON.parse(report) as Report
+  process.stdout.write(`${name}: ${judgement.numFailedTests} failed, ${judgement.numPassedTests} passed\n`)
+  return judgement
 }
 
 const wanted = mutants.filter(({ name }) => WANTED === 'all' || (WANTED !== '' && name.includes(WANTED)))

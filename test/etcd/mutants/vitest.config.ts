@@ -12,6 +12,8 @@ export default defineConfig({
   root: fileURLToPath(new URL('../../../', import.meta.url)),
   plugins: [{ name: 'mutant', enforce: 'pre', load: (id: string) => (id === path ? mutated(mutant) : undefined) }],
   test: {
+    // What was transformed once is kept by the content of the file, which is not what is loaded here.
+    fsModuleCache: false,
     include: [`test/${mutant.test}`],
     testTimeout: 60_000,
     hookTimeout: 60_000,
