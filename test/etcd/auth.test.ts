@@ -77,7 +77,7 @@ describeEtcd('a server that asks who reads', (server) => {
     expect(stage.informer.get(`${stage.prefix}k`)).toEqual({ n: 1 })
     await role.grant({ permission: 'Read', range })
     await stage.put(['k', 2])
-    await stage.healed(30_000)
+    await stage.healed(60_000)
   })
 
   test('asks in vain where it does not ask at all: user and password do no harm', async () => {

@@ -30,24 +30,35 @@ async function underCuts(etcd: EtcdServer, instead?: (hosts: string, prefix: str
   }
   stage.proxy.pass()
   const last = Number(await stage.put(['last', 1]))
-  await stage.until('the end to be told', () => stage.witness.reached >= last)
+  const isWhole = await stage
+    .until('the end to be told', () => stage.witness.reached >= last)
+    .then(
+      () => true,
+      () => false,
+    )
   const history = await historyOf(stage.writer, stage.prefix, last)
-  return { flaws: stage.witness.flaws, missing: stage.witness.missing(history), relists: stage.relists, history }
+  const { flaws } = stage.witness
+  return { isWhole, flaws, missing: stage.witness.missing(history), relists: stage.relists, history }
 }
 
 describeEtcd('what etcd promises its watchers', (server) => {
   const own = useEtcd(server)
 
   test.concurrent('holds for what the source tells: ordered, unique, reliable, atomic, resumable, bookmarkable', async () => {
-    const { flaws, missing, relists, history } = await underCuts(own.etcd)
+    const { isWhole, flaws, missing, relists, history } = await underCuts(own.etcd)
     expect(history.length).toBeGreaterThan(2_000)
-    expect({ flaws, missing, relists }).toEqual({ flaws: [], missing: [], relists: 0 })
+    expect({ isWhole, flaws, missing, relists }).toEqual({ isWhole: true, flaws: [], missing: [], relists: 0 })
   })
 
   test.concurrent("does not hold for what etcd3's own Watcher tells, which shows that breaches are seen", async () => {
-    const { missing } = await underCuts(own.etcd, watcherSource)
-    expect(missing.length).toBeGreaterThan(0)
-  })
+    const breaches: boolean[] = []
+    // It depends on where a cut falls.
+    while (!breaches.includes(true) && breaches.length < 3) {
+      const { isWhole, missing } = await underCuts(own.etcd, watcherSource)
+      breaches.push(!isWhole || missing.length > 0)
+    }
+    expect(breaches).toContain(true)
+  }, 300_000)
 
   describe('a catch-up that is cut', () => {
     for (const form of ['endpoints', 'client'] as const) {

@@ -114,7 +114,7 @@ export class Stage implements AsyncDisposable {
     await this.until('the watch to be live', () => this.informer.status.state === 'live')
   }
 
-  async until(what: string, isSo: () => boolean, ms = 20_000): Promise<void> {
+  async until(what: string, isSo: () => boolean, ms = 40_000): Promise<void> {
     await waitUntil(what, isSo, ms).catch((error: unknown) => {
       throw new Error(this.story, { cause: error })
     })
@@ -147,7 +147,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** The mirror is what the server has, and so is what the subscription knows; the watch broke none of its guarantees. */
-  async healed(ms = 20_000): Promise<void> {
+  async healed(ms = 40_000): Promise<void> {
     let wrong: readonly string[] = []
     const isEqual = async (): Promise<boolean> => {
       wrong = await this.differences().catch((error: unknown) => [String(error)])

@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
 import { createInformer } from '../../src/informer.js'
+import type { Logger } from '../../src/telemetry.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Stage } from './stage.js'
 import { useEtcd } from './support.js'
+
+/** What is said here is expected. */
+const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 describeEtcd('keys and values', (server) => {
   const own = useEtcd(server)
@@ -20,8 +24,8 @@ describeEtcd('keys and values', (server) => {
     await client.put('/codec/a').value('1')
     await client.put('/codec/b').value('none')
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/codec/', codec })
-    await using informer = createInformer({ source })
-    await informer.start().synced({ timeoutMs: 10_000 })
+    await using informer = createInformer({ source, logger })
+    await informer.start().synced({ timeoutMs: 60_000 })
     expect(informer.invalid.get('/codec/b')?.message).toContain('that is no number')
     await client.put('/codec/a').value('bad')
     await client.put('/codec/c').value('3')
@@ -37,8 +41,7 @@ describeEtcd('keys and values', (server) => {
     await own.etcd.client().put('/promise/a').value('1')
     const codec = async (): Promise<never> => await Promise.reject(new Error('later'))
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/promise/', codec })
-    await using informer = createInformer({ source })
-    informer.on('error', () => {})
+    await using informer = createInformer({ source, logger })
     await informer.start().synced({ timeoutMs: 20_000 })
     expect(informer.invalid.get('/promise/a')?.message).toContain('the codec gave a promise')
   })
@@ -48,10 +51,10 @@ describeEtcd('keys and values', (server) => {
     const key = Buffer.from([0x2f, 0x62, 0x2f, 0xff, 0x00])
     await client.kv.put({ key, value: Buffer.from([1, 0, 255]) })
     const options = { endpoints: own.etcd.endpoint, prefix: '/b/', codec: 'bytes' } as const
-    await using bytes = createInformer({ source: etcdSource<Uint8Array>({ ...options, keys: 'bytes' }) })
-    await using strings = createInformer({ source: etcdSource<Uint8Array>(options) })
-    await bytes.start().synced({ timeoutMs: 10_000 })
-    await strings.start().synced({ timeoutMs: 10_000 })
+    await using bytes = createInformer({ source: etcdSource<Uint8Array>({ ...options, keys: 'bytes' }), logger })
+    await using strings = createInformer({ source: etcdSource<Uint8Array>(options), logger })
+    await bytes.start().synced({ timeoutMs: 60_000 })
+    await strings.start().synced({ timeoutMs: 60_000 })
     expect([...bytes.entries()].map((entry) => [Buffer.from(entry.key, 'latin1'), entry.object])).toEqual([
       [key, new Uint8Array([1, 0, 255])],
     ])
@@ -64,8 +67,8 @@ describeEtcd('keys and values', (server) => {
     const client = own.etcd.client()
     for (const key of ['/r', '/r/', '/r/a', '/r/b', '/r/c', '/r0']) await client.put(key).value('1')
     const keysOf = async (range: { prefix: string } | { range: { from: string; to?: string } }): Promise<string[]> => {
-      await using informer = createInformer({ source: etcdSource({ endpoints: own.etcd.endpoint, ...range }) })
-      await informer.start().synced({ timeoutMs: 10_000 })
+      await using informer = createInformer({ source: etcdSource({ endpoints: own.etcd.endpoint, ...range }), logger })
+      await informer.start().synced({ timeoutMs: 60_000 })
       return [...informer.entries()]
         .map(({ key }) => key)
         .filter((key) => key.startsWith('/r'))
@@ -157,8 +160,8 @@ describeEtcd('keys and values', (server) => {
     }
     const client = own.etcd.client()
     for (let at = 0; at < 50; at++) await client.put(`/audit/${at}`).value(String(at))
-    await using informer = createInformer({ source, audit: { periodMs: 300 } })
-    await informer.start().synced({ timeoutMs: 10_000 })
+    await using informer = createInformer({ source, logger, audit: { periodMs: 300 } })
+    await informer.start().synced({ timeoutMs: 60_000 })
     for (let at = 0; at < 100; at++) await client.put(`/audit/${at % 60}`).value(String(at))
     // Each comes after a hundred times as long as the one before took.
     await waitUntil('some audits', () => audits >= 2, 50_000)
