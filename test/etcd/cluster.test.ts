@@ -29,7 +29,12 @@ describeEtcd('three members', (server) => {
       await stage.until('the partition to be noticed', () => stage.errors.length > 0)
       await stage.put(['k1', 1], ['k2', undefined])
       await stage.healed()
-      expect([stage.relists, stage.errors[0]?.code]).toEqual([0, 'UNAVAILABLE'])
+      const [error] = stage.errors
+      expect([stage.relists, error?.code, error?.message]).toEqual([
+        0,
+        'UNAVAILABLE',
+        expect.stringMatching(/no leader/),
+      ])
       cluster.join()
       await waitUntil('it to be one again', () => cluster.members[follower]?.isHealthy() ?? false)
       await stage.put(['k1', 2])

@@ -7,7 +7,7 @@ import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { followTo, historyOf, listed } from './follow.js'
+import { context, followTo, historyOf, listed } from './follow.js'
 import { type Item, Stage } from './stage.js'
 import { useEtcd } from './support.js'
 import { watcherSource } from './watcher-source.js'
@@ -85,6 +85,26 @@ describeEtcd('what etcd promises its watchers', (server) => {
         expect(broken).toBeGreaterThan(10)
       })
     }
+  })
+
+  test.concurrent('what is written between two pages of a list is told by the watch that goes on from there', async () => {
+    await using stage = await Stage.open({ etcd: own.etcd, source: { pageSize: 10 } })
+    await stage.fill(30)
+    const pages = stage.source.list({ ...context(), pageSize: 10 })[Symbol.asyncIterator]()
+    const seen: unknown[] = []
+    let from = ''
+    let last = 0
+    for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
+      seen.push(...page.value.events)
+      from = page.value.version ?? from
+      if (last === 0) last = Number(await stage.put(['k1', 7], ['k29', undefined], ['new', 1]))
+    }
+    expect(seen).toHaveLength(30)
+    expect(seen).not.toContainEqual(expect.objectContaining({ object: { n: 7 } }))
+    const witness = new Witness(stage.source)
+    witness.listedAt = Number(from.split('.')[3])
+    await followTo(witness, from, last)
+    expect([witness.events, witness.missing(await historyOf(stage.writer, stage.prefix, last))]).toEqual([3, []])
   })
 
   test.concurrent('while a watch catches up, what a server says of its progress is not believed where it may be wrong', async () => {

@@ -92,6 +92,42 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
     }),
   )
 
+  test.concurrent('where each deleted one key, and ours its newest', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      for (const name of ['a', 'b', 'c']) await stage.put([name, 1])
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.put(['c', undefined])
+      await stage.healed()
+      stage.proxy.refuse()
+      await etcd.restore(backup)
+      await etcd.start()
+      await stage.put(['a', undefined])
+      await writeElsewhere(etcd, 5)
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+    }))
+
+  test.concurrent('where the same key was written at the same revision, and nothing before can be read any more', () =>
+    withOwn(server, {}, async (stage, etcd) => {
+      await stage.put(['k', 1])
+      await writeElsewhere(etcd, 60)
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.put(['k', 2])
+      await stage.healed()
+      stage.proxy.refuse()
+      await etcd.restore(backup)
+      await etcd.start()
+      await stage.put(['k', 3])
+      await writeElsewhere(etcd, 5)
+      await stage.compact()
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+    }))
+
   test.concurrent('where ours was idle since before the backup, and others went on', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)

@@ -16,13 +16,15 @@ export interface ScriptedEvent {
 
 const asIs = (bytes: Buffer): Buffer => bytes
 
-/** Speaks as etcd, and says what it is told to say: what no etcd that can be had still says. Has no keys. */
+/** Speaks as etcd, and says what it is told to say: what no etcd that can be had still says. Never tells where it is. */
 export class ScriptedEtcd implements AsyncDisposable {
   /** Opened watches. */
   readonly streams = new Set<ServerDuplexStream<Buffer, Buffer>>()
   clusterId = 7
   revision = 10
   version = '3.6.16'
+  /** How many keys it says there are. */
+  count = 0
   #port = 0
   readonly #server = new Server()
 
@@ -78,7 +80,7 @@ export class ScriptedEtcd implements AsyncDisposable {
 
   async #listen(): Promise<void> {
     const range: handleUnaryCall<Buffer, Buffer> = (_call, answer) =>
-      answer(null, this.#header(new WireWriter(), this.revision).finish())
+      answer(null, this.#header(new WireWriter(), this.revision).number(4, this.count).finish())
     const status: handleUnaryCall<Buffer, Buffer> = (_call, answer) =>
       answer(null, this.#header(new WireWriter(), this.revision).bytes(2, Buffer.from(this.version)).finish())
     const watch: handleBidiStreamingCall<Buffer, Buffer> = (stream) => {

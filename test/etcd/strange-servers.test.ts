@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
 import type { WatchBatch } from '../../src/source.js'
@@ -12,18 +13,24 @@ async function watched(
   act: (etcd: ScriptedEtcd, next: () => Promise<WatchBatch<string>>) => Promise<void>,
 ): Promise<void> {
   await using etcd = await ScriptedEtcd.start()
-  const source = etcdSource<string>({ endpoints: etcd.endpoint, prefix: '/a/', codec: 'string' })
+  const times = { progressMs: 200, stallMs: 1_000 }
+  const source = etcdSource<string>({ endpoints: etcd.endpoint, prefix: '/a/', codec: 'string', ...times })
   const stop = new AbortController()
   const after = await listed(source)
   const watch = source.watch({ ...context(stop.signal), after, onNudge: () => {} })[Symbol.asyncIterator]()
+  /** The next batch that has events. */
   const next = async (): Promise<WatchBatch<string>> => {
-    const { value } = await watch.next()
-    return value as WatchBatch<string>
+    for (;;) {
+      const { value } = await watch.next()
+      if (value.events.length > 0) return value
+    }
   }
   const first = next()
   await waitUntil('the watch to be opened', () => etcd.streams.size === 1, 20_000)
   etcd.tell([{ key: '/a/first', value: '1', revision: 11 }])
   await first
+  etcd.count = 1
+  etcd.revision = 11
   try {
     await act(etcd, next)
   } finally {
@@ -79,4 +86,22 @@ test('a message that makes no sense ends the watch, and nothing else', () =>
   watched(async (etcd, next) => {
     etcd.garbage()
     await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  }))
+
+test('a watch that has answered, and does not any more while its server does, is given up', () =>
+  watched(async (etcd, next) => {
+    etcd.tell([])
+    await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^no data for/) })
+  }))
+
+test('a watch that never answers is good for as long as it keeps nothing back', () =>
+  watched(async (etcd, next) => {
+    const batch = next()
+    await sleep(3_000) // Three times as long as an answer may take.
+    etcd.count = 2
+    etcd.revision = 12
+    etcd.tell([{ key: '/a/late', value: '2', revision: 12 }])
+    expect(keysOf(await batch)).toEqual(['/a/late'])
+    etcd.count = 3
+    await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^no data for/) })
   }))
