@@ -22,7 +22,10 @@ describeEtcd('three members', (server) => {
 
   test('a member that is cut off from the others ends its watch, which another member goes on with', async () => {
     const { follower } = await cluster.roles()
-    await Stage.with(at(follower), async (stage) => {
+    const { etcd, source } = at(follower)
+    // Not by its silence, which is noticed too, in the end.
+    const patient = { ...source, progressMs: 20_000, stallMs: 100_000 }
+    await Stage.with({ etcd, source: patient }, async (stage) => {
       await stage.fill(10)
       await stage.live()
       cluster.cutOff(follower)
