@@ -66,8 +66,6 @@ export class Deeds {
         this.#restore(label)
         break
       case 'suspend':
-        // An audit that was suspended while it read rests for hours.
-        if (settings.flips) break
         note('the machine is suspended')
         clock.skip(draws.next(label) * SUSPENDED_MS)
         this.#world.drive.skipped()

@@ -174,6 +174,8 @@ export class OpensJudge implements Opens {
       this.#stage.violate('opens', 'something was left out long ago, and the source was not read again')
     const stream = this.#stream
     if (stream === undefined || this.#cause !== undefined || this.#isListed) return
+    // It was told to end, for a reason that nobody is told.
+    if (stream.signal.aborted) return
     const { clock, settings, violate } = this.#stage
     const limit = stream.kind === 'list' ? LIST_STALL_MS : 2 * settings.heartbeatMs + 5_000
     if (clock.elapsed <= this.#saidAt + limit + SLACK_MS || !this.#isExact || this.#skippedAt > this.#saidAt) return

@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events'
+import { LIST_STALL_MS } from '../../src/source.js'
 import { ByHandDrive } from './by-hand-drive.js'
 import { Deeds } from './deeds.js'
 import { Draws, hashOf } from './draws.js'
@@ -41,8 +42,10 @@ export interface WorldOptions {
 
 /** Everything must be right so long after faults are over, in virtual milliseconds. */
 const HEAL_MS = 150_000
-/** The same where only the audit can make it right: it rests for a hundred times as long as it took. */
-const AUDITED_MS = 4_000_000
+/** The same where only the audit can make it right, beside the time for which that rests. */
+const AUDITED_MS = 1_000_000
+/** So many times as long as it took an audit rests; and for each page it takes as long as a list may stall, at most. */
+const AUDIT_REST = 100
 /** Something that takes more steps than this will not end. */
 const MAX_STEPS = 60_000
 /** The source must be read again so long after something useless came from it, at most. */
@@ -169,8 +172,7 @@ export class World implements Stage {
     const since = this.clock.elapsed
     this.#drive.heal()
     yield
-    const { isBreach, auditMs } = this.settings
-    const within = isBreach && auditMs !== false ? AUDITED_MS : HEAL_MS
+    const within = this.#healsWithinMs
     yield* this.#until(() => this.#isConverged, since + within)
     if (this.#drive.source.opens.isIncomplete)
       yield* this.#until(() => this.#isConverged, since + within + INCOMPLETE_MS)
@@ -212,6 +214,12 @@ export class World implements Stage {
       yield
       this.#drive.look()
     }
+  }
+
+  get #healsWithinMs(): number {
+    const { isBreach, auditMs, keys, pageSize } = this.settings
+    if (!isBreach || auditMs === false) return HEAL_MS
+    return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)
   }
 
   get #isConverged(): boolean {
