@@ -217,13 +217,25 @@ export class HandlerSubscription<T> implements Subscription {
     }
     this.#blocked.set(change.key, [])
     void this.#slow.during(change.key, working).then(() => {
-      const waiting = this.#blocked.get(change.key) ?? []
+      const next = this.#blocked.get(change.key)?.shift()
+      const others = this.#blocked.get(change.key) ?? []
       this.#blocked.delete(change.key)
-      this.#blockedCount -= waiting.length
       this.#done(of)
-      if (this.#feed.closed === undefined) this.#ready.unshift(...waiting)
+      if (next !== undefined && this.#feed.closed === undefined) {
+        this.#blockedCount--
+        this.#startNext(change.key, next, others)
+      }
       this.#wake()
     })
+  }
+
+  #startNext(key: string, { change, of }: Untold<T>, others: Untold<T>[]): void {
+    const isPumping = this.#isPumping
+    // Busy in any case: who closes this inside of the handler waits for that, and for what comes after.
+    this.#isPumping = true
+    this.#start(change, of)
+    this.#requeue(key, others)
+    this.#isPumping = isPumping
   }
 
   /**
@@ -252,6 +264,16 @@ export class HandlerSubscription<T> implements Subscription {
     first.of.left += more
     blocked.splice(0, blocked.length, ...changes.map((change) => ({ change, of: first.of })))
     this.#done(untold.of)
+  }
+
+  /** What waited behind the change that has just been started: behind it still, or at once where it is done already. */
+  #requeue(key: string, others: Untold<T>[]): void {
+    if (others.length === 0) return
+    if (this.#blocked.has(key)) this.#blocked.set(key, others)
+    else {
+      this.#blockedCount -= others.length
+      this.#ready.unshift(...others)
+    }
   }
 
   #done(of: Open<T>): void {
