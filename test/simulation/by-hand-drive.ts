@@ -82,6 +82,10 @@ export class ByHandDrive implements Drive {
     return this.#stopped === 'stopped'
   }
 
+  get isIncomplete(): boolean {
+    return this.opens.isIncomplete
+  }
+
   get unfinished(): string | undefined {
     const { version } = this.stage.history.head
     if (this.source.lists < this.#listsWanted || this.#state !== 'live') return 'the reflector is'

@@ -1,4 +1,4 @@
-import { createInformer, type Informer } from '../../src/informer.js'
+import { createInformer, type Informer, type Lifecycle } from '../../src/informer.js'
 import type { SubscribeOptions } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Drive } from './drive.js'
@@ -17,7 +17,7 @@ import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
 import { nameOf, type Stage } from './stage.js'
-import { Stopping } from './stopping.js'
+import { drawDrain, Stopping } from './stopping.js'
 import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
@@ -60,7 +60,9 @@ export class InformerDrive implements Drive {
     this.stage = stage
     this.life = life
     const { settings, clock, draws } = stage
-    this.opens = new OpensJudge(stage, settings.driftMs === 0, () => this.informer.status.state.endsWith('listing'))
+    // Who waits for others may be late.
+    const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
+    this.opens = new OpensJudge(stage, isExact, () => this.informer.status.state.endsWith('listing'))
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
     const omitted = settings.omits
@@ -107,6 +109,10 @@ export class InformerDrive implements Drive {
   /** Whether it stops, and lets its followers handle what waits. */
   get isDraining(): boolean {
     return this.#stopping?.drainMs !== undefined
+  }
+
+  get isIncomplete(): boolean {
+    return this.opens.isIncomplete
   }
 
   start(): void {
@@ -179,17 +185,19 @@ export class InformerDrive implements Drive {
     if (!this.isStopping) this.waiters.relist()
   }
 
-  stop(): void {
+  /** `by` stops it: itself, or the group that it belongs to. */
+  stop(by: Pick<Lifecycle, 'stop'> = this.informer, drain?: { readonly ms: number | undefined }): void {
     if (this.isStopping) return
     const { stage } = this
     this.#markStop()
     this.opens.stopped()
     this.#errors.forget()
-    const stopping = new Stopping(this)
+    const drainMs = drain === undefined ? drawDrain(stage, this.life) : drain.ms
+    const stopping = new Stopping(this, drainMs)
     this.#stopping = stopping
     const isBySignal = stage.draws.chance('stop by signal', 0.5)
     if (isBySignal && !this.isDraining) this.#abort.abort()
-    this.informer.stop({ drainMs: stopping.drainMs }).then(
+    by.stop({ drainMs }).then(
       () => {
         stage.note('stop() has settled')
         stopping.settled()

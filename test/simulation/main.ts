@@ -4,9 +4,9 @@ import { campaign } from './campaign.js'
 import { keep, rerunKept } from './kept.js'
 import { runOne } from './lanes.js'
 import { type Hunted, hunt } from './mutants/hunt.js'
+import type { Line } from './schedule.js'
 import { shrink, storyOf } from './shrink.js'
 import { missing, type Tally } from './tally.js'
-import type { Line } from './world.js'
 
 /** What took so many schedules to kill a mutant is worth keeping. */
 const RARE = 100

@@ -1,5 +1,5 @@
 /** Interesting states. A campaign that never reaches one of them is blind there, and fails. */
-export const marks = [
+const marks = [
   'a list broke off between two pages',
   'the token of a page expired',
   'the collection changed while it was listed',
@@ -48,4 +48,12 @@ export const marks = [
   'the queue by hand was relisted while it was full',
 ] as const
 
-export type Mark = (typeof marks)[number]
+/** The same over a set of sources. */
+const marksOfSets = [] as const
+
+/** The same with a group of informers. */
+const marksOfGroups = [] as const
+
+export const marksOf = { one: marks, set: marksOfSets, group: marksOfGroups } as const
+
+export type Mark = (typeof marksOf)[keyof typeof marksOf][number]

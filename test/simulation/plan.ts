@@ -63,13 +63,18 @@ const kinds = (Object.entries(actions) as [ActionKind, number][]).map(
 
 /**
  * What happens when: in bursts, because what goes wrong together shows more than what goes wrong alone. Each kind is
- * drawn by itself, so that a new kind moves nothing.
+ * drawn by itself, so that a new kind moves nothing. Only what `isWanted`.
  */
-export function planFor(draws: Draws, lengthMs: number): readonly Action[] {
+export function planFor(
+  draws: Draws,
+  lengthMs: number,
+  isWanted: (kind: ActionKind) => boolean = () => true,
+): readonly Action[] {
   const bursts = Array.from({ length: 2 + draws.below('bursts', 5) }, () => draws.next('bursts') * lengthMs)
   const spread = draws.pick('spread', [2, 20, 200, lengthMs])
   const plan: Action[] = []
   for (const { kind, mean, isWrite, often, names } of kinds) {
+    if (!isWanted(kind)) continue
     const stream = draws.of(often)
     if (!isWrite && stream.next() < NEVER) continue
     const many = 2 * mean * stream.next() + stream.next()

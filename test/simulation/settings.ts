@@ -41,17 +41,20 @@ export interface Settings {
   readonly flips: boolean
   /** How often the store is compared with the source; false: never. */
   readonly auditMs: number | false
+  /** How many members of a group may list again at a time; undefined: all. */
+  readonly maxRelists?: number
 }
 
 /** How many schedules are of sources that break their promises. */
 const BREACHES = 0.25
 const BY_HAND = 0.35
 
-export function settingsFor(draws: Draws): Settings {
+/** With `isInformer`, never composed by hand. */
+export function settingsFor(draws: Draws, isInformer = false): Settings {
   const is = (label: string, probability: number): boolean => draws.chance(label, probability)
   const one = <V>(label: string, from: readonly V[]): V => draws.pick(label, from)
   const isBreach = is('breach', BREACHES)
-  const drive = is('by hand', BY_HAND) ? 'by-hand' : 'informer'
+  const drive = is('by hand', BY_HAND) && !isInformer ? 'by-hand' : 'informer'
   const mix = new FaultMix(draws, isBreach)
   const hasOrder = is('order', 0.9) || isBreach
   const isPolled = !isBreach && is('polled', 0.08)

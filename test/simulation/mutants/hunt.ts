@@ -41,10 +41,10 @@ export async function hunt(
 }
 
 /** What a kept schedule breaks in the mutant for which it was kept. */
-export async function rerun(mutant: Mutant, { seed, only }: Kept): Promise<Invariant | undefined> {
+export async function rerun(mutant: Mutant, { kind, seed, only }: Kept): Promise<Invariant | undefined> {
   const thread = new SimulationProcess(mutant)
   try {
-    const { tally } = await thread.run({ from: seed, count: 1, untilFailure: true, only }, HANG_MS)
+    const { tally } = await thread.run({ kind, from: seed, count: 1, untilFailure: true, only }, HANG_MS)
     return tally.failures[0]?.invariant
   } finally {
     await thread.close()
@@ -54,7 +54,12 @@ export async function rerun(mutant: Mutant, { seed, only }: Kept): Promise<Invar
 async function huntOne(mutant: Mutant, seed: number, shrinks: boolean): Promise<Hunted> {
   const thread = new SimulationProcess(mutant)
   try {
-    const job = { from: seed, count: MAX_SCHEDULES, untilFailure: shrinks ? 'shrunk' : true } as const
+    const job = {
+      kind: mutant.kind,
+      from: seed,
+      count: MAX_SCHEDULES,
+      untilFailure: shrinks ? 'shrunk' : true,
+    } as const
     const { tally, failedAfter, shrunk } = await thread.run(job, HANG_MS)
     const [failure] = tally.failures
     return { mutant, killedAfter: failedAfter, invariant: failure?.invariant, message: failure?.message, shrunk }
