@@ -1,3 +1,4 @@
+import { GroupWorld } from './groups/group-world.js'
 import type { Kind, Outcome, Schedule, ScheduleOptions } from './schedule.js'
 import { restoreWallClock } from './wall-clock.js'
 import { World } from './world.js'
@@ -82,9 +83,8 @@ function scheduleOf(kind: Kind = 'one', seed: number, options: ScheduleOptions):
   switch (kind) {
     case 'one':
       return new World(seed, options)
-    case 'set':
     case 'group':
-      throw new Error('not yet')
+      return new GroupWorld(seed, options)
   }
 }
 

@@ -48,12 +48,14 @@ const marks = [
   'the queue by hand was relisted while it was full',
 ] as const
 
-/** The same over a set of sources. */
-const marksOfSets = [] as const
-
 /** The same with a group of informers. */
-const marksOfGroups = [] as const
+const marksOfGroups = [
+  'a member waited for its turn',
+  'a member was stopped while it waited for its turn',
+  'a group held a group',
+  'a group was refused',
+] as const
 
-export const marksOf = { one: marks, set: marksOfSets, group: marksOfGroups } as const
+export const marksOf = { one: marks, group: marksOfGroups } as const
 
 export type Mark = (typeof marksOf)[keyof typeof marksOf][number]

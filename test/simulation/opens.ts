@@ -44,6 +44,8 @@ export class OpensJudge implements Opens {
   /** Until when the source may be read again because of something useless, and by when it must be. */
   #mayListUntil = -1
   #mustListBy: number | undefined
+  /** How many lists the reflector began. */
+  lists = 0
   #relistsWhenListed = false
   #wasFatal = false
 
@@ -67,6 +69,7 @@ export class OpensJudge implements Opens {
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#openedAnew(what, now)
     if (what === 'list') {
+      this.lists++
       this.#mayList = false
       this.#relistsWhenListed = false
       if (this.#mustListBy !== undefined) this.#stage.mark('the source was read again for what was left out')

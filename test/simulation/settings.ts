@@ -1,3 +1,4 @@
+import { LIST_STALL_MS } from '../../src/source.js'
 import type { Draws } from './draws.js'
 import { FaultMix } from './faults.js'
 
@@ -44,6 +45,13 @@ export interface Settings {
   /** How many members of a group may list again at a time; undefined: all. */
   readonly maxRelists?: number
 }
+
+/** Everything must be right so long after faults are over, in virtual milliseconds. */
+const HEAL_MS = 150_000
+/** The same where only the audit can make it right, beside the time for which that rests. */
+const AUDITED_MS = 1_000_000
+/** So many times as long as it took an audit rests; and for each page it takes as long as a list may stall, at most. */
+const AUDIT_REST = 100
 
 /** How many schedules are of sources that break their promises. */
 const BREACHES = 0.25
@@ -93,6 +101,12 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }
+}
+
+/** How long it may take from the end of faults until everything is right. */
+export function healsWithin({ isBreach, auditMs, keys, pageSize }: Settings): number {
+  if (!isBreach || auditMs === false) return HEAL_MS
+  return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)
 }
 
 function pickSome(draws: Draws, count: number): string[] {

@@ -1,4 +1,3 @@
-import { LIST_STALL_MS } from '../../src/source.js'
 import { ByHandDrive } from './by-hand-drive.js'
 import { Deeds } from './deeds.js'
 import type { Drive } from './drive.js'
@@ -6,15 +5,8 @@ import { History } from './history.js'
 import { InformerDrive } from './informer-drive.js'
 import { planFor } from './plan.js'
 import { type Planned, Schedule, type ScheduleOptions } from './schedule.js'
-import { settingsFor } from './settings.js'
+import { healsWithin, settingsFor } from './settings.js'
 import type { Stage } from './stage.js'
-
-/** Everything must be right so long after faults are over, in virtual milliseconds. */
-export const HEAL_MS = 150_000
-/** The same where only the audit can make it right, beside the time for which that rests. */
-const AUDITED_MS = 1_000_000
-/** So many times as long as it took an audit rests; and for each page it takes as long as a list may stall, at most. */
-const AUDIT_REST = 100
 
 /** One schedule of one source. */
 export class World extends Schedule implements Stage {
@@ -68,9 +60,7 @@ export class World extends Schedule implements Stage {
   }
 
   get healsWithinMs(): number {
-    const { isBreach, auditMs, keys, pageSize } = this.settings
-    if (!isBreach || auditMs === false) return HEAL_MS
-    return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)
+    return healsWithin(this.settings)
   }
 
   #newDrive(): Drive {
