@@ -178,13 +178,20 @@ export class ByHandDrive implements Drive {
   }
 
   #replacing(replacement: Replacement<Item>, then: (fn: () => void) => void | Promise<void>): Replacement<Item> {
+    const listed = new Set<string | undefined>()
     return {
-      page: (events) => then(() => void replacement.page(events)),
+      page: (events) => {
+        for (const { type, key } of events) {
+          if (type === 'put') listed.add(key)
+          else listed.delete(key)
+        }
+        return then(() => void replacement.page(events))
+      },
       commit: (version) =>
         then(() => {
           void replacement.commit(version)
           this.#firstList ??= version
-          this.#accepted.push(version)
+          if (listed.size > 0) this.#accepted.push(version)
           this.opens.listed()
           this.stage.note('queues a list', version)
         }),
