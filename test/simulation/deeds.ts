@@ -9,7 +9,7 @@ import { setWallClock } from './wall-clock.js'
 
 /** Where something is done. */
 export interface Place extends Stage {
-  readonly drive: Drive
+  readonly drive: Pick<Drive, 'source' | 'state' | 'stop' | 'skipped'>
 }
 
 /** A laptop that sleeps. */

@@ -5,7 +5,7 @@ import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'
 import { Follower } from './follower.js'
 import { HandlerScript } from './handlers.js'
-import type { Item } from './history.js'
+import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf, indexesOf, RANKS } from './indexes.js'
 import { OpensJudge } from './opens.js'
 import { read } from './reader.js'
@@ -111,6 +111,10 @@ export class InformerDrive implements Drive {
     return this.#stopping?.drainMs !== undefined
   }
 
+  get truth(): Moment {
+    return this.stage.history.head
+  }
+
   get isIncomplete(): boolean {
     return this.opens.isIncomplete
   }
@@ -150,7 +154,7 @@ export class InformerDrive implements Drive {
     if (draws.chance('reads', 0.35)) read(this, follower, options)
     else {
       const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
-      new HandlerScript(this, follower, handled).subscribe(handled)
+      new HandlerScript<Follower>(this, follower, handled).subscribe(handled)
     }
   }
 

@@ -1,5 +1,6 @@
 import { GroupWorld } from './groups/group-world.js'
 import type { Kind, Outcome, Schedule, ScheduleOptions } from './schedule.js'
+import { SetWorld } from './sets/set-world.js'
 import { restoreWallClock } from './wall-clock.js'
 import { World } from './world.js'
 
@@ -83,6 +84,8 @@ function scheduleOf(kind: Kind = 'one', seed: number, options: ScheduleOptions):
   switch (kind) {
     case 'one':
       return new World(seed, options)
+    case 'set':
+      return new SetWorld(seed, options)
     case 'group':
       return new GroupWorld(seed, options)
   }

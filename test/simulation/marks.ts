@@ -48,6 +48,23 @@ const marks = [
   'the queue by hand was relisted while it was full',
 ] as const
 
+/** The same over a set of sources. */
+const marksOfSets = [
+  'a source came back',
+  'a source was taken out in the middle of a list',
+  'a source was taken out during a backoff',
+  'the last source was taken out',
+  'a source failed while another was live',
+  'a set changed inside a handler',
+  'a set was read by another informer',
+  'two sources gave one key',
+  'a key went from one source to another',
+  'a wait ended because its source was taken out',
+  'a snapshot outlived a source',
+  'a batch was merged of several sources',
+  'the audit of one source found a difference',
+] as const
+
 /** The same with a group of informers. */
 const marksOfGroups = [
   'a member waited for its turn',
@@ -56,6 +73,6 @@ const marksOfGroups = [
   'a group was refused',
 ] as const
 
-export const marksOf = { one: marks, group: marksOfGroups } as const
+export const marksOf = { one: marks, set: marksOfSets, group: marksOfGroups } as const
 
 export type Mark = (typeof marksOf)[keyof typeof marksOf][number]

@@ -51,15 +51,15 @@ interface Kind<K extends string> {
   readonly names: readonly string[]
 }
 
-/** What can happen, with how often it does, about. */
+/** Something that can happen, with how often it does, about. */
+export function kindOf<K extends string>(kind: K, mean: number): Kind<K> {
+  const isWrite = kind === 'put' || kind === 'delete'
+  const names = Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`)
+  return { kind, mean, isWrite, often: `how often ${kind}`, names }
+}
+
 export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): readonly Kind<K>[] {
-  return (Object.entries(means) as [K, number][]).map(([kind, mean]) => ({
-    kind,
-    mean,
-    isWrite: kind === 'put' || kind === 'delete',
-    often: `how often ${kind}`,
-    names: Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`),
-  }))
+  return (Object.entries(means) as [K, number][]).map(([kind, mean]) => kindOf(kind, mean))
 }
 
 const kinds = kindsOf(actions)

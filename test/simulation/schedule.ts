@@ -6,8 +6,8 @@ import type { Settings } from './settings.js'
 import { SimClock } from './sim-clock.js'
 import { type Invariant, type Scene, Violation } from './stage.js'
 
-/** What schedules are of: one source, or a group of informers. */
-export const kinds = ['one', 'group'] as const
+/** What schedules are of: one source, a set of them that partition one store, or a group of informers. */
+export const kinds = ['one', 'set', 'group'] as const
 
 export type Kind = (typeof kinds)[number]
 

@@ -3,7 +3,19 @@ import type { Draws } from './draws.js'
 import { FaultMix } from './faults.js'
 
 /** Keys over which a careless store trips. */
-const KEYS = ['a', 'b', 'c', '__proto__', 'constructor', '', '\u0000', '\ud800', '/', '😀', 'k'.repeat(10_000)]
+export const KEYS: readonly string[] = [
+  'a',
+  'b',
+  'c',
+  '__proto__',
+  'constructor',
+  '',
+  '\u0000',
+  '\ud800',
+  '/',
+  '😀',
+  'k'.repeat(10_000),
+]
 
 /** What one schedule is like. Everything in it follows from the seed. */
 export interface Settings {

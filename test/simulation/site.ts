@@ -1,6 +1,5 @@
 import { Deeds, type Place } from './deeds.js'
 import { Draws, hashOf, mix } from './draws.js'
-import type { Drive } from './drive.js'
 import { History } from './history.js'
 import type { Mark } from './marks.js'
 import type { Settings } from './settings.js'
@@ -36,13 +35,13 @@ export class Site implements Place {
   readonly mark: (mark: Mark) => void
   history: History
   readonly #scene: Scene
-  readonly #driveOf: () => Drive
+  readonly #driveOf: () => Place['drive']
 
   constructor(
     scene: Scene,
     { name, nth }: { readonly name: string; readonly nth: number },
     settingsOf: (draws: Draws) => Settings,
-    driveOf: () => Drive,
+    driveOf: () => Place['drive'],
   ) {
     this.name = name
     this.#scene = scene
@@ -55,7 +54,7 @@ export class Site implements Place {
     this.history = new History(this.deeds.initial())
   }
 
-  get drive(): Drive {
+  get drive(): Place['drive'] {
     return this.#driveOf()
   }
 
