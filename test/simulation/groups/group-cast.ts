@@ -15,6 +15,7 @@ export class GroupCast implements Cast {
   readonly #life: number
   readonly #group: Lifecycle
   readonly #turns: readonly Turns[]
+  readonly #names = new Map<InformerDrive, string>()
   readonly #abort = new AbortController()
   #isStopping = false
   #isStopped = false
@@ -25,6 +26,9 @@ export class GroupCast implements Cast {
     this.#scene = scene
     this.#life = life
     this.drives = sites.map((site) => new InformerDrive(site, life))
+    this.drives.forEach((drive, nth) => {
+      this.#names.set(drive, sites[nth]?.name ?? '')
+    })
     const { group, circles } = this.#formed()
     this.#group = group
     this.#turns = circles.map((circle) => new Turns(scene, circle))
@@ -54,7 +58,11 @@ export class GroupCast implements Cast {
   start(): void {
     const { draws } = this.#scene
     const isLate = draws.chance('members start first', 0.3)
-    if (!isLate) this.#group.start({ signal: this.#abort.signal })
+    if (!isLate) {
+      this.#group.start({ signal: this.#abort.signal })
+      const idle = this.drives.find(({ informer }) => informer.status.state === 'idle')
+      if (idle !== undefined) this.#scene.violate('groups', `${this.#names.get(idle)} was not started with its group`)
+    }
     for (const drive of this.drives) drive.start()
     if (isLate) this.#group.start({ signal: this.#abort.signal })
     this.#waitUntilSynced()
@@ -91,7 +99,7 @@ export class GroupCast implements Cast {
   stopOne(): void {
     const drive = this.#scene.draws.pick('stops', this.drives)
     if (drive === undefined || drive.isStopping) return
-    this.#scene.note('one is stopped', drive.source.name)
+    this.#scene.note('one is stopped', this.#names.get(drive) ?? '')
     this.#markStop(drive)
     drive.stop()
   }
@@ -149,8 +157,8 @@ export class GroupCast implements Cast {
       () => {
         this.#waits--
         note('the group is synced')
-        for (const { informer, source } of this.drives)
-          if (informer.version === undefined) violate('groups', `synced before ${source.name} was`)
+        for (const drive of this.drives)
+          if (drive.informer.version === undefined) violate('groups', `synced before ${this.#names.get(drive)} was`)
       },
       (error: unknown) => {
         this.#waits--

@@ -41,6 +41,8 @@ export class Turns {
 
   look(): void {
     const { violate, mark } = this.#scene
+    for (const { informer, opens } of this.#circle.members)
+      if (informer.status.state === 'listing' && opens.lists === 0) violate('groups', 'a first list is held back')
     const { max } = this.#circle
     const relists = [...this.#relists.values()]
     const running = relists.filter(hasBegun)

@@ -248,6 +248,8 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     for (const slot of this.slots) slot.look()
     this.waiters.look()
     this.lookWhetherFilled()
+    if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
+      this.stage.violate('sets', 'all sources have been listed, and it is not synced')
     this.lookAtStore()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
       this.stage.violate('I15', `the store moved to ${this.#position} after stop()`)

@@ -23,7 +23,10 @@ export function readSet(drive: SetDrive, follower: SetFollower, options: Subscri
       for (const change of batch.changes) follower.tell(change)
       if (batch.changes.length > 0) judge(drive, follower, batch, positions)
       if (settings.mix.strikes('handler-stuck')) await drive.untilHealed(300 + draws.below('stuck', 30_000))
-      if (settings.mix.strikes('handler-closes-itself')) return
+      if (settings.mix.strikes('handler-closes-itself')) {
+        follower.isClosed = true
+        return
+      }
     }
     follower.hasEnded = true
   }

@@ -20,7 +20,7 @@ const disturbing = ['suspend', 'restart', 'clock jump'] as const
 const writes = writing.map((kind) => kindOf(kind, actions[kind]))
 const uses = [
   ...[...using, ...looking, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
-  ...kindsOf({ 'add source': 2.5, 'remove source': 2.5, 'replace source': 0.8 }),
+  ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8 }),
 ]
 
 type Use = (typeof using)[number] | (typeof looking)[number]
@@ -65,7 +65,7 @@ export class SetWorld extends Schedule {
     if (this.#isSharded) this.#shard(slots)
     for (const slot of slots) {
       if (draws.chance('begins', 0.75)) this.#set.add(slot.name, slot.source)
-      else slot.removed()
+      else slot.isIn = false
     }
     this.#cast = this.#newCast()
   }
