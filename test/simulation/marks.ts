@@ -55,7 +55,7 @@ const marksOfSets = [
   'a source was taken out during a backoff',
   'the last source was taken out',
   'a source failed while another was live',
-  'a set changed inside a handler',
+  'a set changed inside a callback',
   'a set was read by another informer',
   'two sources gave one key',
   'a key went from one source to another',
@@ -63,12 +63,14 @@ const marksOfSets = [
   'a snapshot outlived a source',
   'a batch was merged of several sources',
   'the audit of one source found a difference',
+  'a member waited for its turn',
+  'a member left while it waited for its turn',
 ] as const
 
 /** The same with a group of informers. */
 const marksOfGroups = [
   'a member waited for its turn',
-  'a member was stopped while it waited for its turn',
+  'a member left while it waited for its turn',
   'a group held a group',
   'a group was refused',
 ] as const

@@ -6,7 +6,13 @@ import { InformerDrive } from '../informer-drive.js'
 import type { Site } from '../site.js'
 import type { Scene } from '../stage.js'
 import { drawDrain } from '../stopping.js'
-import { type Circle, Turns } from './turns.js'
+import { type Member, Turns } from './turns.js'
+
+/** Members that take turns: so many of them list again at a time. */
+interface Circle {
+  readonly members: readonly InformerDrive[]
+  readonly max: number
+}
 
 /** One life of a group of informers, each with its source and all who use it. */
 export class GroupCast implements Cast {
@@ -16,6 +22,7 @@ export class GroupCast implements Cast {
   readonly #group: Lifecycle
   readonly #turns: readonly Turns[]
   readonly #names = new Map<InformerDrive, string>()
+  readonly #members = new Map<InformerDrive, Member>()
   readonly #abort = new AbortController()
   #isStopping = false
   #isStopped = false
@@ -31,7 +38,7 @@ export class GroupCast implements Cast {
     })
     const { group, circles } = this.#formed()
     this.#group = group
-    this.#turns = circles.map((circle) => new Turns(scene, circle))
+    this.#turns = circles.map((circle) => this.#turnsOf(circle))
   }
 
   get state(): string {
@@ -149,6 +156,28 @@ export class GroupCast implements Cast {
     return { group, circles: circlesOf(isOuter ? drives : some) }
   }
 
+  #turnsOf({ members, max }: Circle): Turns {
+    const all = members.map((drive): Member => {
+      const { informer, opens } = drive
+      const member = {
+        get state() {
+          return informer.status.state
+        },
+        get hasListed() {
+          return informer.version !== undefined
+        },
+        get lists() {
+          return opens.lists
+        },
+      }
+      informer.on('status', () => turns.moved(member))
+      this.#members.set(drive, member)
+      return member
+    })
+    const turns = new Turns(this.#scene, all, max)
+    return turns
+  }
+
   #waitUntilSynced(): void {
     const { violate, draws, note, mark } = this.#scene
     const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
@@ -186,8 +215,8 @@ export class GroupCast implements Cast {
   }
 
   #markStop(drive: InformerDrive): void {
-    const isWaiting = this.#turns.some((turns) => turns.isWaiting(drive))
-    if (isWaiting) this.#scene.mark('a member was stopped while it waited for its turn')
+    const member = this.#members.get(drive)
+    for (const turns of this.#turns) if (member !== undefined) turns.left(member)
   }
 
   /** Members that were stopped alone may take longer. */

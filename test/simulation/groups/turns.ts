@@ -1,61 +1,58 @@
-import type { InformerDrive } from '../informer-drive.js'
 import type { Scene } from '../stage.js'
 
-/** Members that take turns: so many of them list again at a time. */
-export interface Circle {
-  readonly members: readonly InformerDrive[]
-  readonly max: number
-}
-
-/** A member that lists again, or waits until it may. */
-interface Relist {
-  readonly drive: InformerDrive
-  /** How many lists it had begun before. */
+/** Whoever takes turns with others. */
+export interface Member {
+  /** What its reflector does. */
+  readonly state: string | undefined
+  readonly hasListed: boolean
+  /** How many lists it has begun. */
   readonly lists: number
 }
 
 /** Judges turns by what can be seen of members: how many list again, and that nobody waits without need. */
 export class Turns {
   readonly #scene: Scene
-  readonly #circle: Circle
-  /** In the order in which they came. */
-  readonly #relists = new Map<InformerDrive, Relist>()
+  readonly #members: readonly Member[]
+  readonly #max: number
+  /** Those that list again, or wait until they may, in the order in which they came; and the lists they had begun before. */
+  readonly #relists = new Map<Member, number>()
 
-  constructor(scene: Scene, circle: Circle) {
+  constructor(scene: Scene, members: readonly Member[], max: number) {
     this.#scene = scene
-    this.#circle = circle
-    for (const drive of circle.members) {
-      drive.informer.on('status', ({ state }) => {
-        this.#relists.delete(drive)
-        if (state.endsWith('listing') && drive.informer.version !== undefined)
-          this.#relists.set(drive, { drive, lists: drive.opens.lists })
-      })
-    }
+    this.#members = members
+    this.#max = max
+  }
+
+  /** It does something else than before. */
+  moved(member: Member): void {
+    this.#relists.delete(member)
+    if (member.state?.endsWith('listing') && member.hasListed) this.#relists.set(member, member.lists)
+  }
+
+  /** It is there no more. */
+  left(member: Member): void {
+    if (this.isWaiting(member)) this.#scene.mark('a member left while it waited for its turn')
+    this.#relists.delete(member)
   }
 
   /** Whether it waits for its turn. */
-  isWaiting(drive: InformerDrive): boolean {
-    const relist = this.#relists.get(drive)
-    return relist !== undefined && !hasBegun(relist)
+  isWaiting(member: Member): boolean {
+    return this.#relists.get(member) === member.lists
   }
 
   look(): void {
     const { violate, mark } = this.#scene
-    for (const { informer, opens } of this.#circle.members)
-      if (informer.status.state === 'listing' && opens.lists === 0) violate('groups', 'a first list is held back')
-    const { max } = this.#circle
-    const relists = [...this.#relists.values()]
-    const running = relists.filter(hasBegun)
-    const first = relists.findIndex((relist) => !hasBegun(relist))
-    if (running.length > max) violate('groups', `${running.length} members list again at a time, and ${max} may`)
+    const relists = [...this.#relists.keys()]
+    const running = relists.filter((member) => !this.isWaiting(member))
+    const first = relists.findIndex((member) => this.isWaiting(member))
+    if (this.#members.some(({ state, lists }) => state === 'listing' && lists === 0))
+      violate('groups', 'a first list is held back')
+    if (running.length > this.#max) violate('groups', `${running.length} list again at a time, and ${this.#max} may`)
     if (first < 0) return
     mark('a member waited for its turn')
-    if (running.length < max)
-      violate('groups', `a member waits for its turn, and ${running.length} of ${max} list again`)
-    if (relists.slice(first).some(hasBegun)) violate('groups', 'a member lists again before one that came earlier')
+    if (running.length < this.#max)
+      violate('groups', `one waits for its turn, and ${running.length} of ${this.#max} list again`)
+    if (relists.slice(first).some((member) => !this.isWaiting(member)))
+      violate('groups', 'one lists again before another that came earlier')
   }
-}
-
-function hasBegun({ drive, lists }: Relist): boolean {
-  return drive.opens.lists > lists
 }

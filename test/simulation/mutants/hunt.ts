@@ -10,6 +10,8 @@ import type { Mutant } from './mutate.js'
 export const MAX_SCHEDULES = 1_000
 /** How long a mutant may take for that; one that hangs is caught too. */
 const HANG_MS = 60_000
+/** Schedules of several sources take so many times as long. */
+const LONGER = 4
 
 export interface Hunted {
   readonly mutant: Mutant
@@ -60,7 +62,8 @@ async function huntOne(mutant: Mutant, seed: number, shrinks: boolean): Promise<
       count: MAX_SCHEDULES,
       untilFailure: shrinks ? 'shrunk' : true,
     } as const
-    const { tally, failedAfter, shrunk } = await thread.run(job, HANG_MS)
+    const hangMs = HANG_MS * (mutant.kind === undefined ? 1 : LONGER)
+    const { tally, failedAfter, shrunk } = await thread.run(job, hangMs)
     const [failure] = tally.failures
     return { mutant, killedAfter: failedAfter, invariant: failure?.invariant, message: failure?.message, shrunk }
   } catch (error) {

@@ -1,9 +1,11 @@
 import { createInformer, type Informer } from '../../../src/informer.js'
+import { groupInformers } from '../../../src/informer-group.js'
 import type { SubscribeOptions } from '../../../src/scope.js'
 import type { SourceSet } from '../../../src/source-set.js'
 import type { Version } from '../../../src/version.js'
 import type { StoreView } from '../../../src/views.js'
 import type { Cast } from '../drive.js'
+import { Turns } from '../groups/turns.js'
 import { type HandlerHost, HandlerScript } from '../handlers.js'
 import type { Item, State } from '../history.js'
 import { checkIndexes, type IndexesOf, indexesOf, RANKS } from '../indexes.js'
@@ -42,6 +44,8 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
   readonly followers: SetFollower[] = []
   readonly reconcilers: Reconciler[] = []
   readonly waiters: SetWaiters
+  /** Where its sources may not all list again at a time. */
+  readonly turns: Turns | undefined
   readonly #clock: SleepCounter
   readonly #abort = new AbortController()
   readonly #heals = new Set<() => void>()
@@ -78,6 +82,9 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
       ...(settings.hasSchema && { schema: schemaOf(stage) }),
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
+    const { maxRelists } = settings
+    if (maxRelists !== undefined) groupInformers([this.informer], { maxRelists })
+    this.turns = maxRelists === undefined ? undefined : new Turns(stage, slots.all, maxRelists)
     this.#isPatient = draws.chance('patient', 0.08)
     this.waiters = new SetWaiters(this)
     this.#errors = new SetErrors(this)
@@ -85,12 +92,15 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     for (const slot of slots.members) this.read(slot)
     this.informer.on('error', (error) => this.#errors.reported(error))
     this.informer.on('status', (status, previous) => {
-      for (const { name, judge } of slots.members) {
+      for (const slot of slots.members) {
+        const { name, judge } = slot
         const [is, was] = [status.sources?.[name]?.state, previous.sources?.[name]?.state]
         if (is === was || is === undefined) continue
         stage.note('is', is, name)
         if (was?.endsWith('listing')) judge?.listed()
+        this.turns?.moved(slot)
       }
+      if (!this.#isStopping) this.#meddle()
     })
   }
 
@@ -124,7 +134,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
 
   /** From now on it is this informer that reads a slot's source. */
   read(slot: Slot): void {
-    slot.readBy(() => this.stateOf(slot.name))
+    slot.readBy(this)
   }
 
   start(): void {
@@ -246,6 +256,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     // Where keys collide a source is read again when another one gives a key up.
     if (overlap) for (const slot of this.slots.members) slot.muttered()
     for (const slot of this.slots) slot.look()
+    if (!this.#isStopping) this.turns?.look()
     this.waiters.look()
     this.lookWhetherFilled()
     if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
@@ -351,7 +362,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     for (const slot of slots) {
       if (slot.settings.isBreach) continue
       for (const key of slot.settings.keys)
-        if (informer.invalid.has(key) !== (slot.state.get(key)?.isInvalid === true))
+        if (informer.invalid.has(key) !== (slot.objects.get(key)?.isInvalid === true))
           stage.violate('I1', `the informer is wrong about whether ${JSON.stringify(key)} of ${slot.name} decodes`)
     }
   }

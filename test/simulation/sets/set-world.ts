@@ -20,12 +20,12 @@ const disturbing = ['suspend', 'restart', 'clock jump'] as const
 const writes = writing.map((kind) => kindOf(kind, actions[kind]))
 const uses = [
   ...[...using, ...looking, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
-  ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8 }),
+  ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8, 'expire all': 1 }),
 ]
 
 type Use = (typeof using)[number] | (typeof looking)[number]
 
-/** How often a set changes inside a handler, and inside a listener, where it does at all. */
+/** How often a set changes inside a handler or a listener, where it does at all. */
 const MEDDLES = 0.02
 
 /** One schedule of an informer over several sources, which come and go. */
@@ -36,11 +36,16 @@ export class SetWorld extends Schedule {
   /** Whether all of them are shards of one backend. */
   readonly #isSharded: boolean
   readonly #meddles: number
+  /** Whether a source comes or goes just now. */
+  #isChanging = false
   #cast: SetDrive
   #lives = 0
 
   constructor(seed: number, options: ScheduleOptions = {}) {
-    super(seed, options, (draws) => ({ ...settingsFor(draws, true), flips: false }))
+    super(seed, options, (draws) => {
+      const maxRelists = draws.pick('max relists', [undefined, undefined, 1, 2])
+      return { ...settingsFor(draws, true), flips: false, ...(maxRelists !== undefined && { maxRelists }) }
+    })
     const { draws, settings } = this
     const isShared = draws.chance('shared keys', 0.2)
     this.#isSharded = !isShared && draws.chance('one backend', 0.4)
@@ -57,7 +62,7 @@ export class SetWorld extends Schedule {
     }
     const slots = names.map((name, nth) => {
       const settingsOf = (own: Draws): Settings => settingsOfSlot(own, settings, hands?.[nth], isShared)
-      return new Slot(this, { name, nth, isExact: !isShared }, settingsOf, reader)
+      return new Slot(this, { name, nth, isExact: !isShared && settings.maxRelists === undefined }, settingsOf, reader)
     })
     this.#slots = new Slots(slots, isShared)
     const isBreach = slots.some((slot) => slot.settings.isBreach)
@@ -109,7 +114,7 @@ export class SetWorld extends Schedule {
   }
 
   get healsWithinMs(): number {
-    return Math.max(...this.#slots.all.map(({ settings }) => healsWithin(settings))) + 2 * LIST_STALL_MS
+    return Math.max(...this.#slots.all.map(({ settings }) => healsWithin(settings))) + NAMES.length * LIST_STALL_MS
   }
 
   #perform({ kind, label }: Action<(typeof uses)[number]['kind']>): void {
@@ -129,6 +134,10 @@ export class SetWorld extends Schedule {
         this.#add(slot)
         break
       }
+      case 'expire all':
+        this.note(kind)
+        for (const { source, settings } of this.#slots.members) if (!settings.isBreach) source.expire()
+        break
       case 'suspend':
       case 'clock jump':
         this.#slots.all[0]?.site.deeds.perform({ kind, label, at: 0 })
@@ -154,15 +163,20 @@ export class SetWorld extends Schedule {
     this.note('a source is added', slot.name, isNew ? 'of another backend' : '')
     if (slot.removals > 0) this.mark('a source came back')
     if (!this.#cast.isStopping) this.#cast.read(slot)
+    this.#isChanging = true
     this.#set.add(slot.name, slot.source)
+    this.#isChanging = false
   }
 
   #remove(slot: Slot | undefined): void {
     if (slot === undefined || !slot.isIn) return
     this.note('a source is taken out', slot.name)
     this.#markRemoval(slot)
+    this.#cast.turns?.left(slot)
     slot.removed()
+    this.#isChanging = true
     this.#set.remove(slot.name)
+    this.#isChanging = false
     this.#cast.lookWhetherFilled()
   }
 
@@ -173,12 +187,12 @@ export class SetWorld extends Schedule {
     if (this.#slots.members.length === 1) this.mark('the last source was taken out')
   }
 
-  /** Somebody is told something, and changes the set there and then. */
+  /** A handler or a listener is told something, and changes the set there and then. */
   #meddle(): void {
-    if (this.draws.isQuiet || this.#meddles === 0) return
-    const stream = this.draws.of('meddles in a handler')
+    if (this.draws.isQuiet || this.#meddles === 0 || this.#isChanging) return
+    const stream = this.draws.of('meddles')
     if (stream.next() >= this.#meddles || !this.draws.take(`meddle#${stream.drawn}`)) return
-    this.mark('a set changed inside a handler')
+    this.mark('a set changed inside a callback')
     const slot = this.draws.pick('meddles with', this.#slots.all)
     if (slot?.isIn) this.#remove(slot)
     else this.#add(slot)

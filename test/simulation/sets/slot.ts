@@ -1,6 +1,7 @@
 import type { Version } from '../../../src/version.js'
 import type { Place } from '../deeds.js'
 import type { Draws } from '../draws.js'
+import type { Member } from '../groups/turns.js'
 import type { History, Item, Stored } from '../history.js'
 import type { ListStream } from '../list-stream.js'
 import { OpensJudge } from '../opens.js'
@@ -18,6 +19,12 @@ export interface Position {
 
 export const BEGINNING: Position = { span: 0, at: -1 }
 
+/** Who reads it. */
+interface ReadBy {
+  readonly informer: { readonly versions: ReadonlyMap<string, Version> }
+  stateOf(name: string): string | undefined
+}
+
 /** What the slot's source is in now. */
 interface Reader {
   readonly state: string
@@ -29,7 +36,7 @@ interface Reader {
  * A name in a set, and whatever source has it: at times none, at times another one, of the same backend or of a new one.
  * Judges its opens, and that a source is left alone once it was taken out.
  */
-export class Slot implements Opens {
+export class Slot implements Opens, Member {
   readonly name: string
   readonly site: Site
   /** The source that is in the set, or was in it last. */
@@ -41,6 +48,7 @@ export class Slot implements Opens {
   readonly #scene: Scene
   readonly #isExact: boolean
   #judge: OpensJudge | undefined
+  #readBy: ReadBy | undefined
 
   constructor(
     scene: Scene,
@@ -97,8 +105,22 @@ export class Slot implements Opens {
   }
 
   /** Somebody else reads it from now on, in the state that `stateOf` tells. */
-  readBy(stateOf: () => string | undefined): void {
-    this.#judge = new OpensJudge(this.site, this.#isExact, () => stateOf()?.endsWith('listing') === true)
+  readBy(reader: ReadBy): void {
+    this.#readBy = reader
+    this.#judge = new OpensJudge(this.site, this.#isExact, () => this.state?.endsWith('listing') === true)
+  }
+
+  /** What its reader does with it. */
+  get state(): string | undefined {
+    return this.isIn ? this.#readBy?.stateOf(this.name) : undefined
+  }
+
+  get hasListed(): boolean {
+    return this.#readBy?.informer.versions.has(this.name) === true
+  }
+
+  get lists(): number {
+    return this.#judge?.lists ?? 0
   }
 
   /** Undefined where nobody reads it. */
@@ -106,7 +128,8 @@ export class Slot implements Opens {
     return this.#judge
   }
 
-  get state(): ReadonlyMap<string, Stored> {
+  /** What it has now. */
+  get objects(): ReadonlyMap<string, Stored> {
     return this.isIn ? this.history.head.state : new Map()
   }
 

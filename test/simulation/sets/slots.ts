@@ -44,7 +44,7 @@ export class Slots implements Iterable<Slot> {
   get state(): State {
     const state = new Map<string, Stored>()
     for (const slot of this.members)
-      for (const [key, stored] of slot.state) if (!state.has(key) || state.get(key)?.isInvalid) state.set(key, stored)
+      for (const [key, stored] of slot.objects) if (!state.has(key) || state.get(key)?.isInvalid) state.set(key, stored)
     return state
   }
 
@@ -52,7 +52,7 @@ export class Slots implements Iterable<Slot> {
   flaw(held: (key: string) => Item | undefined, what: string, isIn: IsIn = () => true): string | undefined {
     const keys = new Set(this.#slots.flatMap(({ settings }) => settings.keys))
     for (const key of keys) {
-      const all = this.members.map((slot) => ({ slot, stored: slot.state.get(key) }))
+      const all = this.members.map((slot) => ({ slot, stored: slot.objects.get(key) }))
       if (all.some(({ stored }) => stored?.isInvalid)) continue
       const n = held(key)?.n
       const right = all.flatMap(({ slot, stored }) => (slot.wants(stored) ? [stored.item] : []))
