@@ -58,6 +58,7 @@ export class GroupCast implements Cast {
   }
 
   get unfinished(): string | undefined {
+    if (this.#isStopping) return 'the stop is'
     if (this.#waits > 0) return 'synced of the group is'
     return this.#going.map(({ unfinished }) => unfinished).find((what) => what !== undefined)
   }

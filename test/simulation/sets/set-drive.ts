@@ -14,7 +14,7 @@ import { drawResync, Resyncs } from '../resyncs.js'
 import { schemaOf } from '../schema.js'
 import { drawScope } from '../scope.js'
 import type { SleepCounter } from '../sim-clock.js'
-import type { Scene } from '../stage.js'
+import { nameOf, type Scene } from '../stage.js'
 import { drawDrain } from '../stopping.js'
 import { SetErrors } from './set-errors.js'
 import { SetFollower } from './set-follower.js'
@@ -279,6 +279,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
 
   get unfinished(): string | undefined {
     const { informer, slots } = this
+    if (this.#isStopping) return 'the stop is'
     for (const { name, history } of slots.members)
       if (informer.versions.get(name) !== history.head.version) return `the version of ${name} is`
     const flaw = slots.flaw((key) => informer.get(key), 'the store has')
@@ -363,7 +364,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
       if (slot.settings.isBreach) continue
       for (const key of slot.settings.keys)
         if (informer.invalid.has(key) !== (slot.objects.get(key)?.isInvalid === true))
-          stage.violate('I1', `the informer is wrong about whether ${JSON.stringify(key)} of ${slot.name} decodes`)
+          stage.violate('I1', `the informer is wrong about whether ${nameOf(key)} of ${slot.name} decodes`)
     }
   }
 

@@ -43,11 +43,12 @@ export function readSet(drive: SetDrive, follower: SetFollower, options: Subscri
 function judge(
   { stage, slots }: SetDrive,
   follower: SetFollower,
-  { changes, source }: ChangeBatch<Item>,
+  { changes, source, version }: ChangeBatch<Item>,
   positions: Map<Slot, Position>,
 ): void {
   if (slots.overlap) return
   const of = slots.named(source)
+  if (version !== undefined) stage.violate('sets', `a batch of several sources says ${version}`)
   if (source === undefined && changes.some(({ origin }) => origin === 'watch'))
     stage.mark('a batch was merged of several sources')
   for (const { key } of changes)

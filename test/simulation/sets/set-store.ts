@@ -2,7 +2,7 @@ import type { Informer } from '../../../src/informer.js'
 import type { Version } from '../../../src/version.js'
 import type { Item } from '../history.js'
 import { checkIndexes, type IndexesOf } from '../indexes.js'
-import type { Invariant, Scene } from '../stage.js'
+import { type Invariant, nameOf, type Scene } from '../stage.js'
 import type { Slot } from './slot.js'
 import type { Slots } from './slots.js'
 
@@ -43,7 +43,10 @@ export class SetStoreJudge {
     this.#versions = versions
     this.#removals = removals
     this.#scene.note('the store is at', ...[...versions].map(([name, version]) => `${name} ${version}`))
-    if (++this.#looks % 8 === 0) checkIndexes(this.#scene, this.#informer)
+    if (++this.#looks % 8 === 0) {
+      checkIndexes(this.#scene, this.#informer)
+      this.#checkStatus()
+    }
     this.judge(this.#informer, versions, 'I7', 'the store')
     if (this.#slots.overlap) this.#checkOwners(versions)
     return true
@@ -53,8 +56,7 @@ export class SetStoreJudge {
   judge(store: Readable, versions: ReadonlyMap<string, Version>, invariant: Invariant, what: string): void {
     const { violate, settings } = this.#scene
     const strange = [...store.keys()].find((key) => !settings.keys.includes(key))
-    if (strange !== undefined)
-      violate('sets', `${what} has the key ${JSON.stringify(strange)}, which nobody ever wrote`)
+    if (strange !== undefined) violate('sets', `${what} has the key ${nameOf(strange)}, which nobody ever wrote`)
     if (store.size !== [...store.keys()].length) violate('I8', `${what} has another size than it says`)
     if (this.#slots.overlap) this.#judgeShared(store, versions, what)
     else
@@ -76,7 +78,7 @@ export class SetStoreJudge {
       const stored = version === undefined ? undefined : slot?.history.at(version).state.get(key)
       if (stored?.isInvalid || stored?.item.n === n) continue
       // A source that says the last good state is invalid may have said so before.
-      this.#scene.violate('sets', `${what} has ${JSON.stringify(key)} = n${n} of ${slot?.name}, which is at ${version}`)
+      this.#scene.violate('sets', `${what} has ${nameOf(key)} = n${n} of ${slot?.name}, which is at ${version}`)
     }
   }
 
@@ -94,14 +96,22 @@ export class SetStoreJudge {
       mark('a key went from one source to another')
       const { slot: last, removals } = owner
       if (last.removals > removals) continue
-      const { settings, history } = last
+      const { history } = last
       const gaveUp = history.isAtOrAfter(key, (stored) => !last.wants(stored) || stored.isInvalid, owner.version)
-      if (!gaveUp)
-        violate(
-          'sets',
-          `${JSON.stringify(key)} went from ${last.name} to ${slot.name}, and ${last.name} has it (${settings.keys.length})`,
-        )
+      if (!gaveUp) violate('sets', `${nameOf(key)} went from ${last.name} to ${slot.name}, and ${last.name} has it`)
     }
+  }
+
+  /** Versions and states are of each source, and of those that are there alone. */
+  #checkStatus(): void {
+    const { violate } = this.#scene
+    const { version, versions, status } = this.#informer
+    const names = this.#slots.members.map(({ name }) => name).sort()
+    const told = Object.keys(status.sources ?? {}).sort()
+    if (version !== undefined || status.version !== undefined) violate('sets', `several sources are at ${version}`)
+    if (told.join() !== names.join()) violate('sets', `the status is of ${told}, and the sources are ${names}`)
+    for (const name of versions.keys())
+      if (!names.includes(name)) violate('sets', `there is a version of ${name}, which is no source`)
   }
 
   #checkOrder(versions: ReadonlyMap<string, Version>): void {

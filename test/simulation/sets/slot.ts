@@ -8,7 +8,7 @@ import { OpensJudge } from '../opens.js'
 import type { Settings } from '../settings.js'
 import { type Opens, SimulatedSource } from '../simulated-source.js'
 import { Site } from '../site.js'
-import type { Scene } from '../stage.js'
+import { nameOf, type Scene } from '../stage.js'
 import type { WatchStream } from '../watch-stream.js'
 
 /** A place in a timeline: in which of its spans, and where in that one's history; -1: before anything. */
@@ -164,7 +164,7 @@ export class Slot implements Opens, Member {
       const stored = state?.get(key)
       if (stored?.isInvalid) continue
       const [n, right] = [held(key)?.n, this.wants(stored) ? stored.item.n : undefined]
-      if (n !== right) return `${JSON.stringify(key)} of ${this.name} at ${version} is n${n}, and should be n${right}`
+      if (n !== right) return `${nameOf(key)} of ${this.name} at ${version} is n${n}, and should be n${right}`
     }
     return undefined
   }
