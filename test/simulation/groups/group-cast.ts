@@ -119,11 +119,19 @@ export class GroupCast implements Cast {
     for (const drive of this.drives) this.#markStop(drive)
     const ms = drawDrain(this.#scene, this.#life)
     if (ms === undefined && draws.chance('group stops by signal', 0.4)) this.#abort.abort()
-    for (const drive of this.drives) drive.stop(this.#group, { ms })
+    for (const drive of this.drives) drive.stop({ stop: (options) => this.#stopped(drive, options) }, { ms })
     this.#group.stop({ drainMs: ms }).then(
       () => clock.in(1, () => this.#ended()),
       (error: unknown) => violate('crash', `stop() of the group failed: ${error}`),
     )
+  }
+
+  /** One that was stopped alone before may take longer than the others. */
+  #stopped({ informer }: InformerDrive, options: Parameters<Lifecycle['stop']>[0]): Promise<void> {
+    const { violate } = this.#scene
+    this.#group.stop(options).catch((error: unknown) => violate('crash', `stop() of the group failed: ${error}`))
+    if (informer.status.state !== 'stopped') violate('groups', 'one goes on when its group is stopped')
+    return informer.stop(options)
   }
 
   checkStopped(): void {
