@@ -157,7 +157,13 @@ export class Audit<S, T> {
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
     void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const context = { signal: attempt.signal, clock, random, pageSize: PAGE_SIZE }
-    const since = clock.now()
+    let [readMs, since] = [0, clock.now()]
+    const spend = (): void => {
+      const now = clock.now()
+      // No page takes longer: the rest is time in which the machine slept.
+      readMs += Math.min(now - since, LIST_STALL_MS)
+      since = now
+    }
     const pages = (source.versions?.(context) ?? source.list(context))[Symbol.asyncIterator]()
     let version: Version | undefined
     try {
@@ -166,6 +172,7 @@ export class Audit<S, T> {
         attempt.check()
         if (page.done) break
         attempt.contact()
+        spend()
         version = page.value.version ?? version
         for (const item of itemsOf(page.value)) {
           take(item)
@@ -173,7 +180,8 @@ export class Audit<S, T> {
         }
       }
     } finally {
-      this.#readMs = clock.now() - since
+      spend()
+      this.#readMs = readMs
       pages.return?.().then(undefined, () => {})
     }
     assertVersion(version, 'the version of what the audit read')

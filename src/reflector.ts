@@ -217,7 +217,9 @@ export class Reflector<T> {
       throw reason
     })
     try {
-      return await this.#list(attempt, effect)
+      this.#tell({ type: 'turn' })
+      const { ignoreVersions, byContent } = this.#state
+      return await this.#list(attempt, { type: 'list', ignoreVersions, byContent })
     } finally {
       release()
     }

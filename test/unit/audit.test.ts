@@ -382,6 +382,26 @@ describe('an audit', () => {
     expect(informer.get('a')).toEqual({ n: 10 })
   })
 
+  test('does not rest for the time in which the machine slept', async () => {
+    const virtual = new VirtualClock()
+    let sleptMs = 0
+    const clock = {
+      now: () => virtual.now() + sleptMs,
+      sleep: (ms: number, signal?: AbortSignal) => virtual.sleep(ms, signal),
+    }
+    const source = new LossyVersioned(three)
+    const informer = createInformer<Item, object>({ source, clock, random: new SeededRandom(1) })
+    informer.on('error', () => {})
+    onTestFinished(() => assertCleanStop(informer, virtual))
+    await informer.start().synced()
+    source.stallMs = 20_000
+    while (source.reads === 0) await virtual.advance(1_000)
+    sleptMs = 8 * 3_600_000
+    source.stallMs = 0
+    await virtual.advance(3_100_000)
+    expect(source.reads).toBeGreaterThan(1)
+  })
+
   test('of a source that cannot compare versions is a TypeError', () => {
     const memory = memorySource<Item>()
     const plain: ListerWatcher<Item> = {
