@@ -15,8 +15,8 @@ export default defineConfig({
     // What was transformed once is kept by the content of the file, which is not what is loaded here.
     fsModuleCache: false,
     include: [`test/${mutant.test}`],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     globalSetup: 'test/servers/global-setup.ts',
   },
 })
