@@ -274,7 +274,7 @@ export const mutants: readonly EtcdMutant[] = [
     file: at('watch-loop'),
     edits: [['if (compactRevision > 0) return', 'if (compactRevision < 0) return']],
     test: 'etcd/connections.test.ts',
-    named: 'compacted while the reader is slow',
+    named: 'compacted while it stands still',
   },
   {
     name: 'catches up from however far',
