@@ -33,8 +33,8 @@ export default defineConfig({
         test: {
           name: 'etcd',
           include: ['test/etcd/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           globalSetup: 'test/servers/global-setup.ts',
         },
       },

@@ -29,6 +29,8 @@ export interface ProxyCounts {
 export interface FaultProxy extends AsyncDisposable {
   readonly port: number
   readonly counts: ProxyCounts
+  /** How many bytes have been handed on, each way. */
+  readonly bytes: ReadonlyMap<Direction, number>
   /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are: nobody hears of it. */
   pass(): void
   /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
@@ -64,6 +66,7 @@ export interface Rules {
   delayMs: number
   chopBytes: number
   readonly cuts: Map<Direction, Cut>
+  readonly bytes: Map<Direction, number>
 }
 
 export interface Cut {
@@ -91,7 +94,7 @@ class PairProxy implements FaultProxy {
   #targetPort: number
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
-  readonly #rules: Rules = { isHeld: false, delayMs: 0, chopBytes: 0, cuts: new Map() }
+  readonly #rules: Rules = { isHeld: false, delayMs: 0, chopBytes: 0, cuts: new Map(), bytes: new Map() }
   #welcome: Welcome = 'pass'
   #accepted = 0
   #refused = 0
@@ -114,6 +117,10 @@ class PairProxy implements FaultProxy {
 
   get counts(): ProxyCounts {
     return { accepted: this.#accepted, refused: this.#refused, reset: this.#reset, open: this.#pairs.size }
+  }
+
+  get bytes(): ReadonlyMap<Direction, number> {
+    return this.#rules.bytes
   }
 
   pass(): void {
