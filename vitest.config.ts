@@ -33,6 +33,15 @@ export default defineConfig({
         test: {
           name: 'etcd',
           include: ['test/etcd/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          globalSetup: 'test/servers/global-setup.ts',
+        },
+      },
+      {
+        test: {
+          name: 'redis',
+          include: ['test/redis/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: 'test/servers/global-setup.ts',

@@ -5,9 +5,10 @@ import { indexLookup } from './index-lookup.ts'
 import { kubernetes } from './kubernetes.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
+import { redis } from './redis.ts'
 import { store } from './store.ts'
 
-const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd, kubernetes]
+const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd, redis, kubernetes]
 
 const args = process.argv.slice(2)
 const asJson = args.includes('--json')

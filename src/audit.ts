@@ -11,6 +11,8 @@ import type { Wait } from './waits.js'
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
 /** The next audit waits at least so many times as long as the last one has read. */
 const REST_FACTOR = 100
+/** Where the source doubts, the audit comes within this time: drawn, so that not all mirrors of a server read it at once. */
+const DOUBT_MS = 10_000
 /** The event loop gets a turn after this long of comparing. */
 const SLICE_MS = 8
 
@@ -40,6 +42,9 @@ export class Audit<S, T> {
   readonly #periodMs: number
   /** How long the last one has read, in milliseconds. */
   #readMs = 0
+  /** Whether the source has said so since the last audit that could be done began. */
+  #isDoubted = false
+  #wake: (() => void) | undefined
 
   constructor(host: AuditHost<S, T>, periodMs: number) {
     this.#host = host
@@ -51,12 +56,33 @@ export class Audit<S, T> {
     const { clock, random } = this.#host
     while (!signal.aborted) {
       const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
-      await clock.sleep(Math.max(drawnMs, REST_FACTOR * this.#readMs), signal).catch(() => {})
+      await this.#rest(Math.max(drawnMs, REST_FACTOR * this.#readMs), signal)
+      if (this.#isDoubted) await clock.sleep(DOUBT_MS * (0.1 + 0.9 * random.next()), signal).catch(() => {})
       if (!signal.aborted && this.#host.isLive()) await this.#once(signal)
     }
   }
 
+  /** The source is not sure of itself: the next audit comes soon, and others until one could be done. */
+  doubt(): void {
+    this.#isDoubted = true
+    this.#wake?.()
+  }
+
+  /** Until then, or until there is doubt. */
+  async #rest(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#isDoubted) return
+    const waking = new AbortController()
+    const wake = (): void => waking.abort(over)
+    this.#wake = wake
+    signal.addEventListener('abort', wake, { once: true })
+    await this.#host.clock.sleep(ms, waking.signal).catch(() => {})
+    signal.removeEventListener('abort', wake)
+    this.#wake = undefined
+  }
+
   async #once(signal: AbortSignal): Promise<void> {
+    const wasDoubted = this.#isDoubted
+    this.#isDoubted = false
     const { source, clock, report, relist } = this.#host
     const attempt = new Attempt(clock)
     const end = (): void => attempt.end(over)
@@ -72,6 +98,7 @@ export class Audit<S, T> {
       relist('the audit found a difference')
     } catch (error) {
       if (signal.aborted) return
+      this.#isDoubted ||= wasDoubted
       const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
       const code = error instanceof SourceError ? error.code : 'UNAVAILABLE'
       report(new SourceError(message, { code, phase: 'list', cause: error }))
@@ -130,7 +157,13 @@ export class Audit<S, T> {
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
     void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const context = { signal: attempt.signal, clock, random, pageSize: PAGE_SIZE }
-    const since = clock.now()
+    let [readMs, since] = [0, clock.now()]
+    const spend = (): void => {
+      const now = clock.now()
+      // No page takes longer: the rest is time in which the machine slept.
+      readMs += Math.min(now - since, LIST_STALL_MS)
+      since = now
+    }
     const pages = (source.versions?.(context) ?? source.list(context))[Symbol.asyncIterator]()
     let version: Version | undefined
     try {
@@ -139,6 +172,7 @@ export class Audit<S, T> {
         attempt.check()
         if (page.done) break
         attempt.contact()
+        spend()
         version = page.value.version ?? version
         for (const item of itemsOf(page.value)) {
           take(item)
@@ -146,7 +180,8 @@ export class Audit<S, T> {
         }
       }
     } finally {
-      this.#readMs = clock.now() - since
+      spend()
+      this.#readMs = readMs
       pages.return?.().then(undefined, () => {})
     }
     assertVersion(version, 'the version of what the audit read')

@@ -193,6 +193,8 @@ export class FeedController<T> implements Controller {
     this.#open.add(open)
     this.#newest = open
     for (const change of batch.changes) {
+      // A key that waits, or runs, will be as it should be without being told again what it knew.
+      if (change.origin === 'resync' && this.#items.has(change.key)) continue
       this.#remember(change)
       const item = this.#item(change.key)
       const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'

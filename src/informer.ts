@@ -135,6 +135,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       admit: (signal) => this.#limit?.acquire(signal),
       moved: (mirror, previous) => this.#moved(mirror, previous),
       report: (error) => this.#report(error),
+      warn: (message) => this.#listeners.warning(message),
       ignored: (source, version) =>
         this.#listeners.log('debug', 'what the store includes already was left out', { source, version }),
       isHeld: (arrived, current, isInvalid) => this.#indexer.isHeld(arrived, current, isInvalid),

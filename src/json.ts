@@ -1,9 +1,9 @@
 /** JSON nested deeper than this is refused: parsing it would work, and everything afterwards would overflow the stack. */
 export const MAX_JSON_DEPTH = 128
 
-/** Throws where a JSON text nests deeper than `max`. One look at each character; the text need not be valid. */
+/** Throws where a JSON text nests deeper than `max`. One look at each character, at most; the text need not be valid. */
 export function assertJsonDepth(text: string, max: number = MAX_JSON_DEPTH): void {
-  if (text.length <= 2 * max) return
+  if (text.length <= 2 * max || !opensMoreThan(max, text)) return
   let depth = 0
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
@@ -21,4 +21,13 @@ export function assertJsonDepth(text: string, max: number = MAX_JSON_DEPTH): voi
       default:
     }
   }
+}
+
+/** Whether there are so many opening brackets at all; most texts have few, and to count those is much quicker. */
+function opensMoreThan(max: number, text: string): boolean {
+  let count = 0
+  for (const bracket of '[{') {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) if (++count > max) return true
+  }
+  return false
 }

@@ -42,6 +42,12 @@ export class Listeners {
     else if (this.#logger === undefined) this.#warn(error)
   }
 
+  /** What stops nothing. Without a logger it is a process warning. */
+  warning(message: string): void {
+    this.log('warn', message, {})
+    if (this.#logger === undefined) process.emitWarning(message, { type: 'ListwatchWarning' })
+  }
+
   status(status: Status, previous: Status): void {
     this.#emit('status', status, previous)
   }

@@ -21,6 +21,7 @@ export interface MirrorHost<S, T> {
   admit(signal: AbortSignal): Promise<() => void> | undefined
   moved(mirror: MirroredSource<S, T>, previous: ReflectorState): void
   report(error: SourceError): void
+  warn(message: string): void
   ignored(source: string, version: Version): void
   isHeld(arrived: Entry<S>, current: Entry<T> | undefined, isInvalid: boolean): boolean
   waitFor(version: Version, wait: Wait, mirror: MirroredSource<S, T>): Promise<void>
@@ -37,6 +38,7 @@ export class MirroredSource<S, T> {
   readonly #host: MirrorHost<S, T>
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
+  #audit: Audit<S, T> | undefined
   #isRunning = false
   #refusal: unknown
   #startedAt: number | undefined
@@ -53,6 +55,8 @@ export class MirroredSource<S, T> {
     const hooks: ReflectorHooks = {
       onState: (_state, previous) => host.moved(this, previous),
       onError: (error) => host.report(error),
+      onWarning: (message) => host.warn(`${source.name}: ${message}`),
+      onDoubt: () => this.#audit?.doubt(),
       onIgnored: (version) => host.ignored(source.name, version),
       isWaitedFor: () => this.waiters.size > 0 || host.isAwaited(),
       admit: (signal) => host.admit(signal),
@@ -88,11 +92,15 @@ export class MirroredSource<S, T> {
   start(): void {
     if (this.#isRunning) return
     this.#startedAt = this.#host.clock.now()
-    this.#run()
     const { auditMs } = this.#host
-    if (auditMs === false || this.#ending.signal.aborted) return
+    if (auditMs !== false) this.#audit = this.#makeAudit(auditMs)
+    this.#run()
+    if (!this.#ending.signal.aborted) void this.#audit?.run(this.#ending.signal)
+  }
+
+  #makeAudit(auditMs: number): Audit<S, T> {
     const { clock, random, isHeld, report, waitFor } = this.#host
-    const audit = new Audit<S, T>(
+    return new Audit<S, T>(
       {
         source: this.source,
         part: this.part,
@@ -106,7 +114,6 @@ export class MirroredSource<S, T> {
       },
       auditMs,
     )
-    void audit.run(this.#ending.signal)
   }
 
   /** Ends it for good. Resolves when nothing of it runs any more. */

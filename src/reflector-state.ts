@@ -46,6 +46,8 @@ export type Input = { readonly at: number; readonly chance: readonly [number, nu
   | { readonly type: 'due' }
   /** Somebody wants the source read again. */
   | { readonly type: 'relist'; readonly reason: string; readonly byContent?: boolean }
+  /** A list that had to wait for others begins. */
+  | { readonly type: 'turn' }
   | { readonly type: 'stop'; readonly reason: string }
 )
 
@@ -110,6 +112,7 @@ const whileListing = {
   failed: afterFailure,
   due: keep,
   relist: wantAnotherList,
+  turn: begin,
   stop,
 } as const
 
@@ -122,6 +125,7 @@ const whileWatching = {
   failed: afterFailure,
   due: keep,
   relist: relistNow,
+  turn: keep,
   stop,
 } as const
 
@@ -134,6 +138,7 @@ const whileWaiting = {
   failed: keep,
   due: open,
   relist: relistNext,
+  turn: keep,
   stop,
 } as const
 
@@ -146,6 +151,7 @@ export const table: Table = {
     failed: keep,
     due: keep,
     relist: keep,
+    turn: keep,
     stop,
   },
   listing: whileListing,
@@ -162,6 +168,7 @@ export const table: Table = {
     failed: keep,
     due: keep,
     relist: keep,
+    turn: keep,
     stop: keep,
   },
 }
@@ -189,6 +196,11 @@ function open(state: ReflectorState, { at }: Input): Step {
   const listing: ReflectorState = { ...base, isListWanted: false }
   if (!base.hasListed) return { state: { ...listing, name: 'listing', reason: 'reading the first list' }, effect }
   return { state: { ...listing, name: 'relisting', relists: base.relists + 1 }, effect }
+}
+
+/** Only now is the source read: what was asked for before is this list. */
+function begin(state: ReflectorState, { at }: Input): Step {
+  return keep({ ...state, openedAt: at, isListWanted: false })
 }
 
 /** A watch that follows a list is part of the same open. */

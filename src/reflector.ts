@@ -12,6 +12,7 @@ import {
   PAGE_SIZE,
   type Replacement,
   type Sink,
+  type SourceContext,
   type WatchBatch,
   type WatchEvent,
 } from './source.js'
@@ -30,6 +31,10 @@ const REPORT_MS = 60_000
 export interface ReflectorHooks {
   onState?(state: ReflectorState, previous: ReflectorState): void
   onError?(error: SourceError): void
+  /** The source has something to say that stops nothing. */
+  onWarning?(message: string): void
+  /** The source doubts that the sink has what it has. */
+  onDoubt?(reason: string): void
   /** Something was left out that the source said for the second time. */
   onIgnored?(version: Version): void
   /** Whether somebody waits for a version. */
@@ -212,7 +217,9 @@ export class Reflector<T> {
       throw reason
     })
     try {
-      return await this.#list(attempt, effect)
+      this.#tell({ type: 'turn' })
+      const { ignoreVersions, byContent } = this.#state
+      return await this.#list(attempt, { type: 'list', ignoreVersions, byContent })
     } finally {
       release()
     }
@@ -284,7 +291,8 @@ export class Reflector<T> {
     }
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
-      batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), after, onNudge }))
+      const doubt = (reason: string): void => this.#hooks.onDoubt?.(reason)
+      batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), after, onNudge, doubt }))
       for (;;) {
         const batch = await attempt.race(batches.next())
         attempt.check()
@@ -372,8 +380,9 @@ export class Reflector<T> {
     )
   }
 
-  #context(attempt: Attempt): { readonly signal: AbortSignal; readonly clock: Clock; readonly random: Random } {
-    return { signal: attempt.signal, clock: this.#clock, random: this.#random }
+  #context(attempt: Attempt): SourceContext {
+    const warn = (message: string): void => this.#hooks.onWarning?.(message)
+    return { signal: attempt.signal, clock: this.#clock, random: this.#random, warn }
   }
 
   #contact(attempt: Attempt): void {

@@ -223,11 +223,19 @@ export class HandlerSubscription<T> implements Subscription {
       this.#done(of)
       if (next !== undefined && this.#feed.closed === undefined) {
         this.#blockedCount--
-        this.#start(next.change, next.of)
-        this.#requeue(change.key, others)
+        this.#startNext(change.key, next, others)
       }
       this.#wake()
     })
+  }
+
+  #startNext(key: string, { change, of }: Untold<T>, others: Untold<T>[]): void {
+    const isPumping = this.#isPumping
+    // Busy in any case: who closes this inside of the handler waits for that, and for what comes after.
+    this.#isPumping = true
+    this.#start(change, of)
+    this.#requeue(key, others)
+    this.#isPumping = isPumping
   }
 
   /**

@@ -40,6 +40,7 @@ const project = new UserProject([
   '@types/pg',
   'etcd3',
   'express',
+  'ioredis',
   'pg',
   'vitest',
   'zod',

@@ -44,6 +44,7 @@ describe('every program compiles against the built package, and what it says is 
       '07',
       '08',
       '09',
+      '10',
       '11',
     ])
   })

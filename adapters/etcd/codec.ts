@@ -38,7 +38,9 @@ export class EntryCodec<T> {
     const version = String(modRevision)
     try {
       if (name.charCodeAt(0) === NO_UTF8 && this.#keys === 'string') assertUtf8(key, 'the key')
-      return { type: 'put', key: name, object: this.#decode(value, name), version }
+      const object = this.#decode(value, name)
+      if (object instanceof Promise) throw asynchronous(object)
+      return { type: 'put', key: name, object, version }
     } catch (error) {
       return { type: 'invalid', key: name, error, version }
     }
@@ -49,6 +51,11 @@ export class EntryCodec<T> {
     if (this.#keys === 'bytes') return bytes.toString('latin1')
     return isUtf8(bytes) ? bytes.toString() : `${String.fromCharCode(NO_UTF8)}${bytes.toString('hex')}`
   }
+}
+
+function asynchronous(object: Promise<unknown>): TypeError {
+  object.catch(() => {})
+  return new TypeError('the codec gave a promise: it must give the object itself')
 }
 
 function utf8(bytes: Buffer, what: string): string {

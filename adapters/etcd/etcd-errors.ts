@@ -21,7 +21,8 @@ export function statusOf(thrown: unknown): number | undefined {
 /** What an error of gRPC or etcd means. What is not here is transient. */
 export function etcdError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const message = redact(messageOf(thrown))
+  // What gRPC has nothing to say of it says nevertheless.
+  const message = redact(messageOf(thrown)).replace(/\.? Resolution note: $/, '')
   const status = statusOf(thrown)
   return new SourceError(message + hintFor(status, message), { code: meaningOf(status, message), cause: thrown })
 }
@@ -81,6 +82,8 @@ function hintFor(status: number | undefined, message: string): string {
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/.test(message)) return ' (no such host: check its name)'
   if (/certificate|SSL|TLS|wrong version number/i.test(message) && status !== PERMISSION_DENIED)
     return ' (check the scheme of the endpoints and credentials: rootCertificate, privateKey, certChain)'
+  if (/Protocol error|Connection closed before/.test(message))
+    return ' (what answers there is no etcd: check host and port)'
   if (/authentication failed|user name is empty/.test(message)) return ' (check auth: username, password)'
   if (/permission denied/.test(message))
     return ' (grant the role: etcdctl role grant-permission <role> read --prefix=true <prefix>)'

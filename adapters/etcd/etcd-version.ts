@@ -16,6 +16,8 @@ export interface EtcdVersion extends Fingerprint {
   /** A term that the cluster had already reached: it never goes back. */
   readonly term: number
   readonly revision: number
+  /** How much the cluster had agreed on already, or less; 0 where nobody knows. */
+  readonly raftIndex: number
 }
 
 interface Position {
@@ -23,9 +25,10 @@ interface Position {
   readonly revision: number
 }
 
-/** `etcd1.<cluster>.<term>.<revision>.<count>.<newest>.<digest>` */
-export function formatVersion({ clusterId, term, revision, count, newest, digest }: EtcdVersion): Version {
-  return ['etcd1', clusterId, term, revision, count, newest, digest].join('.')
+/** `etcd1.<cluster>.<term>.<revision>.<count>.<newest>.<digest>.<raft index>` */
+export function formatVersion(version: EtcdVersion): Version {
+  const { clusterId, term, revision, count, newest, digest, raftIndex } = version
+  return ['etcd1', clusterId, term, revision, count, newest, digest, raftIndex].join('.')
 }
 
 /** `etcdh1.<cluster>.<revision>`: where the server is; nothing can be resumed from it. */
@@ -34,13 +37,14 @@ export function formatHead(clusterId: string, revision: number): Version {
 }
 
 export function parseVersion(version: Version): EtcdVersion {
-  const match = /^etcd1\.([0-9a-f]{1,16})\.(\d+)\.(\d+)\.(\d+)\.(\d+)\.([\w-]{16}|[-?])$/.exec(version)
+  const match = /^etcd1\.([0-9a-f]{1,16})\.(\d+)\.(\d+)\.(\d+)\.(\d+)\.([\w-]{16}|[-?])\.(\d+)$/.exec(version)
   if (match === null) throw notOurs(version)
-  const [, clusterId = '', term, revision, count, newest, digest = ''] = match
-  const numbers = [term, revision, count, newest].map(Number)
+  const [, clusterId = '', ...fields] = match
+  const [digest = ''] = fields.splice(4, 1)
+  const numbers = fields.map(Number)
   if (!numbers.every(Number.isSafeInteger)) throw notOurs(version)
-  const [termNumber = 0, revisionNumber = 0, countNumber = 0, newestNumber = 0] = numbers
-  return { clusterId, term: termNumber, revision: revisionNumber, count: countNumber, newest: newestNumber, digest }
+  const [term = 0, revision = 0, count = 0, newest = 0, raftIndex = 0] = numbers
+  return { clusterId, term, revision, count, newest, digest, raftIndex }
 }
 
 /**

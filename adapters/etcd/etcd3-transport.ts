@@ -1,4 +1,12 @@
-import type { EtcdEvent, Header, KeyValue, RangeRequest, RangeResponse, WatchResponse } from './messages.js'
+import type {
+  EtcdEvent,
+  Header,
+  KeyValue,
+  RangeRequest,
+  RangeResponse,
+  ServerStatus,
+  WatchResponse,
+} from './messages.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
 /** What a source needs of a client: an `Etcd3` of the package etcd3 1.x fits. Its Watcher is not used. */
@@ -42,10 +50,8 @@ class Etcd3Connection implements Connection {
     return callOf((options) => this.#client.kv.range(asRangeRequest(request), options).then(asRangeResponse))
   }
 
-  serverVersion(): Call<string> {
-    return callOf((options) =>
-      this.#client.maintenance.status(options).then((answer) => String(Object(answer).version)),
-    )
+  status(): Call<ServerStatus> {
+    return callOf((options) => this.#client.maintenance.status(options).then(asStatus))
   }
 
   async watch(
@@ -208,6 +214,11 @@ function asRangeResponse(answer: unknown): RangeResponse {
     readonly count: string
   }
   return { header: asHeader(header), kvs: kvs.map(asKeyValue), hasMore: more, count: Number(count) }
+}
+
+function asStatus(answer: unknown): ServerStatus {
+  const { version, raftIndex } = answer as { readonly version: string; readonly raftIndex: string }
+  return { version, raftIndex: Number(raftIndex) }
 }
 
 function asWatchResponse(message: unknown): WatchResponse {

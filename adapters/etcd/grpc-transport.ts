@@ -1,8 +1,10 @@
 import type { ChannelCredentials, Client, ClientDuplexStream, Metadata, ServiceError } from '@grpc/grpc-js'
+import { systemClock } from '../../src/clock.js'
 import { isTokenError, statusOf } from './etcd-errors.js'
 import {
   decodeRange,
-  decodeText,
+  decodeStatus,
+  decodeToken,
   decodeWatch,
   encodeAuthenticate,
   encodeProgressRequest,
@@ -10,6 +12,7 @@ import {
   encodeWatch,
   type RangeRequest,
   type RangeResponse,
+  type ServerStatus,
   type WatchRequest,
   type WatchResponse,
 } from './messages.js'
@@ -43,6 +46,8 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 const CHANNEL = {
   'grpc.max_receive_message_length': -1,
   'grpc.use_local_subchannel_pool': 1,
+  // Else the name server is asked for gRPC's own settings at every connection.
+  'grpc.service_config_disable_resolution': 1,
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
   'grpc.initial_reconnect_backoff_ms': 100,
@@ -51,7 +56,7 @@ const CHANNEL = {
 
 /** Connections of our own over @grpc/grpc-js, to one endpoint after the other. */
 export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Transport {
-  const targets = endpoints.map((endpoint) => endpoint.replace(/^https?:\/\//, '').replace(/\/$/, ''))
+  const targets = endpoints.map(targetOf)
   const isSecure = credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
   const token = new Token(auth)
   let turn = 0
@@ -68,6 +73,12 @@ export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Tr
       return new GrpcConnection(grpc, target, quiet(channelCredentials(grpc, isSecure, credentials)), token, lose)
     },
   }
+}
+
+/** `host:port`; etcd's own port where none is given. */
+function targetOf(endpoint: string): string {
+  const target = endpoint.replace(/^https?:\/\//, '').replace(/\/$/, '')
+  return /:\d+$/.test(target) ? target : `${target}:2379`
 }
 
 async function loadGrpc(): Promise<Grpc> {
@@ -115,8 +126,8 @@ class GrpcConnection implements Connection {
     return this.#authorized('/etcdserverpb.KV/Range', encodeRange(request), decodeRange)
   }
 
-  serverVersion(): Call<string> {
-    return this.#authorized('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), decodeText)
+  status(): Call<ServerStatus> {
+    return this.#authorized('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), decodeStatus)
   }
 
   async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
@@ -134,7 +145,8 @@ class GrpcConnection implements Connection {
 
   close(isLost: boolean): void {
     if (isLost) this.#lose()
-    this.#client.close()
+    // A turn later: a channel that is closed before it has looked at its address connects all the same, for good.
+    void systemClock.sleep(0).then(() => this.#client.close())
   }
 
   /** With a token, and once more with a new one where the old one is of no use any more. */
@@ -171,7 +183,7 @@ class GrpcConnection implements Connection {
     this.#token.value = undefined
     const request = encodeAuthenticate(auth.username, auth.password)
     try {
-      this.#token.value = await follow(this.#unary('/etcdserverpb.Auth/Authenticate', request, decodeText))
+      this.#token.value = await follow(this.#unary('/etcdserverpb.Auth/Authenticate', request, decodeToken))
     } catch (error) {
       // Who the user is matters only where the server asks.
       if (!/authentication is not enabled/.test(String(error))) throw error
@@ -213,6 +225,7 @@ class GrpcStream implements WatchStream {
 
   constructor(stream: ClientDuplexStream<Buffer, WatchResponse>) {
     this.#stream = stream
+    stream.on('error', () => {}) // Also one that nobody came to listen to.
   }
 
   listen(to: WatchListener): void {

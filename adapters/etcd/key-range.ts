@@ -37,6 +37,11 @@ export function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): bool
   return key.compare(start) >= 0 && (isEndless(end) || key.compare(end) < 0)
 }
 
+/** Whether no key can lie in it. */
+export function isNothing({ start, end }: KeyRange): boolean {
+  return !isEndless(end) && start.compare(end) >= 0
+}
+
 /** The key that comes next after this one. */
 export function keyAfter(key: Buffer): Buffer {
   return Buffer.concat([key, NO_END])

@@ -58,6 +58,14 @@ export interface WatchResponse {
   readonly events: readonly EtcdEvent[]
 }
 
+/** What a member says of itself. */
+export interface ServerStatus {
+  /** `3.6.16` */
+  readonly version: string
+  /** How much the cluster has agreed on, as far as it knows: in one history it never goes back. */
+  readonly raftIndex: number
+}
+
 const NOTHING: Buffer = Buffer.alloc(0)
 const NO_HEADER: Header = { clusterId: '0', revision: 0, term: 0 }
 
@@ -127,15 +135,25 @@ export function encodeAuthenticate(name: string, password: string): Buffer {
   return new WireWriter().bytes(1, Buffer.from(name)).bytes(2, Buffer.from(password)).finish()
 }
 
-/** The token of an answer to Authenticate, or the version of one to Status: both have a text as field 2. */
-export function decodeText(bytes: Buffer): string {
+export function decodeToken(bytes: Buffer): string {
   const reader = new WireReader(bytes)
-  let text = ''
+  let token = ''
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 18) text = reader.text()
+    if (tag === 18) token = reader.text()
     else reader.skip(tag)
   }
-  return text
+  return token
+}
+
+export function decodeStatus(bytes: Buffer): ServerStatus {
+  const reader = new WireReader(bytes)
+  let [version, raftIndex] = ['', 0]
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 18) version = reader.text()
+    else if (tag === 40) raftIndex = reader.varint()
+    else reader.skip(tag)
+  }
+  return { version, raftIndex }
 }
 
 function decodeHeader(reader: WireReader): Header {

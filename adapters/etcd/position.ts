@@ -1,4 +1,4 @@
-import { type EtcdVersion, formatVersion } from './etcd-version.js'
+import { type EtcdVersion, type Fingerprint, formatVersion } from './etcd-version.js'
 import { refill } from './identity.js'
 import type { KeyRange } from './key-range.js'
 import type { EtcdEvent } from './messages.js'
@@ -9,12 +9,14 @@ import type { Visit } from './visit.js'
 export class Position {
   readonly clusterId: string
   readonly #term: number
+  readonly #raftIndex: number
   readonly #newest: Newest
   #revision: number
 
-  constructor({ clusterId, term, revision }: EtcdVersion, newest: Newest) {
+  constructor({ clusterId, term, revision, raftIndex }: Omit<EtcdVersion, keyof Fingerprint>, newest: Newest) {
     this.clusterId = clusterId
     this.#term = term
+    this.#raftIndex = raftIndex
     this.#revision = revision
     this.#newest = newest
   }
@@ -42,7 +44,7 @@ export class Position {
   /** The version of what has been told. Asks the server where the newest entries that were remembered are all gone. */
   async version(visit: Visit, range: KeyRange): Promise<string> {
     if (this.#newest.isUnknown) await refill(this.#newest, visit, range, this.#revision)
-    const { clusterId } = this
-    return formatVersion({ clusterId, term: this.#term, revision: this.#revision, ...this.#newest.fingerprint() })
+    const [{ clusterId }, term, revision, raftIndex] = [this, this.#term, this.#revision, this.#raftIndex]
+    return formatVersion({ clusterId, term, revision, raftIndex, ...this.#newest.fingerprint() })
   }
 }

@@ -8,3 +8,16 @@ export function isTrustworthy(version: string): boolean {
   if (minor === 4) return patch >= 25
   return minor === 5 ? patch >= 8 : minor > 5
 }
+
+/**
+ * Whether a server may lose events that no client can know of: a watch that catches up while history is compacted, a delete at
+ * the very revision of a compaction. Nothing below 3.5 is mended any more.
+ */
+export function losesEvents(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(/[.\-+]/).map(Number)
+  if (major !== 3 || minor > 6) return false
+  return minor === 6 ? patch < 6 : minor < 5 || patch < 24
+}
+
+export const KNOWN_LOSSES: string =
+  'may lose events of a watch (https://github.com/etcd-io/etcd/issues/17612, 19179); use 3.5.24, 3.6.6 or later'

@@ -1,4 +1,4 @@
-import type { RangeRequest, RangeResponse, WatchRequest, WatchResponse } from './messages.js'
+import type { RangeRequest, RangeResponse, ServerStatus, WatchRequest, WatchResponse } from './messages.js'
 
 /** A call that is under way. */
 export interface Call<V> {
@@ -29,8 +29,7 @@ export interface Connection {
   /** For messages. */
   readonly endpoint: string
   range(request: RangeRequest): Call<RangeResponse>
-  /** The version of the server: `3.6.16`. */
-  serverVersion(): Call<string>
+  status(): Call<ServerStatus>
   watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream>
   /** `isLost`: it is of no use; the next one goes to another endpoint, where there is one. */
   close(isLost: boolean): void

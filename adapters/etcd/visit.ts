@@ -2,7 +2,7 @@ import type { Clock } from '../../src/clock.js'
 import { SourceError } from '../../src/errors.js'
 import { etcdError, isTooLarge } from './etcd-errors.js'
 import type { KeyRange } from './key-range.js'
-import type { Header, RangeRequest, RangeResponse, WatchRequest } from './messages.js'
+import type { Header, RangeRequest, RangeResponse, ServerStatus, WatchRequest } from './messages.js'
 import type { Call, Connection, Transport, WatchStream } from './transport.js'
 
 export interface VisitOptions {
@@ -68,8 +68,9 @@ export class Visit {
     return this.#answer(() => this.#connection.range(request), timeoutMs)
   }
 
-  serverVersion(): Promise<string> {
-    return this.#answer(() => this.#connection.serverVersion(), this.#options.timeoutMs)
+  /** What the member says of itself; undefined where it does not, to this user, or at all. */
+  status(): Promise<ServerStatus | undefined> {
+    return this.#answer(() => this.#connection.status(), this.#options.timeoutMs).catch(() => undefined)
   }
 
   async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {

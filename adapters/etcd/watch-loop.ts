@@ -2,7 +2,7 @@ import type { Clock } from '../../src/clock.js'
 import { messageOf, SourceError } from '../../src/errors.js'
 import { etcdError, expired, forked, isCompacted, isTooLarge } from './etcd-errors.js'
 import type { EtcdVersion } from './etcd-version.js'
-import { assertReachable, recognise } from './identity.js'
+import { assertReachable, doubtOf, gone, recognise } from './identity.js'
 import { isInRange, type KeyRange } from './key-range.js'
 import { type Mail, Mailbox } from './mailbox.js'
 import type { EtcdEvent, Header, WatchResponse } from './messages.js'
@@ -24,6 +24,10 @@ export interface WatchWishes {
   readonly clock: Clock
   readonly signal: AbortSignal
   onNudge(listener: () => void): void
+  /** All that can be proved is right, and yet. */
+  doubt(reason: string): void
+  /** The version of the server that tells. */
+  served(version: string): void
 }
 
 /** Whole revisions, and the version after them; without events, a bookmark. */
@@ -43,17 +47,27 @@ export async function* watchRange(
   settings: WatchSettings,
   wishes: WatchWishes,
 ): AsyncGenerator<ToldRevisions> {
-  assertReachable(head, from, settings.maxCatchup)
-  const { range, requireLeader, hasFragments } = settings
+  const { range, maxCatchup, requireLeader, hasFragments } = settings
+  assertReachable(head, from)
+  const behind = head.revision - from.revision
+  if (behind > maxCatchup) {
+    const detail = `${behind} revisions behind, more than maxCatchup (${maxCatchup}), and reading all is cheaper`
+    throw gone(detail, doubtOf(from, head, await visit.status()))
+  }
   const request = { key: range.start, end: range.end, startRevision: from.revision + 1, hasFragments }
   const mailbox = new Mailbox(await visit.watch(request, requireLeader), wishes.clock, wishes.signal)
   try {
     await created(mailbox, settings.stallMs)
     // Now, and not before: a server that was replaced in between would have ended the stream.
-    const newest = await recognise(visit, range, from, head)
-    const isTrusted = await visit.serverVersion().then(isTrustworthy, () => false)
+    const status = await visit.status()
+    if (status !== undefined) wishes.served(status.version)
+    const doubt = doubtOf(from, head, status)
+    const newest = await recognise(visit, range, from, doubt)
+    if (doubt !== undefined) wishes.doubt(doubt)
+    const position = new Position({ ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex }, newest)
+    const isTrusted = status !== undefined && isTrustworthy(status.version)
     wishes.onNudge(() => mailbox.nudge())
-    yield* new WatchLoop(visit, mailbox, new Position(from, newest), settings, wishes.clock, isTrusted).run()
+    yield* new WatchLoop(visit, mailbox, position, settings, wishes.clock, isTrusted).run()
   } catch (error) {
     if (isTooLarge(error)) throw expired(`what came since is one message, ${messageOf(error)}`)
     if (error instanceof SourceError && error.code === 'UNAVAILABLE') visit.lose()

@@ -123,14 +123,18 @@ export class Session {
   async *copy(text: string, pageSize: number, isAlive: () => Promise<boolean>): AsyncGenerator<readonly string[]> {
     const copy = new CopyOut(text, pageSize)
     this.#client.query(copy)
+    let isOver = false
     for (let next = copy.next(); ; ) {
-      const lines = await this.#untilSilent(copy, next)
+      const lines = await this.#untilSilent(copy, next, isOver ? 1 : 4)
       if (lines === undefined) return
       if (lines !== SILENT) {
+        isOver = false
         yield lines
         next = copy.next()
+      } else if (isOver) {
+        throw new SourceError('no more rows come, and the server is not at it', { code: 'UNAVAILABLE' })
       } else if (await isAlive()) yield []
-      else throw new SourceError('no more rows come, and the server is not at it', { code: 'UNAVAILABLE' })
+      else isOver = true // It may have ended just now, with its last rows still on their way.
     }
   }
 
@@ -182,8 +186,8 @@ export class Session {
     )
   }
 
-  /** `work`, or that nothing was heard for the time-out. */
-  #untilSilent<V>(copy: CopyOut, work: Promise<V>): Promise<V | typeof SILENT> {
+  /** `work`, or that nothing was heard for so many quarters of the time-out. */
+  #untilSilent<V>(copy: CopyOut, work: Promise<V>, most: number): Promise<V | typeof SILENT> {
     const { clock, timeoutMs } = this.#options
     const quarterMs = Math.min(timeoutMs, LONGEST_SILENCE_MS) / 4
     return this.#raced<V | typeof SILENT>(work, async (timer) => {
@@ -191,7 +195,7 @@ export class Session {
       copy.onData = () => {
         hasHeard = true
       }
-      for (let quarters = 0; quarters < 4; quarters = hasHeard ? 0 : quarters + 1) {
+      for (let quarters = 0; quarters < most; quarters = hasHeard ? 0 : quarters + 1) {
         hasHeard = false
         await clock.sleep(quarterMs, timer)
       }

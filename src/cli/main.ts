@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { SourceError } from '../errors.js'
 import { lineOf } from './advice.js'
 import { Failure, load } from './failure.js'
+import { watchedKind } from './watched-kinds.js'
 
 const INSTALL = 'npm i commander picocolors'
 
@@ -46,21 +47,27 @@ async function main(): Promise<void> {
   program
     .command('watch')
     .description(
-      'mirror a table, a range of keys or a resource of yours: a live picture on a terminal, NDJSON with --json',
+      'mirror a table, a collection, keys or a resource of yours: a live picture on a terminal, NDJSON with --json',
     )
     .argument(
       '<url>',
-      'postgres://user@host:5432/database, etcd://host:2379 (etcds:// with TLS), or kubernetes://namespace/resource',
+      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379 (etcds://, rediss:// with TLS), or kubernetes://namespace/resource',
     )
     .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
     .option('--prefix <prefix>', 'etcd: what the keys begin with: /jobs/', name)
     .addOption(
-      new Option('--codec <codec>', 'etcd: what values are; default: json').choices(['json', 'string', 'bytes']),
+      new Option('--codec <codec>', 'etcd, Redis: what values are; default: json').choices(['json', 'string', 'bytes']),
     )
     .option('-l, --selector <labels>', 'Kubernetes: only objects with these labels: app=web,tier!=cache', name)
     .option('--field-selector <fields>', 'Kubernetes: only objects with these fields: status.phase=Running', name)
     .option('--context <name>', 'Kubernetes: this context of the kubeconfig, not the current one', name)
     .option('--metadata-only', 'Kubernetes: nothing but the metadata of each object')
+    .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
+    .option('--stream <key>', 'Redis: a stream that others write', name)
+    .option('--key <field>', 'with --stream: the field that says what an entry speaks of', name)
+    .option('--fold', 'with --stream: mirror what is left where entries were trimmed')
+    .option('--keys <pattern>', 'Redis: plain keys that begin so: "user:*"', name)
+    .option('--cluster', 'Redis: the server is a node of a cluster')
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .option('--columns <names>', 'mirror only these columns, separated by commas; the key always is', list)
     .option('--where <sql>', 'mirror only rows for which this holds; it must depend on nothing but the row', name)
@@ -69,27 +76,19 @@ async function main(): Promise<void> {
     )
     .option('--json', 'one line of JSON for each change')
     .option('--for <duration>', 'stop after this time: 20s, 10m')
-    .action(async (url: string, { selector, fieldSelector, context, metadataOnly, ...others }, command) => {
-      const ofKubernetes = { selector, fieldSelector, context, metadataOnly }
-      const { table, prefix, codec, ...flags } = others
-      if (/^kubernetes:/.test(url)) {
-        const wrong = ['table', 'prefix', 'codec', 'columns', 'where', 'rls'].find((each) => others[each] !== undefined)
-        if (wrong !== undefined)
-          throw new Failure(`--${wrong} is not of Kubernetes, which has --selector and --context`)
-        return (await import('./commands/watch-kubernetes.js')).watchKubernetes(url, { ...flags, ...ofKubernetes })
+    .action(async (url: string, flags, command) => {
+      switch (watchedKind(url, flags)) {
+        case 'kubernetes':
+          return (await import('./commands/watch-kubernetes.js')).watchKubernetes(url, flags)
+        case 'redis':
+          return (await import('./commands/watch-redis.js')).watchRedis(url, flags)
+        case 'etcd':
+          if (flags.prefix === undefined) throw new Failure('--prefix is missing: etcd://host:2379 --prefix /jobs/')
+          return (await import('./commands/watch-etcd.js')).watchEtcd(url, flags)
+        case 'postgres':
+          if (flags.table === undefined) return command.error("error: required option '--table <name>' not specified")
+          return (await import('./commands/watch.js')).watch(url, flags)
       }
-      if (Object.values(ofKubernetes).some((each) => each !== undefined))
-        throw new Failure(
-          '--selector, --field-selector, --context and --metadata-only are of kubernetes://namespace/resource',
-        )
-      if (/^etcds?:/.test(url)) {
-        if (prefix === undefined) throw new Failure('--prefix is missing: etcd://host:2379 --prefix /jobs/')
-        if (table !== undefined) throw new Failure('--table is of Postgres; etcd has --prefix')
-        return (await import('./commands/watch-etcd.js')).watchEtcd(url, { ...flags, prefix, codec })
-      }
-      if (prefix !== undefined || codec !== undefined) throw new Failure('--prefix and --codec are of etcd://host:2379')
-      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('./commands/watch.js')).watch(url, { ...flags, table })
     })
 
   const pg = program.command('pg').description('manage the change logs that a mirror of Postgres needs')

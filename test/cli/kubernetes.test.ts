@@ -32,11 +32,15 @@ describe('without a cluster', () => {
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
     ['no resource', ['kubernetes://default'], 'it should look like kubernetes://default/pods'],
     ['a namespace that can be none', ['kubernetes://Default/pods'], '"Default" can be no namespace'],
-    ['a table', ['kubernetes://default/pods', '--table', 't'], '--table is not of Kubernetes'],
+    [
+      'a table',
+      ['kubernetes://default/pods', '--table', 't'],
+      '--table is of Postgres; Kubernetes has --selector, --field-selector',
+    ],
     [
       'a selector for etcd',
       ['etcd://localhost', '--prefix', '/', '-l', 'a=b'],
-      'are of kubernetes://namespace/resource',
+      '--selector is of Kubernetes; etcd has --prefix, --codec',
     ],
   ]
   test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {

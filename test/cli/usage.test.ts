@@ -23,6 +23,12 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   ['an argument too many', ['demo', 'more'], 'too many arguments'],
   ['no table', ['watch', NOWHERE], "option '--table <name>' not specified; see: listwatch watch --help"],
   ['no URL for watch', ['watch', '--table', 'orders'], "missing required argument 'url'; see: listwatch watch --help"],
+  ['an option with a slip in it', ['watch', 'postgres://h/d', '--tabel', 'orders'], "unknown option '--tabel'"],
+  [
+    'an option of another kind of server',
+    ['watch', 'postgres://h/d', '--table', 'a', '--codec', 'json'],
+    '--codec is of etcd and Redis; Postgres has --table, --columns, --where, --rls',
+  ],
   ['no URL for an installation', ['pg', 'install', '--table', 'orders'], 'give the URL of the database, or --print'],
   ['nothing to uninstall', ['pg', 'uninstall', NOWHERE], 'name a table with --table, or everything with --all'],
   ['a name that is empty', ['watch', NOWHERE, '--table', ''], "option '--table <name>' argument '' is invalid"],

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import type { Etcd3 } from 'etcd3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
@@ -75,7 +77,7 @@ describeEtcd('a server that asks who reads', (server) => {
     expect(stage.informer.get(`${stage.prefix}k`)).toEqual({ n: 1 })
     await role.grant({ permission: 'Read', range })
     await stage.put(['k', 2])
-    await stage.healed(30_000)
+    await stage.healed(60_000)
   })
 
   test('asks in vain where it does not ask at all: user and password do no harm', async () => {
@@ -107,6 +109,20 @@ describeEtcd('an address where there is no such etcd', (server) => {
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate.*check the scheme of the endpoints and credentials/i),
     })
+  })
+
+  test('another server than etcd: one line that says what is wrong', async () => {
+    const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    try {
+      const { port } = Object(other.address()) as { readonly port: number }
+      await expect(listed(etcdSource({ endpoints: `127.0.0.1:${port}`, prefix: 'a' }))).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringMatching(/what answers there is no etcd: check host and port/),
+      })
+    } finally {
+      other.close()
+    }
   })
 
   test('TLS is spoken where it is not understood: one line that says what to look at', async () => {

@@ -45,7 +45,7 @@ export async function campaign({ server, seed, checks, restores = true, instead 
   await stage.live()
   for (let check = 1; check <= checks; check++) {
     await run.round()
-    await stage.healed(25_000).catch((error: unknown) => {
+    await stage.healed().catch((error: unknown) => {
       divergences.push(`check ${check}: ${String(error)} [${run.story.slice(-6).join(', ')}]`)
     })
     // From what is wrong already nothing is learned.

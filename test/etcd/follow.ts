@@ -22,12 +22,13 @@ export async function followTo(
   source: ListerWatcher<unknown>,
   from: Version,
   revision: number,
+  onNudge: WatchContext['onNudge'] = () => {},
 ): Promise<{ readonly breaks: number; readonly version: Version }> {
   const over = new AbortController()
   let [after, breaks] = [from, 0]
   while (revisionOf(after) < revision) {
     try {
-      for await (const batch of source.watch({ ...context(over.signal), after, onNudge: () => {} })) {
+      for await (const batch of source.watch({ ...context(over.signal), after, onNudge })) {
         after = batch.version
         if (revisionOf(after) >= revision) break
       }

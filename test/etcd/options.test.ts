@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
-import { isTrustworthy } from '../../adapters/etcd/server-version.js'
+import { isTrustworthy, losesEvents } from '../../adapters/etcd/server-version.js'
 
 const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
 
@@ -28,6 +28,34 @@ describe('options that make no sense are refused at the call, with what is allow
     ['a codec that is none', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
     ['a user without a password', { ...good, auth: { username: 'a' } }, 'must be an object with username and password'],
     ['credentials without a certificate', { ...good, credentials: {} }, 'must have a rootCertificate'],
+    [
+      'a certificate in a string',
+      { ...good, credentials: { rootCertificate: 'PEM' } },
+      'credentials: option "rootCertificate" must be PEM in a Buffer',
+    ],
+    [
+      'a certificate that is none',
+      { ...good, credentials: { rootCertificate: Buffer.from('nonsense') } },
+      'credentials: option "rootCertificate" must be a certificate in PEM, which this is not',
+    ],
+    [
+      'no user',
+      { ...good, auth: { username: '', password: '' } },
+      'auth: option "username" must be a string that is not',
+    ],
+    ['an endpoint with a password', { ...good, endpoints: 'me:secret@host:2379' }, 'must be host:port'],
+    ['a port that is none', { ...good, endpoints: 'host:99999' }, 'must be host:port'],
+    [
+      'a range that is misspelt',
+      { endpoints: 'a:1', range: { from: 'a', end: 'b' } },
+      'range: unknown option "end"; allowed are from, to',
+    ],
+    ['a range of nothing', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'nothing lies between "from" and "to"'],
+    [
+      'a deadline before it is asked',
+      { ...good, progressMs: 5_000, stallMs: 5_000 },
+      'option "stallMs" must be more than progressMs (5000), got 5000',
+    ],
     ['a page of nothing', { ...good, pageSize: 0 }, 'must be a whole number of at least 1'],
     ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, prefix'],
   ]
@@ -55,9 +83,23 @@ test.each([
   expect(isTrustworthy(version)).toBe(isBelieved)
 })
 
+test.each([
+  ['3.4.36', true],
+  ['3.5.23', true],
+  ['3.5.24', false],
+  ['3.6.5', true],
+  ['3.6.6', false],
+  ['3.7.0', false],
+  ['4.0.0', false],
+  ['3.7.0-alpha.0', false],
+  ['', false],
+])('etcd %s is known to lose events: %s', (version, isKnown) => {
+  expect(losesEvents(version)).toBe(isKnown)
+})
+
 describe('a mark', () => {
   const source = etcdSource(good)
-  const at = (cluster: string, revision: number): string => `etcd1.${cluster}.2.${revision}.1.5.0123456789abcdef`
+  const at = (cluster: string, revision: number): string => `etcd1.${cluster}.2.${revision}.1.5.0123456789abcdef.7`
 
   test('is the revision of a write, as etcd answers it, a head, or a version', () => {
     for (const mark of ['9', 'etcdh1.ab.9', at('ab', 9)])
@@ -69,7 +111,7 @@ describe('a mark', () => {
       expect(() => source.hasReached(at('ab', 9), mark)).toThrow(expect.objectContaining({ code: 'EPOCH_CHANGED' }))
   })
 
-  test.each(['', 'x', '-1', '1e3', 'etcd1.ab.2.9', 'etcd1.zz.2.9.1.5.0123456789abcdef', '99999999999999999999'])(
+  test.each(['', 'x', '-1', '1e3', 'etcd1.ab.2.9', 'etcd1.zz.2.9.1.5.0123456789abcdef.7', '99999999999999999999'])(
     '%j is none: PROTOCOL',
     (mark) => {
       expect(() => source.hasReached(at('ab', 9), mark)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))

@@ -3,6 +3,7 @@ import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js
 import type { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import type { ListerWatcher } from '../../src/source.js'
+import type { Logger } from '../../src/telemetry.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
 import { Told } from '../postgres-faults/told.js'
 import type { EtcdServer } from '../servers/etcd.js'
@@ -21,6 +22,8 @@ export interface StageOptions {
   readonly source?: Partial<EtcdSourceOptions<Item>>
   /** Who writes. Default: a client of the stage's own. */
   readonly writer?: Etcd3
+  /** Whether it is audited. Default false: what is wrong shall show. */
+  readonly isAudited?: boolean
   /** Another source than ours, at this address, for the same prefix. */
   readonly instead?: (hosts: string, prefix: string) => ListerWatcher<Item>
 }
@@ -42,6 +45,9 @@ export class Stage implements AsyncDisposable {
   readonly errors: SourceError[] = []
   readonly clock = new CountingClock(fastClock(SPEED))
   readonly writer: Etcd3
+  /** What the source wants to be mended. */
+  readonly warnings: string[] = []
+  readonly #log: Logger = { debug() {}, info() {}, warn: (message) => void this.warnings.push(message), error() {} }
   readonly #client: Etcd3 | undefined
 
   private constructor(options: StageOptions, proxy: FaultProxy) {
@@ -62,7 +68,12 @@ export class Stage implements AsyncDisposable {
         ...source,
       })
     this.witness = new Witness(this.source)
-    this.informer = createInformer({ source: this.witness, clock: this.clock, audit: false })
+    this.informer = createInformer({
+      source: this.witness,
+      clock: this.clock,
+      audit: options.isAudited === true ? {} : false,
+      logger: this.#log,
+    })
     this.informer.on('error', (error) => this.errors.push(error))
     this.informer.subscribe(this.told.handlers)
   }
@@ -79,7 +90,7 @@ export class Stage implements AsyncDisposable {
     stage.proxy.pass()
     const isGone = (): boolean =>
       stage.clock.sleeping === 0 && (options.form === 'client' || stage.proxy.counts.open === 0)
-    await waitUntil('nothing to be left', isGone, 3_000).catch(() => {
+    await waitUntil('nothing to be left', isGone, 20_000).catch(() => {
       throw new Error(`${stage.proxy.counts.open} connections, ${stage.clock.sleeping} timers are left after the stop`)
     })
   }
@@ -103,7 +114,7 @@ export class Stage implements AsyncDisposable {
     await this.until('the watch to be live', () => this.informer.status.state === 'live')
   }
 
-  async until(what: string, isSo: () => boolean, ms = 20_000): Promise<void> {
+  async until(what: string, isSo: () => boolean, ms = 40_000): Promise<void> {
     await waitUntil(what, isSo, ms).catch((error: unknown) => {
       throw new Error(this.story, { cause: error })
     })
@@ -136,7 +147,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** The mirror is what the server has, and so is what the subscription knows; the watch broke none of its guarantees. */
-  async healed(ms = 20_000): Promise<void> {
+  async healed(ms = 40_000): Promise<void> {
     let wrong: readonly string[] = []
     const isEqual = async (): Promise<boolean> => {
       wrong = await this.differences().catch((error: unknown) => [String(error)])
@@ -148,7 +159,7 @@ export class Stage implements AsyncDisposable {
     const isTold = (): boolean =>
       this.told.objects.size === this.informer.size &&
       [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
-    await waitUntil('the subscription to know it', isTold, 5_000)
+    await waitUntil('the subscription to know it', isTold, 20_000)
     const flaws = [...this.told.flaws, ...this.witness.flaws]
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
   }

@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
 import { createInformer } from '../../src/informer.js'
+import type { Logger } from '../../src/telemetry.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Stage } from './stage.js'
 import { useEtcd } from './support.js'
+
+/** What is said here is expected. */
+const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 describeEtcd('keys and values', (server) => {
   const own = useEtcd(server)
@@ -20,8 +24,8 @@ describeEtcd('keys and values', (server) => {
     await client.put('/codec/a').value('1')
     await client.put('/codec/b').value('none')
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/codec/', codec })
-    await using informer = createInformer({ source })
-    await informer.start().synced({ timeoutMs: 10_000 })
+    await using informer = createInformer({ source, logger })
+    await informer.start().synced({ timeoutMs: 60_000 })
     expect(informer.invalid.get('/codec/b')?.message).toContain('that is no number')
     await client.put('/codec/a').value('bad')
     await client.put('/codec/c').value('3')
@@ -33,15 +37,24 @@ describeEtcd('keys and values', (server) => {
     expect(new Set([...informer.entries()].map(({ object }) => object))).toEqual(new Set([3, 4]))
   })
 
+  test('a codec that gives a promise makes every value invalid, and says why', async () => {
+    await own.etcd.client().put('/promise/a').value('1')
+    const codec = async (): Promise<never> => await Promise.reject(new Error('later'))
+    const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/promise/', codec })
+    await using informer = createInformer({ source, logger })
+    await informer.start().synced({ timeoutMs: 20_000 })
+    expect(informer.invalid.get('/promise/a')?.message).toContain('the codec gave a promise')
+  })
+
   test('bytes are handed over as they are, and keys that are no UTF-8 on request', async () => {
     const client = own.etcd.client()
     const key = Buffer.from([0x2f, 0x62, 0x2f, 0xff, 0x00])
     await client.kv.put({ key, value: Buffer.from([1, 0, 255]) })
     const options = { endpoints: own.etcd.endpoint, prefix: '/b/', codec: 'bytes' } as const
-    await using bytes = createInformer({ source: etcdSource<Uint8Array>({ ...options, keys: 'bytes' }) })
-    await using strings = createInformer({ source: etcdSource<Uint8Array>(options) })
-    await bytes.start().synced({ timeoutMs: 10_000 })
-    await strings.start().synced({ timeoutMs: 10_000 })
+    await using bytes = createInformer({ source: etcdSource<Uint8Array>({ ...options, keys: 'bytes' }), logger })
+    await using strings = createInformer({ source: etcdSource<Uint8Array>(options), logger })
+    await bytes.start().synced({ timeoutMs: 60_000 })
+    await strings.start().synced({ timeoutMs: 60_000 })
     expect([...bytes.entries()].map((entry) => [Buffer.from(entry.key, 'latin1'), entry.object])).toEqual([
       [key, new Uint8Array([1, 0, 255])],
     ])
@@ -54,8 +67,8 @@ describeEtcd('keys and values', (server) => {
     const client = own.etcd.client()
     for (const key of ['/r', '/r/', '/r/a', '/r/b', '/r/c', '/r0']) await client.put(key).value('1')
     const keysOf = async (range: { prefix: string } | { range: { from: string; to?: string } }): Promise<string[]> => {
-      await using informer = createInformer({ source: etcdSource({ endpoints: own.etcd.endpoint, ...range }) })
-      await informer.start().synced({ timeoutMs: 10_000 })
+      await using informer = createInformer({ source: etcdSource({ endpoints: own.etcd.endpoint, ...range }), logger })
+      await informer.start().synced({ timeoutMs: 60_000 })
       return [...informer.entries()]
         .map(({ key }) => key)
         .filter((key) => key.startsWith('/r'))
@@ -121,20 +134,39 @@ describeEtcd('keys and values', (server) => {
     expect([stage.informer.size, stage.informer.get(`${stage.prefix}0`)]).toEqual([199_999, { n: 2 }])
   })
 
+  test('of a server that is known to lose events is said so, once', () =>
+    Stage.with({ etcd: own.etcd }, async (stage) => {
+      await stage.live()
+      await stage.put(['k', 1])
+      await stage.healed()
+      stage.proxy.reset()
+      await stage.put(['k', 2])
+      await stage.healed()
+      const said = stage.warnings.filter((each) => each.includes('may lose events'))
+      expect(said).toEqual(
+        server.name === 'etcd 3.4'
+          ? [expect.stringMatching(/^etcd:.*: etcd 3\.4\.\d+ may lose .* use 3\.5\.24, 3\.6\.6 or later$/)]
+          : [],
+      )
+    }))
+
   test('an audit finds nothing where nothing is wrong, keys only', async () => {
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/audit/', progressMs: 200 })
     const versions = source.versions.bind(source)
     let audits = 0
-    source.versions = (context) => {
+    source.versions = async function* (context) {
+      yield* versions(context)
       audits++
-      return versions(context)
     }
     const client = own.etcd.client()
     for (let at = 0; at < 50; at++) await client.put(`/audit/${at}`).value(String(at))
-    await using informer = createInformer({ source, audit: { periodMs: 300 } })
-    await informer.start().synced({ timeoutMs: 10_000 })
-    for (let at = 0; at < 100; at++) await client.put(`/audit/${at % 60}`).value(String(at))
-    await waitUntil('some audits', () => audits >= 4)
-    expect(informer.status.relists).toBe(0)
+    await using informer = createInformer({ source, logger, audit: { periodMs: 300 } })
+    const errors: string[] = []
+    informer.on('error', ({ message }) => errors.push(message))
+    await informer.start().synced({ timeoutMs: 60_000 })
+    // The next one comes a hundred times as long after as the first one took.
+    for (let at = 0; audits === 0; at++) await client.put(`/audit/${at % 60}`).value(String(at))
+    await informer.fresh({ timeoutMs: 60_000 })
+    expect([errors, informer.status.relists]).toEqual([[], 0])
   })
 })

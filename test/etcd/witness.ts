@@ -24,6 +24,7 @@ export class Witness<T> implements ListerWatcher<T> {
   readonly name: string
   readonly heartbeatMs: number
   readonly flaws: string[] = []
+  readonly versions?: NonNullable<ListerWatcher<T>['versions']>
   /** How many events were told since the last list. */
   events = 0
   /** All of them, by revision and key, since the last list. */
@@ -39,6 +40,7 @@ export class Witness<T> implements ListerWatcher<T> {
     this.#source = source
     this.name = source.name
     this.heartbeatMs = source.heartbeatMs ?? 10_000
+    if (source.versions !== undefined) this.versions = source.versions.bind(source)
   }
 
   async *list(context: ListContext): AsyncIterable<ListPage<T>> {

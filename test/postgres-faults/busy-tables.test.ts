@@ -88,6 +88,31 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
           expect(stage.errors.map(({ message }) => message)).toEqual([])
         },
       ))
+
+    test('though it ends while another connection asks whether the server is at it', () => {
+      let hasAsked = false
+      return Stage.with(
+        {
+          server,
+          rows: 110,
+          clock: fastClock(5),
+          source: { where: 'wanted(id)', heartbeatTimeoutMs: 10_000 },
+          client: (config, stage) =>
+            interrupted(config, async (text) => {
+              if (!text.includes('pg_stat_activity')) return
+              hasAsked = true
+              await waitUntil('the list to be sent', async () => !(await stage.isCopying()), 10_000)
+            }),
+        },
+        async (stage) => {
+          await stage.query(`CREATE FUNCTION wanted(id int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
+            'BEGIN PERFORM pg_sleep(0.02); RETURN id > 109; END'`)
+          await stage.live(20_000)
+          expect(hasAsked).toBe(true)
+          expect(stage.errors.map(({ message }) => message)).toEqual([])
+        },
+      )
+    })
   })
 
   describe.concurrent('is watched', () => {

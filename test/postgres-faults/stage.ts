@@ -140,8 +140,12 @@ export class Stage {
 
   /** What the first list is made of is on its way. */
   async copying(): Promise<void> {
+    await waitUntil('the list to be on its way', () => this.isCopying())
+  }
+
+  async isCopying(): Promise<boolean> {
     const sql = `SELECT FROM pg_stat_activity WHERE datname = '${this.database}' AND state = 'active' AND query LIKE 'COPY%'`
-    await waitUntil('the list to be on its way', async () => (await this.query(sql)).length > 0)
+    return (await this.query(sql)).length > 0
   }
 
   /** Speaks to the database, not through the proxy. */

@@ -29,6 +29,8 @@ export interface ProxyCounts {
 export interface FaultProxy extends AsyncDisposable {
   readonly port: number
   readonly counts: ProxyCounts
+  /** How many bytes have been handed on, each way. */
+  readonly bytes: ReadonlyMap<Direction, number>
   /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are: nobody hears of it. */
   pass(): void
   /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
@@ -44,6 +46,8 @@ export interface FaultProxy extends AsyncDisposable {
   reset(): void
   /** RST to every new connection, until `pass`; those there are stay. */
   refuse(): void
+  /** Later connections are passed on to this port, as an address that has moved to another server. */
+  retarget(port: number): void
   /** Every piece takes so long to cross, in milliseconds; 0 ends it. */
   delay(ms: number): void
   /** Bytes go in pieces of at most so many, each sent for itself; 0 ends it. */
@@ -64,6 +68,7 @@ export interface Rules {
   delayMs: number
   chopBytes: number
   readonly cuts: Map<Direction, Cut>
+  readonly bytes: Map<Direction, number>
 }
 
 export interface Cut {
@@ -71,11 +76,19 @@ export interface Cut {
   readonly done: () => void
 }
 
+const MAX_TRIES = 5
+
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  const port = options.port ?? (await freePort())
-  const proxy = new PairProxy(port, options.targetPort)
-  await proxy.listen()
-  return proxy
+  for (let tries = 1; ; tries++) {
+    const proxy = new PairProxy(options.port ?? (await freePort()), options.targetPort)
+    try {
+      await proxy.listen()
+      return proxy
+    } catch (error) {
+      // Somebody else found the same port free.
+      if (options.port !== undefined || tries === MAX_TRIES) throw error
+    }
+  }
 }
 
 class PairProxy implements FaultProxy {
@@ -83,7 +96,7 @@ class PairProxy implements FaultProxy {
   #targetPort: number
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
-  readonly #rules: Rules = { isHeld: false, delayMs: 0, chopBytes: 0, cuts: new Map() }
+  readonly #rules: Rules = { isHeld: false, delayMs: 0, chopBytes: 0, cuts: new Map(), bytes: new Map() }
   #welcome: Welcome = 'pass'
   #accepted = 0
   #refused = 0
@@ -106,6 +119,10 @@ class PairProxy implements FaultProxy {
 
   get counts(): ProxyCounts {
     return { accepted: this.#accepted, refused: this.#refused, reset: this.#reset, open: this.#pairs.size }
+  }
+
+  get bytes(): ReadonlyMap<Direction, number> {
+    return this.#rules.bytes
   }
 
   pass(): void {
@@ -134,6 +151,10 @@ class PairProxy implements FaultProxy {
     for (const pair of [...this.#pairs]) pair.reset()
     this.#welcome = 'pass'
     this.#setHeld(false)
+  }
+
+  retarget(port: number): void {
+    this.#targetPort = port
   }
 
   refuse(): void {

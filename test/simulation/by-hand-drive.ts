@@ -82,6 +82,10 @@ export class ByHandDrive implements Drive {
     return this.#stopped === 'stopped'
   }
 
+  get isIncomplete(): boolean {
+    return this.opens.isIncomplete
+  }
+
   get unfinished(): string | undefined {
     const { version } = this.stage.history.head
     if (this.source.lists < this.#listsWanted || this.#state !== 'live') return 'the reflector is'
@@ -174,13 +178,20 @@ export class ByHandDrive implements Drive {
   }
 
   #replacing(replacement: Replacement<Item>, then: (fn: () => void) => void | Promise<void>): Replacement<Item> {
+    const listed = new Set<string | undefined>()
     return {
-      page: (events) => then(() => void replacement.page(events)),
+      page: (events) => {
+        for (const { type, key } of events) {
+          if (type === 'put') listed.add(key)
+          else listed.delete(key)
+        }
+        return then(() => void replacement.page(events))
+      },
       commit: (version) =>
         then(() => {
           void replacement.commit(version)
           this.#firstList ??= version
-          this.#accepted.push(version)
+          if (listed.size > 0) this.#accepted.push(version)
           this.opens.listed()
           this.stage.note('queues a list', version)
         }),

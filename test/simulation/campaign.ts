@@ -1,24 +1,32 @@
 import { availableParallelism } from 'node:os'
 import { SimulationProcess } from './pool.js'
+import { type Kind, kinds } from './schedule.js'
 import { add, emptyTally, type Tally } from './tally.js'
 
-/** How many schedules a thread runs between two reports. */
+/** How many schedules a process runs between two reports. */
 const CHUNK = 500
+/** Of so many seeds one also makes a schedule of a set, and one of a group. */
+export const BESIDE = 20
 
 export interface CampaignOptions {
   readonly runs: number
   readonly seed: number
+  /** Schedules of this kind alone, of each seed. Default: of one source, and of some seeds the others beside. */
+  readonly kind?: Kind | undefined
   /** Default: one for each core. */
   readonly threads?: number
   /** Told after each chunk. */
-  readonly onProgress?: (tally: Tally) => void
+  readonly onProgress?: (tallies: Tallies) => void
 }
 
-/** Runs `runs` schedules, the first with `seed`, the others with the seeds after it, on all cores. */
-export async function campaign(options: CampaignOptions): Promise<Tally> {
-  const { runs, seed, onProgress } = options
+/** What schedules of each kind came to. */
+export type Tallies = Readonly<Record<Kind, Tally>>
+
+/** Runs schedules of `runs` seeds, beginning with `seed`, on all cores. */
+export async function campaign(options: CampaignOptions): Promise<Tallies> {
+  const { runs, seed, kind: only, onProgress } = options
   const threads = Math.min(options.threads ?? availableParallelism(), Math.ceil(runs / CHUNK))
-  const tally = emptyTally()
+  const tallies: Tallies = { one: emptyTally(), set: emptyTally(), group: emptyTally() }
   let next = seed
   const work = async (): Promise<void> => {
     const thread = new SimulationProcess()
@@ -27,14 +35,17 @@ export async function campaign(options: CampaignOptions): Promise<Tally> {
         const from = next
         const count = Math.min(CHUNK, seed + runs - from)
         next += count
-        const done = await thread.run({ from, count, untilFailure: false })
-        add(tally, done.tally)
-        onProgress?.(tally)
+        for (const kind of only === undefined ? kinds : [only]) {
+          const every = kind === 'one' || only !== undefined ? 1 : BESIDE
+          const done = await thread.run({ kind, every, from, count, untilFailure: false })
+          add(tallies[kind], done.tally)
+        }
+        onProgress?.(tallies)
       }
     } finally {
       await thread.close()
     }
   }
   await Promise.all(Array.from({ length: threads }, work))
-  return tally
+  return tallies
 }

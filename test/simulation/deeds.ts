@@ -1,11 +1,16 @@
 import { hashOf, mix } from './draws.js'
+import type { Drive } from './drive.js'
 import type { Item, Mutation, State, Stored } from './history.js'
 import { RANKS, TAGS, TENANTS } from './indexes.js'
 import { InformerDrive } from './informer-drive.js'
 import type { Action } from './plan.js'
-import { nameOf } from './stage.js'
+import { nameOf, type Stage } from './stage.js'
 import { setWallClock } from './wall-clock.js'
-import type { World } from './world.js'
+
+/** Where something is done. */
+export interface Place extends Stage {
+  readonly drive: Pick<Drive, 'source' | 'state' | 'stop' | 'skipped'>
+}
 
 /** A laptop that sleeps. */
 const SUSPENDED_MS = 10 * 60_000
@@ -13,14 +18,16 @@ const DAY_MS = 24 * 3_600_000
 
 /** What writers and users do in a world. Each deed draws from a label of its own. */
 export class Deeds {
-  readonly #world: World
-  #contents = 0
+  readonly #world: Place
+  #contents: number
   #uids = 0
   /** How far the clock of the machine was set in this world. */
   #jumpedMs = 0
 
-  constructor(world: World) {
+  /** The contents that it writes have the numbers after `contents`. */
+  constructor(world: Place, contents = 0) {
     this.#world = world
+    this.#contents = contents
   }
 
   /** What the source holds at the beginning. */
@@ -66,8 +73,6 @@ export class Deeds {
         this.#restore(label)
         break
       case 'suspend':
-        // An audit that was suspended while it read rests for hours.
-        if (settings.flips) break
         note('the machine is suspended')
         clock.skip(draws.next(label) * SUSPENDED_MS)
         this.#world.drive.skipped()
@@ -95,7 +100,7 @@ export class Deeds {
   }
 
   /** Nobody watches: what comes and goes now only a list can tell. */
-  writeInGap(): void {
+  #writeInGap(): void {
     const { draws, history, settings } = this.#world
     if (draws.isQuiet) return
     // Often the key that was written last: somebody may not have heard of it yet.
@@ -103,6 +108,14 @@ export class Deeds {
     const key = last !== undefined && draws.chance('gap', 0.7) ? last.key : draws.pick('gap', settings.keys)
     const isThere = history.head.state.has(key)
     this.#commit('in the gap', [isThere ? this.#delete(key) : this.#put(key, 'gap')])
+  }
+
+  /** A watch broke off: a good moment to write. */
+  inGap(): void {
+    const { clock, draws, settings } = this.#world
+    if (!settings.mix.strikes('write-in-gap')) return
+    for (let count = 1 + draws.below('gap', 3); count > 0; count--)
+      clock.in(draws.next('gap') * draws.pick('gap', [20, 200, 600]), () => this.#writeInGap())
   }
 
   comeAndGo(withinMs: number): void {

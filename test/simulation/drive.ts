@@ -1,14 +1,15 @@
 import type { SimulatedSource } from './simulated-source.js'
 
-/** The code under test in one of the ways in which users put it together. */
-export interface Drive {
-  readonly source: SimulatedSource
+/** The code under test, with all who use it, in one life. */
+export interface Cast {
   /** In words, for the story. */
   readonly state: string
   readonly isStopping: boolean
   readonly isStopped: boolean
   /** What is not as it should be in the end; undefined once everything is. */
   readonly unfinished: string | undefined
+  /** Whether it is known that a source has to be read again before long. */
+  readonly isIncomplete: boolean
   start(): void
   /** Judges what must hold at every moment. */
   look(): void
@@ -21,4 +22,9 @@ export interface Drive {
   checkStopped(): void
   /** Time went by in which nobody could act. */
   skipped(): void
+}
+
+/** The same over one source, in one of the ways in which users put it together. */
+export interface Drive extends Cast {
+  readonly source: SimulatedSource
 }

@@ -1,27 +1,54 @@
 import type { Change } from '../../src/delta.js'
-import type { SubscribeOptions } from '../../src/scope.js'
+import type { Informer } from '../../src/informer.js'
+import type { SubscribeOptions, Subscription } from '../../src/scope.js'
 import { hashOf, mix } from './draws.js'
 import type { FaultKind } from './faults.js'
-import type { Follower } from './follower.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
-import type { InformerDrive } from './informer-drive.js'
-import { nameOf, type Stage } from './stage.js'
+import type { Resyncs } from './resyncs.js'
+import { nameOf, type Scene } from './stage.js'
 
 /** Whether a fault strikes on this occasion. */
 type Strikes = (kind: FaultKind) => boolean
 
+/** Who is told by a handler. */
+export interface Told {
+  readonly name: string
+  readonly resyncs: Resyncs | undefined
+  subscription: Subscription | undefined
+  isStuck: boolean
+  isStuckForEver: boolean
+  tell(change: Change<Item>): void
+}
+
+/** Where handlers are called, and what they may call back. */
+export interface HandlerHost<F extends Told> {
+  readonly stage: Scene
+  readonly life: number
+  readonly informer: Informer<Item, IndexesOf>
+  readonly followers: readonly F[]
+  readonly isStopping: boolean
+  lookAtStore(): void
+  untilHealed(ms: number): Promise<void>
+  planted(follower: F): Error
+  follow(): void
+  close(follower: F | undefined): void
+  addIndex(): void
+  relist(): void
+  stop(): void
+}
+
 /**
  * Handlers as users write them: slow ones, ones that throw, hang, and call back into the informer that calls them.
  */
-export class HandlerScript {
-  readonly #drive: InformerDrive
-  readonly #stage: Stage
-  readonly #follower: Follower
+export class HandlerScript<F extends Told> {
+  readonly #drive: HandlerHost<F>
+  readonly #stage: Scene
+  readonly #follower: F
   readonly #concurrency: number
   readonly #busy = new Set<string>()
 
-  constructor(drive: InformerDrive, follower: Follower, options: SubscribeOptions<Item, IndexesOf>) {
+  constructor(drive: HandlerHost<F>, follower: F, options: SubscribeOptions<Item, IndexesOf>) {
     this.#drive = drive
     this.#stage = drive.stage
     this.#follower = follower

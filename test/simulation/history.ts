@@ -112,6 +112,12 @@ export class History {
     return index
   }
 
+  /** The place of the first moment from `from` on for which it is so. */
+  findIndex(from: number, isSo: (moment: Moment) => boolean): number | undefined {
+    for (let index = from; index < this.#moments.length; index++) if (isSo(this.#moments[index] as Moment)) return index
+    return undefined
+  }
+
   hasReached(at: Version, mark: Version): boolean {
     const [here, there] = [this.at(at), this.at(mark)]
     if (here.epoch !== there.epoch) throw new SourceError('the version is of another epoch', { code: 'EPOCH_CHANGED' })

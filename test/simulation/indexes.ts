@@ -1,7 +1,7 @@
 import type { Compound, Equal, IndexBuilder, Ordered } from '../../src/index-types.js'
 import type { StoreView } from '../../src/views.js'
 import type { Item } from './history.js'
-import type { Stage } from './stage.js'
+import type { Scene } from './stage.js'
 
 export const TENANTS = ['t0', 't1', 't2']
 export const TAGS = ['x', 'y', 'z']
@@ -24,7 +24,7 @@ export function indexesOf(ix: IndexBuilder<Item>): IndexesOf {
 }
 
 /** Every index says what a walk over all entries says (I9). */
-export function checkIndexes(stage: Stage, view: Pick<StoreView<Item, IndexesOf>, 'by' | 'entries'>): void {
+export function checkIndexes(stage: Scene, view: Pick<StoreView<Item, IndexesOf>, 'by' | 'entries'>): void {
   const { by } = view
   const items = Array.from(view.entries(), ({ object }) => object)
   const expect = (index: string, found: readonly Item[], right: readonly Item[]): void => {

@@ -1,11 +1,11 @@
-import { createInformer, type Informer } from '../../src/informer.js'
+import { createInformer, type Informer, type Lifecycle } from '../../src/informer.js'
 import type { SubscribeOptions } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'
 import { Follower } from './follower.js'
 import { HandlerScript } from './handlers.js'
-import type { Item } from './history.js'
+import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf, indexesOf, RANKS } from './indexes.js'
 import { OpensJudge } from './opens.js'
 import { read } from './reader.js'
@@ -17,7 +17,7 @@ import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
 import { nameOf, type Stage } from './stage.js'
-import { Stopping } from './stopping.js'
+import { drawDrain, Stopping } from './stopping.js'
 import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
@@ -60,7 +60,9 @@ export class InformerDrive implements Drive {
     this.stage = stage
     this.life = life
     const { settings, clock, draws } = stage
-    this.opens = new OpensJudge(stage, settings.driftMs === 0, () => this.informer.status.state.endsWith('listing'))
+    // Who waits for others may be late.
+    const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
+    this.opens = new OpensJudge(stage, isExact, () => this.informer.status.state.endsWith('listing'))
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
     const omitted = settings.omits
@@ -109,6 +111,14 @@ export class InformerDrive implements Drive {
     return this.#stopping?.drainMs !== undefined
   }
 
+  get truth(): Moment {
+    return this.stage.history.head
+  }
+
+  get isIncomplete(): boolean {
+    return this.opens.isIncomplete
+  }
+
   start(): void {
     const { draws } = this.stage
     for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
@@ -144,7 +154,7 @@ export class InformerDrive implements Drive {
     if (draws.chance('reads', 0.35)) read(this, follower, options)
     else {
       const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
-      new HandlerScript(this, follower, handled).subscribe(handled)
+      new HandlerScript<Follower>(this, follower, handled).subscribe(handled)
     }
   }
 
@@ -179,17 +189,19 @@ export class InformerDrive implements Drive {
     if (!this.isStopping) this.waiters.relist()
   }
 
-  stop(): void {
+  /** `by` stops it: itself, or the group that it belongs to. */
+  stop(by: Pick<Lifecycle, 'stop'> = this.informer, drain?: { readonly ms: number | undefined }): void {
     if (this.isStopping) return
     const { stage } = this
     this.#markStop()
     this.opens.stopped()
     this.#errors.forget()
-    const stopping = new Stopping(this)
+    const drainMs = drain === undefined ? drawDrain(stage, this.life) : drain.ms
+    const stopping = new Stopping(this, drainMs)
     this.#stopping = stopping
     const isBySignal = stage.draws.chance('stop by signal', 0.5)
     if (isBySignal && !this.isDraining) this.#abort.abort()
-    this.informer.stop({ drainMs: stopping.drainMs }).then(
+    by.stop({ drainMs }).then(
       () => {
         stage.note('stop() has settled')
         stopping.settled()

@@ -16,7 +16,8 @@ export function keptSeeds(): readonly Kept[] {
 
 /** Gives the name of the file. */
 export function keep(shrunk: Kept): string {
-  const name = `${shrunk.invariant}-${shrunk.seed}.json`
+  const { kind = 'one', invariant, seed } = shrunk
+  const name = `${invariant}-${kind === 'one' ? '' : `${kind}-`}${seed}.json`
   writeFileSync(new URL(name, folder), `${JSON.stringify(shrunk, undefined, 2)}\n`)
   return `test/simulation/seeds/${name}`
 }
@@ -24,10 +25,11 @@ export function keep(shrunk: Kept): string {
 /** Those that fail again: as they were kept, and with everything that their seed brings. */
 export async function rerunKept(): Promise<readonly Failure[]> {
   const failures: Failure[] = []
-  for (const { seed, only } of keptSeeds()) {
-    for (const options of [{ only }, {}]) {
+  for (const { kind = 'one', seed, only } of keptSeeds()) {
+    for (const options of [{ kind, only }, { kind }]) {
       const { violation } = await runOne(seed, options)
-      if (violation !== undefined) failures.push({ seed, invariant: violation.invariant, message: violation.message })
+      if (violation !== undefined)
+        failures.push({ kind, seed, invariant: violation.invariant, message: violation.message })
     }
   }
   return failures

@@ -1,15 +1,20 @@
+import { GroupWorld } from './groups/group-world.js'
+import type { Kind, Outcome, Schedule, ScheduleOptions } from './schedule.js'
+import { SetWorld } from './sets/set-world.js'
 import { restoreWallClock } from './wall-clock.js'
-import { type Outcome, World, type WorldOptions } from './world.js'
+import { World } from './world.js'
 
 /** How many worlds take their steps together: one turn of the event loop is shared by all of them. */
 const LANES = 8
 
 interface Lane {
-  readonly world: World
+  readonly world: Schedule
   readonly run: Generator<undefined, void>
 }
 
 export interface RunOptions {
+  /** Of what. Default: of one source. */
+  readonly kind?: Kind | undefined
   readonly only?: readonly string[] | undefined
   /** How many schedules run at a time. It makes no difference to any of them. */
   readonly lanes?: number
@@ -23,7 +28,7 @@ export interface RunOptions {
 export async function runAll(
   seeds: Iterable<number>,
   done: (outcome: Outcome) => boolean | undefined,
-  { lanes = LANES, only }: RunOptions = {},
+  { kind, lanes = LANES, only }: RunOptions = {},
 ): Promise<void> {
   const next = seeds[Symbol.iterator]()
   const open: Lane[] = []
@@ -34,7 +39,7 @@ export async function runAll(
     while (!isOver && open.length < lanes) {
       const seed = next.next()
       if (seed.done) isOver = true
-      else open.push(laneOf(new World(seed.value, { only })))
+      else open.push(laneOf(scheduleOf(kind, seed.value, { only })))
     }
   }
   process.on('unhandledRejection', stray)
@@ -49,7 +54,7 @@ export async function runAll(
       await turn()
       if (strays === 0) continue
       // Something was rejected that nobody waits for, and one of these worlds has done it.
-      for (const { world } of open.splice(0)) if (done(await runOne(world.draws.seed, { only })) === true) return
+      for (const { world } of open.splice(0)) if (done(await runOne(world.draws.seed, { kind, only })) === true) return
       strays = 0
     }
   } finally {
@@ -59,8 +64,11 @@ export async function runAll(
 }
 
 /** Runs one schedule. */
-export async function runOne(seed: number, options: WorldOptions = {}): Promise<Outcome> {
-  const world = new World(seed, options)
+export async function runOne(
+  seed: number,
+  { kind, ...options }: ScheduleOptions & { readonly kind?: Kind | undefined } = {},
+): Promise<Outcome> {
+  const world = scheduleOf(kind, seed, options)
   const { run } = laneOf(world)
   const stray = (error: unknown): void => world.crashed(error)
   process.on('unhandledRejection', stray)
@@ -72,7 +80,18 @@ export async function runOne(seed: number, options: WorldOptions = {}): Promise<
   return world.outcome
 }
 
-function laneOf(world: World): Lane {
+function scheduleOf(kind: Kind = 'one', seed: number, options: ScheduleOptions): Schedule {
+  switch (kind) {
+    case 'one':
+      return new World(seed, options)
+    case 'set':
+      return new SetWorld(seed, options)
+    case 'group':
+      return new GroupWorld(seed, options)
+  }
+}
+
+function laneOf(world: Schedule): Lane {
   return { world, run: world.run() }
 }
 

@@ -1,5 +1,5 @@
 /** Interesting states. A campaign that never reaches one of them is blind there, and fails. */
-export const marks = [
+const marks = [
   'a list broke off between two pages',
   'the token of a page expired',
   'the collection changed while it was listed',
@@ -48,4 +48,33 @@ export const marks = [
   'the queue by hand was relisted while it was full',
 ] as const
 
-export type Mark = (typeof marks)[number]
+/** The same over a set of sources. */
+const marksOfSets = [
+  'a source came back',
+  'a source was taken out in the middle of a list',
+  'a source was taken out during a backoff',
+  'the last source was taken out',
+  'a source failed while another was live',
+  'a set changed inside a callback',
+  'a set was read by another informer',
+  'two sources gave one key',
+  'a key went from one source to another',
+  'a wait ended because its source was taken out',
+  'a snapshot outlived a source',
+  'a batch was merged of several sources',
+  'the audit of one source found a difference',
+  'a member waited for its turn',
+  'a member left while it waited for its turn',
+] as const
+
+/** The same with a group of informers. */
+const marksOfGroups = [
+  'a member waited for its turn',
+  'a member left while it waited for its turn',
+  'a group held a group',
+  'a group was refused',
+] as const
+
+export const marksOf = { one: marks, set: marksOfSets, group: marksOfGroups } as const
+
+export type Mark = (typeof marksOf)[keyof typeof marksOf][number]

@@ -44,6 +44,8 @@ export class OpensJudge implements Opens {
   /** Until when the source may be read again because of something useless, and by when it must be. */
   #mayListUntil = -1
   #mustListBy: number | undefined
+  /** How many lists the reflector began. */
+  lists = 0
   #relistsWhenListed = false
   #wasFatal = false
 
@@ -67,6 +69,7 @@ export class OpensJudge implements Opens {
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#openedAnew(what, now)
     if (what === 'list') {
+      this.lists++
       this.#mayList = false
       this.#relistsWhenListed = false
       if (this.#mustListBy !== undefined) this.#stage.mark('the source was read again for what was left out')
@@ -174,6 +177,8 @@ export class OpensJudge implements Opens {
       this.#stage.violate('opens', 'something was left out long ago, and the source was not read again')
     const stream = this.#stream
     if (stream === undefined || this.#cause !== undefined || this.#isListed) return
+    // It was told to end, for a reason that nobody is told.
+    if (stream.signal.aborted) return
     const { clock, settings, violate } = this.#stage
     const limit = stream.kind === 'list' ? LIST_STALL_MS : 2 * settings.heartbeatMs + 5_000
     if (clock.elapsed <= this.#saidAt + limit + SLACK_MS || !this.#isExact || this.#skippedAt > this.#saidAt) return

@@ -29,8 +29,8 @@ export const actions = {
 
 export type ActionKind = keyof typeof actions
 
-export interface Action {
-  readonly kind: ActionKind
+export interface Action<K extends string = ActionKind> {
+  readonly kind: K
   readonly at: number
   /** Draws of its own, so that taking another action back changes nothing here. */
   readonly label: string
@@ -41,8 +41,8 @@ const MOST = 30
 /** Something that usually happens never does in so many schedules, and then often in others. */
 const NEVER = 0.3
 
-interface Kind {
-  readonly kind: ActionKind
+interface Kind<K extends string> {
+  readonly kind: K
   readonly mean: number
   readonly isWrite: boolean
   /** Draws whether and how often. */
@@ -51,24 +51,36 @@ interface Kind {
   readonly names: readonly string[]
 }
 
-const kinds = (Object.entries(actions) as [ActionKind, number][]).map(
-  ([kind, mean]): Kind => ({
-    kind,
-    mean,
-    isWrite: kind === 'put' || kind === 'delete',
-    often: `how often ${kind}`,
-    names: Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`),
-  }),
-)
+/** Something that can happen, with how often it does, about. */
+export function kindOf<K extends string>(kind: K, mean: number): Kind<K> {
+  const isWrite = kind === 'put' || kind === 'delete'
+  const names = Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`)
+  return { kind, mean, isWrite, often: `how often ${kind}`, names }
+}
+
+export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): readonly Kind<K>[] {
+  return (Object.entries(means) as [K, number][]).map(([kind, mean]) => kindOf(kind, mean))
+}
+
+const kinds = kindsOf(actions)
+
+/** What happens in a schedule of one source. */
+export function planFor(draws: Draws, lengthMs: number): readonly Action[] {
+  return planOf(draws, lengthMs, kinds)
+}
 
 /**
  * What happens when: in bursts, because what goes wrong together shows more than what goes wrong alone. Each kind is
  * drawn by itself, so that a new kind moves nothing.
  */
-export function planFor(draws: Draws, lengthMs: number): readonly Action[] {
+export function planOf<K extends string>(
+  draws: Draws,
+  lengthMs: number,
+  kinds: readonly Kind<K>[],
+): readonly Action<K>[] {
   const bursts = Array.from({ length: 2 + draws.below('bursts', 5) }, () => draws.next('bursts') * lengthMs)
   const spread = draws.pick('spread', [2, 20, 200, lengthMs])
-  const plan: Action[] = []
+  const plan: Action<K>[] = []
   for (const { kind, mean, isWrite, often, names } of kinds) {
     const stream = draws.of(often)
     if (!isWrite && stream.next() < NEVER) continue

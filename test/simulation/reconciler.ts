@@ -1,14 +1,27 @@
 import type { Controller } from '../../src/controller.js'
-import type { Item } from './history.js'
-import type { InformerDrive } from './informer-drive.js'
+import type { Informer } from '../../src/informer.js'
+import type { Version } from '../../src/version.js'
+import type { Item, State } from './history.js'
+import type { IndexesOf } from './indexes.js'
 import { drawResync } from './resyncs.js'
-import { nameOf, type Stage } from './stage.js'
+import { nameOf, type Scene } from './stage.js'
+
+/** Where it reconciles. */
+export interface ReconcilerHost {
+  readonly stage: Scene
+  readonly life: number
+  readonly informer: Informer<Item, IndexesOf>
+  /** What there is now; over several sources it has no version. */
+  readonly truth: { readonly state: State; readonly version: Version | undefined }
+  untilHealed(ms: number): Promise<void>
+  planted(): Error
+}
 
 /** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
 export class Reconciler {
   readonly name: string
-  readonly #stage: Stage
-  readonly #drive: InformerDrive
+  readonly #stage: Scene
+  readonly #drive: ReconcilerHost
   readonly #done = new Map<string, number | undefined>()
   readonly #running = new Set<string>()
   readonly #failed = new Set<string>()
@@ -17,7 +30,7 @@ export class Reconciler {
   readonly #resyncMs: number | undefined
   isSilenced = false
 
-  constructor(drive: InformerDrive, name: string) {
+  constructor(drive: ReconcilerHost, name: string) {
     const { stage } = drive
     this.#stage = stage
     this.#drive = drive
@@ -32,7 +45,7 @@ export class Reconciler {
   }
 
   get isQuiet(): boolean {
-    const { version } = this.#stage.history.head
+    const { version } = this.#drive.truth
     return this.controller.version === version && this.controller.backlog.keys === 0
   }
 
@@ -43,9 +56,10 @@ export class Reconciler {
   }
 
   check(): void {
-    const { history, settings, violate } = this.#stage
+    const { settings, violate } = this.#stage
+    const { state } = this.#drive.truth
     for (const key of settings.keys) {
-      const stored = history.head.state.get(key)
+      const stored = state.get(key)
       if (stored?.isInvalid) continue
       const wanted = stored?.item.tenant === settings.omits ? undefined : stored?.item.n
       const done = this.#done.get(key)

@@ -1,6 +1,6 @@
 import type { Change } from '../../src/delta.js'
 import type { Item } from './history.js'
-import { nameOf, type Stage } from './stage.js'
+import { nameOf, type Scene } from './stage.js'
 
 /** How often one key may be told again at once: by what is handled, what waits for its handler, and what is queued. */
 const AT_ONCE = 3
@@ -11,14 +11,14 @@ const AT_ONCE = 3
  */
 export class Resyncs {
   readonly periodMs: number
-  readonly #stage: Stage
+  readonly #stage: Scene
   readonly #name: string
   /** When each key was told again lately. */
   readonly #toldAt = new Map<string, number[]>()
   /** How often anything was told again. */
   told = 0
 
-  constructor(stage: Stage, name: string, periodMs: number) {
+  constructor(stage: Scene, name: string, periodMs: number) {
     this.#stage = stage
     this.#name = name
     this.periodMs = periodMs
@@ -41,7 +41,7 @@ export class Resyncs {
 }
 
 /** How often somebody wants to be told again; undefined: never. */
-export function drawResync({ draws, settings }: Stage, who: string, probability: number): number | undefined {
+export function drawResync({ draws, settings }: Scene, who: string, probability: number): number | undefined {
   const period = draws.pick('resync period', [300, 3_000, 10_000])
   if (!draws.chance('resyncs', probability) || !draws.take(`resync#${who}`)) return undefined
   // Where only the audit makes it right that takes long.

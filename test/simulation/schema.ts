@@ -1,6 +1,6 @@
 import type { StandardSchema } from '../../src/schema.js'
 import type { Item } from './history.js'
-import type { Stage } from './stage.js'
+import type { Scene } from './stage.js'
 
 /** What the source gives for an object that it can decode, and the schema refuses. */
 export function refusable(item: Item): Item {
@@ -8,7 +8,7 @@ export function refusable(item: Item): Item {
 }
 
 /** A schema that knows what a rank is. */
-export function schemaOf({ mark }: Stage): StandardSchema<Item> {
+export function schemaOf({ mark }: Scene): StandardSchema<Item> {
   const validate = (value: unknown): { readonly value: Item } | { readonly issues: readonly { message: string }[] } => {
     const item = value as Item
     if (item.rank >= 0) return { value: item }

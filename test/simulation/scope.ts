@@ -2,7 +2,7 @@ import type { SubscribeOptions } from '../../src/scope.js'
 import type { IsIn } from './follower.js'
 import type { Item } from './history.js'
 import { type IndexesOf, RANKS, TAGS, TENANTS } from './indexes.js'
-import type { Stage } from './stage.js'
+import type { Scene } from './stage.js'
 
 export interface DrawnScope {
   readonly scope: SubscribeOptions<Item, IndexesOf>
@@ -10,7 +10,7 @@ export interface DrawnScope {
 }
 
 /** Which objects somebody wants: half of the time all of them. */
-export function drawScope({ draws, settings }: Stage): DrawnScope {
+export function drawScope({ draws, settings }: Scene): DrawnScope {
   const tenant = draws.pick('scope', TENANTS)
   const tag = draws.pick('scope', TAGS)
   const key = draws.pick('scope', settings.keys)

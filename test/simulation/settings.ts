@@ -1,8 +1,21 @@
+import { LIST_STALL_MS } from '../../src/source.js'
 import type { Draws } from './draws.js'
 import { FaultMix } from './faults.js'
 
 /** Keys over which a careless store trips. */
-const KEYS = ['a', 'b', 'c', '__proto__', 'constructor', '', '\u0000', '\ud800', '/', '😀', 'k'.repeat(10_000)]
+export const KEYS: readonly string[] = [
+  'a',
+  'b',
+  'c',
+  '__proto__',
+  'constructor',
+  '',
+  '\u0000',
+  '\ud800',
+  '/',
+  '😀',
+  'k'.repeat(10_000),
+]
 
 /** What one schedule is like. Everything in it follows from the seed. */
 export interface Settings {
@@ -41,17 +54,27 @@ export interface Settings {
   readonly flips: boolean
   /** How often the store is compared with the source; false: never. */
   readonly auditMs: number | false
+  /** How many members of a group may list again at a time; undefined: all. */
+  readonly maxRelists?: number
 }
+
+/** Everything must be right so long after faults are over, in virtual milliseconds. */
+const HEAL_MS = 150_000
+/** The same where only the audit can make it right, beside the time for which that rests. */
+const AUDITED_MS = 1_000_000
+/** So many times as long as it took an audit rests; and for each page it takes as long as a list may stall, at most. */
+const AUDIT_REST = 100
 
 /** How many schedules are of sources that break their promises. */
 const BREACHES = 0.25
 const BY_HAND = 0.35
 
-export function settingsFor(draws: Draws): Settings {
+/** With `isInformer`, never composed by hand. */
+export function settingsFor(draws: Draws, isInformer = false): Settings {
   const is = (label: string, probability: number): boolean => draws.chance(label, probability)
   const one = <V>(label: string, from: readonly V[]): V => draws.pick(label, from)
   const isBreach = is('breach', BREACHES)
-  const drive = is('by hand', BY_HAND) ? 'by-hand' : 'informer'
+  const drive = is('by hand', BY_HAND) && !isInformer ? 'by-hand' : 'informer'
   const mix = new FaultMix(draws, isBreach)
   const hasOrder = is('order', 0.9) || isBreach
   const isPolled = !isBreach && is('polled', 0.08)
@@ -90,6 +113,12 @@ export function settingsFor(draws: Draws): Settings {
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }
+}
+
+/** How long it may take from the end of faults until everything is right. */
+export function healsWithin({ isBreach, auditMs, keys, pageSize }: Settings): number {
+  if (!isBreach || auditMs === false) return HEAL_MS
+  return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)
 }
 
 function pickSome(draws: Draws, count: number): string[] {

@@ -1,9 +1,11 @@
 import { runOne } from './lanes.js'
+import type { Kind, Line, Outcome } from './schedule.js'
 import type { Invariant } from './stage.js'
-import type { Line, Outcome } from './world.js'
 
 /** A failing schedule, with no decision that it does not need. */
 export interface Shrunk {
+  /** One source where it is not said. */
+  readonly kind?: Kind
   readonly seed: number
   readonly invariant: Invariant
   readonly message: string
@@ -19,15 +21,18 @@ const MAX_RUNS = 3_000
  * Takes decisions back, larger pieces first, for as long as the same invariant still breaks. Undefined where the schedule
  * does not fail.
  */
-export async function shrink(seed: number, only?: readonly string[]): Promise<Shrunk | undefined> {
-  const first = await runOne(seed, { only })
+export async function shrink(
+  seed: number,
+  { kind = 'one', only }: { readonly kind?: Kind; readonly only?: readonly string[] } = {},
+): Promise<Shrunk | undefined> {
+  const first = await runOne(seed, { kind, only })
   const { violation } = first
   if (violation === undefined) return undefined
   let left = first.taken
   let runs = 0
   const without = async (from: number, size: number): Promise<Outcome | undefined> => {
     runs++
-    const outcome = await runOne(seed, { only: [...left.slice(0, from), ...left.slice(from + size)] })
+    const outcome = await runOne(seed, { kind, only: [...left.slice(0, from), ...left.slice(from + size)] })
     return outcome.violation?.invariant === violation.invariant ? outcome : undefined
   }
   for (let size = Math.ceil(left.length / 2), hasShrunk = false; runs < MAX_RUNS; ) {
@@ -43,15 +48,16 @@ export async function shrink(seed: number, only?: readonly string[]): Promise<Sh
     size = Math.max(1, Math.floor(size / 2))
     hasShrunk = size > 1
   }
-  return tell(seed, left)
+  return tell(seed, kind, left)
 }
 
-async function tell(seed: number, only: readonly string[]): Promise<Shrunk | undefined> {
+async function tell(seed: number, kind: Kind, only: readonly string[]): Promise<Shrunk | undefined> {
   const lines: Line[] = []
-  const { violation } = await runOne(seed, { only, tell: (line) => lines.push(line) })
+  const { violation } = await runOne(seed, { kind, only, tell: (line) => lines.push(line) })
   if (violation === undefined) return undefined
   const { invariant, message } = violation
-  return { seed, invariant, message, only, story: storyOf(lines) }
+  const whose = kind === 'one' ? {} : { kind }
+  return { ...whose, seed, invariant, message, only, story: storyOf(lines) }
 }
 
 /** Time, event, state: one line each. */

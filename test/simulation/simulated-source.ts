@@ -43,7 +43,7 @@ export interface Opens {
  * wrong between the two.
  */
 export class SimulatedSource implements ListerWatcher<Item> {
-  readonly name = 'simulated'
+  readonly name: string
   readonly heartbeatMs: number
   readonly hasReached?: (at: Version, mark: Version) => boolean
   readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
@@ -55,7 +55,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** The next that a watch says is that its history is gone. */
   isExpired = false
 
-  constructor(stage: Stage, opens: Opens) {
+  constructor(stage: Stage, opens: Opens, name = 'simulated') {
+    this.name = name
     this.stage = stage
     this.opens = opens
     this.heartbeatMs = stage.settings.heartbeatMs

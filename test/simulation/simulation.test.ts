@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { campaign } from './campaign.js'
+import { BESIDE, campaign } from './campaign.js'
 import { faults, kindOf } from './faults.js'
 import { keptSeeds, rerunKept } from './kept.js'
 import { runAll, runOne } from './lanes.js'
+import { kinds } from './schedule.js'
 import { missing } from './tally.js'
 
 /** How many schedules; `LISTWATCH_RUNS` multiplies them, `LISTWATCH_SEED` begins somewhere else. */
@@ -16,24 +17,29 @@ test('schedules that failed once never fail again', async () => {
 
 // I1 to I17
 test('whatever goes wrong, what is promised holds', async () => {
-  const tally = await campaign({ runs: RUNS, seed: Number(first) })
-  const failed = tally.failures.map(
-    ({ seed, invariant, message }) => `${invariant}: ${message} (npm run sim -- --runs 1 --seed ${seed})`,
+  const tallies = await campaign({ runs: RUNS, seed: Number(first) })
+  const failed = kinds.flatMap((kind) => tallies[kind].failures)
+  const told = failed.map(
+    ({ kind, seed, invariant, message }) =>
+      `${invariant}: ${message} (npm run sim -- --runs 1 --seed ${seed} --kind ${kind})`,
   )
-  expect(failed.slice(0, 5)).toEqual([])
-  expect(tally.schedules).toBe(RUNS)
-  expect(missing(tally), 'interesting states that were never reached').toEqual([])
+  expect(told.slice(0, 5)).toEqual([])
+  expect(tallies.one.schedules).toBe(RUNS)
+  for (const kind of kinds) {
+    expect(tallies[kind].schedules, `schedules of ${kind}`).toBeGreaterThanOrEqual(Math.floor(RUNS / BESIDE))
+    expect(missing(tallies[kind], kind), `interesting states that were never reached by ${kind}`).toEqual([])
+  }
   expect(
-    Object.keys(faults).filter((kind) => tally.faults[kind] === undefined),
+    Object.keys(faults).filter((kind) => tallies.one.faults[kind] === undefined),
     'faults that never struck',
   ).toEqual([])
 })
 
-describe('one seed is one trace (I17)', () => {
+describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
   async function traces(lanes: number): Promise<Map<number, number>> {
     const found = new Map<number, number>()
     const seeds = Array.from({ length: 60 }, (_, nth) => nth + 1)
-    await runAll(seeds, ({ seed, trace }) => void found.set(seed, trace), { lanes })
+    await runAll(seeds, ({ seed, trace }) => void found.set(seed, trace), { kind, lanes })
     return found
   }
 
@@ -45,15 +51,15 @@ describe('one seed is one trace (I17)', () => {
 
   test('a schedule with all of its decisions is the schedule', async () => {
     for (let seed = 1; seed <= 20; seed++) {
-      const whole = await runOne(seed)
-      expect(await runOne(seed, { only: whole.taken })).toEqual(whole)
+      const whole = await runOne(seed, { kind })
+      expect(await runOne(seed, { kind, only: whole.taken })).toEqual(whole)
     }
   })
 
   test('a fault that is taken back never strikes', async () => {
-    const { taken } = await runOne(3)
+    const { taken } = await runOne(3, { kind })
     const without = taken.filter((decision) => kindOf(decision) !== 'put')
     expect(without.length).toBeLessThan(taken.length)
-    expect((await runOne(3, { only: without })).taken.map(kindOf)).not.toContain('put')
+    expect((await runOne(3, { kind, only: without })).taken.map(kindOf)).not.toContain('put')
   })
 })

@@ -29,6 +29,10 @@ export type Invariant =
   | 'waits'
   /** The queue's own laws, as a sink. */
   | 'queue'
+  /** Over several sources: a key belongs to one of them, and goes with it. */
+  | 'sets'
+  /** A group's members start, sync and stop together, and so many list again at a time. */
+  | 'groups'
   /** Something threw that nobody expected. */
   | 'crash'
 
@@ -41,23 +45,27 @@ export class Violation extends Error {
   }
 }
 
-/** What all parts of one schedule share. */
-export interface Stage {
+/** What all parts of one schedule share, however many sources it has. */
+export interface Scene {
   readonly clock: SimClock
   readonly draws: Draws
   readonly settings: Settings
-  readonly history: History
   /** Puts something into the trace, and into the story where one is told. */
   note(what: string, ...about: readonly (string | number)[]): void
   /** An interesting state was reached. */
   mark(mark: Mark): void
   /** The schedule has failed; it ends after this step. */
   violate(invariant: Invariant, message: string): void
+  listenersOf(signal: AbortSignal): number
+}
+
+/** What all who have to do with one source share. */
+export interface Stage extends Scene {
+  readonly history: History
   /** A watch broke off: a good moment for somebody to write. */
   inGap(): void
   /** A key that nobody has comes within so many milliseconds, and goes soon after. */
   comeAndGo(withinMs: number): void
-  listenersOf(signal: AbortSignal): number
 }
 
 const names = new Map<string, string>()

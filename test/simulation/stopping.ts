@@ -1,6 +1,7 @@
 import type { Version } from '../../src/version.js'
 import type { Follower } from './follower.js'
 import type { InformerDrive } from './informer-drive.js'
+import type { Scene } from './stage.js'
 
 /**
  * A stop that is under way: at once, or after some time in which everybody handles what waits. From its beginning nothing
@@ -16,14 +17,12 @@ export class Stopping {
   readonly #followers: readonly Follower[]
   readonly #hasWork: boolean
 
-  constructor(drive: InformerDrive) {
-    const { draws } = drive.stage
+  constructor(drive: InformerDrive, drainMs: number | undefined) {
     this.#drive = drive
     this.#version = drive.informer.version
     this.#since = this.#now
     this.#sinceElapsed = drive.stage.clock.elapsed
-    const drainMs = draws.pick('drain time', [1, 300, 5_000])
-    this.drainMs = draws.chance('drains', 0.35) && draws.take(`drain#${drive.life}`) ? drainMs : undefined
+    this.drainMs = drainMs
     this.#followers = drive.followers.filter((follower) => !follower.isClosed)
     this.#hasWork = this.#followers.some(({ subscription }) => (subscription?.backlog.keys ?? 0) > 0)
   }
@@ -60,4 +59,10 @@ export class Stopping {
     for (const follower of this.#followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
     for (const reconciler of reconcilers) reconciler.checkDrained(store)
   }
+}
+
+/** How long those who follow get to handle what waits; undefined: nothing more is handled. */
+export function drawDrain({ draws }: Scene, life: number): number | undefined {
+  const drainMs = draws.pick('drain time', [1, 300, 5_000])
+  return draws.chance('drains', 0.35) && draws.take(`drain#${life}`) ? drainMs : undefined
 }

@@ -1,9 +1,10 @@
 import { kindOf } from './faults.js'
-import { type Mark, marks } from './marks.js'
+import { type Mark, marksOf } from './marks.js'
+import type { Kind, Outcome } from './schedule.js'
 import type { Invariant } from './stage.js'
-import type { Outcome } from './world.js'
 
 export interface Failure {
+  readonly kind: Kind
   readonly seed: number
   readonly invariant: Invariant
   readonly message: string
@@ -48,8 +49,9 @@ export function count(tally: Tally, outcome: Outcome): void {
   tally.maxHealMs = Math.max(tally.maxHealMs, outcome.healMs)
   for (const decision of outcome.taken) bump(tally.faults, kindOf(decision), 1)
   for (const mark of outcome.marks) bump(tally.marks, mark, 1)
-  const { violation, seed } = outcome
-  if (violation !== undefined) tally.failures.push({ seed, invariant: violation.invariant, message: violation.message })
+  const { violation, seed, kind } = outcome
+  if (violation === undefined) return
+  tally.failures.push({ kind, seed, invariant: violation.invariant, message: violation.message })
 }
 
 export function add(to: Tally, from: Tally): void {
@@ -65,8 +67,8 @@ export function add(to: Tally, from: Tally): void {
 }
 
 /** Interesting states that were never reached. */
-export function missing({ marks: reached }: Tally): readonly Mark[] {
-  return marks.filter((mark) => reached[mark] === undefined)
+export function missing({ marks: reached }: Tally, kind: Kind = 'one'): readonly Mark[] {
+  return marksOf[kind].filter((mark) => reached[mark] === undefined)
 }
 
 function bump(counts: Record<string, number>, name: string, by: number): void {

@@ -1,12 +1,16 @@
 import { type Mutant, mutate } from './mutants/mutate.js'
+import type { Kind, Outcome } from './schedule.js'
 import type { Shrunk } from './shrink.js'
 import type { Tally } from './tally.js'
-import type { Outcome } from './world.js'
 
 /** So many consecutive seeds. */
 export interface Job {
   readonly from: number
   readonly count: number
+  /** Of what. Default: of one source. */
+  readonly kind?: Kind | undefined
+  /** Only one seed in so many: those that it divides. Default 1. */
+  readonly every?: number
   /** Ends with the first failure; `shrunk`: as short as it gets. */
   readonly untilFailure: boolean | 'shrunk'
   /** Only these decisions are taken. */
@@ -34,24 +38,25 @@ const { runAll, runOne } = await import('./lanes.js')
 const { shrink } = await import('./shrink.js')
 const { count, emptyTally } = await import('./tally.js')
 
-async function perform({ from, count: many, untilFailure, only }: Job): Promise<JobDone> {
+async function perform({ from, count: many, kind = 'one', every = 1, untilFailure, only }: Job): Promise<JobDone> {
   const tally = emptyTally()
   const again = new Map<number, number>()
   let failedAfter: number | undefined
-  const seeds = Array.from({ length: many }, (_, nth) => from + nth)
+  const seeds = Array.from({ length: many }, (_, nth) => from + nth).filter((seed) => seed % every === 0)
   const done = (outcome: Outcome): boolean => {
     count(tally, outcome)
     if (outcome.seed % TWICE === 0) again.set(outcome.seed, outcome.trace)
     if (outcome.violation !== undefined) failedAfter ??= tally.schedules
     return untilFailure !== false && failedAfter !== undefined
   }
-  await runAll(seeds, done, { only })
+  await runAll(seeds, done, { kind, only })
   const [failure] = tally.failures
-  const shrunk = untilFailure === 'shrunk' && failure !== undefined ? await shrink(failure.seed) : undefined
+  const shrunk = untilFailure === 'shrunk' && failure !== undefined ? await shrink(failure.seed, { kind }) : undefined
   for (const [seed, trace] of untilFailure === false ? again : []) {
-    const second = await runOne(seed, { only })
+    const second = await runOne(seed, { kind, only })
     if (second.trace === trace) continue
-    tally.failures.push({ seed, invariant: 'I17', message: `the traces ${trace} and ${second.trace} of one seed` })
+    const message = `the traces ${trace} and ${second.trace} of one seed`
+    tally.failures.push({ kind, seed, invariant: 'I17', message })
   }
   return { tally, failedAfter, shrunk }
 }

@@ -23,6 +23,7 @@ class Lossy implements ListerWatcher<Item> {
   readonly mangled = new Set<string>()
   reads = 0
   stallMs = 0
+  doubt: WatchContext['doubt']
 
   constructor(entries: Iterable<readonly [string, Item]>) {
     this.memory = memorySource<Item>({ entries })
@@ -33,6 +34,7 @@ class Lossy implements ListerWatcher<Item> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<Item>> {
+    this.doubt = context.doubt
     for await (const batch of this.memory.watch(context)) {
       const events = batch.events.filter((event) => !('key' in event && this.lost.has(event.key ?? '')))
       const isMangled = (event: (typeof events)[number]): boolean => event.type === 'put' && this.mangled.has(event.key)
@@ -245,6 +247,40 @@ describe('an audit', () => {
     expect(source.reads).toBe(reads)
   })
 
+  test('comes within 10 s where the source has doubts, once', async () => {
+    const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
+    source.lost.add('b')
+    source.memory.delete('b')
+    await clock.advance(20_000)
+    expect([source.reads, informer.has('b')]).toEqual([0, true])
+    source.doubt?.('it looks strange')
+    source.doubt?.('very strange')
+    await clock.advance(12_000)
+    expect([source.reads, informer.has('b'), errors.map(({ code }) => code)]).toEqual([1, false, ['PROTOCOL']])
+    await clock.advance(PERIOD_MS / 3)
+    expect(source.reads).toBe(1)
+  })
+
+  test('that the source wishes for comes again until it could be done', async () => {
+    const { clock, source, informer } = await synced(new LossyVersioned(three))
+    source.stallMs = 1e9
+    source.lost.add('b')
+    source.memory.delete('b')
+    source.doubt?.('it looks strange')
+    await clock.advance(60_000)
+    expect([source.reads > 1, informer.has('b')]).toEqual([true, true])
+    source.stallMs = 0
+    await clock.advance(60_000)
+    expect(informer.has('b')).toBe(false)
+  })
+
+  test('does not come because of doubts where there is none', async () => {
+    const { clock, source } = await synced(new LossyVersioned(three), { audit: false })
+    source.doubt?.('it looks strange')
+    await clock.advance(60_000)
+    expect(source.reads).toBe(0)
+  })
+
   test('is off where it is said so, and by default where it would cost a list', async () => {
     const off = await synced(new LossyVersioned(three), { audit: false })
     await off.clock.advance(2 * PERIOD_MS)
@@ -344,6 +380,26 @@ describe('an audit', () => {
     source.memory.put('a', { n: 10 })
     await clock.advance(PERIOD_MS + 2_000)
     expect(informer.get('a')).toEqual({ n: 10 })
+  })
+
+  test('does not rest for the time in which the machine slept', async () => {
+    const virtual = new VirtualClock()
+    let sleptMs = 0
+    const clock = {
+      now: () => virtual.now() + sleptMs,
+      sleep: (ms: number, signal?: AbortSignal) => virtual.sleep(ms, signal),
+    }
+    const source = new LossyVersioned(three)
+    const informer = createInformer<Item, object>({ source, clock, random: new SeededRandom(1) })
+    informer.on('error', () => {})
+    onTestFinished(() => assertCleanStop(informer, virtual))
+    await informer.start().synced()
+    source.stallMs = 20_000
+    while (source.reads === 0) await virtual.advance(1_000)
+    sleptMs = 8 * 3_600_000
+    source.stallMs = 0
+    await virtual.advance(3_100_000)
+    expect(source.reads).toBeGreaterThan(1)
   })
 
   test('of a source that cannot compare versions is a TypeError', () => {

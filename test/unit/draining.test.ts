@@ -23,6 +23,34 @@ describe('stop with drainMs', () => {
     expect(keys).toEqual(['k1', 'k2', 'k3'])
   })
 
+  test.each([1, 2])('inside a handler: that one too may end (concurrency %d)', async (concurrency) => {
+    const { informer, clock, source } = mirrorOf(entries)
+    let stopped: Promise<void> | undefined
+    const totals: number[] = []
+    informer.subscribe(
+      {
+        update: async ({ object }) => {
+          if (object.total === 20) stopped = informer.stop({ drainMs: 10_000 })
+          await clock.sleep(100)
+          totals.push(object.total)
+        },
+      },
+      { concurrency },
+    )
+    await informer.start().synced()
+    await clock.advance(0)
+    for (const total of [10, 20, 30]) source.put('k1', order(total))
+    await clock.advance(1_000)
+    if (stopped === undefined) throw new Error('nobody has stopped it')
+    expect(
+      await outcomeOf(
+        stopped.then(() => totals),
+        clock,
+      ),
+    ).toBe('resolved')
+    expect(totals).toEqual([10, 20, 30])
+  })
+
   test('resolves as soon as nothing waits', async () => {
     const { informer, clock } = mirrorOf(entries)
     await informer.start().synced()

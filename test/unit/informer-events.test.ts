@@ -83,6 +83,27 @@ describe('errors', () => {
     expect(spy.mock.calls[0]?.[1]).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
   })
 
+  test('what a source warns of goes to the logger, else it is a warning of the process; it is no error', async () => {
+    for (const logger of [undefined, memoLogger()]) {
+      const said = warnings()
+      const clock = new VirtualClock()
+      const source = memorySource<number>()
+      const list = source.list.bind(source)
+      source.list = (context) => {
+        context.warn?.('the server is old')
+        return list(context)
+      }
+      const informer = createInformer({ source, clock, ...(logger === undefined ? {} : { logger }) })
+      onTestFinished(() => assertCleanStop(informer, clock))
+      const errors: SourceError[] = []
+      informer.on('error', (error) => errors.push(error))
+      await informer.start().synced()
+      expect(said).toEqual(logger === undefined ? ['memory: the server is old'] : [])
+      if (logger !== undefined) expect(logger.lines).toContain('warn memory: the server is old {}')
+      expect(errors).toEqual([])
+    }
+  })
+
   test('one that somebody listens to is no warning', async () => {
     const said = warnings()
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])

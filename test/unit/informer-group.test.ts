@@ -14,6 +14,8 @@ class Slow {
   readonly clock = new VirtualClock()
   running = 0
   most = 0
+  /** The sources that were listed, in order. */
+  readonly lists: string[] = []
   readonly sources: MemorySource<number>[] = []
 
   informer(name: string): Informer<number> {
@@ -27,6 +29,7 @@ class Slow {
 
   async *#list(memory: MemorySource<number>, context: ListContext): ReturnType<MemorySource<number>['list']> {
     this.running++
+    this.lists.push(memory.name)
     this.most = Math.max(this.most, this.running)
     try {
       await context.clock.sleep(1_000, context.signal)
@@ -181,6 +184,24 @@ describe('maxRelists', () => {
     expect(stopped && (await outcomeOf(stopped, slow.clock))).toBe('resolved')
     await slow.clock.advance(10_000)
     expect(members.map(({ status }) => status.state)).toEqual(['live', 'live', 'stopped'])
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test('one that waits for its turn and is asked for again is read once, by the list that was to come', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
+    group.start()
+    await slow.clock.advance(1_000)
+    slow.lists.length = 0
+    for (const member of members.slice(0, 2)) void member.relist().catch(() => {})
+    await slow.clock.advance(500)
+    expect(members.slice(0, 2).map(({ status }) => status.state)).toEqual(['relisting', 'relisting'])
+    const [first] = slow.lists
+    const waiting = members[first === 'a' ? 1 : 0]
+    const relisted = waiting?.relist()
+    await slow.clock.advance(30_000)
+    expect(relisted && (await outcomeOf(relisted, slow.clock))).toBe('resolved')
+    expect(slow.lists).toEqual(first === 'a' ? ['a', 'b'] : ['b', 'a'])
     await assertCleanStop(group, slow.clock)
   })
 

@@ -81,6 +81,7 @@ const inputs: { readonly [Type in InputType]: Bare<Input> } = {
   failed: failed('UNAVAILABLE'),
   due: { type: 'due' },
   relist: { type: 'relist', reason: 'wanted' },
+  turn: { type: 'turn' },
   stop: { type: 'stop', reason: 'enough' },
 }
 
@@ -329,6 +330,20 @@ describe('what is remembered', () => {
     const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, failed('UNAVAILABLE'))
     machine.tell(1_000, { type: 'due' }).tell(1_001, { type: 'listed' })
     expect(machine.last.effect).toEqual({ type: 'watch' })
+  })
+
+  test('a relist that is asked for while a list waits for its turn is that list', () => {
+    const machine = enter('relisting').tell(5, { type: 'relist', reason: 'wanted', byContent: true })
+    machine.tell(20_000, { type: 'turn' })
+    expect(machine.last.effect).toEqual({ type: 'continue' })
+    expect(machine.state).toMatchObject({ byContent: true, isListWanted: false })
+    expect(machine.tell(20_001, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
+  })
+
+  test('a list that waited for its turn was opened when that came: the next open is spaced from there', () => {
+    const machine = enter('relisting').tell(20_000, { type: 'turn' })
+    machine.tell(20_001, { type: 'relist', reason: 'wanted' }).tell(20_002, { type: 'listed' }, LOW)
+    expect(machine.until).toBeGreaterThanOrEqual(20_400)
   })
 
   test('a relist that is asked for while a watch is waited for is what comes instead', () => {

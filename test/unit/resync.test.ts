@@ -137,6 +137,22 @@ describe('resyncMs', () => {
     expect(runs.size).toBe(20)
   })
 
+  test('does not shorten the delay of a key whose runs fail', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    let runs = 0
+    informer.on('error', () => {})
+    await informer.start().synced()
+    informer.reconcile(
+      async (key) => {
+        if (key !== 'k1' || ++runs === 1) return
+        throw new Error('no')
+      },
+      { resyncMs: 1_000 },
+    )
+    await clock.advance(60_000)
+    expect(runs).toBeLessThanOrEqual(12)
+  })
+
   test('of an empty store waits for objects to come', async () => {
     const { informer, clock, source } = mirrorOf<Order, object>([])
     let updates = 0

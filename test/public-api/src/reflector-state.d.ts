@@ -63,6 +63,10 @@ export type Input = {
     readonly type: 'relist';
     readonly reason: string;
     readonly byContent?: boolean;
+}
+/** A list that had to wait for others begins. */
+ | {
+    readonly type: 'turn';
 } | {
     readonly type: 'stop';
     readonly reason: string;

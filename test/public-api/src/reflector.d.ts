@@ -8,6 +8,10 @@ import { type Version } from './version.js';
 export interface ReflectorHooks {
     onState?(state: ReflectorState, previous: ReflectorState): void;
     onError?(error: SourceError): void;
+    /** The source has something to say that stops nothing. */
+    onWarning?(message: string): void;
+    /** The source doubts that the sink has what it has. */
+    onDoubt?(reason: string): void;
     /** Something was left out that the source said for the second time. */
     onIgnored?(version: Version): void;
     /** Whether somebody waits for a version. */

@@ -13,6 +13,11 @@ export interface SourceContext {
     readonly signal: AbortSignal;
     readonly clock: Clock;
     readonly random: Random;
+    /**
+     * Tells the user what should be mended and stops nothing: a server with known bugs, a right that is missing. A source says
+     * each once. It goes to the informer's logger, else it is a process warning.
+     */
+    warn?(message: string): void;
 }
 export interface ListContext extends SourceContext {
     /** How many objects a page should hold; a source may send more or fewer. */
@@ -26,6 +31,11 @@ export interface WatchContext extends SourceContext {
      * with a bookmark at once; others ignore it.
      */
     onNudge(listener: () => void): void;
+    /**
+     * Says that all that can be proved is right, and that something speaks against it all the same. Where there is an audit, the store
+     * is compared with the source within 10 s, and again until that was possible.
+     */
+    doubt?(reason: string): void;
 }
 /**
  * Where objects come from: all that an adapter implements.

@@ -10,6 +10,8 @@ import type { Mutant } from './mutate.js'
 export const MAX_SCHEDULES = 1_000
 /** How long a mutant may take for that; one that hangs is caught too. */
 const HANG_MS = 60_000
+/** Schedules of several sources take so many times as long. */
+const LONGER = 4
 
 export interface Hunted {
   readonly mutant: Mutant
@@ -41,10 +43,10 @@ export async function hunt(
 }
 
 /** What a kept schedule breaks in the mutant for which it was kept. */
-export async function rerun(mutant: Mutant, { seed, only }: Kept): Promise<Invariant | undefined> {
+export async function rerun(mutant: Mutant, { kind, seed, only }: Kept): Promise<Invariant | undefined> {
   const thread = new SimulationProcess(mutant)
   try {
-    const { tally } = await thread.run({ from: seed, count: 1, untilFailure: true, only }, HANG_MS)
+    const { tally } = await thread.run({ kind, from: seed, count: 1, untilFailure: true, only }, HANG_MS)
     return tally.failures[0]?.invariant
   } finally {
     await thread.close()
@@ -54,8 +56,14 @@ export async function rerun(mutant: Mutant, { seed, only }: Kept): Promise<Invar
 async function huntOne(mutant: Mutant, seed: number, shrinks: boolean): Promise<Hunted> {
   const thread = new SimulationProcess(mutant)
   try {
-    const job = { from: seed, count: MAX_SCHEDULES, untilFailure: shrinks ? 'shrunk' : true } as const
-    const { tally, failedAfter, shrunk } = await thread.run(job, HANG_MS)
+    const job = {
+      kind: mutant.kind,
+      from: seed,
+      count: MAX_SCHEDULES,
+      untilFailure: shrinks ? 'shrunk' : true,
+    } as const
+    const hangMs = HANG_MS * (mutant.kind === undefined ? 1 : LONGER)
+    const { tally, failedAfter, shrunk } = await thread.run(job, hangMs)
     const [failure] = tally.failures
     return { mutant, killedAfter: failedAfter, invariant: failure?.invariant, message: failure?.message, shrunk }
   } catch (error) {

@@ -1,8 +1,10 @@
 import { mutantsOfAudit } from './audit.js'
 import { mutantsOfFollowers } from './followers.js'
+import { mutantsOfGroups } from './groups.js'
 import type { Mutant } from './mutate.js'
 import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
+import { mutantsOfSets } from './sets.js'
 import { mutantsOfStore } from './store.js'
 
 /** Defects that the simulator has to find, each within a thousand schedules. */
@@ -12,4 +14,6 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfQueue,
   ...mutantsOfFollowers,
   ...mutantsOfAudit,
+  ...mutantsOfSets,
+  ...mutantsOfGroups,
 ]

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
+import type { Kind } from '../schedule.js'
 
 /** One defect, as an edit of the production source. */
 export interface Mutant {
@@ -10,6 +11,8 @@ export interface Mutant {
   readonly file: string
   /** Texts that are there exactly once, each with what stands there instead. */
   readonly edits: readonly (readonly [find: string, replace: string])[]
+  /** Which schedules are to find it. Default: those of one source. */
+  readonly kind?: Kind
   /** Why nobody can tell it from the original, where nobody can. */
   readonly equivalent?: string
 }

@@ -12,5 +12,7 @@ export declare function prefixRange(prefix: KeyBytes): KeyRange;
 /** From one key on, up to but without another; without that one, all that come after. */
 export declare function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange;
 export declare function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): boolean;
+/** Whether no key can lie in it. */
+export declare function isNothing({ start, end }: KeyRange): boolean;
 /** The key that comes next after this one. */
 export declare function keyAfter(key: Buffer): Buffer;

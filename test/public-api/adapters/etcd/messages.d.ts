@@ -49,11 +49,18 @@ export interface WatchResponse {
     readonly isFragment: boolean;
     readonly events: readonly EtcdEvent[];
 }
+/** What a member says of itself. */
+export interface ServerStatus {
+    /** `3.6.16` */
+    readonly version: string;
+    /** How much the cluster has agreed on, as far as it knows: in one history it never goes back. */
+    readonly raftIndex: number;
+}
 export declare function encodeRange(request: RangeRequest): Buffer;
 export declare function decodeRange(bytes: Buffer): RangeResponse;
 export declare function encodeWatch({ key, end, startRevision, hasFragments }: WatchRequest): Buffer;
 export declare function encodeProgressRequest(): Buffer;
 export declare function decodeWatch(bytes: Buffer): WatchResponse;
 export declare function encodeAuthenticate(name: string, password: string): Buffer;
-/** The token of an answer to Authenticate, or the version of one to Status: both have a text as field 2. */
-export declare function decodeText(bytes: Buffer): string;
+export declare function decodeToken(bytes: Buffer): string;
+export declare function decodeStatus(bytes: Buffer): ServerStatus;

@@ -1,0 +1,177 @@
+import { SourceError } from '../../src/errors.js'
+import type { RedisReply } from './client.js'
+import type { CollectionKeys } from './collection-keys.js'
+import {
+  assertNotTrimmed,
+  assertSameHistory,
+  entriesOf,
+  type LogEntry,
+  type Meta,
+  readEntry,
+  readMeta,
+} from './collection-log.js'
+import { type Absence, idOf, type Place } from './collection-version.js'
+import { Portion } from './portion.js'
+import { expired, forked } from './redis-errors.js'
+import { type RedisCommand, type Session, textOf } from './session.js'
+
+/** What is known of one moment. */
+export interface Proof {
+  readonly entries: readonly LogEntry[]
+  /** Whether there is nothing after these entries. */
+  readonly isHead: boolean
+  /** How many fields there ought to be at the head. */
+  readonly count: number
+  /** What is wrong with the hash, in words. */
+  readonly flaw: string | undefined
+}
+
+const META_FIELDS = ['e', 'i', 'n', 'c'] as const
+const LAST_SEQUENCE = '18446744073709551615'
+
+export interface Field {
+  readonly key: Buffer | string
+  readonly value: Buffer | string
+}
+
+/** What a collection's keys say, over one connection. */
+export class CollectionReader {
+  readonly #session: Session
+  readonly #keys: CollectionKeys
+  readonly #ask: (command: RedisCommand, timeoutMs?: number) => Promise<RedisReply>
+  readonly #fields: Portion
+  readonly #entries: Portion
+  /** After which entry one that begins a history comes. */
+  #before = '0-0'
+
+  /** With `isText`, keys and values are strings wherever they can be. */
+  constructor(session: Session, keys: CollectionKeys, pageSize: number, isText: boolean) {
+    this.#session = session
+    this.#ask = (command, timeoutMs) =>
+      isText ? session.texts(command, timeoutMs) : session.command(command, timeoutMs)
+    this.#keys = keys
+    this.#fields = new Portion(pageSize)
+    this.#entries = new Portion(pageSize)
+  }
+
+  /** Where the collection is now; where there is none, since when that is certain. */
+  async now(): Promise<Meta | Absence> {
+    const here = await this.#look()
+    if (here !== undefined) return here
+    // First the time, then another look: whatever began before that time is gone.
+    const time = await this.#session.command(['TIME'])
+    const [seconds, microseconds] = (Array.isArray(time) ? time : []).map(Number)
+    const absentAt = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
+    return (await this.#look()) ?? { absentAt }
+  }
+
+  /** A part of what is in the hash, while others may write; with the cursor from which to go on, `0` at the end. */
+  async scan(cursor: string): Promise<{ readonly next: string; readonly fields: readonly Field[] }> {
+    const reply = await this.#ask(['HSCAN', this.#keys.hash, cursor, 'COUNT', this.#fields.size])
+    const [next, items] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
+    const parts = (Array.isArray(items) ? items : []) as readonly (Buffer | string)[]
+    const fields: Field[] = []
+    let bytes = 0
+    for (let i = 0; i + 1 < parts.length; i += 2) {
+      const [key, value] = [parts[i], parts[i + 1]]
+      if (key === undefined || value === undefined) break
+      fields.push({ key, value })
+      bytes += key.length + value.length
+    }
+    this.#fields.learn(fields.length, bytes)
+    return { next: textOf(next), fields }
+  }
+
+  /** Entries after this place, if there are any; none for longer than `blockMs` where that is given. */
+  async read(
+    after: Place | Absence,
+    block?: { readonly blockMs: number; readonly timeoutMs: number },
+  ): Promise<readonly LogEntry[]> {
+    const wait = block === undefined ? [] : ['BLOCK', block.blockMs]
+    const command: RedisCommand = [
+      'XREAD',
+      'COUNT',
+      this.#entries.size,
+      ...wait,
+      'STREAMS',
+      this.#keys.stream,
+      this.#idBefore(after),
+    ]
+    return this.#parse(await this.#ask(command, block?.timeoutMs))
+  }
+
+  /**
+   * Entries after this place, of one moment with where the collection is: that it is the one that it was, and that there is nothing
+   * more than what its entries say; where there are no entries, that there was no change.
+   */
+  async prove(at: Place | Absence): Promise<Proof> {
+    return 'absentAt' in at ? await this.#proveAbsence(at) : await this.#provePlace(at)
+  }
+
+  async #provePlace(at: Place): Promise<Proof> {
+    const { hash, stream, meta } = this.#keys
+    const [place, size, found] = await this.#session.transaction([
+      ['HMGET', meta, ...META_FIELDS],
+      ['HLEN', hash],
+      ['XREAD', 'COUNT', this.#entries.size, 'STREAMS', stream, idOf(at)],
+    ])
+    const here = readMeta(place)
+    assertSameHistory(at, here)
+    const entries = this.#parse(found ?? null)
+    const last = entries.at(-1)?.place ?? at
+    assertNotTrimmed(at, here, entries)
+    return { entries, isHead: last.sequence === here.sequence, count: here.count, flaw: this.#flaw(Number(size), here) }
+  }
+
+  async #proveAbsence(at: Absence): Promise<Proof> {
+    const [place, last] = await this.#session.transaction([
+      ['HMGET', this.#keys.meta, ...META_FIELDS],
+      ['XREVRANGE', this.#keys.stream, '+', '-', 'COUNT', 1],
+    ])
+    const here = readMeta(place)
+    if (here === undefined) {
+      // What is left of an older history is not the beginning of the next, which begins above it.
+      const [newest] = Array.isArray(last) ? (last as readonly RedisReply[]) : []
+      if (Array.isArray(newest)) this.#before = textOf((newest as readonly RedisReply[])[0])
+      return { entries: [], isHead: true, count: 0, flaw: undefined }
+    }
+    if (here.epoch < at.absentAt) throw forked('the clock of the server went back')
+    this.#before = `${here.epoch - 1}-${LAST_SEQUENCE}`
+    const entries = await this.read(at)
+    if (entries.length === 0) throw expired('the beginning of a new history was trimmed')
+    return { entries, isHead: false, count: here.count, flaw: undefined }
+  }
+
+  #flaw(size: number, { count }: Meta): string | undefined {
+    const { hash, meta } = this.#keys
+    return size === count
+      ? undefined
+      : `${hash} has ${size} fields and its history says ${count}: something else than a redisWriter writes there, or its fields expire (to take it as it is: DEL ${meta}, and apply([]) by a writer)`
+  }
+
+  async #look(): Promise<Meta | undefined> {
+    const { hash, meta } = this.#keys
+    const [place, size] = await this.#session.transaction([
+      ['HMGET', meta, ...META_FIELDS],
+      ['HLEN', hash],
+    ])
+    const here = readMeta(place)
+    if (here !== undefined || Number(size) === 0) return here
+    throw new SourceError(
+      `${hash} has ${Number(size)} fields and no history: apply([]) by a redisWriter makes a collection of it, DEL ${hash} an empty one`,
+      { code: 'PROTOCOL' },
+    )
+  }
+
+  #idBefore(at: Place | Absence): string {
+    return 'absentAt' in at ? this.#before : idOf(at)
+  }
+
+  #parse(reply: RedisReply): readonly LogEntry[] {
+    const entries = entriesOf(reply).map(readEntry)
+    let bytes = 0
+    for (const { changes } of entries) for (const { key, value } of changes) bytes += key.length + (value?.length ?? 0)
+    this.#entries.learn(entries.length, bytes)
+    return entries
+  }
+}

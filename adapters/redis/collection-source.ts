@@ -1,0 +1,153 @@
+import { SourceError } from '../../src/errors.js'
+import type { ListContext, ListEvent, ListPage, SourceContext, WatchBatch, WatchContext } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+import { keyPrefixOf, type RedisClient } from './client.js'
+import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from './codec.js'
+import { type CollectionKeys, collectionKeys } from './collection-keys.js'
+import { following, type LogEntry } from './collection-log.js'
+import { CollectionReader } from './collection-reader.js'
+import { type Absence, formatVersion, includesMark, type Place, parseVersion } from './collection-version.js'
+import type { RedisCollection } from './redis-collection.js'
+import { expired, unavailable } from './redis-errors.js'
+import { Route } from './route.js'
+import { checkServer, Warnings } from './server-checks.js'
+
+export interface CollectionSettings<T> {
+  readonly client: RedisClient
+  readonly name: string
+  readonly codec: RedisCodecName | RedisDecode<T>
+  readonly keys: RedisKeys
+  readonly blockMs: number
+  readonly timeoutMs: number
+}
+
+/** Most entries of the stream that one read asks for. */
+const MOST_ENTRIES = 1_000
+
+export class CollectionSource<T> implements RedisCollection<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly #settings: CollectionSettings<T>
+  readonly #keys: CollectionKeys
+  readonly #codec: EventCodec<T>
+  readonly #route: Route
+  readonly #warnings: Warnings
+
+  constructor(settings: CollectionSettings<T>) {
+    this.#settings = settings
+    this.name = `redis:${settings.name}`
+    // Nothing comes for as long as it waits, and then for as long as the proof of it takes.
+    this.heartbeatMs = settings.blockMs + settings.timeoutMs
+    this.#keys = collectionKeys(keyPrefixOf(settings.client), settings.name)
+    this.#codec = new EventCodec(settings.codec, settings.keys)
+    this.#route = new Route(settings.client, this.#keys.meta)
+    this.#warnings = new Warnings(this.name)
+  }
+
+  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    yield* this.#visit(context, context.pageSize, (reader) => this.#list(reader))
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    yield* this.#visit(context, MOST_ENTRIES, (reader) => this.#watch(reader, context.after))
+  }
+
+  async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
+    for await (const version of this.#visit(context, 1, async function* (reader) {
+      yield formatVersion(await reader.now())
+    }))
+      return version
+    throw unavailable('nothing was heard')
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return includesMark(at, mark)
+  }
+
+  /**
+   * What is in the hash while others write, and what they write meanwhile: read in turn, so that the log need not reach back further
+   * than to the page before. A field that nobody touched was there all along, and any other is as its newest entry says.
+   */
+  async *#list(reader: CollectionReader): AsyncGenerator<ListPage<T>> {
+    const begin = await reader.now()
+    if ('absentAt' in begin) {
+      yield { events: [], version: formatVersion(begin) }
+      return
+    }
+    const keys = new Set<string>()
+    let at: Place | Absence = begin
+    const tell = (entries: readonly LogEntry[], events: ListEvent<T>[] = []): ListEvent<T>[] => {
+      for (const entry of entries) at = this.#follow(at, entry, events)
+      for (const { type, key } of events) {
+        if (type === 'delete') keys.delete(key)
+        else if (key !== undefined) keys.add(key)
+      }
+      return events
+    }
+    for (let cursor = '0'; ; ) {
+      const { next, fields } = await reader.scan(cursor)
+      const events = fields.map(({ key, value }) => this.#codec.put(key, value))
+      yield { events: tell(await reader.read(at), events) }
+      if (next === '0') break
+      cursor = next
+    }
+    for (;;) {
+      const { entries, isHead, count, flaw } = await reader.prove(at)
+      const events = tell(entries)
+      if (!isHead) yield { events }
+      else {
+        if (flaw !== undefined) throw new SourceError(flaw, { code: 'PROTOCOL' })
+        if (keys.size !== count) throw unavailable(`the list found ${keys.size} keys of ${count}`)
+        yield { events, version: formatVersion(at) }
+        return
+      }
+    }
+  }
+
+  async *#watch(reader: CollectionReader, after: Version): AsyncGenerator<WatchBatch<T>> {
+    let at = parseVersion(after)
+    const { blockMs, timeoutMs } = this.#settings
+    const batch = (entries: readonly LogEntry[]): WatchBatch<T> => {
+      const events: ListEvent<T>[] = []
+      for (const entry of entries) at = this.#follow(at, entry, events)
+      const committedAt = entries.at(-1)?.committedAt
+      return { events, version: formatVersion(at), ...(committedAt === undefined ? {} : { committedAt }) }
+    }
+    for (;;) {
+      const { entries, flaw } = await reader.prove(at)
+      if (flaw !== undefined) throw expired(flaw)
+      yield batch(entries)
+      for (;;) {
+        const news = await reader.read(at, { blockMs, timeoutMs: blockMs + timeoutMs })
+        if (news.length === 0) break
+        yield batch(news)
+      }
+    }
+  }
+
+  #follow(at: Place | Absence, entry: LogEntry, events: ListEvent<T>[]): Place {
+    const place = following(at, entry)
+    for (const { key, value } of entry.changes)
+      events.push(value === undefined ? this.#codec.delete(key) : this.#codec.put(key, value))
+    return place
+  }
+
+  /** One list or one watch, over a connection of its own. */
+  async *#visit<V>(
+    { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
+    pageSize: number,
+    run: (reader: CollectionReader) => AsyncGenerator<V>,
+  ): AsyncGenerator<V> {
+    const { timeoutMs } = this.#settings
+    const session = await this.#route.open({ signal, clock, timeoutMs })
+    try {
+      await checkServer(session, this.#warnings)
+      yield* run(new CollectionReader(session, this.#keys, pageSize, this.#codec.takesText))
+    } catch (error) {
+      this.#route.follow(error)
+      throw error
+    } finally {
+      session.close()
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { messageOf, SourceError, type SourceErrorCode } from '../../src/errors.js'
+import { redact } from '../../src/redact.js'
+
+/**
+ * What an error of the driver, the network or the server means; what is not here is transient. The driver's own error is
+ * not kept: it carries the command with all of its arguments, the password of AUTH among them.
+ */
+export function redisError(thrown: unknown): SourceError {
+  if (thrown instanceof SourceError) return thrown
+  const message = redact(messageOf(thrown))
+  const hint = hintFor(message)
+  return new SourceError(message + (hint === '' ? '' : ` (${hint})`), { code: meaningOf(message), cause: bare(thrown) })
+}
+
+/** The history from our version on is gone: one relist. */
+export function expired(detail: string): SourceError {
+  return new SourceError(`the version has expired: ${detail}`, { code: 'VERSION_EXPIRED' })
+}
+
+/** Another history under the same name. */
+export function forked(detail: string): SourceError {
+  return new SourceError(`this is another history than the version's: ${detail}`, { code: 'EPOCH_CHANGED' })
+}
+
+export function unavailable(detail: string): SourceError {
+  return new SourceError(detail, { code: 'UNAVAILABLE' })
+}
+
+/** The user may not use this command. */
+export function isNotAllowed(thrown: unknown): boolean {
+  return /^NOPERM /.test(messageOf(thrown))
+}
+
+/** The keys are served by somebody else now: another master of the cluster, or another server that was promoted. */
+export function isElsewhere(thrown: unknown): boolean {
+  return /^(MOVED|ASK|READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
+}
+
+/** An answer of the server, which has not done what it was asked to do; as it came, or as `redisError` made it. */
+export function isAnswer(thrown: unknown): boolean {
+  const { name, cause } = Object(thrown) as { readonly name?: unknown; readonly cause?: unknown }
+  return name === 'ReplyError' || (Object(cause) as { readonly name?: unknown }).name === 'ReplyError'
+}
+
+function meaningOf(message: string): SourceErrorCode {
+  if (/^(WRONGPASS|NOAUTH|NOPERM|DENIED) |invalid password|invalid username-password/.test(message))
+    return 'UNAUTHORIZED'
+  if (/^WRONGTYPE |^ERR (unknown (sub)?command|DB index|invalid DB index|syntax error)/.test(message)) return 'PROTOCOL'
+  return 'UNAVAILABLE'
+}
+
+function hintFor(message: string): string {
+  const [, hint = ''] = hints.find(([pattern]) => pattern.test(message)) ?? []
+  return hint
+}
+
+const hints: readonly (readonly [RegExp, string])[] = [
+  [/ECONNREFUSED/, 'no server listens there: check host and port'],
+  [/ENOTFOUND|EAI_AGAIN/, 'no such host: check its name'],
+  [/certificate|SSL|TLS|wrong version number/i, "check the client's option tls"],
+  [/^(WRONGPASS|NOAUTH) |invalid password/, "check the client's username and password"],
+  [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or DEL the key'],
+  [/^NOPERM /, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
+  [/^DENIED /, 'give the server a password, and the client the same'],
+  [/^READONLY |^MASTERDOWN /, 'this is a replica: give the client the address of the master, or of the Sentinels'],
+  [/^(MOVED|ASK) /, 'this is a node of a cluster: give a Cluster instead of a Redis'],
+  [/^ERR (invalid )?DB index/, "check the client's option db"],
+  [/^OOM /, 'raise maxmemory, or delete something'],
+  [/sentinels? (is|are) unreachable/i, "check the client's sentinels and name"],
+]
+
+function bare(thrown: unknown): Error {
+  const { name, code } = Object(thrown) as { readonly name?: unknown; readonly code?: unknown }
+  const cause = new Error(redact(messageOf(thrown)))
+  if (typeof name === 'string') cause.name = name
+  return typeof code === 'string' ? Object.assign(cause, { code }) : cause
+}

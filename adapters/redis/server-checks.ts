@@ -1,0 +1,79 @@
+import { SourceError } from '../../src/errors.js'
+import type { RedisReply } from './client.js'
+import { isNotAllowed, unavailable } from './redis-errors.js'
+import { type RedisCommand, type Session, textOf } from './session.js'
+
+const OLDEST = 7
+
+/** What is told once, and not again by every connection. */
+export class Warnings {
+  readonly #of: string
+  readonly #told = new Set<string>()
+
+  constructor(of: string) {
+    this.#of = of
+  }
+
+  tell(text: string): void {
+    if (this.#told.has(text)) return
+    this.#told.add(text)
+    process.emitWarning(`${this.#of}: ${text}`, { type: 'ListwatchWarning', code: 'UNCHECKED' })
+  }
+}
+
+/**
+ * Whether this is a server that a mirror can be true to: a master, of Redis 7 or Valkey, that forgets nothing by itself, unless it tells of it (`mayEvict`). What the user
+ * may not ask is not known, and told once.
+ */
+export async function checkServer(
+  session: Session,
+  warnings: Warnings,
+  { mayEvict = false }: { readonly mayEvict?: boolean } = {},
+): Promise<void> {
+  const ask = async (...command: RedisCommand): Promise<RedisReply | undefined> => {
+    try {
+      return await session.command(command)
+    } catch (error) {
+      if (!isNotAllowed(error)) throw error
+      warnings.tell(
+        `${command[0]} is not allowed, so ${consequences[command[0]]}; allow it: ACL SETUSER <user> +${command[0].toLowerCase()}`,
+      )
+      return undefined
+    }
+  }
+  const [role, server, memory] = await Promise.all([
+    ask('ROLE'),
+    ask('INFO', 'server'),
+    mayEvict ? undefined : ask('INFO', 'memory'),
+  ])
+  if (role !== undefined) checkRole(role, session.address)
+  if (server !== undefined) checkVersion(textOf(server), session.address)
+  if (memory !== undefined) checkEviction(textOf(memory), session.address)
+}
+
+const consequences: Readonly<Record<string, string>> = {
+  ROLE: 'nobody knows whether this is the master',
+  INFO: 'nobody knows whether this server evicts keys',
+}
+
+function checkRole(reply: RedisReply, address: string): void {
+  const [role] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
+  if (textOf(role) === 'master') return
+  throw unavailable(`${address} is a replica, which may be behind: give the address of the master, or of the Sentinels`)
+}
+
+function checkVersion(info: string, address: string): void {
+  const version = /^redis_version:(\d+)[.\d]*/m.exec(info)
+  if (version === null || Number(version[1]) >= OLDEST) return
+  const found = version[0].slice('redis_version:'.length)
+  throw new SourceError(`${address} is Redis ${found}: a mirror needs ${OLDEST}.0 or later`, { code: 'PROTOCOL' })
+}
+
+function checkEviction(info: string, address: string): void {
+  const [, policy = ''] = /^maxmemory_policy:(\S+)/m.exec(info) ?? []
+  if (!policy.startsWith('allkeys-')) return
+  throw new SourceError(
+    `${address} evicts any key when memory is short (maxmemory-policy ${policy}), a part of the collection among them: CONFIG SET maxmemory-policy noeviction`,
+    { code: 'PROTOCOL' },
+  )
+}

@@ -1,0 +1,210 @@
+import { SourceError } from '../../src/errors.js'
+import { checkOptions, isFunction, isName, isOneOf, isPositive, type OptionCheck } from '../../src/options.js'
+import type {
+  ListContext,
+  ListEvent,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  WatchBatch,
+  WatchContext,
+} from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+import { clientFlaw, keyPrefixOf, type RedisClient } from './client.js'
+import { forked, redisError, unavailable } from './redis-errors.js'
+import { Route } from './route.js'
+import { checkServer, Warnings } from './server-checks.js'
+import type { Session } from './session.js'
+import { decodeEntry, type StreamDecode } from './stream-decode.js'
+import { endOf, type StreamEntry, StreamReader } from './stream-reader.js'
+import {
+  BEGIN,
+  compareIds,
+  formatPlace,
+  includesMark,
+  parsePlace,
+  placeAt,
+  type StreamPlace,
+} from './stream-version.js'
+
+/** Most entries that one read asks for. */
+const MOST_ENTRIES = 1_000
+
+/** Everything as it was when the entry `after` had been written, and no later one. */
+export interface StreamSnapshot<T> {
+  readonly entries: Iterable<readonly [key: string, object: T]>
+  /** Id of an entry of the stream; `0-0` for before all. */
+  readonly after: string
+}
+
+export interface RedisStreamOptions<T> {
+  /** Your own `Redis` or `Cluster` of ioredis. It stays yours: nothing is sent over it, and it is never closed. */
+  readonly client: RedisClient
+  /** The stream's key. The client's `keyPrefix` comes before it. */
+  readonly stream: string
+  /** What an entry says. */
+  readonly decode: StreamDecode<T>
+  /** Where a list begins, instead of at the oldest entry. Must be newer than the oldest entry that is there. */
+  readonly snapshot?: (context: Pick<SourceContext, 'signal'>) => Promise<StreamSnapshot<T>>
+  /**
+   * What to do where entries are gone that a list would need: `refuse` (default), or `fold` what is left, for streams in
+   * which the newest entry of each key always stays.
+   */
+  readonly whenTrimmed?: 'refuse' | 'fold'
+  /** How long a read waits for news, in milliseconds, before it says that there are none. Default 2 000. */
+  readonly blockMs?: number
+  /** What is not answered for so many milliseconds counts as lost. Default 5 000. */
+  readonly timeoutMs?: number
+}
+
+/** A stream of Redis that others write, as a source. Marks are the ids that XADD gives. */
+export interface RedisStream<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
+  head(context: SourceContext): Promise<Version>
+  hasReached(at: Version, mark: Version): boolean
+}
+
+const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionCheck>> = {
+  client: clientFlaw,
+  stream: isName,
+  decode: isFunction,
+  snapshot: isFunction,
+  whenTrimmed: isOneOf('refuse', 'fold'),
+  blockMs: isPositive,
+  timeoutMs: isPositive,
+}
+
+/** Mirrors what a stream of Redis 7.0 or later says of its keys. Opens nothing by itself. */
+export function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T> {
+  checkOptions('redisStream', options, optionChecks)
+  for (const name of ['client', 'stream', 'decode'] as const)
+    if (options?.[name] === undefined) throw new TypeError(`redisStream: option "${name}" is missing`)
+  return new StreamSource<T>(options)
+}
+
+class StreamSource<T> implements RedisStream<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly #options: RedisStreamOptions<T>
+  readonly #key: string
+  readonly #blockMs: number
+  readonly #timeoutMs: number
+  readonly #route: Route
+  readonly #warnings: Warnings
+  /** Where the last watch was: a list that ends before it is of another history. */
+  #shown: StreamPlace | undefined
+
+  constructor(options: RedisStreamOptions<T>) {
+    this.#options = options
+    this.#key = keyPrefixOf(options.client) + options.stream
+    this.#blockMs = options.blockMs ?? 2_000
+    this.#timeoutMs = options.timeoutMs ?? 5_000
+    // Nothing comes for as long as it waits, and then for as long as the answer takes.
+    this.heartbeatMs = this.#blockMs + this.#timeoutMs
+    this.name = `redis:${this.#key}`
+    this.#route = new Route(options.client, this.#key)
+    this.#warnings = new Warnings(this.name)
+  }
+
+  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    context.signal.throwIfAborted()
+    const start = await this.#options.snapshot?.({ signal: context.signal })
+    if (start !== undefined) yield* pagesOf(start, context.pageSize)
+    const shown = this.#shown
+    const place = placeAt(start === undefined ? BEGIN : fullId(start.after))
+    yield* this.#visit(context, async function* (this: StreamSource<T>, session: Session) {
+      const reader = this.#reader(session, place, context.pageSize)
+      if (start === undefined) await reader.rewind()
+      for (let isAll = false; !isAll; ) {
+        const step = await reader.next()
+        const events = this.#events(step.entries)
+        isAll = step.isAll
+        if (isAll) this.#assertNotBehind(reader.place, shown)
+        yield isAll ? { events, version: formatPlace(reader.place) } : { events }
+      }
+    })
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const place = parsePlace(context.after)
+    yield* this.#visit(context, async function* (this: StreamSource<T>, session: Session) {
+      const reader = this.#reader(session, place, MOST_ENTRIES)
+      for (;;) {
+        const { entries, isAll } = await reader.next()
+        this.#shown = reader.place
+        yield { events: this.#events(entries), version: formatPlace(reader.place) }
+        if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
+      }
+    })
+  }
+
+  /** The id of the newest entry. */
+  async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
+    const key = this.#key
+    for await (const end of this.#visit(context, async function* (session: Session) {
+      yield await endOf(session, key)
+    }))
+      return end
+    throw unavailable('nothing was heard')
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return includesMark(at, mark)
+  }
+
+  /** One list or one watch, over a connection of its own. */
+  async *#visit<V>(
+    { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
+    act: (this: StreamSource<T>, session: Session) => AsyncGenerator<V>,
+  ): AsyncGenerator<V> {
+    let session: Session | undefined
+    try {
+      session = await this.#route.open({ signal, clock, timeoutMs: this.#timeoutMs })
+      await checkServer(session, this.#warnings)
+      yield* act.call(this, session)
+    } catch (error) {
+      this.#route.follow(error)
+      const meaning = redisError(error)
+      // From here on the informer knows: its next list is not held against what was shown.
+      if (meaning.code === 'EPOCH_CHANGED') this.#shown = undefined
+      throw meaning
+    } finally {
+      session?.close()
+    }
+  }
+
+  #reader(session: Session, place: StreamPlace, most: number): StreamReader {
+    const isLenient = this.#options.whenTrimmed === 'fold'
+    return new StreamReader(session, place, { key: this.#key, most, isLenient })
+  }
+
+  #events(entries: readonly StreamEntry[]): ListEvent<T>[] {
+    const events: ListEvent<T>[] = []
+    for (const entry of entries) decodeEntry(this.#options.decode, entry, events)
+    return events
+  }
+
+  /** The informer refuses a list that is older than what it has shown, unless it is told that history went back. */
+  #assertNotBehind(listed: StreamPlace, shown: StreamPlace | undefined): void {
+    if (shown === undefined || compareIds(listed.id, shown.id) >= 0) return
+    throw forked(`it ends at ${listed.id}, and was read up to ${shown.id}`)
+  }
+}
+
+function* pagesOf<T>({ entries }: StreamSnapshot<T>, pageSize: number): Generator<ListPage<T>> {
+  let events: ListEvent<T>[] = []
+  for (const [key, object] of entries) {
+    events.push({ type: 'put', key, object })
+    if (events.length < pageSize) continue
+    yield { events }
+    events = []
+  }
+  if (events.length > 0) yield { events }
+}
+
+/** Redis takes an id without its second half for the first one. */
+function fullId(id: string): string {
+  if (!/^\d{1,20}(-\d{1,20})?$/.test(id))
+    throw new SourceError(`the snapshot is of no entry: after is ${JSON.stringify(id)}`, { code: 'PROTOCOL' })
+  return id.includes('-') ? id : `${id}-0`
+}

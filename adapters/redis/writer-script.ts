@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * One atomic change of a collection: an entry of its stream, then what it says in the hash, then where it is. Adding the entry is all
+ * that can fail once something is written, so it comes first: Redis does not take back what a script has done.
+ *
+ * KEYS: hash, stream, meta. ARGV: how many entries to keep, the id and the chain that are expected (both empty: any; `none`:
+ * no collection), a word that no other call has, then `u` key value or `d` key for each change. Answers id and chain. Without
+ * changes nothing is written, unless there is no collection yet: then it begins, with what is in the hash.
+ *
+ * An entry: `m` with the chain before, the chain now, the word and the time in milliseconds; then the changes: `u` and the key with
+ * the value, `d` and the key with nothing.
+ */
+export const WRITER_SCRIPT = `
+local hash, stream, meta = KEYS[1], KEYS[2], KEYS[3]
+local m = redis.call('HMGET', meta, 'e', 'i', 'n', 'c')
+local epoch, last, chain, count = m[1], m[2], m[3], tonumber(m[4])
+local size = redis.call('HLEN', hash)
+if not (last and chain and count) then epoch, last, chain = nil, nil, nil end
+if ARGV[2] == 'none' and epoch then return redis.error_reply('CONFLICT ' .. last .. ' ' .. chain) end
+if ARGV[2] ~= '' and ARGV[2] ~= 'none' and (last ~= ARGV[2] or chain ~= ARGV[3]) then
+  return redis.error_reply('CONFLICT ' .. (last or 'none') .. ' ' .. (chain or 'none'))
+end
+if epoch and #ARGV < 5 then return { last, chain } end
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local function anew()
+  local number = now
+  local info = redis.pcall('XINFO', 'STREAM', stream)
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then
+      local newest = tonumber(string.match(info[i + 1], '^(%d+)'))
+      if newest >= number then number = newest + 1 end
+    end
+  end
+  epoch, last, chain, count = string.format('%.0f', number), nil, '', size
+  if size > 0 then chain = 'adopted' end
+end
+
+local function add()
+  local fields = { 'm', '' }
+  local sum = { chain, epoch, ARGV[4] }
+  local i = 5
+  while i <= #ARGV do
+    local key, value = ARGV[i + 1], ''
+    fields[#fields + 1] = ARGV[i] .. key
+    sum[#sum + 1] = ARGV[i] .. #key
+    sum[#sum + 1] = key
+    if ARGV[i] == 'u' then
+      value = ARGV[i + 2]
+      sum[#sum + 1] = #value
+      sum[#sum + 1] = value
+      i = i + 1
+    end
+    fields[#fields + 1] = value
+    i = i + 2
+  end
+  local following = string.sub(redis.sha1hex(table.concat(sum, ' ')), 1, 16)
+  fields[2] = table.concat({ chain, following, ARGV[4], string.format('%.0f', now) }, ' ')
+  local sequence = 0
+  if last then sequence = tonumber(string.match(last, '(%d+)$')) + 1 end
+  local id = epoch .. '-' .. string.format('%.0f', sequence)
+  return redis.pcall('XADD', stream, 'MAXLEN', '~', ARGV[1], id, unpack(fields)), following
+end
+
+if not epoch then anew() end
+local id, following = add()
+if type(id) == 'table' and string.find(id.err, 'equal or smaller') then
+  anew()
+  id, following = add()
+end
+if type(id) == 'table' then return id end
+local i = 5
+while i <= #ARGV do
+  if ARGV[i] == 'u' then
+    count = count + redis.call('HSET', hash, ARGV[i + 1], ARGV[i + 2])
+    i = i + 3
+  else
+    count = count - redis.call('HDEL', hash, ARGV[i + 1])
+    i = i + 2
+  end
+end
+redis.call('HSET', meta, 'e', epoch, 'i', id, 'n', following, 'c', count)
+return { id, following }
+`
+
+export const WRITER_SCRIPT_SHA: string = createHash('sha1').update(WRITER_SCRIPT).digest('hex')
+
+/** One change as the script wants it; without a value a deletion. Texts are UTF-8. */
+export interface EncodedChange {
+  readonly key: Buffer | string
+  readonly value: Buffer | string | undefined
+}
+
+export function scriptArguments(changes: readonly EncodedChange[]): (string | Buffer)[] {
+  return changes.flatMap(({ key, value }) => (value === undefined ? ['d', key] : ['u', key, value]))
+}
+
+/** The chain that the script makes of these changes after another: by it a call finds out that an entry is its own. */
+export function chainAfter(
+  { chain, epoch }: { readonly chain: string; readonly epoch: number },
+  word: string,
+  changes: readonly EncodedChange[],
+): string {
+  const sum = createHash('sha1').update(`${chain} ${epoch} ${word}`)
+  for (const { key, value } of changes) {
+    sum.update(` ${value === undefined ? 'd' : 'u'}${Buffer.byteLength(key)} `).update(key)
+    if (value !== undefined) sum.update(` ${Buffer.byteLength(value)} `).update(value)
+  }
+  return sum.digest('hex').slice(0, 16)
+}

@@ -1,0 +1,151 @@
+// Lists a collection, catches up with it or with a stream, or writes: node redis.ts <task> <port> [<version>]
+import { Redis } from 'ioredis'
+import { type RedisStream, type RedisWriter, redisCollection, redisStream, redisWriter } from 'listwatch/redis'
+import { createClient } from 'redis'
+import { makeDataset } from '../dataset.ts'
+
+const [task = '', port = '', version = ''] = process.argv.slice(2)
+const KEYS = 100_000
+/** How many writes are under way at once. */
+const TOGETHER = 1_000
+const WRITES = 50_000
+const address = { host: '127.0.0.1', port: Number(port) }
+const user = new Redis({ ...address, lazyConnect: true })
+
+const context = {
+  signal: new AbortController().signal,
+  clock: {
+    now: () => performance.now(),
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(resolve, ms)
+        signal?.addEventListener('abort', () => {
+          clearTimeout(timer)
+          reject(signal.reason)
+        })
+      }),
+  },
+  random: { next: () => 0.5 },
+}
+type Source = Pick<RedisStream<unknown>, 'list' | 'watch'>
+
+async function list(source: Source): Promise<{ size: number; version: string }> {
+  const result = { size: 0, version: '' }
+  for await (const page of source.list({ ...context, pageSize: 1_000 })) {
+    result.size += page.events.length
+    result.version = page.version ?? ''
+  }
+  return result
+}
+
+async function watch(source: Source): Promise<number> {
+  let size = 0
+  for await (const { events } of source.watch({ ...context, after: version, onNudge: () => {} })) {
+    size += events.length
+    if (size >= KEYS) break
+  }
+  return size
+}
+
+async function listFloor(): Promise<number> {
+  const client = new Redis(address)
+  let size = 0
+  let cursor = '0'
+  do {
+    const [next, fields] = await client.hscan('{bench}:h', cursor, 'COUNT', 1_000)
+    cursor = next
+    for (let at = 1; at < fields.length; at += 2) if (JSON.parse(fields[at] ?? '') !== undefined) size++
+  } while (cursor !== '0')
+  return size
+}
+
+async function listNodeRedis(): Promise<number> {
+  const client = await createClient({ socket: address }).connect()
+  let size = 0
+  for await (const page of client.hScanIterator('{bench}:h', { COUNT: 1_000 }))
+    for (const { value } of page) if (JSON.parse(value) !== undefined) size++
+  return size
+}
+
+async function watchFloor(stream: string): Promise<number> {
+  const client = new Redis(address)
+  let size = 0
+  for (let from = '0-0'; size < KEYS; ) {
+    const entries = (await client.xread('COUNT', 1_000, 'STREAMS', stream, from))?.[0]?.[1] ?? []
+    size += entries.length
+    from = entries.at(-1)?.[0] ?? from
+  }
+  return size
+}
+
+async function watchNodeRedis(stream: string): Promise<number> {
+  const client = await createClient({ socket: address }).connect()
+  let size = 0
+  for (let id = '0-0'; size < KEYS; ) {
+    const answer = (await client.xRead({ key: stream, id }, { COUNT: 1_000 })) as
+      | readonly { readonly messages: readonly { readonly id: string }[] }[]
+      | null
+    const messages = answer?.[0]?.messages ?? []
+    size += messages.length
+    id = messages.at(-1)?.id ?? id
+  }
+  return size
+}
+
+/** Writes the rows, so many at once. */
+async function write(count: number, one: (key: string, row: string) => Promise<unknown>): Promise<number> {
+  const { rows } = makeDataset(count)
+  const texts = rows.map(String)
+  const start = performance.now()
+  for (let at = 0; at < count; at += TOGETHER)
+    await Promise.all(texts.slice(at, at + TOGETHER).map((row, i) => one(`key-${at + i}`, row)))
+  took = performance.now() - start
+  return count
+}
+let took: number | undefined
+
+const writer = (name: string): RedisWriter<string> =>
+  redisWriter<string>({ client: user, name, codec: 'string', retention: 10_000_000 })
+const collection = (codec: 'json' | 'string'): Source => redisCollection({ client: user, name: 'bench', codec })
+const stream: Source = redisStream({
+  client: user,
+  stream: 'bench-events',
+  decode: (fields) => ({ key: fields.get('key') ?? '', object: fields.get('row') }),
+})
+
+/** The collection, and a stream with the same rows; gives the versions from before. */
+async function load(): Promise<unknown> {
+  const into = writer('bench')
+  const [ofCollection, ofStream] = [await into.apply([]), (await list(stream)).version]
+  await write(KEYS, (key, object) => into.apply([{ put: key, object }]))
+  const client = new Redis(address)
+  await write(KEYS, (key, row) => client.xadd('bench-events', '*', 'key', key, 'row', row))
+  return { ofCollection, ofStream }
+}
+
+const tasks: Readonly<Record<string, () => Promise<number>>> = {
+  'list-listwatch': async () => (await list(collection('json'))).size,
+  'list-floor': listFloor,
+  'list-node-redis': listNodeRedis,
+  'collection-listwatch': () => watch(collection('string')),
+  'collection-floor': () => watchFloor('{bench}:s'),
+  'collection-node-redis': () => watchNodeRedis('{bench}:s'),
+  'stream-listwatch': () => watch(stream),
+  'stream-floor': () => watchFloor('bench-events'),
+  'stream-node-redis': () => watchNodeRedis('bench-events'),
+  'write-listwatch': () => {
+    const into = writer('written')
+    return write(WRITES, (key, object) => into.apply([{ put: key, object }]))
+  },
+  'write-floor': () => {
+    const client = new Redis(address)
+    return write(WRITES, (key, row) => client.hset('bare', key, row))
+  },
+}
+if (task === 'load') console.log(JSON.stringify(await load()))
+else {
+  const start = performance.now()
+  const size = await tasks[task]?.()
+  console.log(JSON.stringify({ ms: took ?? performance.now() - start, size }))
+}
+process.exit()

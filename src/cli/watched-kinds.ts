@@ -1,0 +1,47 @@
+import { Failure } from './failure.js'
+
+export type WatchedKind = 'postgres' | 'etcd' | 'redis' | 'kubernetes'
+
+interface Described {
+  readonly name: string
+  readonly scheme: RegExp
+  /** The options that say something of this kind of server, by the names that the command line gives them. */
+  readonly options: readonly string[]
+}
+
+const KINDS: Readonly<Record<WatchedKind, Described>> = {
+  etcd: { name: 'etcd', scheme: /^etcds?:/, options: ['prefix', 'codec'] },
+  redis: {
+    name: 'Redis',
+    scheme: /^rediss?:/,
+    options: ['collection', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
+  },
+  kubernetes: {
+    name: 'Kubernetes',
+    scheme: /^kubernetes:/,
+    options: ['selector', 'fieldSelector', 'context', 'metadataOnly'],
+  },
+  // Says of whatever else is given how a URL should look.
+  postgres: { name: 'Postgres', scheme: /^/, options: ['table', 'columns', 'where', 'rls'] },
+}
+
+const names = Object.keys(KINDS) as WatchedKind[]
+
+/** The kind of server that a URL is of, and the options given for it; refuses those of others. */
+export function watchedKind(url: string, given: Readonly<Record<string, unknown>>): WatchedKind {
+  const kind = names.find((name) => KINDS[name].scheme.test(url)) ?? 'postgres'
+  const own = KINDS[kind]
+  for (const option of Object.keys(given)) {
+    if (given[option] === undefined || own.options.includes(option)) continue
+    const owners = names.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
+    if (owners.length === 0) continue // Of all.
+    throw new Failure(
+      `${flag(option)} is of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,
+    )
+  }
+  return kind
+}
+
+function flag(option: string): string {
+  return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}

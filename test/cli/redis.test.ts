@@ -1,0 +1,161 @@
+import { join } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { redisWriter } from '../../adapters/redis/index.js'
+import { userClient } from '../redis/drivers.js'
+import { useRedis } from '../redis/support.js'
+import { describeServer } from '../servers/index.js'
+import { ensureBuilt } from '../support/build.js'
+import { Child } from '../support/child.js'
+import { root } from '../support/sources.js'
+import { listwatch, node, refusalOf, SECRET } from './support.js'
+
+beforeAll(ensureBuilt)
+
+/** What the lines of `--json` tell. */
+function told(child: Child): unknown[] {
+  return child.lines.map((line) => {
+    const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: unknown }
+    return [type, key, object]
+  })
+}
+
+describeServer('redis 7.0', 'watch redis://', (server) => {
+  const own = useRedis(server)
+  const synced = (child: Child): Promise<void> =>
+    child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+  const gone = (child: Child): Promise<void> =>
+    child.until(() => child.lines.some((line) => line.includes('"delete"')), 'the delete')
+
+  test('--collection tells what there is, and then what changes', async () => {
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
+    await writer.apply([{ put: '1', object: { state: 'new' } }])
+    const child = listwatch(['watch', own.redis.url, '--collection', 'orders', '--json'])
+    await synced(child)
+    await writer.apply([{ put: '1', object: { state: 'done' } }])
+    await writer.apply([{ delete: '1' }])
+    await gone(child)
+    expect(told(child)).toEqual([
+      ['add', '1', { state: 'new' }],
+      ['synced', undefined, undefined],
+      ['update', '1', { state: 'done' }],
+      ['delete', '1', { state: 'done' }],
+    ])
+    child.kill('SIGINT')
+    expect(await child.ended).toEqual({ code: 0, signal: null })
+    expect(child.errors).toBe('')
+  })
+
+  test('--stream shows the fields of the newest entry of each key; one with nothing else deletes it', async () => {
+    const client = own.redis.client()
+    await client.xadd('events', '*', 'id', '7', 'state', 'new')
+    const child = listwatch(['watch', own.redis.url, '--stream', 'events', '--key', 'id', '--json'])
+    await synced(child)
+    await client.xadd('events', '*', 'id', '7')
+    await gone(child)
+    expect(told(child)).toEqual([
+      ['add', '7', { id: '7', state: 'new' }],
+      ['synced', undefined, undefined],
+      ['delete', '7', { id: '7', state: 'new' }],
+    ])
+    child.kill('SIGINT')
+    await child.ended
+    expect(child.errors).toBe('')
+  })
+
+  test('--stream of which a part was trimmed is refused, and shown with --fold', async () => {
+    const client = own.redis.client()
+    await client.xadd('trimmed', '*', 'id', '1', 'n', '1')
+    await client.xadd('trimmed', '*', 'id', '2', 'n', '1')
+    await client.xtrim('trimmed', 'MAXLEN', 1)
+    const args = ['watch', own.redis.url, '--stream', 'trimmed', '--key', 'id', '--json']
+    expect(await refusalOf(listwatch(args))).toContain('say --fold to mirror what is left')
+    const child = listwatch([...args, '--fold'])
+    await synced(child)
+    expect(told(child)[0]).toEqual(['add', '2', { id: '2', n: '1' }])
+  })
+
+  test('--keys tells of plain keys', async () => {
+    const client = own.redis.client()
+    await client.set('user:1', '{"name":"ada"}')
+    const child = listwatch(['watch', own.redis.url, '--keys', 'user:*', '--json'])
+    await synced(child)
+    await client.del('user:1')
+    await gone(child)
+    expect(told(child)).toEqual([
+      ['add', 'user:1', { name: 'ada' }],
+      ['synced', undefined, undefined],
+      ['delete', 'user:1', { name: 'ada' }],
+    ])
+    child.kill('SIGINT')
+    await child.ended
+    expect(child.errors).toBe('')
+  })
+
+  const url = 'redis://localhost'
+  const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
+    [
+      'nothing to mirror',
+      [url],
+      'say what to mirror: --collection orders, --stream events --key id, or --keys "user:*"',
+    ],
+    ['two things to mirror', [url, '--collection', 'a', '--stream', 's'], 'mirror one of these'],
+    ['an empty name', [url, '--collection', ''], 'must not be empty'],
+    ['a stream without a field', [url, '--stream', 's'], '--key is missing'],
+    ['a field without a stream', [url, '--collection', 'a', '--key', 'id'], '--key and --fold are of --stream'],
+    ['a codec for a stream', [url, '--stream', 's', '--key', 'id', '--codec', 'json'], '--codec is of --collection'],
+    ['keys without a star', [url, '--keys', 'user:'], 'and a star in quotes: "user:*"'],
+    ['all keys', [url, '--keys', '*'], 'must be what the keys begin with'],
+    ['a table', [url, '--table', 't'], '--table is of Postgres; Redis has --collection'],
+    ['a prefix', [url, '--prefix', 'p'], '--prefix is of etcd; Redis has --collection'],
+    ['a collection of etcd', ['etcd://localhost', '--collection', 'a'], '--collection is of Redis; etcd has --prefix'],
+    ['no server', ['redis://127.0.0.1:1', '--collection', 'a'], 'no server listens there: check host and port'],
+    ['no such host', ['redis://no-such-host.invalid', '--collection', 'a'], 'no such host: check its name'],
+    ['no URL', ['redis://', '--collection', 'a'], 'it should look like redis://host:6379'],
+  ]
+  test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {
+    expect(await refusalOf(listwatch(['watch', ...args]))).toContain(says)
+  })
+
+  test('a key of another type: one line that says so', async () => {
+    await own.redis.client().set('plain', '1')
+    const says = await refusalOf(listwatch(['watch', own.redis.url, '--stream', 'plain', '--key', 'id']))
+    expect(says).toContain('another kind of value is stored there')
+  })
+
+  test('a wrong password: one line that says where it belongs, and does not tell it', async () => {
+    const admin = own.redis.client()
+    await admin.config('SET', 'requirepass', 'another')
+    try {
+      const at = `redis://:${SECRET}@${own.redis.endpoint}`
+      const says = await refusalOf(listwatch(['watch', at, '--collection', 'orders']))
+      expect(says).toContain('give user and password in the URL: redis://user:')
+    } finally {
+      await admin.config('SET', 'requirepass', '')
+    }
+  })
+
+  describe('examples/feature-flags.ts', () => {
+    test('many follow what one writes', async () => {
+      const env = { ...process.env, REDIS_URL: own.redis.url }
+      const start = (...args: readonly string[]): Child => {
+        const child = new Child(node, [join('examples', 'feature-flags.ts'), ...args], { cwd: root, env })
+        onTestFinished(() => child[Symbol.asyncDispose]())
+        return child
+      }
+      const followers = [start(), start()]
+      const shows = async (line: RegExp): Promise<void> => {
+        for (const each of followers) await each.until(() => each.lines.some((text) => line.test(text)), String(line))
+      }
+      expect(await start('new-checkout', '100').ended).toEqual({ code: 0, signal: null })
+      await shows(/^new-checkout: 1000 of 1000 users$/)
+      expect(await start('new-checkout', '25').ended).toEqual({ code: 0, signal: null })
+      await shows(/^new-checkout: 2\d\d of 1000 users$/)
+      expect(await start('new-checkout', '0').ended).toEqual({ code: 0, signal: null })
+      await shows(/^new-checkout: 0 of 1000 users$/)
+      for (const each of followers) {
+        each.kill('SIGINT')
+        expect(await each.ended).toEqual({ code: 0, signal: null })
+      }
+    })
+  })
+})

@@ -1,0 +1,62 @@
+import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../src/testing/index.js'
+import { type DriverName, userClient } from '../redis/drivers.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import type { RedisServer } from '../servers/redis.js'
+
+interface Item {
+  readonly value: string
+}
+
+/** A collection of its own for each case, and a proxy before the server that can end connections. */
+export function redisHarness(server: { readonly redis: RedisServer }, driver: DriverName): ListerWatcherHarness<Item> {
+  let cases = 0
+  return {
+    create: (wish) => subjectOf(server.redis, driver, `${driver} ${++cases}`, wish),
+    lacks: {
+      openTransactions: 'an apply is one script',
+      versions: 'a field of a hash has no version',
+      nudges: 'whatever is committed is told at once; there is nothing to ask for',
+    },
+  }
+}
+
+async function subjectOf(
+  redis: RedisServer,
+  driver: DriverName,
+  name: string,
+  { heartbeatMs }: ConformanceWish,
+): Promise<ListerWatcherSubject<Item>> {
+  const proxy = await startFaultProxy({ targetPort: redis.port })
+  const source = redisCollection<Item>({
+    client: userClient(driver, proxy.port),
+    name,
+    blockMs: Math.ceil(heartbeatMs / 2),
+  })
+  const client = userClient(driver, redis.port)
+  const writer: RedisWriter<Item> = redisWriter<Item>({ client, name })
+  const raw: RedisWriter<string> = redisWriter<string>({ client, name, codec: 'string' })
+  const admin = redis.client()
+  return {
+    source,
+    read: ({ value }) => value,
+    refuses: (key) => (key.isWellFormed() ? undefined : 'its half a character is no UTF-8'),
+    write: (changes) =>
+      writer.apply(
+        changes.map(({ key, value }) => (value === undefined ? { delete: key } : { put: key, object: { value } })),
+      ),
+    compact: async () => void (await admin.xtrim(`{${name}}:s`, 'MAXLEN', 0)),
+    restore: async () => {
+      await admin.del(`{${name}}:s`, `{${name}}:m`)
+      await writer.apply([])
+    },
+    corrupt: async (key) => void (await raw.apply([{ put: key, object: '{' }])),
+    disconnect: () => proxy.reset(),
+    connections: () => proxy.counts.open,
+    dispose: async () => {
+      await writer.close()
+      await raw.close()
+      await proxy[Symbol.asyncDispose]()
+    },
+  }
+}

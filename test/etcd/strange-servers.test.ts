@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { etcdSource } from '../../adapters/etcd/index.js'
+import type { WatchBatch } from '../../src/source.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { context, listed } from './follow.js'
+import { ScriptedEtcd } from './scripted-etcd.js'
+
+/** Servers that were released and had these bugs; what proxies and look-alikes say that speak etcd's language. */
+
+/** A watch that has been opened, read batch by batch. */
+async function watched(
+  act: (etcd: ScriptedEtcd, next: () => Promise<WatchBatch<string>>) => Promise<void>,
+): Promise<void> {
+  await using etcd = await ScriptedEtcd.start()
+  const times = { progressMs: 200, stallMs: 1_000 }
+  const source = etcdSource<string>({ endpoints: etcd.endpoint, prefix: '/a/', codec: 'string', ...times })
+  const stop = new AbortController()
+  const after = await listed(source)
+  const watch = source.watch({ ...context(stop.signal), after, onNudge: () => {} })[Symbol.asyncIterator]()
+  /** The next batch that has events. */
+  const next = async (): Promise<WatchBatch<string>> => {
+    for (;;) {
+      const { value } = await watch.next()
+      if (value.events.length > 0) return value
+    }
+  }
+  const first = next()
+  await waitUntil('the watch to be opened', () => etcd.streams.size === 1, 20_000)
+  etcd.tell([{ key: '/a/first', value: '1', revision: 11 }])
+  await first
+  etcd.count = 1
+  etcd.revision = 11
+  try {
+    await act(etcd, next)
+  } finally {
+    stop.abort()
+    await watch.return?.()
+  }
+}
+
+const keysOf = ({ events }: WatchBatch<string>): (string | undefined)[] =>
+  events.map((event) => (event.type === 'replace' ? undefined : event.key))
+
+test('what is told twice is told on once', () =>
+  watched(async (etcd, next) => {
+    etcd.tell([
+      { key: '/a/first', value: '1', revision: 11 },
+      { key: '/a/second', value: '2', revision: 12 },
+    ])
+    expect(keysOf(await next())).toEqual(['/a/second'])
+    etcd.tell([{ key: '/a/second', value: '2', revision: 12 }])
+    etcd.tell([{ key: '/a/third', value: '3', revision: 13 }])
+    expect(keysOf(await next())).toEqual(['/a/third'])
+  }))
+
+test('what lies outside of the range is not told on', () =>
+  watched(async (etcd, next) => {
+    etcd.tell([
+      { key: '/secret', value: 'x', revision: 12 },
+      { key: '/a/k', value: '2', revision: 12 },
+    ])
+    expect(keysOf(await next())).toEqual(['/a/k'])
+  }))
+
+test('what a server says of its revision is no place to resume from while it tells', () =>
+  watched(async (etcd, next) => {
+    etcd.tell([{ key: '/a/k', value: '2', revision: 12 }], 5_000)
+    expect((await next()).version.split('.')[3]).toBe('12')
+  }))
+
+test('another cluster behind the same address is another history', () =>
+  watched(async (etcd, next) => {
+    etcd.clusterId = 8
+    etcd.tell([{ key: '/a/k', value: '2', revision: 12 }])
+    await expect(next()).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+  }))
+
+test('a watch that is ended for no reason is opened again', () =>
+  watched(async (etcd, next) => {
+    etcd.cancel('')
+    await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'the server canceled the watch' })
+  }))
+
+test('a message that makes no sense ends the watch, and nothing else', () =>
+  watched(async (etcd, next) => {
+    etcd.garbage()
+    await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  }))
+
+test('a watch that has answered, and does not any more while its server does, is given up', () =>
+  watched(async (etcd, next) => {
+    etcd.tell([])
+    await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^no data for/) })
+  }))
+
+test('a watch that never answers is good for as long as it keeps nothing back', () =>
+  watched(async (etcd, next) => {
+    const batch = next()
+    await sleep(3_000) // Three times as long as an answer may take.
+    etcd.count = 2
+    etcd.revision = 12
+    etcd.tell([{ key: '/a/late', value: '2', revision: 12 }])
+    expect(keysOf(await batch)).toEqual(['/a/late'])
+    etcd.count = 3
+    await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^no data for/) })
+  }))

@@ -1,0 +1,37 @@
+import type { ListerWatcher, SourceContext } from '../../src/source.js';
+import type { Version } from '../../src/version.js';
+import { type RedisClient } from './client.js';
+import { type StreamDecode } from './stream-decode.js';
+/** Everything as it was when the entry `after` had been written, and no later one. */
+export interface StreamSnapshot<T> {
+    readonly entries: Iterable<readonly [key: string, object: T]>;
+    /** Id of an entry of the stream; `0-0` for before all. */
+    readonly after: string;
+}
+export interface RedisStreamOptions<T> {
+    /** Your own `Redis` or `Cluster` of ioredis. It stays yours: nothing is sent over it, and it is never closed. */
+    readonly client: RedisClient;
+    /** The stream's key. The client's `keyPrefix` comes before it. */
+    readonly stream: string;
+    /** What an entry says. */
+    readonly decode: StreamDecode<T>;
+    /** Where a list begins, instead of at the oldest entry. Must be newer than the oldest entry that is there. */
+    readonly snapshot?: (context: Pick<SourceContext, 'signal'>) => Promise<StreamSnapshot<T>>;
+    /**
+     * What to do where entries are gone that a list would need: `refuse` (default), or `fold` what is left, for streams in
+     * which the newest entry of each key always stays.
+     */
+    readonly whenTrimmed?: 'refuse' | 'fold';
+    /** How long a read waits for news, in milliseconds, before it says that there are none. Default 2 000. */
+    readonly blockMs?: number;
+    /** What is not answered for so many milliseconds counts as lost. Default 5 000. */
+    readonly timeoutMs?: number;
+}
+/** A stream of Redis that others write, as a source. Marks are the ids that XADD gives. */
+export interface RedisStream<T> extends ListerWatcher<T> {
+    readonly heartbeatMs: number;
+    head(context: SourceContext): Promise<Version>;
+    hasReached(at: Version, mark: Version): boolean;
+}
+/** Mirrors what a stream of Redis 7.0 or later says of its keys. Opens nothing by itself. */
+export declare function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T>;

@@ -1,0 +1,152 @@
+import { Cluster as Cluster6 } from 'ioredis'
+import { Cluster as Cluster5 } from 'ioredis5'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type RedisClient, redisCollection, redisKeys, redisWriter } from '../../adapters/redis/index.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisCluster } from '../servers/redis-cluster.js'
+import { driverNames } from './drivers.js'
+import { listed } from './follow.js'
+import { kinds } from './kinds.js'
+import { type Item, Mirror } from './mirror.js'
+
+describeRedis('a cluster', (server) => {
+  let started: RedisCluster | undefined
+  beforeAll(async () => {
+    started = await RedisCluster.start(server)
+  })
+  afterAll(async () => {
+    await started?.[Symbol.asyncDispose]()
+  })
+  const cluster = (): RedisCluster => {
+    if (started === undefined) throw new Error('the cluster is not up yet')
+    return started
+  }
+  /** The user's own, over all nodes or some. */
+  const client = (driver: string = 'ioredis 6', redisOptions: { readonly password?: string } = {}): RedisClient => {
+    const nodes = cluster().nodes.map(({ port }) => ({ port, host: '127.0.0.1' }))
+    const made = driver === 'ioredis 5' ? new Cluster5(nodes, { redisOptions }) : new Cluster6(nodes, { redisOptions })
+    made.on('error', () => {})
+    onTestFinished(() => made.disconnect())
+    return made
+  }
+  /** A mirror by a Cluster of the user's; it needs no proxy. */
+  const mirrorOf = async (make: () => ReturnType<(typeof kinds)[number]['source']>): Promise<Mirror> => {
+    const [first] = cluster().nodes
+    if (first === undefined) throw new Error('there is no node')
+    return await Mirror.open(first, make)
+  }
+  let names = 0
+
+  describe.each(kinds)('with $name', (kind) => {
+    test.each(driverNames)('of which only the slot’s master is asked (%s)', async (driver) => {
+      const name = `cluster-${++names}`
+      const user = client(driver)
+      const mark = await kind.write(client(), name, 'a', 1)
+      await using mirror = await mirrorOf(() => kind.source(user, name))
+      await mirror.live()
+      await mirror.informer.waitFor(mark, { timeoutMs: 20_000 })
+      await kind.write(client(), name, 'b', 2)
+      await mirror.shows({ a: 1, b: 2 })
+      expect(mirror.errors).toEqual([])
+    })
+
+    test('whose slot moves under a watch: it goes on at the new master, without a list', async () => {
+      const name = `cluster-${++names}`
+      const [key = ''] = kind.keys(name)
+      const writer = client()
+      await kind.write(writer, name, 'a', 1)
+      await using mirror = await mirrorOf(() => kind.source(client(), name))
+      await mirror.live()
+      for (const n of [2, 3, 4]) {
+        const from = await cluster().ownerOf(key)
+        await cluster().migrate(key, await cluster().another(from))
+        await kind.write(writer, name, 'a', n)
+        await mirror.shows({ a: n })
+      }
+      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+    })
+
+    test('whose slot is half-way: a list waits until it has moved', async () => {
+      const name = `cluster-${++names}`
+      const [key = ''] = kind.keys(name)
+      await kind.write(client(), name, 'a', 1)
+      await using mirror = await mirrorOf(() => kind.source(client(), name))
+      const from = await cluster().ownerOf(key)
+      await cluster().migrate(key, await cluster().another(from), async () => {
+        mirror.informer.start()
+        // A stream is one key, which is on one side or the other.
+        await mirror.until('a first try', () => mirror.errors.length > 0 || mirror.informer.status.isSynced)
+      })
+      await mirror.shows({ a: 1 })
+      expect(mirror.codes).toEqual([])
+    })
+
+    test('whose master is replaced by its replica: the mirror goes on where it was', async () => {
+      const name = `cluster-${++names}`
+      const [key = ''] = kind.keys(name)
+      await kind.write(client(), name, 'a', 1)
+      await using mirror = await mirrorOf(() => kind.source(client(), name))
+      await mirror.live()
+      const replica = await cluster().addReplica(await cluster().ownerOf(key))
+      await cluster().failover(replica)
+      await kind.write(client(), name, 'a', 2)
+      await mirror.shows({ a: 2 })
+      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+    })
+  })
+
+  test('a large collection whose slot moves while it is listed is listed whole', async () => {
+    const name = `cluster-${++names}`
+    await using writer = redisWriter<Item>({ client: client(), name })
+    for (let at = 0; at < 20_000; at += 2_000) {
+      await writer.apply(Array.from({ length: 2_000 }, (_, i) => ({ put: `k${at + i}`, object: { n: at + i } })))
+    }
+    const source = redisCollection<Item>({ client: client(), name })
+    await using mirror = await mirrorOf(() => source)
+    const moving = (async () => {
+      const from = await cluster().ownerOf(`{${name}}:h`)
+      await cluster().migrate(`{${name}}:h`, await cluster().another(from))
+    })()
+    mirror.informer.start()
+    await moving
+    await mirror.until('the list', () => mirror.informer.status.isSynced, 40_000)
+    expect(mirror.informer.size).toBe(20_000)
+    expect((await listed(source)).objects.size).toBe(20_000)
+  })
+
+  test('shards lie in several slots, and each is a source of its own', async () => {
+    const name = `cluster-${++names}`
+    await using writer = redisWriter<Item>({ client: client(), name, shards: 8 })
+    for (let n = 0; n < 100; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
+    const sources = redisCollection<Item>({ client: client(), name, shards: 8 })
+    const lists = await Promise.all(Object.values(sources).map((source) => listed(source)))
+    expect(lists.reduce((sum, { objects }) => sum + objects.size, 0)).toBe(100)
+    const owners = await Promise.all(Object.keys(sources).map((shard) => cluster().ownerOf(`{${name}:${shard}}:h`)))
+    expect(new Set(owners).size).toBeGreaterThan(1)
+  })
+
+  test('plain keys are mirrored where their prefix has a hash tag, and else refused at the call', async () => {
+    const prefix = `{cluster-${++names}}:`
+    const writer = client()
+    await using mirror = await mirrorOf(() => redisKeys<Item>({ client: client(), prefix, blockMs: 500 }))
+    await writer.call('SET', `${prefix}a`, '{"n":1}')
+    await mirror.live()
+    await writer.call('SET', `${prefix}b`, '{"n":2}')
+    await mirror.shows({ [`${prefix}a`]: 1, [`${prefix}b`]: 2 })
+    const user = client()
+    expect(() => redisKeys({ client: user, prefix: 'user:' })).toThrow('must have a hash tag')
+  })
+
+  test.each(driverNames)('that wants a password is given the one of the client (%s)', async (driver) => {
+    const name = `cluster-${++names}`
+    await kinds[0]?.write(client(), name, 'a', 1)
+    const admins = cluster().nodes.map((node) => node.client())
+    await Promise.all(admins.map((admin) => admin.config('SET', 'requirepass', 'secret')))
+    try {
+      const source = redisCollection<Item>({ client: client(driver, { password: 'secret' }), name })
+      expect((await listed(source)).objects).toEqual(new Map([['a', { n: 1 }]]))
+    } finally {
+      await Promise.all(admins.map((admin) => admin.config('SET', 'requirepass', '')))
+    }
+  })
+})

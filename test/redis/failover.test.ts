@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest'
+import { describeRedis, type FoundServer } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { type Kind, kinds, sourceAt, write } from './kinds.js'
+import { Mirror } from './mirror.js'
+
+const NAME = 'mirrored'
+
+/** A master, a replica that has everything, and a mirror of what the master has: two keys. */
+async function replicated(server: FoundServer, kind: Kind): Promise<Replicated> {
+  const master = await RedisServer.start({ server })
+  const replica = await RedisServer.start({ server })
+  await replica.follow(master)
+  for (const key of ['a', 'b']) await write(kind, master, NAME, key, 1)
+  await master.client().wait(1, 10_000)
+  const mirror = await Mirror.open(master, sourceAt(kind, NAME))
+  await mirror.live()
+  await mirror.shows({ a: 1, b: 1 })
+  return {
+    master,
+    replica,
+    mirror,
+    takeOver: () => {
+      mirror.proxy.retarget(replica.port)
+      mirror.proxy.pass()
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const each of [mirror, master, replica]) await each[Symbol.asyncDispose]()
+    },
+  }
+}
+
+interface Replicated extends AsyncDisposable {
+  readonly master: RedisServer
+  readonly replica: RedisServer
+  readonly mirror: Mirror
+  /** The address of the master is the replica's from now on. */
+  takeOver(): void
+}
+
+describeRedis('a failover', (server) => {
+  describe.each(kinds)('of $name', (kind) => {
+    test.concurrent('that loses nothing: the mirror goes on where it was', async () => {
+      await using pair = await replicated(server, kind)
+      const { master, replica, mirror } = pair
+      mirror.cut()
+      await write(kind, master, NAME, 'a', 2)
+      await master.client().wait(1, 10_000)
+      await master.kill()
+      await replica.promote()
+      await write(kind, replica, NAME, 'b')
+      pair.takeOver()
+      await mirror.shows({ a: 2 })
+      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+    })
+
+    test.concurrent('that loses what was shown, and is behind us: it is gone', async () => {
+      await using pair = await replicated(server, kind)
+      const { master, replica, mirror } = pair
+      await replica.promote()
+      await write(kind, master, NAME, 'lost', 1)
+      await mirror.shows({ a: 1, b: 1, lost: 1 })
+      mirror.cut()
+      await master.kill()
+      pair.takeOver()
+      await mirror.shows({ a: 1, b: 1 })
+      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+    })
+
+    for (const [what, times] of [
+      ['exactly as far as we were', 3],
+      ['past us', 10],
+    ] as const) {
+      test.concurrent(`that loses what was shown, and is ${what}: it is gone, and nothing is missing`, async () => {
+        await using pair = await replicated(server, kind)
+        const { master, replica, mirror } = pair
+        await replica.promote()
+        for (let n = 1; n <= 3; n++) await write(kind, master, NAME, 'lost', n)
+        await mirror.shows({ a: 1, b: 1, lost: 3 })
+        mirror.cut()
+        await master.kill()
+        for (let n = 0; n < times; n++) await write(kind, replica, NAME, `new${n % 2}`, n)
+        pair.takeOver()
+        await mirror.shows({ a: 1, b: 1, [`new${(times - 1) % 2}`]: times - 1, [`new${times % 2}`]: times - 2 })
+        expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+      })
+    }
+
+    test.concurrent('by which our server becomes a replica while we wait: it is left at once', async () => {
+      await using pair = await replicated(server, kind)
+      const { master, replica, mirror } = pair
+      await replica.promote()
+      await master.client().replicaof('127.0.0.1', replica.port)
+      await mirror.until('it to be told', () =>
+        mirror.errors.some(({ message }) => /is a replica|UNBLOCKED/.test(message)),
+      )
+      await write(kind, replica, NAME, 'a', 2)
+      pair.takeOver()
+      await mirror.shows({ a: 2, b: 1 })
+      expect(mirror.codes).toEqual([])
+    })
+
+    test.concurrent('by which our server becomes a replica unseen, as the network was down: it is not believed', async () => {
+      await using pair = await replicated(server, kind)
+      const { master, replica, mirror } = pair
+      mirror.cut()
+      await replica.promote()
+      await master.client().replicaof('127.0.0.1', replica.port)
+      mirror.proxy.pass()
+      await mirror.until('it to be told', () => mirror.errors.some(({ message }) => message.includes('is a replica')))
+      expect(mirror.errors.find(({ message }) => message.includes('is a replica'))?.message).toContain('Sentinels')
+    })
+  })
+})

@@ -1,0 +1,30 @@
+import { systemClock } from '../../src/clock.js'
+import type { ListerWatcher, WatchContext } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
+
+/** What calls of a source get, outside of an informer. */
+export function context(signal: AbortSignal = new AbortController().signal): Omit<WatchContext, 'after' | 'onNudge'> {
+  return { signal, clock: systemClock, random: { next: () => 0.5 } }
+}
+
+export interface Listed<T> {
+  readonly objects: ReadonlyMap<string, T>
+  readonly invalid: readonly string[]
+  readonly version: Version
+}
+
+/** A whole list, folded. */
+export async function listed<T>(source: ListerWatcher<T>, pageSize = 1_000): Promise<Listed<T>> {
+  const objects = new Map<string, T>()
+  const invalid: string[] = []
+  let version = ''
+  for await (const page of source.list({ ...context(), pageSize })) {
+    for (const event of page.events) {
+      if (event.type === 'put') objects.set(event.key, event.object)
+      else if (event.type === 'delete') objects.delete(event.key)
+      else invalid.push(event.key ?? '')
+    }
+    version = page.version ?? version
+  }
+  return { objects, invalid, version }
+}

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { redisKeys } from '../../adapters/redis/index.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { userClient } from './drivers.js'
+import { listed } from './follow.js'
+import { type Item, Mirror } from './mirror.js'
+import { useRedis } from './support.js'
+
+let prefixes = 0
+
+/** A mirror of the keys under a prefix of their own. */
+async function keysOf(
+  redis: RedisServer,
+  options: { readonly maxKeys?: number } = {},
+): Promise<{
+  readonly prefix: string
+  readonly mirror: Mirror
+  shows(wanted: Readonly<Record<string, number>>): Promise<void>
+}> {
+  const prefix = `keys-${++prefixes}:`
+  const mirror = await Mirror.open(redis, (port) =>
+    redisKeys<Item>({ client: userClient('ioredis 6', port), prefix, blockMs: 500, ...options }),
+  )
+  const shows = (wanted: Readonly<Record<string, number>>): Promise<void> =>
+    mirror.shows(Object.fromEntries(Object.entries(wanted).map(([key, n]) => [prefix + key, n])))
+  return { prefix, mirror, shows }
+}
+
+const item = (n: number): string => JSON.stringify({ n })
+
+describeRedis('plain keys', (server) => {
+  const own = useRedis(server)
+
+  test.concurrent('are told however they are written, deleted, renamed and expire', async () => {
+    const { prefix, mirror, shows } = await keysOf(own.redis)
+    await using _ = mirror
+    const client = own.redis.client()
+    await client.mset(`${prefix}a`, item(1), `${prefix}b`, item(1), 'elsewhere', item(1))
+    await mirror.live()
+    await shows({ a: 1, b: 1 })
+    await client.rename(`${prefix}b`, `${prefix}c`)
+    await client.set(`${prefix}short`, item(1), 'PX', 50)
+    await client.setrange(`${prefix}a`, 5, '2')
+    await client.rename('elsewhere', `${prefix}d`)
+    await shows({ a: 2, c: 1, d: 1 })
+    await client.unlink(`${prefix}a`, `${prefix}c`)
+    await shows({ d: 1 })
+    expect(mirror.errors).toEqual([])
+  })
+
+  test.concurrent('written while nobody listened are read again when the connection is back, without a list', async () => {
+    const { prefix, mirror, shows } = await keysOf(own.redis)
+    await using _ = mirror
+    const client = own.redis.client()
+    await client.mset(`${prefix}a`, item(1), `${prefix}gone`, item(1))
+    await mirror.live()
+    mirror.cut()
+    await client.multi().del(`${prefix}gone`).set(`${prefix}a`, item(2)).set(`${prefix}new`, item(1)).exec()
+    mirror.proxy.pass()
+    await shows({ a: 2, new: 1 })
+    expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+  })
+
+  test.concurrent('are gone after FLUSHALL, which names none of them', async () => {
+    await using redis = await RedisServer.start({ server })
+    const { prefix, mirror, shows } = await keysOf(redis)
+    await using _ = mirror
+    await redis.client().mset(`${prefix}a`, item(1), `${prefix}b`, item(1))
+    await mirror.live()
+    await redis.client().flushall()
+    await shows({})
+    await redis.client().set(`${prefix}c`, item(1))
+    await shows({ c: 1 })
+    expect(mirror.errors).toEqual([])
+  })
+
+  test.concurrent('are true again after the server was killed and forgot everything', async () => {
+    await using redis = await RedisServer.start({ server })
+    const { prefix, mirror, shows } = await keysOf(redis)
+    await using _ = mirror
+    await redis.client().mset(`${prefix}a`, item(1), `${prefix}b`, item(1))
+    await mirror.live()
+    await redis.kill()
+    await redis.start()
+    await redis.client().set(`${prefix}a`, item(2))
+    await shows({ a: 2 })
+  })
+
+  test.concurrent('that are evicted are told as deleted', async () => {
+    await using redis = await RedisServer.start({ server, args: ['--maxmemory-policy', 'allkeys-lru'] })
+    const { prefix, mirror, shows } = await keysOf(redis)
+    await using _ = mirror
+    const client = redis.client()
+    await client.mset(`${prefix}a`, item(1), `${prefix}b`, item(1))
+    await mirror.live()
+    await client.config('SET', 'maxmemory', '1')
+    await shows({})
+    await client.config('SET', 'maxmemory', '0')
+    await client.set(`${prefix}a`, item(2))
+    await shows({ a: 2 })
+    expect(mirror.errors).toEqual([])
+  })
+
+  test.concurrent('of other types are none', async () => {
+    const { prefix, mirror, shows } = await keysOf(own.redis)
+    await using _ = mirror
+    const client = own.redis.client()
+    await client.hset(`${prefix}hash`, 'a', '1')
+    await client.set(`${prefix}a`, item(1))
+    await mirror.live()
+    await client.del(`${prefix}a`)
+    await client.hset(`${prefix}a`, 'b', '1')
+    await client.set(`${prefix}b`, item(1))
+    await shows({ b: 1 })
+  })
+
+  test.concurrent('that are more than was said are refused, by the name of the option', async () => {
+    const { prefix, mirror } = await keysOf(own.redis, { maxKeys: 2 })
+    await using _ = mirror
+    await own.redis.client().mset(`${prefix}a`, item(1), `${prefix}b`, item(1), `${prefix}c`, item(1))
+    mirror.informer.start()
+    await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+    expect(mirror.errors[0]?.message).toContain('raise maxKeys')
+  })
+
+  test.concurrent('that one transaction writes are seen together, while others write all the time', async () => {
+    const { prefix, mirror } = await keysOf(own.redis)
+    await using _ = mirror
+    const client = own.redis.client()
+    const pair = (n: number): Promise<unknown> =>
+      client.multi().set(`${prefix}left`, item(n)).set(`${prefix}right`, item(n)).exec()
+    await pair(0)
+    const torn: string[] = []
+    await mirror.live()
+    const changes = (async () => {
+      for await (const _batch of mirror.informer.changes()) {
+        const [left, right] = ['left', 'right'].map((side) => mirror.informer.get(prefix + side)?.n)
+        if (left !== right) torn.push(`${left} and ${right}`)
+      }
+    })()
+    for (let n = 1; n <= 500; n++) await pair(n)
+    await mirror.until('the last pair', () => mirror.informer.get(`${prefix}right`)?.n === 500)
+    await mirror.informer.stop()
+    await changes
+    expect(torn).toEqual([])
+  })
+
+  test.concurrent('have no versions: whoever would wait for one is told so', async () => {
+    const { mirror } = await keysOf(own.redis)
+    await using _ = mirror
+    await mirror.live()
+    expect(() => mirror.informer.waitFor('1')).toThrow(TypeError)
+  })
+
+  test.concurrent("are shown without the client's own prefix", async () => {
+    const client = userClient('ioredis 5', own.redis.port, { keyPrefix: 'app*:' })
+    await own.redis.client().mset('app*:user:1', item(1), 'apple:user:2', item(2))
+    expect((await listed(redisKeys<Item>({ client, prefix: 'user:' }))).objects).toEqual(
+      new Map([['user:1', { n: 1 }]]),
+    )
+  })
+})

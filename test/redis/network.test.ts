@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { redisKeys } from '../../adapters/redis/index.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { userClient } from './drivers.js'
+import { type Kind, kinds } from './kinds.js'
+import { Mirror } from './mirror.js'
+import { useRedis } from './support.js'
+
+/** The third form, which has no history: its keys are written as they are. */
+const plain: Omit<Kind, 'name'> & { readonly name: string } = {
+  name: 'plain keys',
+  source: (client, name) => redisKeys({ client, prefix: `${name}/`, blockMs: 500, timeoutMs: 10_000 }),
+  write: async (client, name, key, n) => {
+    await (n === undefined
+      ? client.call('DEL', `${name}/${key}`)
+      : client.call('SET', `${name}/${key}`, JSON.stringify({ n })))
+    return ''
+  },
+  keys: (name) => [`${name}/`],
+}
+
+let names = 0
+
+describeRedis('a network', (server) => {
+  const own = useRedis(server)
+
+  describe.each([...kinds, plain])('between $name and its mirror', (kind) => {
+    const opened = async (redis: RedisServer) => {
+      const name = `network-${++names}`
+      const put = (key: string, n?: number): Promise<unknown> => kind.write(redis.client(), name, key, n)
+      await put('a', 1)
+      const mirror = await Mirror.open(redis, (port) => kind.source(userClient('ioredis 6', port), name))
+      await mirror.live()
+      const shows = (wanted: Readonly<Record<string, number>>): Promise<void> =>
+        mirror.shows(
+          kind.name === 'plain keys'
+            ? Object.fromEntries(Object.entries(wanted).map(([key, n]) => [`${name}/${key}`, n]))
+            : wanted,
+        )
+      return { put, mirror, shows }
+    }
+    /** A silence was noticed, and nothing was listed again. */
+    const isNoticed = (mirror: Mirror): void => {
+      expect(mirror.errors.map(({ message }) => message).join()).toContain('no answer from')
+      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+    }
+
+    test.concurrent('that swallows everything is noticed; what was written meanwhile is told when it is back', async () => {
+      const { put, mirror, shows } = await opened(own.redis)
+      await using _ = mirror
+      mirror.proxy.hold()
+      await put('a')
+      await put('b', 1)
+      await mirror.until('the silence to be noticed', () => mirror.errors.length > 0)
+      mirror.proxy.pass()
+      await shows({ b: 1 })
+      isNoticed(mirror)
+    })
+
+    test.concurrent('that forgets the connection without a word is noticed', async () => {
+      const { put, mirror, shows } = await opened(own.redis)
+      await using _ = mirror
+      mirror.proxy.halfOpen()
+      await put('b', 1)
+      await shows({ a: 1, b: 1 })
+      isNoticed(mirror)
+    })
+
+    test.concurrent('that ends connections again and again loses nothing', async () => {
+      const { put, mirror, shows } = await opened(own.redis)
+      await using _ = mirror
+      for (let n = 0; n < 20; n++) {
+        await put(`k${n % 5}`, n)
+        if (n % 4 === 0) mirror.proxy.reset()
+        if (n % 5 === 0) void mirror.proxy.cutAfter(100 * n, 'toClient').catch(() => {})
+      }
+      mirror.proxy.pass()
+      await shows({ a: 1, k0: 15, k1: 16, k2: 17, k3: 18, k4: 19 })
+      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+    })
+
+    test.concurrent('whose server stands still is noticed, and goes on', async () => {
+      await using redis = await RedisServer.start({ server })
+      const { put, mirror, shows } = await opened(redis)
+      await using _ = mirror
+      redis.signal('SIGSTOP')
+      await mirror.until('the silence to be noticed', () => mirror.errors.length > 0)
+      redis.signal('SIGCONT')
+      await put('b', 1)
+      await shows({ a: 1, b: 1 })
+      isNoticed(mirror)
+    })
+
+    test.concurrent('whose server is killed and comes back with all it had: nothing is listed again', async () => {
+      await using redis = await RedisServer.start({ server, isDurable: true })
+      const { put, mirror, shows } = await opened(redis)
+      await using _ = mirror
+      await put('b', 1)
+      await redis.kill()
+      await redis.start()
+      await put('a')
+      await shows({ b: 1 })
+      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+    })
+
+    test.concurrent('leaves no connection and no timer behind when the mirror stops', async () => {
+      const { mirror } = await opened(own.redis)
+      await using _ = mirror
+      mirror.proxy.hold()
+      await mirror.informer.stop()
+      mirror.proxy.pass()
+      await mirror.until('nothing to be left', () => mirror.proxy.counts.open === 0 && mirror.clock.sleeping === 0)
+    })
+  })
+})

@@ -1,0 +1,128 @@
+import { Cluster, Redis } from 'ioredis'
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { afterAll, describe, expect, test } from 'vitest'
+import {
+  type RedisCollectionOptions,
+  type RedisWriterOptions,
+  redisCollection,
+  redisWriter,
+} from '../../adapters/redis/index.js'
+import { crc16, slotOf } from '../../adapters/redis/slot.js'
+
+const lazy = { lazyConnect: true } as const
+const clients = {
+  'Redis 6': new Redis(lazy),
+  'Redis 5': new Redis5(lazy),
+  'Cluster 6': new Cluster([{ port: 1 }], lazy),
+  'Cluster 5': new Cluster5([{ port: 1 }], lazy),
+}
+const good = { client: clients['Redis 6'], name: 'flags' }
+
+afterAll(() => {
+  for (const client of Object.values(clients)) client.disconnect()
+})
+
+type Wrong = readonly (readonly [what: string, options: object, says: string])[]
+
+const both: Wrong = [
+  ['no client', { name: 'a' }, 'option "client" is missing: new Redis(url) of ioredis'],
+  [
+    'a client that is an address',
+    { ...good, client: 'redis://localhost' },
+    'must be a Redis or Cluster of ioredis 5.11 or 6',
+  ],
+  ['no name', { client: good.client }, 'option "name" is missing'],
+  ['an empty name', { ...good, name: '' }, 'must be a string without { and }, not empty'],
+  [
+    'a name that would move its keys to other servers',
+    { ...good, name: 'a}b' },
+    'must be a string without { and }, not empty',
+  ],
+  ['a codec that is none', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
+  ['keys of no kind', { ...good, keys: 'hex' }, 'must be one of "string", "bytes"'],
+  ['no shards', { ...good, shards: 0 }, 'must be a whole number of at least 1'],
+  ['no time', { ...good, timeoutMs: 0 }, 'must be a finite number above 0'],
+  ['a misspelt option', { ...good, nam: 'a' }, 'unknown option "nam"; allowed are client, name'],
+]
+
+describe('options of a collection that make no sense are refused at the call, with what is allowed', () => {
+  test.each([
+    ...both,
+    ['a wait without an end', { ...good, blockMs: 0 }, 'must be a whole number of at least 1'],
+  ] as Wrong)('%s', (_what, options, says) => {
+    const make = (): unknown => redisCollection(options as RedisCollectionOptions<unknown> & { shards?: undefined })
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(says)
+  })
+})
+
+describe('options of a writer that make no sense are refused at the call, with what is allowed', () => {
+  test.each([...both, ['no history', { ...good, retention: 0 }, 'must be a whole number of at least 1']] as Wrong)(
+    '%s',
+    (_what, options, says) => {
+      const make = (): unknown => redisWriter(options as RedisWriterOptions<unknown> & { shards?: undefined })
+      expect(make).toThrow(TypeError)
+      expect(make).toThrow(says)
+    },
+  )
+
+  const writer = redisWriter(good)
+  const changes: readonly (readonly [what: string, changes: unknown, options: object, says: string])[] = [
+    ['changes that are none', { put: 'a', object: 1 }, {}, 'the changes must be an array'],
+    ['a change of nothing', [{}], {}, 'a change must be { put: key, object } or { delete: key }'],
+    ['a put without an object', [{ put: 'a' }], {}, 'a change must be { put: key, object } or { delete: key }'],
+    [
+      'a put and a delete in one',
+      [{ put: 'a', object: 1, delete: 'a' }],
+      {},
+      'a change must be { put: key, object } or { delete: key }',
+    ],
+    ['a key that is a number', [{ delete: 7 }], {}, 'with a string as its key'],
+    ['a version that is none', [], { ifVersion: '7' }, 'option "ifVersion" must be a version that apply gave'],
+    ['a misspelt option', [], { ifversion: '7' }, 'unknown option "ifversion"; allowed are ifVersion'],
+  ]
+  test.each(changes)('%s', async (_what, wrong, options, says) => {
+    const call = writer.apply(wrong as [], options)
+    await expect(call).rejects.toThrow(TypeError)
+    await expect(call).rejects.toThrow(says)
+  })
+})
+
+test.each(Object.entries(clients))('a %s is a client', (_what, client) => {
+  expect(redisCollection({ client, name: 'flags' }).name).toBe('redis:flags')
+})
+
+describe('shards', () => {
+  test('are sources with names of their own', () => {
+    const sources = redisCollection({ ...good, shards: 3 })
+    expect(Object.entries(sources).map(([name, source]) => [name, source.name])).toEqual([
+      ['0', 'redis:flags/0'],
+      ['1', 'redis:flags/1'],
+      ['2', 'redis:flags/2'],
+    ])
+  })
+
+  test('take a change only where one of them has all of its keys', async () => {
+    const writer = redisWriter({ ...good, shards: 16 })
+    const other =
+      Array.from({ length: 100 }, (_, n) => `k${n}`).find((key) => writer.shardOf(key) !== writer.shardOf('a')) ?? ''
+    await expect(writer.apply([{ delete: 'a' }, { delete: other }])).rejects.toThrow('the keys belong to 2 shards')
+    await expect(writer.apply([])).rejects.toThrow('writer.shards.get("0")')
+  })
+})
+
+describe('the slot of a key', () => {
+  test('is what the specification of clusters says', () => {
+    expect(crc16(Buffer.from('123456789'))).toBe(0x31c3)
+  })
+
+  test.each([
+    ['{user1000}.following', 'user1000'],
+    ['foo{{bar}}zap', '{bar'],
+    ['foo{bar}{zap}', 'bar'],
+    ['foo{}{bar}', 'foo{}{bar}'],
+    ['foo', 'foo'],
+  ])('%s is where %s is', (key, decisive) => {
+    expect(slotOf(key)).toBe(crc16(Buffer.from(decisive)) % 16_384)
+  })
+})

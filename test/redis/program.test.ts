@@ -1,0 +1,30 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { Program } from '../support/programs.js'
+import { useRedis } from './support.js'
+
+beforeAll(ensureBuilt)
+
+describeServer('redis 7.0', 'API program 10', (server) => {
+  const own = useRedis(server)
+  const run = (port: number): Program => {
+    const program = new Program('10-flags', { setup: '10-redis.ts', env: { REDIS_PORT: String(port) }, goesOn: true })
+    onTestFinished(() => program[Symbol.asyncDispose]())
+    return program
+  }
+
+  test('mirrors the flags, and waits for news of them', async () => {
+    const program = run(own.redis.port)
+    const isWatching = async (): Promise<boolean> =>
+      /name=listwatch .*cmd=xread/.test(String(await own.redis.client().client('LIST')))
+    await waitUntil('it to wait for news', isWatching, 20_000)
+    expect(program.errors).toBe('')
+  })
+
+  test('has defaults where there is no Redis', async () => {
+    const program = run(1)
+    await program.until(() => program.errors.includes('defaults until Redis answers'), 'it to be told')
+  })
+})

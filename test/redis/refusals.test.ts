@@ -1,0 +1,221 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import type { SourceError } from '../../src/errors.js'
+import type { ListerWatcher } from '../../src/source.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { driverNames, userClient } from './drivers.js'
+import { listed } from './follow.js'
+import { Stage } from './stage.js'
+import { useRedis } from './support.js'
+
+/** What a list says. */
+async function refusal(source: ListerWatcher<unknown>): Promise<SourceError> {
+  return await listed(source).then(
+    () => {
+      throw new Error('it was listed')
+    },
+    (error: SourceError) => error,
+  )
+}
+
+/** What a mirror's user needs, as the guide has it. */
+const READER = ['+hmget', '+hlen', '+hscan', '+xread', '+xrevrange', '+multi', '+exec', '+time', '+role', '+info']
+const WRITER = [
+  '+eval',
+  '+evalsha',
+  '+hmget',
+  '+hset',
+  '+hdel',
+  '+hlen',
+  '+xadd',
+  '+xrange',
+  '+xinfo|stream',
+  '+time',
+  '+role',
+  '+info',
+]
+
+describeRedis('what is wrong is said in one line, with what to do', (server) => {
+  const own = useRedis(server)
+  const user = async (name: string, ...rules: string[]): Promise<void> => {
+    await own.redis.client().call('ACL', 'SETUSER', name, 'reset', 'on', `>secret-${name}`, ...rules)
+  }
+
+  for (const driver of driverNames) {
+    describe(driver, () => {
+      const source = (options: object = {}, name = 'refusals'): ListerWatcher<unknown> =>
+        redisCollection({ client: userClient(driver, own.redis.port, options), name, timeoutMs: 2_000 })
+
+      test('a wrong password, which is in no part of the error', async () => {
+        await user('known', '~*', '+@all')
+        const error = await refusal(source({ username: 'known', password: 'wrong-word' }))
+        expect(error.code).toBe('UNAUTHORIZED')
+        expect(error.message).toContain("check the client's username and password")
+        expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('wrong-word')
+      })
+
+      test('no password where one is needed', async () => {
+        await using redis = await RedisServer.start({ server, args: ['--requirepass', 'word'] })
+        const error = await refusal(redisCollection({ client: userClient(driver, redis.port), name: 'a' }))
+        expect([error.code, error.message]).toEqual([
+          'UNAUTHORIZED',
+          expect.stringContaining("check the client's username and password"),
+        ])
+      })
+
+      test('a database that is not there', async () => {
+        const error = await refusal(source({ db: 99 }))
+        expect([error.code, error.message]).toEqual([
+          'PROTOCOL',
+          expect.stringContaining("check the client's option db"),
+        ])
+      })
+
+      test('an address at which nobody listens', async () => {
+        const error = await refusal(redisCollection({ client: userClient(driver, 1), name: 'a' }))
+        expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining('no server listens there')])
+      })
+
+      test('something that listens, and is no Redis', async () => {
+        const other = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1')
+        await once(other, 'listening')
+        const error = await refusal(
+          redisCollection({ client: userClient(driver, (other.address() as AddressInfo).port), name: 'a' }),
+        )
+        other.close()
+        expect([error.code, error.message]).toEqual([
+          'UNAVAILABLE',
+          expect.stringContaining("check the client's port and option tls"),
+        ])
+      })
+
+      test('a key of another type', async () => {
+        await own.redis.client().set('{typed}:h', 'text')
+        const error = await refusal(source({}, 'typed'))
+        expect([error.code, error.message]).toEqual(['PROTOCOL', expect.stringContaining('choose another name')])
+      })
+
+      test('a user that may not', async () => {
+        await user('nobody', '~*')
+        const error = await refusal(source({ username: 'nobody', password: 'secret-nobody' }))
+        expect([error.code, error.message]).toEqual([
+          'UNAUTHORIZED',
+          expect.stringContaining('see the guide for the ACL'),
+        ])
+      })
+
+      test('a user that may do what the guide says reads, and another writes', async () => {
+        await user('reader', '%R~{lean}:*', ...READER)
+        await user('writer', '~{lean}:*', ...WRITER)
+        const writer = redisWriter({
+          client: userClient(driver, own.redis.port, { username: 'writer', password: 'secret-writer' }),
+          name: 'lean',
+        })
+        await writer.apply([{ put: 'a', object: 1 }])
+        await writer.close()
+        const { objects } = await listed(source({ username: 'reader', password: 'secret-reader' }, 'lean'))
+        expect([...objects]).toEqual([['a', 1]])
+      })
+
+      test('a user that may not ask the server about itself reads, and is told what is not known', async () => {
+        const warnings: Error[] = []
+        const note = (warning: Error): unknown => warnings.push(warning)
+        process.on('warning', note)
+        await user('blind', '~*', ...READER, '-role', '-info')
+        const blind = source({ username: 'blind', password: 'secret-blind' }, 'blind')
+        await listed(blind)
+        await listed(blind)
+        await new Promise((resolve) => setImmediate(resolve))
+        process.off('warning', note)
+        const said = warnings.filter(({ name }) => name === 'ListwatchWarning').map(({ message }) => message)
+        expect(said).toEqual([
+          expect.stringContaining('nobody knows whether this is the master'),
+          expect.stringContaining('nobody knows whether this server evicts keys'),
+        ])
+      })
+
+      test('a replica', async () => {
+        await using replica = await RedisServer.start({ server })
+        await replica.follow(own.redis)
+        const error = await refusal(redisCollection({ client: userClient(driver, replica.port), name: 'a' }))
+        expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining('is a replica')])
+        const writer = redisWriter({ client: userClient(driver, replica.port), name: 'a' })
+        await expect(writer.apply([])).rejects.toMatchObject({
+          code: 'NOT_WRITTEN',
+          message: expect.stringContaining('is a replica'),
+        })
+      })
+
+      test.each(['allkeys-lru', 'allkeys-lfu', 'allkeys-random'])(
+        'a server that evicts anything: %s',
+        async (policy) => {
+          await using redis = await RedisServer.start({ server, args: ['--maxmemory-policy', policy] })
+          const error = await refusal(redisCollection({ client: userClient(driver, redis.port), name: 'a' }))
+          expect([error.code, error.message]).toEqual([
+            'PROTOCOL',
+            expect.stringContaining('CONFIG SET maxmemory-policy noeviction'),
+          ])
+        },
+      )
+
+      test.each(['volatile-lru', 'noeviction'])(
+        'but not one that keeps keys without a time to live: %s',
+        async (policy) => {
+          await using redis = await RedisServer.start({ server, args: ['--maxmemory-policy', policy] })
+          const { objects } = await listed(redisCollection({ client: userClient(driver, redis.port), name: 'a' }))
+          expect(objects.size).toBe(0)
+        },
+      )
+    })
+  }
+
+  test('one entry that does not decode is named, and all others are mirrored', async () => {
+    await using stage = await Stage.open({ redis: own.redis })
+    const raw = redisWriter<string>({
+      client: userClient('ioredis 6', own.redis.port),
+      name: stage.name,
+      codec: 'string',
+    })
+    await stage.fill(5)
+    await raw.apply([{ put: 'bad', object: '{' }])
+    await stage.live()
+    await raw.apply([
+      { put: 'k1', object: 'nonsense' },
+      { put: 'k2', object: '{"n":7}' },
+    ])
+    await stage.until('the good one to be there', () => stage.informer.get('k2')?.n === 7)
+    expect([...stage.informer.invalid.keys()].sort()).toEqual(['bad', 'k1'])
+    expect(stage.informer.get('k1')).toEqual({ n: 0 })
+    await stage.put(['k1', 8], ['bad', undefined])
+    await stage.healed()
+    expect(stage.informer.invalid.size).toBe(0)
+    await raw.close()
+  })
+
+  test('a key that is no UTF-8 is invalid by itself; as bytes it is a key', async () => {
+    const client = userClient('ioredis 6', own.redis.port)
+    const writer = redisWriter<Uint8Array>({ client, name: 'bytes', codec: 'bytes', keys: 'bytes' })
+    await writer.apply([
+      { put: '\xff\x00', object: Buffer.from([0, 255]) },
+      { put: 'a', object: Buffer.from('x') },
+    ])
+    await writer.close()
+    const { objects, invalid } = await listed(redisCollection({ client, name: 'bytes', codec: 'string' }))
+    expect([[...objects], invalid]).toEqual([[['a', 'x']], ['\ud800ff00']])
+    const bytes = await listed(redisCollection<Uint8Array>({ client, name: 'bytes', codec: 'bytes', keys: 'bytes' }))
+    expect(bytes.objects.get('\xff\x00')).toEqual(new Uint8Array([0, 255]))
+  })
+
+  test("the client's prefix is before the collection's keys", async () => {
+    const client = userClient('ioredis 6', own.redis.port, { keyPrefix: 'app:' })
+    const writer = redisWriter({ client, name: 'prefixed' })
+    await writer.apply([{ put: 'a', object: 1 }])
+    await writer.close()
+    expect(await own.redis.client().exists('app:{prefixed}:h', 'app:{prefixed}:s', 'app:{prefixed}:m')).toBe(3)
+    expect((await listed(redisCollection({ client, name: 'prefixed' }))).objects.size).toBe(1)
+  })
+})

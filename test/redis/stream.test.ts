@@ -1,0 +1,339 @@
+import { describe, expect, test } from 'vitest'
+import { type RedisStreamOptions, redisStream, type StreamSnapshot } from '../../adapters/redis/index.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { userClient } from './drivers.js'
+import { listed } from './follow.js'
+import { type Item, Mirror } from './mirror.js'
+import { useRedis } from './support.js'
+
+/** A stream of its own, who writes it, and a mirror of it. */
+async function streamOf(
+  redis: RedisServer,
+  options: Partial<RedisStreamOptions<Item>> = {},
+): Promise<{
+  readonly stream: string
+  readonly mirror: Mirror
+  add(changes: Readonly<Record<string, number | undefined>>, id?: string): Promise<string>
+}> {
+  const stream = `stream-${++streams}`
+  const mirror = await Mirror.open(redis, (port) =>
+    redisStream<Item>({
+      client: userClient('ioredis 6', port),
+      stream,
+      decode: (fields) => Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : { n: Number(n) } })),
+      blockMs: 500,
+      ...options,
+    }),
+  )
+  const client = redis.client()
+  const add = async (changes: Readonly<Record<string, number | undefined>>, id = '*'): Promise<string> => {
+    const fields = Object.entries(changes).flatMap(([key, n]) => [key, n === undefined ? '' : String(n)])
+    return (await client.xadd(stream, id, ...fields)) ?? ''
+  }
+  return { stream, mirror, add }
+}
+let streams = 0
+
+describeRedis('a stream that others write', (server) => {
+  const own = useRedis(server)
+
+  test.concurrent('an entry may speak of several keys, and a key may be deleted', async () => {
+    const { mirror, add } = await streamOf(own.redis)
+    await using _ = mirror
+    await add({ a: 1, b: 1 })
+    await add({ a: undefined, b: 2 })
+    await mirror.live()
+    await mirror.shows({ b: 2 })
+    await add({ b: undefined, c: 3 })
+    await mirror.shows({ c: 3 })
+  })
+
+  test.concurrent('whoever adds an entry can wait for it by its id', async () => {
+    const { mirror, add } = await streamOf(own.redis)
+    await using _ = mirror
+    await mirror.live()
+    for (let n = 0; n < 5; n++) {
+      await mirror.informer.waitFor(await add({ a: n }), { timeoutMs: 20_000 })
+      expect(mirror.informer.get('a')).toEqual({ n })
+    }
+  })
+
+  test.concurrent('more entries than one read asks for are all told', async () => {
+    const { mirror, add } = await streamOf(own.redis)
+    await using _ = mirror
+    for (let n = 0; n < 2_500; n++) void add({ [`k${n % 7}`]: n })
+    await add({ last: 1 })
+    await mirror.live()
+    mirror.cut()
+    for (let n = 2_500; n < 5_000; n++) void add({ [`k${n % 7}`]: n })
+    await add({ last: 2 })
+    mirror.proxy.pass()
+    const of = (seventh: number): number => 4_999 - ((4_999 - seventh) % 7)
+    await mirror.shows({ last: 2, ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((at) => [`k${at}`, of(at)])) })
+    expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+  })
+
+  test.concurrent('the newest entry was deleted before anybody read it: where the stream ends is reached', async () => {
+    const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
+    await using _ = mirror
+    await add({ a: 1 })
+    const id = await add({ b: 1 })
+    await own.redis.client().xdel(stream, id)
+    await mirror.live()
+    await mirror.informer.fresh({ timeoutMs: 20_000 })
+    await mirror.shows({ a: 1 })
+  })
+
+  test.concurrent('what was read may be trimmed: nothing is read again', async () => {
+    const { mirror, add, stream } = await streamOf(own.redis)
+    await using _ = mirror
+    await add({ a: 1 })
+    await mirror.live()
+    for (let n = 0; n < 3; n++) {
+      await own.redis.client().xtrim(stream, 'MAXLEN', 0)
+      await mirror.informer.waitFor(await add({ a: n, [`b${n}`]: n }), { timeoutMs: 20_000 })
+    }
+    await mirror.shows({ a: 2, b0: 0, b1: 1, b2: 2 })
+    expect(mirror.codes).toEqual([])
+  })
+
+  describe('is read again, from its snapshot', () => {
+    test.concurrent('where entries were trimmed before they were read', async () => {
+      const state = new Map<string, Item>()
+      let after = '0-0'
+      const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
+      const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
+      await using _ = mirror
+      await add({ a: 1 })
+      await mirror.live()
+      mirror.cut()
+      await add({ lost: 1 })
+      after = await add({ b: 1 })
+      state.set('lost', { n: 1 }).set('a', { n: 1 }).set('b', { n: 1 })
+      await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+      mirror.proxy.pass()
+      await mirror.shows({ a: 1, b: 1, lost: 1 })
+      expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
+    })
+
+    test.concurrent('not where the snapshot is older than what was trimmed: it waits for a newer one', async () => {
+      const state = new Map<string, Item>()
+      let after = '0-0'
+      const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
+      const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
+      await using _ = mirror
+      await add({ a: 1 })
+      const second = await add({ b: 1 })
+      await add({ c: 1 })
+      await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+      mirror.informer.start()
+      await mirror.until('it to be told', () => mirror.codes.includes('VERSION_EXPIRED'))
+      state.set('a', { n: 1 }).set('b', { n: 1 })
+      after = second
+      // What comes next after this one is there, but nobody can know that.
+      await mirror.until('it to be told again', () => mirror.codes.length > 1)
+      after = await add({ d: 1 })
+      state.set('c', { n: 1 }).set('d', { n: 1 })
+      await mirror.shows({ a: 1, b: 1, c: 1, d: 1 })
+    })
+  })
+
+  describe('of which a part is gone', () => {
+    test.concurrent('is not listed: what it said is not known', async () => {
+      const { mirror, add, stream } = await streamOf(own.redis)
+      await using _ = mirror
+      await add({ a: 1 })
+      await add({ b: 1 })
+      await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+      mirror.informer.start()
+      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      const [{ code, message } = { code: '', message: '' }] = mirror.errors
+      expect([code, message]).toEqual(['PROTOCOL', expect.stringContaining('1 of 2 entries')])
+      expect(message).toContain("give a snapshot, or whenTrimmed: 'fold'")
+    })
+
+    test.concurrent('is folded where somebody says that the newest of each key stays', async () => {
+      const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
+      await using _ = mirror
+      const old = await add({ a: 1 })
+      await add({ a: 2, b: 1 })
+      await own.redis.client().xdel(stream, old)
+      await mirror.live()
+      await mirror.shows({ a: 2, b: 1 })
+    })
+
+    test.concurrent('which was deleted before it was read: it is listed', async () => {
+      const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
+      await using _ = mirror
+      await add({ a: 1 })
+      await mirror.live()
+      mirror.cut()
+      const unread = await add({ b: 1 })
+      await add({ c: 1 })
+      await own.redis.client().xdel(stream, unread)
+      mirror.proxy.pass()
+      await mirror.shows({ a: 1, c: 1 })
+      expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
+    })
+  })
+
+  describe('that became another', () => {
+    test.concurrent('by DEL while nothing was written: the mirror is emptied', async () => {
+      const { mirror, add, stream } = await streamOf(own.redis)
+      await using _ = mirror
+      await add({ a: 1 })
+      await mirror.live()
+      await own.redis.client().del(stream)
+      await mirror.shows({})
+      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+    })
+
+    test.concurrent('by DEL, and was made anew with more entries and later ids', async () => {
+      const { mirror, add, stream } = await streamOf(own.redis)
+      await using _ = mirror
+      await add({ ghost: 1 })
+      await mirror.live()
+      mirror.cut()
+      await own.redis.client().del(stream)
+      for (let n = 0; n < 5; n++) await add({ a: n })
+      mirror.proxy.pass()
+      await mirror.shows({ a: 4 })
+      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+    })
+
+    test.concurrent('by DEL, was made anew with lower ids, and its list ends before what was shown', async () => {
+      const { mirror, add, stream } = await streamOf(own.redis)
+      await using _ = mirror
+      await add({ ghost: 1 }, '500-0')
+      await add({ ghost: 2 }, '600-0')
+      await mirror.live()
+      await mirror.shows({ ghost: 2 })
+      mirror.cut()
+      await own.redis.client().del(stream)
+      await add({ a: 1 }, '100-0')
+      mirror.proxy.pass()
+      await mirror.shows({ a: 1 })
+      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+    })
+
+    test.concurrent('by DEL, and was made anew with the same ids and as many entries', async () => {
+      const { mirror, add, stream } = await streamOf(own.redis)
+      await using _ = mirror
+      await add({ ghost: 1 }, '100-0')
+      await add({ ghost: 2 }, '200-0')
+      await mirror.live()
+      await mirror.shows({ ghost: 2 })
+      mirror.cut()
+      await own.redis.client().del(stream)
+      await add({ a: 1 }, '100-0')
+      await add({ a: 2 }, '200-0')
+      await add({ a: 3 }, '300-0')
+      mirror.proxy.pass()
+      await mirror.shows({ a: 3 })
+      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+    })
+
+    test.concurrent('by FLUSHALL, and was written again at once', async () => {
+      await using redis = await RedisServer.start({ server })
+      const { mirror, add } = await streamOf(redis)
+      await using _ = mirror
+      await add({ ghost: 1 })
+      await mirror.live()
+      await redis.client().flushall()
+      await add({ a: 1 })
+      await mirror.shows({ a: 1 })
+      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+    })
+
+    for (const [what, more] of [
+      ['and ends before us', 0],
+      ['and is past us again', 3],
+      ['and is as long as it was', 1],
+    ] as const) {
+      test.concurrent(`by the loss of the last part of an append-only file, ${what}`, async () => {
+        await using redis = await RedisServer.start({ server, isDurable: true })
+        const { mirror, add } = await streamOf(redis)
+        await using _ = mirror
+        await add({ a: 1 })
+        const bytes = await redis.written()
+        await add({ lost: 1 })
+        await mirror.live()
+        await mirror.shows({ a: 1, lost: 1 })
+        mirror.cut()
+        await redis.cutTo(bytes)
+        await redis.start()
+        for (let n = 0; n < more; n++) await add({ b: n })
+        mirror.proxy.pass()
+        await mirror.shows(more === 0 ? { a: 1 } : { a: 1, b: more - 1 })
+        expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+      })
+    }
+  })
+
+  describe('cannot be read', () => {
+    test.concurrent('where the key holds something else', async () => {
+      const { mirror, stream } = await streamOf(own.redis)
+      await using _ = mirror
+      await own.redis.client().set(stream, 'a string')
+      mirror.informer.start()
+      await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+      expect(mirror.errors[0]?.message).toContain('WRONGTYPE')
+    })
+
+    test.concurrent('where an entry cannot be decoded: it is named, and the others are there', async () => {
+      const { mirror, add } = await streamOf(own.redis, {
+        decode: (fields) => {
+          const [[key = '', n] = []] = [...fields]
+          if (n === '13') throw new Error('unlucky')
+          if (n === '14') return { key, error: new Error('unlucky, too') }
+          return { key, object: { n: Number(n) } }
+        },
+      })
+      await using _ = mirror
+      await add({ a: 1 })
+      await add({ b: 13 })
+      await add({ c: 14 })
+      await mirror.live()
+      await mirror.shows({ a: 1 })
+      expect([...mirror.informer.invalid.keys()]).toContain('c')
+    })
+  })
+
+  test.concurrent('a field that is no UTF-8 makes its entry one that cannot be decoded, and a character that looks so does not', async () => {
+    const { mirror, stream, add } = await streamOf(own.redis)
+    await using _ = mirror
+    await add({ 'odd \ufffd': 1 })
+    await mirror.live()
+    await mirror.shows({ 'odd \ufffd': 1 })
+    await own.redis.client().xadd(stream, '*', Buffer.from([0x62, 0xff]), '2')
+    await add({ a: 1, 'odd \ufffd': 2 })
+    await mirror.shows({ 'odd \ufffd': 2, a: 1 })
+    await mirror.until('it to be told', () => mirror.codes.includes('DECODE'))
+  })
+
+  test.concurrent('consumer groups and their readers are no concern: all entries are told', async () => {
+    const { mirror, add, stream } = await streamOf(own.redis)
+    await using _ = mirror
+    const worker = own.redis.client()
+    await add({ a: 1 })
+    await worker.xgroup('CREATE', stream, 'workers', '0')
+    await mirror.live()
+    await worker.xreadgroup('GROUP', 'workers', 'one', 'COUNT', 10, 'STREAMS', stream, '>')
+    await worker.xgroup('DESTROY', stream, 'workers')
+    await add({ b: 1 })
+    await mirror.shows({ a: 1, b: 1 })
+    expect(mirror.errors).toEqual([])
+  })
+
+  test.concurrent('the prefix that the client puts before keys is put before the stream', async () => {
+    const client = userClient('ioredis 6', own.redis.port, { keyPrefix: 'app:' })
+    const source = redisStream<Item>({
+      client,
+      stream: 'prefixed',
+      decode: (fields) => ({ key: 'k', object: { n: Number(fields.get('n')) } }),
+    })
+    await own.redis.client().xadd('app:prefixed', '*', 'n', '7')
+    expect((await listed(source)).objects).toEqual(new Map([['k', { n: 7 }]]))
+  })
+})

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { formatVersion, includesMark, parseVersion } from '../../adapters/redis/collection-version.js'
+import { Portion } from '../../adapters/redis/portion.js'
+import { chainAfter } from '../../adapters/redis/writer-script.js'
+
+const chain = 'a'.repeat(16)
+const at = (epoch: number, sequence: number, of: string = chain): string =>
+  formatVersion({ epoch, sequence, chain: of })
+const absent = (absentAt: number): string => formatVersion({ absentAt })
+
+describe('a version', () => {
+  test.each([at(1_700_000_000_000, 0), at(7, 9_007_199_254), absent(1_700_000_000_000)])(
+    '%s is read as it was written',
+    (version) => {
+      expect(formatVersion(parseVersion(version))).toBe(version)
+    },
+  )
+
+  const pairs: readonly (readonly [what: string, at: string, mark: string, includes: boolean | 'EPOCH_CHANGED'])[] = [
+    ['itself', at(5, 3), at(5, 3), true],
+    ['an earlier one', at(5, 3), at(5, 2, 'b'.repeat(16)), true],
+    ['a later one', at(5, 3), at(5, 4), false],
+    ['one of another history', at(5, 3), at(6, 3), 'EPOCH_CHANGED'],
+    ['one of a fork', at(5, 3), at(5, 3, 'b'.repeat(16)), 'EPOCH_CHANGED'],
+    ['of nothing, another moment of nothing', absent(10), absent(20), true],
+    ['of nothing, a history that began since', absent(10), at(11, 0), false],
+    ['of nothing, a history that began at that very moment', absent(10), at(10, 0), false],
+    ['of nothing, a history that was there before', absent(10), at(9, 4), 'EPOCH_CHANGED'],
+    ['a moment before it began', at(11, 0), absent(10), true],
+    ['a moment at which it was gone', at(9, 4), absent(10), 'EPOCH_CHANGED'],
+  ]
+  test.each(pairs)('%s', (_what, here, mark, includes) => {
+    if (includes === 'EPOCH_CHANGED')
+      expect(() => includesMark(here, mark)).toThrow(expect.objectContaining({ code: includes }))
+    else expect(includesMark(here, mark)).toBe(includes)
+  })
+
+  test.each(['', '7', 'redis1.5.3', 'redis1.5.3.xyz', `redis1.-5.3.${chain}`, 'pg1.1.2.3'])('%j is none', (version) => {
+    expect(() => parseVersion(version)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
+  })
+})
+
+test('no two different changes make the same chain', () => {
+  const [a, ab, b, none] = ['a', 'ab', 'b', ''].map((text) => Buffer.from(text))
+  if (!a || !ab || !b || !none) throw new Error('missing')
+  const changes = [
+    [],
+    [{ key: a, value: b }],
+    [{ key: ab, value: none }],
+    [{ key: none, value: ab }],
+    [{ key: a, value: undefined }],
+    [{ key: a, value: none }],
+    [
+      { key: a, value: undefined },
+      { key: b, value: undefined },
+    ],
+    [{ key: Buffer.from('a d1 b'), value: undefined }],
+  ]
+  const chains = changes.map((each) => chainAfter({ chain, epoch: 1 }, 'word', each))
+  expect(
+    new Set([...chains, chainAfter({ chain, epoch: 1 }, 'other', []), chainAfter({ chain, epoch: 2 }, 'word', [])])
+      .size,
+  ).toBe(chains.length + 2)
+})
+
+test('the size of an answer is bounded, whatever the values, and never nothing', () => {
+  const portion = new Portion(1_000)
+  for (let times = 0; times < 10; times++) portion.learn(portion.size, portion.size * 100)
+  expect(portion.size).toBe(1_000)
+  portion.learn(10, 10 * 1024 * 1024)
+  expect(portion.size).toBe(4)
+  portion.learn(1, 64 * 1024 * 1024)
+  expect(portion.size).toBe(1)
+})

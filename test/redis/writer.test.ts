@@ -1,0 +1,301 @@
+import { describe, expect, test } from 'vitest'
+import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { driverNames, userClient } from './drivers.js'
+import { context } from './follow.js'
+import { useRedis } from './support.js'
+
+let names = 0
+
+describeRedis('a writer', (server) => {
+  const own = useRedis(server)
+  const make = (
+    options: { readonly name?: string; readonly port?: number; readonly timeoutMs?: number } = {},
+  ): [RedisWriter<unknown>, string] => {
+    const { name = `writer-${++names}`, port = own.redis.port, ...rest } = options
+    return [redisWriter({ client: userClient('ioredis 6', port), name, ...rest }), name]
+  }
+  const contents = (name: string) => own.redis.client().hgetall(`{${name}}:h`)
+
+  test('makes all changes of one call at one moment, as one entry', async () => {
+    const [writer, name] = make()
+    await writer.apply([{ put: 'a', object: 1 }, { put: 'b', object: { deep: [2] } }, { delete: 'a' }])
+    expect(await contents(name)).toEqual({ b: '{"deep":[2]}' })
+    expect(await own.redis.client().xlen(`{${name}}:s`)).toBe(1)
+    await writer.close()
+  })
+
+  test('makes as many changes at once as it says, and no more', async () => {
+    const [writer, name] = make()
+    const changes = Array.from({ length: 3_500 }, (_, n) => ({ put: `k${n}`, object: n }))
+    await writer.apply(changes)
+    expect(await own.redis.client().hlen(`{${name}}:h`)).toBe(3_500)
+    await expect(writer.apply([...changes, { delete: 'k0' }])).rejects.toThrow('at most 3500')
+    await writer.close()
+  })
+
+  test('gives the version at which the collection is for no changes, and begins it where there is none', async () => {
+    const [writer, name] = make()
+    const begun = await writer.apply([])
+    expect(await writer.apply([])).toBe(begun)
+    expect(await own.redis.client().xlen(`{${name}}:s`)).toBe(1)
+    await writer.close()
+  })
+
+  test('writes only at the version that it was told, else it says at which the collection is', async () => {
+    const [writer, name] = make()
+    const first = await writer.apply([{ put: 'a', object: 1 }])
+    const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
+    await expect(writer.apply([{ put: 'a', object: 3 }], { ifVersion: first })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      version: second,
+    })
+    expect(await contents(name)).toEqual({ a: '2' })
+    await writer.close()
+  })
+
+  test('of two that write the same at the same version, one does', async () => {
+    const [one, name] = make()
+    const [other] = make({ name })
+    const ifVersion = await one.apply([{ put: 'job', object: 1 }])
+    for (const writers of [
+      [one, other],
+      [one, one],
+    ]) {
+      const results = await Promise.allSettled(
+        writers.map((writer) => writer.apply([{ delete: 'job' }], { ifVersion })),
+      )
+      expect(results.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(1)
+    }
+    await one.close()
+    await other.close()
+  })
+
+  test('goes on after the server has forgotten its scripts', async () => {
+    const [writer, name] = make()
+    await writer.apply([{ put: 'a', object: 1 }])
+    await own.redis.client().script('FLUSH')
+    await writer.apply([{ put: 'b', object: 2 }])
+    expect(await contents(name)).toEqual({ a: '1', b: '2' })
+    await writer.close()
+  })
+
+  test('goes on after its connection was closed while nothing was under way', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+    const [writer, name] = make({ port: proxy.port })
+    await writer.apply([{ put: 'a', object: 1 }])
+    proxy.reset()
+    // Until it has heard of it, it can only say that it does not know.
+    const isBack = (): Promise<boolean> =>
+      writer
+        .apply([])
+        .then(() => true)
+        .catch(() => false)
+    await waitUntil('the writer to be back', isBack, 20_000)
+    await writer.apply([{ put: 'b', object: 2 }])
+    expect(await contents(name)).toEqual({ a: '1', b: '2' })
+    await writer.close()
+  })
+
+  test('refuses what cannot be written before anything is', async () => {
+    const [writer, name] = make()
+    await expect(
+      writer.apply([
+        { put: 'a', object: 1 },
+        { put: 'b', object: undefined },
+      ]),
+    ).rejects.toThrow('the object under "b" cannot be written')
+    await expect(writer.apply([{ put: 'half \ud800', object: 1 }])).rejects.toThrow('has half a character')
+    const texts = redisWriter<string>({ client: userClient('ioredis 6', own.redis.port), name, codec: 'string' })
+    await expect(texts.apply([{ put: 'a', object: 'half \ud800' }])).rejects.toThrow(
+      'the object under "a" cannot be written',
+    )
+    expect(await contents(name)).toEqual({})
+    await writer.close()
+  })
+
+  test('leaves a key of another type as it is', async () => {
+    const [writer, name] = make()
+    await own.redis.client().set(`{${name}}:h`, 'text')
+    await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toMatchObject({
+      code: 'NOT_WRITTEN',
+      message: expect.stringContaining('WRONGTYPE'),
+    })
+    expect(await own.redis.client().exists(`{${name}}:s`, `{${name}}:m`)).toBe(0)
+    await writer.close()
+  })
+
+  test('that was closed writes nothing, and says so', async () => {
+    const [writer] = make()
+    await writer.apply([])
+    await writer.close()
+    await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toMatchObject({
+      code: 'NOT_WRITTEN',
+      message: 'nothing was written: the writer was closed',
+    })
+  })
+
+  test('that finds no server says that nothing was written', async () => {
+    const [writer] = make({ port: 1 })
+    await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toMatchObject({
+      code: 'NOT_WRITTEN',
+      message: expect.stringContaining('ECONNREFUSED'),
+    })
+  })
+
+  test('writes all of a change or nothing where memory is short', async () => {
+    await using redis = await RedisServer.start({ server, args: ['--maxmemory', '4mb'] })
+    const client = userClient('ioredis 6', redis.port)
+    const writer = redisWriter<string>({ client, name: 'full', codec: 'string' })
+    let written = 0
+    const fill = async (): Promise<void> => {
+      for (;;) {
+        await writer.apply([
+          { put: `a${written}`, object: 'x'.repeat(2_000) },
+          { put: `b${written}`, object: 'x'.repeat(2_000) },
+        ])
+        written++
+      }
+    }
+    await expect(fill()).rejects.toMatchObject({ code: 'NOT_WRITTEN', message: expect.stringContaining('OOM') })
+    const admin = redis.client()
+    expect(await admin.hlen('{full}:h')).toBe(2 * written)
+    expect(await admin.xlen('{full}:s')).toBe(written)
+    await writer.close()
+  })
+
+  test('keeps about as much history as it was told', async () => {
+    const client = userClient('ioredis 6', own.redis.port)
+    const name = `writer-${++names}`
+    const writer = redisWriter<number>({ client, name, retention: 200 })
+    for (let n = 0; n < 1_000; n++) await writer.apply([{ put: 'a', object: n }])
+    expect(await own.redis.client().xlen(`{${name}}:s`)).toBeLessThan(400)
+    await writer.close()
+  })
+
+  describe('whose answer is lost', () => {
+    for (const driver of driverNames) {
+      test(`does not know, and writes nothing twice; the user's own client does (${driver})`, async () => {
+        await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+        const [writer, name] = make({ port: proxy.port })
+        const [other] = make({ name })
+        // The trouble: a delete that is sent again takes away what somebody else has put since.
+        const users = userClient(driver, proxy.port, { retryStrategy: () => 50 })
+        users.on('error', () => {})
+        await other.apply([{ put: 'job', object: 1 }])
+        await users.ping()
+        const cut = proxy.cutAfter(1, 'toClient')
+        const sentAgain = users.call('HDEL', `{${name}}:h`, 'job')
+        await cut
+        proxy.refuse()
+        await other.apply([{ put: 'job', object: 2 }])
+        proxy.pass()
+        await sentAgain
+        users.disconnect()
+        expect(await contents(name)).toEqual({})
+        // Ours.
+        await other.apply([{ put: 'job', object: 3 }])
+        await writer.apply([])
+        void proxy.cutAfter(1, 'toClient')
+        await expect(writer.apply([{ delete: 'job' }])).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+        await other.apply([{ put: 'job', object: 4 }])
+        await writer.apply([{ put: 'k', object: 1 }])
+        expect(await contents(name)).toEqual({ job: '4', k: '1' })
+        await writer.close()
+        await other.close()
+      })
+    }
+
+    test('is told when it asks again for the same at the same version: it was written', async () => {
+      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+      const [writer, name] = make({ port: proxy.port })
+      const [other] = make({ name })
+      const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
+      void proxy.cutAfter(1, 'toClient')
+      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+      })
+      await expect(other.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({ code: 'CONFLICT' })
+      const reached = await other.apply([])
+      await other.apply([{ put: 'b', object: 1 }])
+      expect(await writer.apply([{ put: 'a', object: 2 }], { ifVersion })).toBe(reached)
+      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({ code: 'CONFLICT' })
+      await writer.close()
+      await other.close()
+    })
+
+    test('writes it when it asks again, where it never got there', async () => {
+      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+      const [writer, name] = make({ port: proxy.port })
+      const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
+      void proxy.cutAfter(1, 'toServer')
+      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+      })
+      expect(await contents(name)).toEqual({ a: '1' })
+      await writer.apply([{ put: 'a', object: 2 }], { ifVersion })
+      expect(await contents(name)).toEqual({ a: '2' })
+      await writer.close()
+    })
+
+    test('is a conflict when it asks again, where somebody else came first with the very same', async () => {
+      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+      const [writer, name] = make({ port: proxy.port })
+      const [other] = make({ name })
+      const ifVersion = await writer.apply([{ put: 'lock', object: 1 }])
+      void proxy.cutAfter(1, 'toServer')
+      await expect(writer.apply([{ delete: 'lock' }], { ifVersion })).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+      await other.apply([{ delete: 'lock' }], { ifVersion })
+      await expect(writer.apply([{ delete: 'lock' }], { ifVersion })).rejects.toMatchObject({ code: 'CONFLICT' })
+      await writer.close()
+      await other.close()
+    })
+
+    test('does not know either when it asks again after the history was trimmed', async () => {
+      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+      const [writer, name] = make({ port: proxy.port })
+      const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
+      void proxy.cutAfter(1, 'toClient')
+      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+      })
+      await own.redis.client().xtrim(`{${name}}:s`, 'MAXLEN', 0)
+      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+      })
+      await writer.close()
+    })
+
+    test('is told of the very first change of a collection, too', async () => {
+      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+      const [writer, name] = make({ port: proxy.port })
+      const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
+      const before = await source.head(context())
+      await writer.apply([])
+      await own.redis.client().del(`{${name}}:s`, `{${name}}:m`)
+      void proxy.cutAfter(1, 'toClient')
+      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion: before })).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+      })
+      expect(await writer.apply([{ put: 'a', object: 2 }], { ifVersion: before })).toBe(await source.head(context()))
+      await writer.close()
+    })
+
+    test('waits no longer for it than it was told', async () => {
+      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+      const [writer] = make({ port: proxy.port, timeoutMs: 300 })
+      await writer.apply([])
+      proxy.halfOpen()
+      await expect(writer.apply([{ put: 'a', object: 2 }])).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+        message: expect.stringContaining('for 300 ms'),
+      })
+      proxy.pass()
+      await writer.apply([{ put: 'a', object: 3 }])
+      await writer.close()
+    })
+  })
+})

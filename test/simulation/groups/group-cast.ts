@@ -1,0 +1,236 @@
+import { SourceError } from '../../../src/errors.js'
+import type { Lifecycle } from '../../../src/informer.js'
+import { groupInformers } from '../../../src/informer-group.js'
+import type { Cast } from '../drive.js'
+import { InformerDrive } from '../informer-drive.js'
+import type { Site } from '../site.js'
+import type { Scene } from '../stage.js'
+import { drawDrain } from '../stopping.js'
+import { type Member, Turns } from './turns.js'
+
+/** Members that take turns: so many of them list again at a time. */
+interface Circle {
+  readonly members: readonly InformerDrive[]
+  readonly max: number
+}
+
+/** One life of a group of informers, each with its source and all who use it. */
+export class GroupCast implements Cast {
+  readonly drives: readonly InformerDrive[]
+  readonly #scene: Scene
+  readonly #life: number
+  readonly #group: Lifecycle
+  readonly #turns: readonly Turns[]
+  readonly #names = new Map<InformerDrive, string>()
+  readonly #members = new Map<InformerDrive, Member>()
+  readonly #abort = new AbortController()
+  #isStopping = false
+  #isStopped = false
+  #waits = 0
+  #looks = 0
+
+  constructor(scene: Scene, sites: readonly Site[], life: number) {
+    this.#scene = scene
+    this.#life = life
+    this.drives = sites.map((site) => new InformerDrive(site, life))
+    this.drives.forEach((drive, nth) => {
+      this.#names.set(drive, sites[nth]?.name ?? '')
+    })
+    const { group, circles } = this.#formed()
+    this.#group = group
+    this.#turns = circles.map((circle) => this.#turnsOf(circle))
+  }
+
+  get state(): string {
+    return this.drives.map(({ state }) => state).join(' | ')
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  get isIncomplete(): boolean {
+    return this.#going.some(({ isIncomplete }) => isIncomplete)
+  }
+
+  get unfinished(): string | undefined {
+    if (this.#isStopping) return 'the stop is'
+    if (this.#waits > 0) return 'synced of the group is'
+    return this.#going.map(({ unfinished }) => unfinished).find((what) => what !== undefined)
+  }
+
+  start(): void {
+    const { draws } = this.#scene
+    const isLate = draws.chance('members start first', 0.3)
+    if (!isLate) {
+      this.#group.start({ signal: this.#abort.signal })
+      const idle = this.drives.find(({ informer }) => informer.status.state === 'idle')
+      if (idle !== undefined) this.#scene.violate('groups', `${this.#names.get(idle)} was not started with its group`)
+    }
+    for (const drive of this.drives) drive.start()
+    if (isLate) this.#group.start({ signal: this.#abort.signal })
+    this.#waitUntilSynced()
+  }
+
+  look(): void {
+    for (const drive of this.drives) drive.look()
+    for (const turns of this.#turns) turns.look()
+    if (++this.#looks % 16 === 0) this.#lookAtHealth()
+  }
+
+  heal(): void {
+    for (const drive of this.drives) drive.heal()
+  }
+
+  check(): void {
+    for (const drive of this.#going) drive.check()
+    this.#lookAtHealth()
+  }
+
+  skipped(): void {
+    for (const drive of this.drives) drive.skipped()
+  }
+
+  /** Everybody reads everything again, at once. */
+  expireAll(): void {
+    for (const { source } of this.#going) source.expire()
+  }
+
+  relistAll(): void {
+    for (const drive of this.#going) drive.relist()
+  }
+
+  stopOne(): void {
+    const drive = this.#scene.draws.pick('stops', this.drives)
+    if (drive === undefined || drive.isStopping) return
+    this.#scene.note('one is stopped', this.#names.get(drive) ?? '')
+    this.#markStop(drive)
+    drive.stop()
+  }
+
+  stop(): void {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    const { draws, violate, clock } = this.#scene
+    for (const drive of this.drives) this.#markStop(drive)
+    const ms = drawDrain(this.#scene, this.#life)
+    if (ms === undefined && draws.chance('group stops by signal', 0.4)) this.#abort.abort()
+    for (const drive of this.drives) drive.stop({ stop: (options) => this.#stopped(drive, options) }, { ms })
+    this.#group.stop({ drainMs: ms }).then(
+      () => clock.in(1, () => this.#ended()),
+      (error: unknown) => violate('crash', `stop() of the group failed: ${error}`),
+    )
+  }
+
+  /** One that was stopped alone before may take longer than the others. */
+  #stopped({ informer }: InformerDrive, options: Parameters<Lifecycle['stop']>[0]): Promise<void> {
+    const { violate } = this.#scene
+    this.#group.stop(options).catch((error: unknown) => violate('crash', `stop() of the group failed: ${error}`))
+    if (informer.status.state !== 'stopped') violate('groups', 'one goes on when its group is stopped')
+    return informer.stop(options)
+  }
+
+  checkStopped(): void {
+    const { violate, listenersOf } = this.#scene
+    for (const drive of this.drives) drive.checkStopped()
+    if (listenersOf(this.#abort.signal) > 0) violate('I15', "a listener is left on the signal of the group's caller")
+    if (this.#waits > 0) violate('groups', 'synced of the group has not ended with stop()')
+    if (this.#group.health().isLive) violate('groups', 'a group that was stopped says that it is live')
+  }
+
+  get #going(): readonly InformerDrive[] {
+    return this.drives.filter(({ isStopping }) => !isStopping)
+  }
+
+  /** The group; sometimes a group of groups, where the outer limit counts if there is one. */
+  #formed(): { readonly group: Lifecycle; readonly circles: readonly Circle[] } {
+    const { drives } = this
+    const { draws, settings, mark } = this.#scene
+    const { maxRelists: max } = settings
+    const informersOf = (from: readonly InformerDrive[]): readonly Lifecycle[] => from.map(({ informer }) => informer)
+    const circlesOf = (members: readonly InformerDrive[]): readonly Circle[] =>
+      max === undefined ? [] : [{ members, max }]
+    const limit = { maxRelists: max }
+    if (!draws.chance('nested', 0.3))
+      return { group: groupInformers(informersOf(drives), limit), circles: circlesOf(drives) }
+    mark('a group held a group')
+    const [some, others] = [drives.slice(0, 2), drives.slice(2)]
+    const isOuter = max !== undefined && draws.chance('outer limit', 0.5)
+    const inner = groupInformers(informersOf(some), isOuter ? { maxRelists: 1 } : limit)
+    const group = groupInformers([inner, ...informersOf(others)], isOuter ? limit : {})
+    return { group, circles: circlesOf(isOuter ? drives : some) }
+  }
+
+  #turnsOf({ members, max }: Circle): Turns {
+    const all = members.map((drive): Member => {
+      const { informer, opens } = drive
+      const member = {
+        get state() {
+          return informer.status.state
+        },
+        get hasListed() {
+          return informer.version !== undefined
+        },
+        get lists() {
+          return opens.lists
+        },
+      }
+      informer.on('status', () => turns.moved(member))
+      this.#members.set(drive, member)
+      return member
+    })
+    const turns = new Turns(this.#scene, all, max)
+    return turns
+  }
+
+  #waitUntilSynced(): void {
+    const { violate, draws, note, mark } = this.#scene
+    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
+    this.#waits++
+    this.#group.synced({ timeoutMs }).then(
+      () => {
+        this.#waits--
+        note('the group is synced')
+        for (const drive of this.drives)
+          if (drive.informer.version === undefined) violate('groups', `synced before ${this.#names.get(drive)} was`)
+      },
+      (error: unknown) => {
+        this.#waits--
+        const code = error instanceof SourceError ? error.code : String(error)
+        note('synced of the group fails', code)
+        if (this.drives.every(({ informer }) => informer.version !== undefined) && !this.#isStopping)
+          if (!this.drives.some(({ isStopping }) => isStopping))
+            violate('groups', `all are synced, and the group says ${error}`)
+        if (['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'].includes(code)) mark('a group was refused')
+        else if (code !== 'TIMEOUT' && code !== 'STOPPED') violate('waits', `synced of the group ended with ${error}`)
+      },
+    )
+  }
+
+  #lookAtHealth(): void {
+    const { violate } = this.#scene
+    const health = this.#group.health()
+    const all = this.drives.map(({ informer }) => informer.health())
+    const [isLive, isReady] = [all.every((each) => each.isLive), all.every((each) => each.isReady)]
+    if (health.isLive !== isLive || health.isReady !== isReady)
+      violate(
+        'groups',
+        `the group is live ${health.isLive} and ready ${health.isReady}, its members ${isLive} and ${isReady}`,
+      )
+  }
+
+  #markStop(drive: InformerDrive): void {
+    const member = this.#members.get(drive)
+    for (const turns of this.#turns) if (member !== undefined) turns.left(member)
+  }
+
+  /** Members that were stopped alone may take longer. */
+  #ended(): void {
+    if (this.drives.every(({ isStopped }) => isStopped)) this.#isStopped = true
+    else this.#scene.clock.in(1, () => this.#ended())
+  }
+}

@@ -1,0 +1,58 @@
+import type { Scene } from '../stage.js'
+
+/** Whoever takes turns with others. */
+export interface Member {
+  /** What its reflector does. */
+  readonly state: string | undefined
+  readonly hasListed: boolean
+  /** How many lists it has begun. */
+  readonly lists: number
+}
+
+/** Judges turns by what can be seen of members: how many list again, and that nobody waits without need. */
+export class Turns {
+  readonly #scene: Scene
+  readonly #members: readonly Member[]
+  readonly #max: number
+  /** Those that list again, or wait until they may, in the order in which they came; and the lists they had begun before. */
+  readonly #relists = new Map<Member, number>()
+
+  constructor(scene: Scene, members: readonly Member[], max: number) {
+    this.#scene = scene
+    this.#members = members
+    this.#max = max
+  }
+
+  /** It does something else than before. */
+  moved(member: Member): void {
+    this.#relists.delete(member)
+    if (member.state?.endsWith('listing') && member.hasListed) this.#relists.set(member, member.lists)
+  }
+
+  /** It is there no more. */
+  left(member: Member): void {
+    if (this.isWaiting(member)) this.#scene.mark('a member left while it waited for its turn')
+    this.#relists.delete(member)
+  }
+
+  /** Whether it waits for its turn. */
+  isWaiting(member: Member): boolean {
+    return this.#relists.get(member) === member.lists
+  }
+
+  look(): void {
+    const { violate, mark } = this.#scene
+    const relists = [...this.#relists.keys()]
+    const running = relists.filter((member) => !this.isWaiting(member))
+    const first = relists.findIndex((member) => this.isWaiting(member))
+    if (this.#members.some(({ state, lists }) => state === 'listing' && lists === 0))
+      violate('groups', 'a first list is held back')
+    if (running.length > this.#max) violate('groups', `${running.length} list again at a time, and ${this.#max} may`)
+    if (first < 0) return
+    mark('a member waited for its turn')
+    if (running.length < this.#max)
+      violate('groups', `one waits for its turn, and ${running.length} of ${this.#max} list again`)
+    if (relists.slice(first).some((member) => !this.isWaiting(member)))
+      violate('groups', 'one lists again before another that came earlier')
+  }
+}

@@ -1,0 +1,388 @@
+import { createInformer, type Informer } from '../../../src/informer.js'
+import { groupInformers } from '../../../src/informer-group.js'
+import type { SubscribeOptions } from '../../../src/scope.js'
+import type { SourceSet } from '../../../src/source-set.js'
+import type { Version } from '../../../src/version.js'
+import type { StoreView } from '../../../src/views.js'
+import type { Cast } from '../drive.js'
+import { Turns } from '../groups/turns.js'
+import { type HandlerHost, HandlerScript } from '../handlers.js'
+import type { Item, State } from '../history.js'
+import { checkIndexes, type IndexesOf, indexesOf, RANKS } from '../indexes.js'
+import { Reconciler, type ReconcilerHost } from '../reconciler.js'
+import { drawResync, Resyncs } from '../resyncs.js'
+import { schemaOf } from '../schema.js'
+import { drawScope } from '../scope.js'
+import type { SleepCounter } from '../sim-clock.js'
+import { nameOf, type Scene } from '../stage.js'
+import { drawDrain } from '../stopping.js'
+import { SetErrors } from './set-errors.js'
+import { SetFollower } from './set-follower.js'
+import { readSet } from './set-reader.js'
+import { SetStoreJudge } from './set-store.js'
+import { SetWaiters } from './set-waiters.js'
+import type { Slot } from './slot.js'
+import type { Slots } from './slots.js'
+
+/** More followers than this do not make a schedule more interesting. */
+const MAX_FOLLOWERS = 6
+
+interface Taken {
+  readonly view: StoreView<Item, IndexesOf> & Disposable
+  readonly versions: ReadonlyMap<string, Version>
+  /** Of all slots. */
+  readonly removals: number
+}
+
+/** One life of an informer over a set of sources, with all who use it. */
+export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost {
+  readonly stage: Scene
+  readonly slots: Slots
+  /** How many there were before it over the same set. */
+  readonly life: number
+  readonly informer: Informer<Item, IndexesOf>
+  readonly followers: SetFollower[] = []
+  readonly reconcilers: Reconciler[] = []
+  readonly waiters: SetWaiters
+  /** Where its sources may not all list again at a time. */
+  readonly turns: Turns | undefined
+  readonly #clock: SleepCounter
+  readonly #abort = new AbortController()
+  readonly #heals = new Set<() => void>()
+  readonly #errors: SetErrors
+  readonly #store: SetStoreJudge
+  readonly #snapshots: Taken[] = []
+  /** A source may come or go inside a handler. */
+  readonly #meddle: () => void
+  readonly #isPatient: boolean
+  #isHealed = false
+  #isFilled = false
+  #drainMs: number | undefined
+  #stoppedAt: string | undefined
+  #isStopping = false
+  #isStopped = false
+  #indexes = 0
+
+  constructor(stage: Scene, slots: Slots, set: SourceSet<Item>, life: number, meddle: () => void) {
+    this.stage = stage
+    this.slots = slots
+    this.life = life
+    this.#meddle = meddle
+    const { settings, clock, draws } = stage
+    this.#clock = clock.facade()
+    const omitted = settings.omits
+    this.informer = createInformer<Item, IndexesOf>({
+      source: set,
+      clock: this.#clock,
+      random: { next: () => draws.next('jitter') },
+      indexes: indexesOf,
+      onInvalid: settings.onInvalid,
+      freeze: settings.freezes,
+      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
+      ...(settings.hasSchema && { schema: schemaOf(stage) }),
+      ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
+    })
+    const { maxRelists } = settings
+    if (maxRelists !== undefined) groupInformers([this.informer], { maxRelists })
+    this.turns = maxRelists === undefined ? undefined : new Turns(stage, slots.all, maxRelists)
+    this.#isPatient = draws.chance('patient', 0.08)
+    this.waiters = new SetWaiters(this)
+    this.#errors = new SetErrors(this)
+    this.#store = new SetStoreJudge(stage, slots, this.informer)
+    for (const slot of slots.members) this.read(slot)
+    this.informer.on('error', (error) => this.#errors.reported(error))
+    this.informer.on('status', (status, previous) => {
+      for (const slot of slots.members) {
+        const { name, judge } = slot
+        const [is, was] = [status.sources?.[name]?.state, previous.sources?.[name]?.state]
+        if (is === was || is === undefined) continue
+        stage.note('is', is, name)
+        if (was?.endsWith('listing')) judge?.listed()
+        this.turns?.moved(slot)
+      }
+      if (!this.#isStopping) this.#meddle()
+    })
+  }
+
+  get state(): string {
+    const states = this.slots.all.map(({ name, isIn }) => `${name} ${isIn ? this.stateOf(name) : 'out'}`)
+    return `${states.join(', ')}, store of ${this.informer.size}`
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  get isDraining(): boolean {
+    return this.#isStopping && this.#drainMs !== undefined
+  }
+
+  get isIncomplete(): boolean {
+    return this.slots.members.some(({ isIncomplete }) => isIncomplete)
+  }
+
+  get truth(): { readonly state: State; readonly version: undefined } {
+    return { state: this.slots.state, version: undefined }
+  }
+
+  /** What the informer does with one source. */
+  stateOf = (name: string): string | undefined => this.informer.status.sources?.[name]?.state
+
+  /** From now on it is this informer that reads a slot's source. */
+  read(slot: Slot): void {
+    slot.readBy(this)
+  }
+
+  start(): void {
+    const { draws } = this.stage
+    for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
+    if (draws.chance('early wait', 0.5)) this.waiters.synced()
+    this.informer.start({ signal: this.#abort.signal })
+    for (let count = draws.below('followers', 2); count > 0; count--) this.follow()
+    if (draws.chance('controllers', 0.4)) this.reconcile()
+  }
+
+  // What users do.
+
+  follow(): void {
+    if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
+    const { stage } = this
+    const { draws } = stage
+    const { scope, isIn } = drawScope(stage)
+    const name = `follower ${this.followers.length + 1}`
+    const follower = new SetFollower(stage, this.slots, name, isIn, () => this.#told())
+    const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
+    const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
+    if (resyncMs !== undefined) follower.resyncs = new Resyncs(stage, name, resyncMs)
+    const options: SubscribeOptions<Item, IndexesOf> = {
+      ...scope,
+      ...(resyncMs !== undefined && { resyncMs }),
+      name,
+      delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
+      capacity: draws.pick('capacity', [2, 6, 10_000]),
+      onOverflow,
+    }
+    follower.mayOverflow = onOverflow === 'fail'
+    stage.note('subscribes', name)
+    this.followers.push(follower)
+    if (draws.chance('reads', 0.5)) readSet(this, follower, options)
+    else {
+      const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
+      new HandlerScript<SetFollower>(this, follower, handled).subscribe(handled)
+    }
+  }
+
+  close(follower: SetFollower | undefined): void {
+    if (follower === undefined || follower.isClosed) return
+    this.stage.note('closes', follower.name)
+    follower.isClosed = true
+    follower.subscription?.close().then(
+      () => {
+        follower.isSilenced = true
+      },
+      (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
+    )
+  }
+
+  reconcile(): void {
+    if (this.reconcilers.length >= 2 || this.isStopping) return
+    this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
+  }
+
+  addIndex(): void {
+    const name = `rank${++this.#indexes}`
+    const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
+    const entries = [...this.informer.entries()]
+    for (let value = 0; value < RANKS; value++) {
+      const right = entries.filter(({ object }) => object.rank === value).length
+      if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
+    }
+  }
+
+  relist(): void {
+    if (!this.isStopping) this.waiters.relist()
+  }
+
+  beginSnapshot(): void {
+    const { informer } = this
+    this.#snapshots.push({ view: informer.snapshot(), versions: informer.versions, removals: this.#removals })
+  }
+
+  endSnapshot(): void {
+    const snapshot = this.#snapshots.shift()
+    if (snapshot === undefined) return
+    const { view, versions, removals } = snapshot
+    if (removals < this.#removals) this.stage.mark('a snapshot outlived a source')
+    // Another backend may have come since, which knows nothing of those versions.
+    else this.#store.judge(view, versions, 'I8', 'a snapshot')
+    checkIndexes(this.stage, view)
+    view[Symbol.dispose]()
+  }
+
+  stop(): void {
+    if (this.isStopping) return
+    const { stage, life, informer } = this
+    this.#isStopping = true
+    for (const { judge } of this.slots) judge?.stopped()
+    this.#errors.forget()
+    this.#drainMs = drawDrain(stage, life)
+    this.#stoppedAt = this.#position
+    const [since, draining] = [stage.clock.elapsed - stage.clock.skipped, this.followers.filter((f) => !f.isClosed)]
+    const drainMs = this.#drainMs
+    if (drainMs === undefined && stage.draws.chance('stop by signal', 0.5)) this.#abort.abort()
+    informer.stop({ drainMs }).then(
+      () => {
+        stage.note('stop() has settled')
+        const tookMs = stage.clock.elapsed - stage.clock.skipped - since
+        if (tookMs > (drainMs ?? 0) + 1_000) stage.violate('I15', `stop() took ${tookMs} ms`)
+        if (drainMs !== undefined && tookMs < drainMs && stage.clock.skipped === 0 && this.#isFilled)
+          this.#drained(draining)
+        // What is due at the same moment may come after it.
+        stage.clock.in(1, () => this.#silenced())
+      },
+      (error: unknown) => stage.violate('crash', `stop() failed: ${error}`),
+    )
+  }
+
+  // What is judged.
+
+  look(): void {
+    if (this.#isStopped) return
+    const { overlap } = this.slots
+    // Where keys collide a source is read again when another one gives a key up.
+    if (overlap) for (const slot of this.slots.members) slot.muttered()
+    for (const slot of this.slots) slot.look()
+    if (!this.#isStopping) this.turns?.look()
+    this.waiters.look()
+    this.lookWhetherFilled()
+    if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
+      this.stage.violate('sets', 'all sources have been listed, and it is not synced')
+    this.lookAtStore()
+    if (this.#isStopping && this.#position !== this.#stoppedAt)
+      this.stage.violate('I15', `the store moved to ${this.#position} after stop()`)
+    if (this.#isStopping) this.#checkSignals('goes on after stop()')
+  }
+
+  /** Once all sources that it has then have been listed, an informer shows what it has. */
+  lookWhetherFilled(): void {
+    const { versions } = this.informer
+    this.#isFilled ||= this.slots.members.every(({ name }) => versions.has(name))
+  }
+
+  lookAtStore(): void {
+    if (!this.#isStopping) this.#store.look()
+  }
+
+  get unfinished(): string | undefined {
+    const { informer, slots } = this
+    if (this.#isStopping) return 'the stop is'
+    for (const { name, history } of slots.members)
+      if (informer.versions.get(name) !== history.head.version) return `the version of ${name} is`
+    const flaw = slots.flaw((key) => informer.get(key), 'the store has')
+    if (flaw !== undefined) return `the store is (${flaw})`
+    if (this.isIncomplete && this.#isPatient) return 'what was left out is'
+    const lost = slots.members.find(({ name }) => this.stateOf(name) !== 'live')
+    if (lost !== undefined) return `${lost.name} is`
+    if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
+    const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
+    return loud === undefined ? undefined : `${loud.name} is`
+  }
+
+  check(): void {
+    const { stage, informer, slots } = this
+    const flaw = slots.flaw((key) => informer.get(key), 'the store has')
+    if (flaw !== undefined) stage.violate('I1', flaw)
+    this.#store.look()
+    checkIndexes(stage, informer)
+    this.#checkInvalid()
+    for (const follower of this.followers) if (follower.flaw !== undefined) stage.violate('I5', follower.flaw)
+    if (!slots.overlap) for (const reconciler of this.reconcilers) reconciler.check()
+    this.#errors.check()
+    while (this.#snapshots.length > 0) this.endSnapshot()
+  }
+
+  /** After `stop` nothing is left. */
+  checkStopped(): void {
+    const { stage } = this
+    if (this.#clock.sleeping > 0) stage.violate('I15', `${this.#clock.sleeping} timers are left after stop()`)
+    this.#checkSignals('was not told to end by stop()')
+    if (stage.listenersOf(this.#abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
+    if (this.waiters.waiting !== undefined) stage.violate('waits', `${this.waiters.waiting} has not ended with stop()`)
+  }
+
+  heal(): void {
+    this.#isHealed = true
+    for (const heal of [...this.#heals]) heal()
+    if (this.stage.settings.isBreach && this.stage.settings.auditMs === false) this.relist()
+  }
+
+  skipped(): void {
+    for (const { judge } of this.slots) judge?.skipped()
+  }
+
+  /** Resolves after `ms`, or when faults are over. */
+  untilHealed(ms: number): Promise<void> {
+    if (this.#isHealed) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#heals.delete(end)
+        resolve()
+      }
+      this.#heals.add(end)
+      this.stage.clock.in(ms, end)
+    })
+  }
+
+  /** An error for a handler to throw; it must be reported once. */
+  planted(follower?: SetFollower): Error {
+    return this.#errors.plant(follower?.isClosed === true)
+  }
+
+  get #removals(): number {
+    return this.slots.all.reduce((sum, { removals }) => sum + removals, 0)
+  }
+
+  get #position(): string {
+    return [...this.informer.versions].join(' ')
+  }
+
+  /** Whoever follows hears nothing before each source has been listed, and may lead on from what it hears. */
+  #told(): void {
+    this.lookWhetherFilled()
+    if (!this.#isFilled) this.stage.violate('I8', 'somebody is told before the first list of each source is in')
+    if (!this.#isStopping) this.#meddle()
+  }
+
+  #checkInvalid(): void {
+    const { stage, informer, slots } = this
+    if (slots.overlap) return
+    for (const slot of slots) {
+      if (slot.settings.isBreach) continue
+      for (const key of slot.settings.keys)
+        if (informer.invalid.has(key) !== (slot.objects.get(key)?.isInvalid === true))
+          stage.violate('I1', `the informer is wrong about whether ${nameOf(key)} of ${slot.name} decodes`)
+    }
+  }
+
+  #checkSignals(what: string): void {
+    for (const { source } of this.slots)
+      for (const { kind, signal } of source.streams)
+        if (!signal.aborted) this.stage.violate('I15', `a ${kind} of ${source.name} ${what}`)
+  }
+
+  #drained(followers: readonly SetFollower[]): void {
+    const store = new Map(Array.from(this.informer.entries(), ({ key, object }) => [key, object]))
+    for (const follower of followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
+    for (const reconciler of this.reconcilers) reconciler.checkDrained(store)
+  }
+
+  #silenced(): void {
+    this.#isStopped = true
+    for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
+    while (this.#snapshots.length > 0) this.endSnapshot()
+  }
+}

@@ -1,0 +1,129 @@
+import type { Change } from '../../../src/delta.js'
+import type { Subscription } from '../../../src/scope.js'
+import type { Version } from '../../../src/version.js'
+import type { IsIn } from '../follower.js'
+import type { Told } from '../handlers.js'
+import type { Item, Stored } from '../history.js'
+import type { Resyncs } from '../resyncs.js'
+import { nameOf, type Scene } from '../stage.js'
+import type { Slot } from './slot.js'
+import type { Slots } from './slots.js'
+
+/**
+ * Somebody who is told what changes over a set, and knows nothing else. Judges what it is told (I3, I4), and what it
+ * knows in the end (I5).
+ */
+export class SetFollower implements Told {
+  readonly name: string
+  readonly known = new Map<string, Item>()
+  readonly #scene: Scene
+  readonly #slots: Slots
+  readonly #isIn: IsIn
+  readonly #begun: () => void
+  /** The newest content that was told of each key, and in which epoch. */
+  readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
+  subscription: Subscription | undefined
+  /** Nothing more may be told. */
+  isSilenced = false
+  isClosed = false
+  /** Whether it is closed where it falls behind by more than its capacity. */
+  mayOverflow = false
+  resyncs: Resyncs | undefined
+  /** It was told everything that waited for it, and then that there is no more. */
+  hasEnded = false
+  isStuckForEver = false
+  isStuck = false
+
+  /** `begun` is called each time it is told something. */
+  constructor(scene: Scene, slots: Slots, name: string, isIn: IsIn, begun: () => void) {
+    this.#scene = scene
+    this.#slots = slots
+    this.name = name
+    this.#isIn = isIn
+    this.#begun = begun
+  }
+
+  tell(change: Change<Item>): void {
+    const { type, key, object, previous, version } = change
+    const { note, violate } = this.#scene
+    note(this.name, type, nameOf(key), object.n, change.origin)
+    if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
+    const last = this.known.get(key)
+    const isKnown = this.known.has(key)
+    const what = `${this.name} was told "${type}" of ${nameOf(key)}`
+    if (isKnown !== (type !== 'add')) violate('I4', `${what}, ${isKnown ? 'which it has' : 'which it has not'}`)
+    if (previous !== last) violate('I4', `${what} with another previous than it last saw`)
+    if (type === 'update') this.#isSame(object, previous, what)
+    if (change.origin === 'resync') {
+      if (this.resyncs === undefined) violate('I4', `${what} again, and it never asked for that`)
+      this.resyncs?.tell(change)
+    }
+    if (type === 'delete') this.known.delete(key)
+    else {
+      if (change.origin !== 'initial') this.#order(key, object.n, version)
+      this.known.set(key, object)
+    }
+    this.#begun()
+  }
+
+  wants(slot: Slot, stored: Stored | undefined): boolean {
+    return slot.wants(stored) && this.#isIn(stored.item, stored.key)
+  }
+
+  get isQuiet(): boolean {
+    const { subscription } = this
+    if (this.isClosed || this.isStuckForEver || subscription === undefined) return true
+    return subscription.backlog.keys === 0 && this.flaw === undefined
+  }
+
+  /** It says that it has handled everything up to a version of a source. */
+  checkReached(slot: Slot, mark: Version): void {
+    const { history, settings } = slot
+    for (const key of settings.keys) {
+      const n = this.known.get(key)?.n
+      const uid = settings.hasUids && n === undefined ? history.at(mark).state.get(key)?.uid : undefined
+      const isSo = (stored: Stored | undefined): boolean =>
+        stored?.isInvalid === true ||
+        (this.wants(slot, stored) ? stored?.item.n === n : n === undefined) ||
+        (uid !== undefined && stored?.uid !== uid)
+      if (!history.isAtOrAfter(key, isSo, mark))
+        this.#scene.violate('I7', `${this.name} has handled ${slot.name} up to ${mark}, and has ${nameOf(key)} = n${n}`)
+    }
+  }
+
+  /** After a stop that let it handle what waited, it knows what the store has. */
+  checkDrained(store: ReadonlyMap<string, Item>): void {
+    const { settings, violate } = this.#scene
+    for (const key of settings.keys) {
+      const object = store.get(key)
+      const wanted = object !== undefined && this.#isIn(object, key) ? object.n : undefined
+      const n = this.known.get(key)?.n
+      if (n !== wanted) violate('I5', `${this.name} was drained with ${nameOf(key)} = n${n}, the store has n${wanted}`)
+    }
+  }
+
+  /** What is wrong with what it knows at rest. */
+  get flaw(): string | undefined {
+    if (this.isClosed || this.isStuckForEver) return undefined
+    return this.#slots.flaw((key) => this.known.get(key), `${this.name} ends with`, this.#isIn)
+  }
+
+  #isSame(object: Item, previous: Item, what: string): void {
+    const [is, was] = [this.#slots.writerOf(object.n), this.#slots.writerOf(previous.n)]
+    if (is === undefined || was === undefined) return
+    if (is.slot !== was.slot) this.#scene.violate('sets', `${what}, which another source gave before`)
+    else if (is.slot.settings.hasUids && is.uid !== was.uid)
+      this.#scene.violate('I4', `${what}, which is another object now`)
+  }
+
+  /** A source that was taken out may be behind when it comes back. */
+  #order(key: string, n: number, version: Version | undefined): void {
+    const slot = this.#slots.writerOf(n)?.slot
+    if (version === undefined || slot === undefined || slot.settings.isBreach || slot.removals > 0) return
+    const epoch = `${slot.name} ${version.slice(0, version.indexOf('.'))}`
+    const newest = this.#newest.get(key)
+    if (newest?.epoch === epoch && n < newest.n)
+      this.#scene.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
+    this.#newest.set(key, { n, epoch })
+  }
+}

@@ -1,0 +1,46 @@
+import { History, type Moment, type Mutation, type State } from '../history.js'
+
+/** One backend that is read in shards: each has keys of its own, and every transaction gives all of them its version. */
+export class Backend {
+  /** With what tells their watches that there is something new. */
+  readonly #shards = new Map<Shard, () => void>()
+
+  shard(initial: State, woken: () => void): History {
+    const shard = new Shard(initial, (follow) => {
+      for (const [other, wake] of this.#shards) {
+        if (other === shard) continue
+        follow(other)
+        wake()
+      }
+    })
+    this.#shards.set(shard, woken)
+    return shard
+  }
+}
+
+class Shard extends History {
+  readonly #others: (follow: (other: Shard) => void) => void
+
+  constructor(initial: State, others: (follow: (other: Shard) => void) => void) {
+    super(initial)
+    this.#others = others
+  }
+
+  override commit(mutations: readonly Mutation[], id: number): Moment {
+    this.#others((other) => other.#followCommit(id))
+    return super.commit(mutations, id)
+  }
+
+  override restore(from: Moment): Moment {
+    this.#others((other) => other.#followRestore(from.sequence))
+    return super.restore(from)
+  }
+
+  #followCommit(id: number): void {
+    super.commit([], id)
+  }
+
+  #followRestore(sequence: number): void {
+    super.restore(this.inEpoch(sequence) ?? this.first)
+  }
+}

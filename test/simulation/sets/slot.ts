@@ -1,0 +1,226 @@
+import type { Version } from '../../../src/version.js'
+import type { Place } from '../deeds.js'
+import type { Draws } from '../draws.js'
+import type { Member } from '../groups/turns.js'
+import type { History, Item, Stored } from '../history.js'
+import type { ListStream } from '../list-stream.js'
+import { OpensJudge } from '../opens.js'
+import type { Settings } from '../settings.js'
+import { type Opens, SimulatedSource } from '../simulated-source.js'
+import { Site } from '../site.js'
+import { nameOf, type Scene } from '../stage.js'
+import type { WatchStream } from '../watch-stream.js'
+
+/** A place in a timeline: in which of its spans, and where in that one's history; -1: before anything. */
+export interface Position {
+  readonly span: number
+  readonly at: number
+}
+
+export const BEGINNING: Position = { span: 0, at: -1 }
+
+/** Who reads it. */
+interface ReadBy {
+  readonly informer: { readonly versions: ReadonlyMap<string, Version> }
+  stateOf(name: string): string | undefined
+}
+
+/** What the slot's source is in now. */
+interface Reader {
+  readonly state: string
+  stop(): void
+  skipped(): void
+}
+
+/**
+ * A name in a set, and whatever source has it: at times none, at times another one, of the same backend or of a new one.
+ * Judges its opens, and that a source is left alone once it was taken out.
+ */
+export class Slot implements Opens, Member {
+  readonly name: string
+  readonly site: Site
+  /** The source that is in the set, or was in it last. */
+  source: SimulatedSource
+  isIn = true
+  /** How many sources had this name before. */
+  removals = 0
+  readonly #spans: History[]
+  readonly #scene: Scene
+  readonly #isExact: boolean
+  #judge: OpensJudge | undefined
+  #readBy: ReadBy | undefined
+
+  constructor(
+    scene: Scene,
+    at: { readonly name: string; readonly nth: number; readonly isExact: boolean },
+    settingsOf: (draws: Draws) => Settings,
+    reader: Reader,
+  ) {
+    this.#scene = scene
+    this.name = at.name
+    this.#isExact = at.isExact
+    const slot = this
+    const drive: Place['drive'] = {
+      get source() {
+        return slot.source
+      },
+      get state() {
+        return reader.state
+      },
+      stop: () => reader.stop(),
+      skipped: () => reader.skipped(),
+    }
+    this.site = new Site(scene, at, settingsOf, () => drive)
+    this.source = this.#newSource()
+    this.#spans = [this.site.history]
+  }
+
+  get settings(): Settings {
+    return this.site.settings
+  }
+
+  get history(): History {
+    return this.site.history
+  }
+
+  /** Before anything was written: whose history it is. */
+  set history(history: History) {
+    this.site.history = history
+    this.#spans[this.#spans.length - 1] = history
+  }
+
+  /** Another source under the same name; `isNew`: of another backend. */
+  renew(isNew: boolean, newHistory: () => History): void {
+    if (isNew) this.site.history = newHistory()
+    this.#spans.push(this.site.history)
+    this.source = this.#newSource()
+    this.isIn = true
+  }
+
+  removed(): void {
+    this.isIn = false
+    this.removals++
+    this.#judge?.stopped()
+    this.#judge = undefined
+  }
+
+  /** Somebody else reads it from now on, in the state that `stateOf` tells. */
+  readBy(reader: ReadBy): void {
+    this.#readBy = reader
+    this.#judge = new OpensJudge(this.site, this.#isExact, () => this.state?.endsWith('listing') === true)
+  }
+
+  /** What its reader does with it. */
+  get state(): string | undefined {
+    return this.isIn ? this.#readBy?.stateOf(this.name) : undefined
+  }
+
+  get hasListed(): boolean {
+    return this.#readBy?.informer.versions.has(this.name) === true
+  }
+
+  get lists(): number {
+    return this.#judge?.lists ?? 0
+  }
+
+  /** Undefined where nobody reads it. */
+  get judge(): OpensJudge | undefined {
+    return this.#judge
+  }
+
+  /** What it has now. */
+  get objects(): ReadonlyMap<string, Stored> {
+    return this.isIn ? this.history.head.state : new Map()
+  }
+
+  has(key: string): boolean {
+    return this.settings.keys.includes(key)
+  }
+
+  /** The identity of the object that had this content, if it was ever written here. */
+  uidOf(n: number): string | undefined {
+    for (const history of this.#spans) {
+      const uid = history.uidOf(n)
+      if (uid !== undefined) return uid
+    }
+    return undefined
+  }
+
+  wants(stored: Stored | undefined): stored is Stored {
+    return stored !== undefined && stored.item.tenant !== this.settings.omits
+  }
+
+  look(): void {
+    this.#judge?.look()
+    if (this.isIn) return
+    for (const { kind, signal } of this.source.streams)
+      if (!signal.aborted) this.#scene.violate('sets', `a ${kind} of ${this.name} goes on, and it was taken out`)
+  }
+
+  /** What is wrong with what somebody holds of it at a version; undefined: nothing of it is there. */
+  flaw(held: (key: string) => Item | undefined, version: Version | undefined): string | undefined {
+    const state = version === undefined ? undefined : this.history.at(version).state
+    for (const key of this.settings.keys) {
+      const stored = state?.get(key)
+      if (stored?.isInvalid) continue
+      const [n, right] = [held(key)?.n, this.wants(stored) ? stored.item.n : undefined]
+      if (n !== right) return `${nameOf(key)} of ${this.name} at ${version} is n${n}, and should be n${right}`
+    }
+    return undefined
+  }
+
+  /**
+   * Where this was what there was, at `from` or later; undefined where nothing was ever so. `wanted` gives what is right
+   * of an object.
+   */
+  find(
+    held: (key: string) => number | undefined,
+    wanted: (stored: Stored | undefined) => number | undefined,
+    from: Position,
+  ): Position | undefined {
+    const { keys } = this.settings
+    const isNothing = keys.every((key) => held(key) === undefined)
+    for (let span = from.span; span < this.#spans.length; span++) {
+      const begins = span === from.span ? from.at : -1
+      if (begins === -1 && isNothing) return { span, at: -1 }
+      const history = this.#spans[span] as History
+      const isSo = (key: string, stored: Stored | undefined): boolean =>
+        stored?.isInvalid === true || wanted(stored) === held(key)
+      const at = history.findIndex(Math.max(begins, 0), ({ state }) => keys.every((key) => isSo(key, state.get(key))))
+      if (at !== undefined) return { span, at }
+    }
+    return isNothing && !this.isIn ? { span: this.#spans.length, at: -1 } : undefined
+  }
+
+  // What the source tells whoever judges opens.
+
+  get isAudit(): boolean {
+    return this.#judge?.isAudit === true
+  }
+
+  get isIncomplete(): boolean {
+    return this.#judge?.isIncomplete === true
+  }
+
+  opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void {
+    if (!this.isIn || this.#judge === undefined)
+      this.#scene.violate('sets', `a ${what} of ${this.name} is opened, and nobody may read it`)
+    this.#judge?.opened(what, stream)
+  }
+
+  broke(stream: ListStream | WatchStream, error: unknown): void {
+    this.#judge?.broke(stream, error)
+  }
+
+  said(stream: ListStream | WatchStream): void {
+    this.#judge?.said(stream)
+  }
+
+  muttered(): void {
+    this.#judge?.muttered()
+  }
+
+  #newSource(): SimulatedSource {
+    return new SimulatedSource(this.site, this, this.name)
+  }
+}

@@ -1,0 +1,54 @@
+import { type Cluster, Redis } from 'ioredis'
+import type { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { describe, expectTypeOf, test } from 'vitest'
+import {
+  type RedisClient,
+  type RedisCollection,
+  type RedisShardedWriter,
+  type RedisWriter,
+  redisCollection,
+  redisWriter,
+} from '../../adapters/redis/index.js'
+import { createInformer } from '../../src/informer.js'
+import { type SourceSet, sourceSet } from '../../src/source-set.js'
+
+interface Flag {
+  readonly enabled: boolean
+}
+
+const client = new Redis()
+
+describe('collections of Redis', () => {
+  test('take the clients of both versions of ioredis, as they are', () => {
+    expectTypeOf<Redis>().toExtend<RedisClient>()
+    expectTypeOf<Cluster>().toExtend<RedisClient>()
+    expectTypeOf<Redis5>().toExtend<RedisClient>()
+    expectTypeOf<Cluster5>().toExtend<RedisClient>()
+    expectTypeOf(new Redis({ replyMapping: 'resp3' })).toExtend<RedisClient>()
+  })
+
+  test('are a source, or one for each shard', () => {
+    expectTypeOf(redisCollection<Flag>({ client, name: 'a' })).toEqualTypeOf<RedisCollection<Flag>>()
+    expectTypeOf(sourceSet(redisCollection<Flag>({ client, name: 'a', shards: 4 }))).toEqualTypeOf<SourceSet<Flag>>()
+    expectTypeOf(createInformer({ source: redisCollection<Flag>({ client, name: 'a' }) }).get('x')).toEqualTypeOf<
+      Flag | undefined
+    >()
+  })
+
+  test('are of what the codec makes', () => {
+    expectTypeOf(redisCollection({ client, name: 'a', codec: (value) => value.length })).toEqualTypeOf<
+      RedisCollection<number>
+    >()
+  })
+
+  test('are written as what they are', () => {
+    const writer = redisWriter<Flag>({ client, name: 'a' })
+    expectTypeOf(writer).toEqualTypeOf<RedisWriter<Flag>>()
+    expectTypeOf(redisWriter<Flag>({ client, name: 'a', shards: 4 })).toEqualTypeOf<RedisShardedWriter<Flag>>()
+    void writer.apply([{ put: 'x', object: { enabled: true } }, { delete: 'y' }], { ifVersion: undefined })
+    // @ts-expect-error another object
+    void writer.apply([{ put: 'x', object: { on: true } }])
+    // @ts-expect-error a put has an object
+    void writer.apply([{ put: 'x' }])
+  })
+})
