@@ -217,6 +217,7 @@ export class Reflector<T> {
       throw reason
     })
     try {
+      attempt.check()
       this.#tell({ type: 'turn' })
       const { ignoreVersions, byContent } = this.#state
       return await this.#list(attempt, { type: 'list', ignoreVersions, byContent })

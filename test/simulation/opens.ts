@@ -59,6 +59,11 @@ export class OpensJudge implements Opens {
     return !this.#isListing()
   }
 
+  /** Whether nothing is open, and the next open is to come. */
+  get isBetween(): boolean {
+    return this.#cause !== undefined || this.#openedAt === undefined
+  }
+
   opened(what: 'list' | 'watch', stream: Stream): void {
     const now = this.#stage.clock.elapsed
     if (what === 'list' && this.isAudit) {

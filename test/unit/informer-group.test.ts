@@ -187,6 +187,23 @@ describe('maxRelists', () => {
     await assertCleanStop(group, slow.clock)
   })
 
+  test('one that is stopped in the moment in which its turn comes reads nothing', async () => {
+    const { slow, members } = three()
+    const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
+    group.start()
+    await slow.clock.advance(1_000)
+    slow.lists.length = 0
+    for (const [nth, member] of members.slice(0, 2).entries()) {
+      member.on('status', ({ state }, { state: previous }) => {
+        if (previous === 'relisting' && state === 'connecting') void members[1 - nth]?.stop()
+      })
+      void member.relist().catch(() => {})
+    }
+    await slow.clock.advance(10_000)
+    expect(slow.lists.length).toBe(1)
+    await assertCleanStop(group, slow.clock)
+  })
+
   test('one that waits for its turn and is asked for again is read once, by the list that was to come', async () => {
     const { slow, members } = three()
     const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })

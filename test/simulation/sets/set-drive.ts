@@ -317,7 +317,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
   heal(): void {
     this.#isHealed = true
     for (const heal of [...this.#heals]) heal()
-    if (this.stage.settings.isBreach && this.stage.settings.auditMs === false) this.relist()
+    if (this.stage.settings.isBreach && this.stage.settings.auditMs === false) this.#repair()
   }
 
   skipped(): void {
@@ -340,6 +340,11 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
   /** An error for a handler to throw; it must be reported once. */
   planted(follower?: SetFollower): Error {
     return this.#errors.plant(follower?.isClosed === true)
+  }
+
+  /** Reads everything again, as soon as it can be asked for. */
+  #repair(): void {
+    if (!this.#isStopping && !this.waiters.relist()) this.stage.clock.in(1, () => this.#repair())
   }
 
   get #removals(): number {

@@ -96,9 +96,11 @@ export class SetWaiters {
     })
   }
 
-  relist(): void {
+  /** Gives false where this is no moment to ask. */
+  relist(): boolean {
     const { violate } = this.#scene
     const { informer, slots } = this.#drive
+    if (slots.members.some((slot) => this.#isAboutToOpen(slot))) return false
     const all = slots.members.map(asking)
     for (const { name, judge } of slots.members) judge?.relistAsked(this.#drive.stateOf(name) ?? '')
     this.#wait(informer.relist(this.#limits()), 'relist', {}, () => {
@@ -106,6 +108,7 @@ export class SetWaiters {
         if (isStill(asked) && asked.slot.source.lists === asked.lists)
           violate('waits', `relist ended with no list of ${asked.slot.name} that began after the call`)
     })
+    return true
   }
 
   until(key: string): void {
@@ -117,6 +120,13 @@ export class SetWaiters {
     this.#wait(seen, `until ${nameOf(key)}`, {}, (object) => {
       if ((object !== undefined) !== isThere) violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
     })
+  }
+
+  /** Its reflector says that it reads, and the source has not been asked yet; who intervenes now cannot be judged from outside. */
+  #isAboutToOpen(slot: Slot): boolean {
+    const { state, judge } = slot
+    if (judge?.isBetween !== true || this.#drive.turns?.isWaiting(slot) === true) return false
+    return state === 'connecting' || state?.endsWith('listing') === true
   }
 
   #limits(): Wait {
