@@ -44,6 +44,8 @@ export interface WriteRecord {
 
 /** What an informer adds to its indexer. */
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
+  /** `source`: over several sources, the one that it is about, where it is about one. */
+  readonly report?: (error: SourceError, source?: string) => void
   readonly onInvalid?: 'omit' | 'keep-previous' | undefined
   readonly onCommit?: (commit: Commit<T>) => void
   /** A key that this source gave, and that was another's, is nobody's now. */
@@ -329,7 +331,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       const { key } = event
       if (key === undefined) {
         isComplete = false
-        if (event.type === 'invalid') this.#refuse(event, undefined)
+        if (event.type === 'invalid') this.#hooks.report?.(invalid(key, event.error), part.name)
         return
       }
       const ordinal = this.#store.ordinalOf(key)
@@ -455,8 +457,8 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     this.#remove(key, this.#intake.lastState(key, object), commit)
   }
 
-  #refuse({ key, error, version }: Invalid, commit: Batch<T> | undefined): void {
-    if (key === undefined || commit === undefined) this.#hooks.report?.(invalid(key, error))
+  #refuse({ key, error, version }: Invalid, commit: Batch<T>): void {
+    if (key === undefined) this.#hooks.report?.(invalid(key, error), commit.part.name)
     else if (!this.#isForeign(key, 'invalid', this.#store.ordinalOf(key), commit))
       this.#markInvalid(key, invalid(key, error), version, commit)
   }
@@ -531,7 +533,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     this.#invalid.set(key, error)
     commit.part.invalid.set(key, version)
     this.#record(key)
-    if (known?.message !== error.message) this.#hooks.report?.(error)
+    if (known?.message !== error.message) this.#hooks.report?.(error, commit.part.name)
     if (this.#hooks.onInvalid === 'omit') this.#remove(key, undefined, { ...commit, finalState: 'unknown' })
   }
 
@@ -645,7 +647,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     if (first !== undefined) {
       const others = claimed.length === 1 ? '' : ` and ${claimed.length - 1} more`
       const message = `another source of the set has the key "${first}"${others} already; what "${part.name}" says of it is left out`
-      this.#hooks.report?.(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }))
+      this.#hooks.report?.(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }), part.name)
     }
     const next = new Set<string>()
     for (const key of released) {

@@ -124,8 +124,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
           this.#set === undefined
             ? isAudited(options.source as ListerWatcher<S>, options.audit)
             : options.audit !== false,
-        // Not in the middle of a batch: a listener that reads would see a part of it.
-        report: (error) => void Promise.resolve().then(() => this.#report(error)),
+        report: (error, part) => {
+          const source = part === undefined ? undefined : this.#mirrors.get(part)?.source.name
+          // Not in the middle of a batch: a listener that reads would see a part of it.
+          void Promise.resolve().then(() => this.#report(error, source))
+        },
       },
     )
     this.#mirrorHost = {
@@ -565,9 +568,9 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#listeners.status(status, previous)
   }
 
-  #report(error: SourceError): void {
-    const located = toSourceError(error, { phase: error.phase ?? 'apply', source: this.#name })
-    if (channels.error.hasSubscribers) channels.error.publish({ source: this.#name, error: located })
+  #report(error: SourceError, source = this.#name): void {
+    const located = toSourceError(error, { phase: error.phase ?? 'apply', source })
+    if (channels.error.hasSubscribers) channels.error.publish({ source, error: located })
     this.#listeners.error(located)
   }
 

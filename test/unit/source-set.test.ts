@@ -361,6 +361,18 @@ describe('a key that two sources give', () => {
     expect(informer.get('a')).toEqual(pod('other'))
   })
 
+  test('is reported with the source that gave it, where its object is invalid or another has it', async () => {
+    const { us, clock, errors } = await synced()
+    us.put('x', pod('n'))
+    us.corrupt('x', new Error('broken'))
+    us.put('a', pod('n'))
+    await clock.advance(0)
+    expect(errors.map(({ code, key, source }) => ({ code, key, source }))).toEqual([
+      { code: 'DECODE', key: 'x', source: 'us' },
+      { code: 'PROTOCOL', key: 'a', source: 'us' },
+    ])
+  })
+
   test('is nobody else’s while its object is invalid', async () => {
     const { informer, eu, us, clock } = await synced()
     eu.put('x', pod('n'))

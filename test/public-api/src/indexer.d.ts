@@ -1,4 +1,5 @@
 import { type Change, type DeltaBatch } from './delta.js';
+import { SourceError } from './errors.js';
 import type { IndexBuilder } from './index-types.js';
 import { type IntakeOptions } from './intake.js';
 import type { Entry, Replacement, Sink, WatchBatch } from './source.js';
@@ -32,6 +33,8 @@ export interface WriteRecord {
 }
 /** What an informer adds to its indexer. */
 export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
+    /** `source`: over several sources, the one that it is about, where it is about one. */
+    readonly report?: (error: SourceError, source?: string) => void;
     readonly onInvalid?: 'omit' | 'keep-previous' | undefined;
     readonly onCommit?: (commit: Commit<T>) => void;
     /** A key that this source gave, and that was another's, is nobody's now. */

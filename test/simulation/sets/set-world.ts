@@ -253,7 +253,6 @@ function settingsOfSlot(own: Draws, whole: Settings, keys: readonly string[] | u
   const { hasOrder, onInvalid, freezes, omits, hasSchema, auditMs, healAtMs, driftMs } = whole
   const isBreach = drawn.isBreach && hasOrder && !isShared
   const { mix } = drawn
-  mix.exclude('keyless-event')
   if (!isBreach) mix.exclude('reorder', 'late-commit', 'lose-event', 'lose-delete', 'lie-in-bookmark', 'lie-in-list')
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isBreach && auditMs !== false) mix.exclude('expire-live', 'expire-watch')
