@@ -1,15 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
-import { copyFile, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { join } from 'node:path'
-import { ChildGuard } from '../../src/cli/child-guard.js'
 import { freePort } from '../../src/cli/free-port.js'
 import { temporaryFolder } from '../../src/cli/platform.js'
-import { lastWords } from '../../src/cli/run-program.js'
 import type { FoundServer } from './locate.js'
-import { waitUntil } from './wait-until.js'
+import { ServerProcess } from './server-process.js'
 
 /** Who may speak to the server, by name; the admin may do everything, the others what they are granted. */
 export const KUBE_TOKENS = { admin: 'admin-token', alice: 'alice-token', bob: 'bob-token' } as const
@@ -29,18 +25,13 @@ export interface ApiServerOptions {
 const START_TIMEOUT_MS = 60_000
 
 /** One kube-apiserver, which tests stop, kill and start again. Port and certificate stay the same. */
-export class ApiServer implements AsyncDisposable {
+export class ApiServer extends ServerProcess {
   readonly port: number
   readonly #options: ApiServerOptions
-  readonly #folder: string
-  readonly #guard: ChildGuard
-  #child: ChildProcess | undefined
-  #ended: Promise<unknown> = Promise.resolve()
 
   private constructor(options: ApiServerOptions, folder: string, port: number) {
+    super(options.server, folder)
     this.#options = options
-    this.#folder = folder
-    this.#guard = new ChildGuard(folder, 'KILL')
     this.port = port
   }
 
@@ -58,51 +49,13 @@ export class ApiServer implements AsyncDisposable {
 
   /** Starts it, and waits until it is ready. With flags: these beside those it was made with, from now on. */
   async start(flags: readonly string[] = []): Promise<void> {
-    const log = await open(join(this.#folder, 'log'), 'a')
-    const child = spawn(join(this.#options.server.binDir, 'kube-apiserver'), [...this.#flags(), ...flags], {
-      cwd: '/',
-      env: { ...process.env, ...this.#options.server.env },
-      stdio: ['ignore', log.fd, log.fd],
-      detached: true,
-    })
-    this.#guard.watch(child.pid)
-    this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
-    child.on('error', () => {})
-    child.unref()
-    this.#child = child
-    await log.close()
-    await this.#ready()
+    await this.spawn('kube-apiserver', [...this.#flags(), ...flags])
+    await this.answering('kube-apiserver', () => this.isReady(), START_TIMEOUT_MS)
   }
 
   /** What its clients must trust. */
   async certificate(): Promise<Buffer> {
-    return await readFile(join(this.#folder, 'apiserver.crt'))
-  }
-
-  /** As a crash. */
-  async kill(): Promise<void> {
-    this.#child?.ref()
-    this.signal('SIGCONT')
-    this.signal('SIGKILL')
-    await this.#ended
-  }
-
-  /** In order; takes more than a minute where its etcd is gone already. */
-  async stop(): Promise<void> {
-    this.#child?.ref()
-    this.signal('SIGCONT')
-    this.signal('SIGTERM')
-    await this.#ended
-  }
-
-  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
-    this.#child?.kill(name)
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill()
-    await rm(this.#folder, { recursive: true, force: true })
-    this.#guard.release()
+    return await readFile(join(this.folder, 'apiserver.crt'))
   }
 
   async #furnish(): Promise<void> {
@@ -111,28 +64,28 @@ export class ApiServer implements AsyncDisposable {
       publicKeyEncoding: { type: 'spki', format: 'pem' },
       privateKeyEncoding: { type: 'sec1', format: 'pem' },
     })
-    await writeFile(join(this.#folder, 'sa.key'), privateKey)
+    await writeFile(join(this.folder, 'sa.key'), privateKey)
     const rows = Object.entries(KUBE_TOKENS).map(([user, token]) => {
       const group = user === 'admin' ? ',system:masters' : ''
       return `${token},${user},${user}${group}\n`
     })
-    await writeFile(join(this.#folder, 'tokens.csv'), rows.join(''))
+    await writeFile(join(this.folder, 'tokens.csv'), rows.join(''))
     const { sibling } = this.#options
     if (sibling !== undefined)
       for (const name of ['apiserver.crt', 'apiserver.key'])
-        await copyFile(join(sibling.#folder, name), join(this.#folder, name))
+        await copyFile(join(sibling.folder, name), join(this.folder, name))
     const url = this.#options.tokenReviewUrl
-    if (url !== undefined) await writeFile(join(this.#folder, 'review.yaml'), reviewConfig(url))
+    if (url !== undefined) await writeFile(join(this.folder, 'review.yaml'), reviewConfig(url))
   }
 
   #flags(): readonly string[] {
-    const at = (name: string): string => join(this.#folder, name)
+    const at = (name: string): string => join(this.folder, name)
     const { etcdPort, flags = [], tokenReviewUrl } = this.#options
     return [
       `--etcd-servers=http://127.0.0.1:${etcdPort}`,
       // Tests compact when they want to.
       '--etcd-compaction-interval=0',
-      ...[`--cert-dir=${this.#folder}`, `--secure-port=${this.port}`, '--bind-address=127.0.0.1'],
+      ...[`--cert-dir=${this.folder}`, `--secure-port=${this.port}`, '--bind-address=127.0.0.1'],
       ...[`--service-account-key-file=${at('sa.key')}`, `--service-account-signing-key-file=${at('sa.key')}`],
       ...['--service-account-issuer=https://local', '--service-cluster-ip-range=10.0.0.0/24'],
       ...[`--token-auth-file=${at('tokens.csv')}`, '--authorization-mode=RBAC'],
@@ -149,23 +102,6 @@ export class ApiServer implements AsyncDisposable {
       '--endpoint-reconciler-type=none',
       ...flags,
     ]
-  }
-
-  async #ready(): Promise<void> {
-    const isUp = (): boolean => this.#child?.exitCode === null && this.#child.signalCode === null
-    try {
-      await waitUntil(
-        'the API server to be ready',
-        async () => {
-          if (!isUp()) throw new Error('kube-apiserver has ended')
-          return await this.isReady()
-        },
-        START_TIMEOUT_MS,
-      )
-    } catch (error) {
-      const said = await readFile(join(this.#folder, 'log'), 'utf8').catch(() => '')
-      throw new Error(`kube-apiserver did not start${lastWords(said)}`, { cause: error })
-    }
   }
 
   async isReady(): Promise<boolean> {

@@ -1,16 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { open, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Etcd3, type IOptions } from 'etcd3'
-import { ChildGuard } from '../../src/cli/child-guard.js'
 import { freePort } from '../../src/cli/free-port.js'
 import { temporaryFolder } from '../../src/cli/platform.js'
-import { lastWords, runProgram } from '../../src/cli/run-program.js'
+import { runProgram } from '../../src/cli/run-program.js'
 import type { FoundServer } from './locate.js'
+import { ServerProcess } from './server-process.js'
 import { waitUntil } from './wait-until.js'
 
 export interface EtcdOptions {
@@ -38,23 +36,16 @@ export interface RestoreOptions {
 const START_TIMEOUT_MS = 20_000
 
 /** One etcd in a temporary folder, which tests stop, kill, pause and restore. Its port stays the same. */
-export class EtcdServer implements AsyncDisposable {
+export class EtcdServer extends ServerProcess {
   readonly port: number
   readonly peerPort: number
-  readonly server: FoundServer
   readonly #options: EtcdOptions
-  readonly #folder: string
-  readonly #guard: ChildGuard
-  #child: ChildProcess | undefined
-  #ended: Promise<unknown> = Promise.resolve()
   #token = 'listwatch'
   readonly #clients = new Set<Etcd3>()
 
   private constructor(options: EtcdOptions, folder: string, port: number, peerPort: number) {
+    super(options.server, folder)
     this.#options = options
-    this.server = options.server
-    this.#folder = folder
-    this.#guard = new ChildGuard(folder, 'KILL')
     this.port = port
     this.peerPort = peerPort
   }
@@ -84,7 +75,7 @@ export class EtcdServer implements AsyncDisposable {
       0,
     )
     const flags = ['grpc-proxy', 'start', '--endpoints', target.endpoint, '--listen-addr', proxy.endpoint]
-    await proxy.#spawn([...flags, '--data-dir', join(proxy.#folder, 'data')])
+    await proxy.spawn('etcd', [...flags, '--data-dir', join(proxy.folder, 'data')])
     await waitUntil(
       'the proxy to answer',
       async () => {
@@ -110,7 +101,7 @@ export class EtcdServer implements AsyncDisposable {
   }
 
   get #dataFolder(): string {
-    return join(this.#folder, 'data')
+    return join(this.folder, 'data')
   }
 
   /** Starts it, and waits until it answers. */
@@ -131,24 +122,7 @@ export class EtcdServer implements AsyncDisposable {
       ...(hasTls ? ['--auto-tls'] : []),
       ...args,
     ]
-    await this.#spawn(this.#known(flags))
-  }
-
-  async #spawn(flags: readonly string[]): Promise<void> {
-    const { server } = this.#options
-    const log = await open(join(this.#folder, 'log'), 'a')
-    const child = spawn(join(server.binDir, 'etcd'), flags, {
-      cwd: '/',
-      env: { ...process.env, ...server.env },
-      stdio: ['ignore', 'ignore', log.fd],
-      detached: true,
-    })
-    this.#guard.watch(child.pid)
-    this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
-    child.on('error', () => {})
-    child.unref()
-    this.#child = child
-    await log.close()
+    await this.spawn('etcd', this.#known(flags))
   }
 
   /** 3.4 does not know every flag. */
@@ -169,20 +143,7 @@ export class EtcdServer implements AsyncDisposable {
   }
 
   async ready(): Promise<void> {
-    const isUp = (): boolean => this.#child?.exitCode === null && this.#child.signalCode === null
-    try {
-      await waitUntil(
-        'etcd to answer',
-        async () => {
-          if (!isUp()) throw new Error('etcd has ended')
-          return await this.isHealthy()
-        },
-        START_TIMEOUT_MS,
-      )
-    } catch (error) {
-      const said = await readFile(join(this.#folder, 'log'), 'utf8').catch(() => '')
-      throw new Error(`etcd did not start${lastWords(said)}`, { cause: error })
-    }
+    await this.answering('etcd', () => this.isHealthy(), START_TIMEOUT_MS)
   }
 
   /** Whether it answers a read that asks all members. */
@@ -231,29 +192,9 @@ export class EtcdServer implements AsyncDisposable {
     return client
   }
 
-  /** As a crash. */
-  async kill(): Promise<void> {
-    this.#child?.ref()
-    this.signal('SIGCONT')
-    this.signal('SIGKILL')
-    await this.#ended
-  }
-
-  /** In order: all that was committed is in its files. */
-  async stop(): Promise<void> {
-    this.#child?.ref()
-    this.signal('SIGCONT')
-    this.signal('SIGTERM')
-    await this.#ended
-  }
-
-  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
-    this.#child?.kill(name)
-  }
-
   /** A snapshot of its database; gives its path. */
   async backup(name = 'backup.db'): Promise<string> {
-    const path = join(this.#folder, name)
+    const path = join(this.folder, name)
     const pieces: unknown = await this.client().maintenance.snapshot() // A stream of objects, whatever its type says.
     await pipeline(pieces as Readable, blobs, createWriteStream(path))
     return path
@@ -287,11 +228,9 @@ export class EtcdServer implements AsyncDisposable {
     this.#token = token
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.#clients) client.close()
-    await this.kill()
-    await rm(this.#folder, { recursive: true, force: true })
-    this.#guard.release()
+    await super[Symbol.asyncDispose]()
   }
 }
 

@@ -54,7 +54,8 @@ describeKubernetes('a Kubernetes for tests', (server) => {
   test('answers 410 for a version that was compacted, where it has no watch cache', async () => {
     await using kubernetes = await startKubernetes({ server, watchCache: false })
     const { version } = await kubernetes.admin.list(CONFIGMAPS)
-    await kubernetes.admin.create(CONFIGMAPS, { metadata: { name: 'one' } })
+    // The newest revision is never compacted, and a watch begins with the one after its version.
+    for (const name of ['one', 'two']) await kubernetes.admin.create(CONFIGMAPS, { metadata: { name } })
     await kubernetes.compact()
     const said = await kubernetes.admin.call('GET', `${CONFIGMAPS}?watch=true&resourceVersion=${version}`)
     expect(said).toMatchObject({ type: 'ERROR', object: { code: 410 } })

@@ -1,14 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { open, readFile, rm, stat, truncate } from 'node:fs/promises'
+import { stat, truncate } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Redis, type RedisOptions } from 'ioredis'
-import { ChildGuard } from '../../src/cli/child-guard.js'
 import { freePort } from '../../src/cli/free-port.js'
 import { temporaryFolder } from '../../src/cli/platform.js'
-import { lastWords } from '../../src/cli/run-program.js'
 import type { FoundServer } from './locate.js'
+import { ServerProcess } from './server-process.js'
 import { waitUntil } from './wait-until.js'
 
 export interface RedisServerOptions {
@@ -22,21 +19,14 @@ export interface RedisServerOptions {
 const START_TIMEOUT_MS = 20_000
 
 /** One Redis or Valkey in a temporary folder, which tests stop, kill, pause and promote. Its port stays the same. */
-export class RedisServer implements AsyncDisposable {
+export class RedisServer extends ServerProcess {
   readonly port: number
-  readonly server: FoundServer
   readonly #options: RedisServerOptions
-  readonly #folder: string
-  readonly #guard: ChildGuard
-  #child: ChildProcess | undefined
-  #ended: Promise<unknown> = Promise.resolve()
   readonly #clients = new Set<Redis>()
 
   private constructor(options: RedisServerOptions, folder: string, port: number) {
+    super(options.server, folder)
     this.#options = options
-    this.server = options.server
-    this.#folder = folder
-    this.#guard = new ChildGuard(folder, 'KILL')
     this.port = port
   }
 
@@ -64,16 +54,11 @@ export class RedisServer implements AsyncDisposable {
     return `redis://${this.endpoint}`
   }
 
-  /** The folder with its data and its configuration. */
-  get folder(): string {
-    return this.#folder
-  }
-
   /** Starts it, and waits until it answers. */
   async start(): Promise<void> {
     const { args = [], isDurable = false } = this.#options
     const flags = [
-      ...['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.#folder, '--daemonize', 'no'],
+      ...['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder, '--daemonize', 'no'],
       ...['--save', '', '--repl-diskless-sync-delay', '0', '--enable-debug-command', 'local'],
       ...(isDurable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : []),
       ...args,
@@ -83,34 +68,10 @@ export class RedisServer implements AsyncDisposable {
 
   /** Starts its program with these arguments, and waits until it answers. */
   async run(args: readonly string[]): Promise<void> {
-    const { server } = this
-    const log = await open(join(this.#folder, 'log'), 'a')
-    const program = server.name.startsWith('valkey') ? 'valkey-server' : 'redis-server'
-    const child = spawn(join(server.binDir, program), args, {
-      cwd: this.#folder,
-      env: { ...process.env, ...server.env },
-      stdio: ['ignore', log.fd, log.fd],
-      detached: true,
-    })
-    this.#guard.watch(child.pid)
-    this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
-    child.on('error', () => {})
-    child.unref()
-    this.#child = child
-    await log.close()
-    await this.#ready()
-  }
-
-  async #ready(): Promise<void> {
-    const isUp = (): boolean => this.#child?.exitCode === null && this.#child.signalCode === null
-    const answers = async (): Promise<boolean> => {
-      if (!isUp()) throw new Error('Redis has ended')
-      return /^(\+PONG|-NOAUTH|-DENIED)/.test(await ping(this.port))
-    }
-    await waitUntil('Redis to answer', answers, START_TIMEOUT_MS).catch(async (error: unknown) => {
-      const said = await readFile(join(this.#folder, 'log'), 'utf8').catch(() => '')
-      throw new Error(`Redis did not start${lastWords(said)}`, { cause: error })
-    })
+    const program = this.server.name.startsWith('valkey') ? 'valkey-server' : 'redis-server'
+    await this.spawn(program, args, this.folder)
+    const answers = async (): Promise<boolean> => /^(\+PONG|-NOAUTH|-DENIED)/.test(await ping(this.port))
+    await this.answering('Redis', answers, START_TIMEOUT_MS)
   }
 
   /** A client of its own for the test; closed at the end. */
@@ -119,27 +80,6 @@ export class RedisServer implements AsyncDisposable {
     client.on('error', () => {})
     this.#clients.add(client)
     return client
-  }
-
-  /** As a crash. */
-  async kill(): Promise<void> {
-    await this.#end('SIGKILL')
-  }
-
-  /** In order. */
-  async stop(): Promise<void> {
-    await this.#end('SIGTERM')
-  }
-
-  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
-    this.#child?.kill(name)
-  }
-
-  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    this.#child?.ref()
-    this.signal('SIGCONT')
-    this.signal(signal)
-    await this.#ended
   }
 
   /** Waits until this server has all that its master has. */
@@ -175,14 +115,12 @@ export class RedisServer implements AsyncDisposable {
   }
 
   get #log(): string {
-    return join(this.#folder, 'appendonlydir/appendonly.aof.1.incr.aof')
+    return join(this.folder, 'appendonlydir/appendonly.aof.1.incr.aof')
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.#clients) client.disconnect()
-    await this.kill()
-    await rm(this.#folder, { recursive: true, force: true })
-    this.#guard.release()
+    await super[Symbol.asyncDispose]()
   }
 }
 

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ChildGuard } from '../../src/cli/child-guard.js'
+import { lastWords } from '../../src/cli/run-program.js'
+import type { FoundServer } from './locate.js'
+import { waitUntil } from './wait-until.js'
+
+/** A server in a temporary folder, which tests stop, kill, pause and start again. It does not outlive them. */
+export abstract class ServerProcess implements AsyncDisposable {
+  readonly server: FoundServer
+  /** The folder with its data and its configuration. */
+  readonly folder: string
+  readonly #guard: ChildGuard
+  #child: ChildProcess | undefined
+  #ended: Promise<unknown> = Promise.resolve()
+
+  protected constructor(server: FoundServer, folder: string) {
+    this.server = server
+    this.folder = folder
+    this.#guard = new ChildGuard(folder, 'KILL')
+  }
+
+  /** Starts a program of the server, and waits for nothing. What it says goes to its log. */
+  protected async spawn(program: string, args: readonly string[], cwd = '/'): Promise<void> {
+    const log = await open(this.#log, 'a')
+    const child = spawn(join(this.server.binDir, program), args, {
+      cwd,
+      env: { ...process.env, ...this.server.env },
+      stdio: ['ignore', log.fd, log.fd],
+      detached: true,
+    })
+    this.#guard.watch(child.pid)
+    this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
+    child.on('error', () => {})
+    child.unref()
+    this.#child = child
+    await log.close()
+  }
+
+  /** Waits until it answers; rejects with its last words where it has ended, or takes too long. */
+  protected async answering(name: string, isAnswering: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+    const isUp = async (): Promise<boolean> => {
+      if (this.#child?.exitCode !== null || this.#child.signalCode !== null) throw new Error(`${name} has ended`)
+      return await isAnswering()
+    }
+    await waitUntil(`${name} to answer`, isUp, timeoutMs).catch(async (error: unknown) => {
+      const said = await readFile(this.#log, 'utf8').catch(() => '')
+      throw new Error(`${name} did not start${lastWords(said)}`, { cause: error })
+    })
+  }
+
+  /** As a crash. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** In order: all that was committed is in its files. An API server takes more than a minute where its etcd is gone. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
+    this.#child?.kill(name)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+    await rm(this.folder, { recursive: true, force: true })
+    this.#guard.release()
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    this.#child?.ref()
+    this.signal('SIGCONT')
+    this.signal(signal)
+    await this.#ended
+  }
+
+  get #log(): string {
+    return join(this.folder, 'log')
+  }
+}
