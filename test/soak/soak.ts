@@ -44,6 +44,8 @@ const POINTS = 10
 const WARM_UP = 2
 /** Two looks at the same heap differ by as much as this; what grows by less does not grow. */
 const NOISE_BYTES = 100_000
+/** What grew is looked at so many times: a leak grows again, code that was compiled meanwhile does not. */
+const ROUNDS = 3
 
 const item = (n: number): Item => ({ n, tenant: `t${n % 20}`, text: `text ${n}` })
 
@@ -123,24 +125,21 @@ export async function runSoak(size: SoakSize, progress: (text: string) => void =
     units: number,
     step: () => Promise<void>,
   ): Promise<void> => {
-    const points: [number, number][] = []
-    for (let point = 1; point <= POINTS; point++) {
-      for (let done = 0; done < count / POINTS; done += units) await step()
-      points.push([(count / POINTS) * point, await usedHeap()])
-      progress(`${what}: ${Math.round((point / POINTS) * 100)} %`)
-    }
-    const steady = points.slice(WARM_UP)
-    const bytesPerUnit = slope(steady)
-    const grownBytes = (steady.at(-1)?.[1] ?? 0) - (steady[0]?.[1] ?? 0)
     const { bytesPerUnit: perUnit = Infinity, grownBytes: grown = Infinity } = limit
-    figures.push({
-      what,
-      count,
-      bytesPerUnit,
-      grownBytes,
-      limit: perUnit === Infinity ? `${grown / 1e6} MB in all` : `${perUnit} bytes each`,
-      holds: grownBytes < NOISE_BYTES || (bytesPerUnit < perUnit && grownBytes < grown),
-    })
+    for (let round = 1, holds = false; !holds && round <= ROUNDS; round++) {
+      const points: [number, number][] = []
+      for (let point = 1; point <= POINTS; point++) {
+        for (let done = 0; done < count / POINTS; done += units) await step()
+        points.push([(count / POINTS) * point, await usedHeap()])
+        progress(`${what}${round === 1 ? '' : `, again`}: ${Math.round((point / POINTS) * 100)} %`)
+      }
+      const steady = points.slice(WARM_UP)
+      const bytesPerUnit = slope(steady)
+      const grownBytes = (steady.at(-1)?.[1] ?? 0) - (steady[0]?.[1] ?? 0)
+      holds = grownBytes < NOISE_BYTES || (bytesPerUnit < perUnit && grownBytes < grown)
+      const allowed = perUnit === Infinity ? `${grown / 1e6} MB in all` : `${perUnit} bytes each`
+      if (holds || round === ROUNDS) figures.push({ what, count, bytesPerUnit, grownBytes, limit: allowed, holds })
+    }
   }
   await measure('event', size.events, { bytesPerUnit: 1 }, BATCH, () => soak.events(BATCH))
   await measure('reconnect', size.reconnects, { bytesPerUnit: 10 }, 1, () => soak.reconnect())
