@@ -10,7 +10,8 @@ import { type Absence, formatVersion, includesMark, type Place, parseVersion } f
 import type { RedisCollection } from './redis-collection.js'
 import { expired, unavailable } from './redis-errors.js'
 import { Route } from './route.js'
-import { checkServer, Warnings } from './server-checks.js'
+import { checkRole, checkServer, Warnings } from './server-checks.js'
+import type { Session } from './session.js'
 
 export interface CollectionSettings<T> {
   readonly client: RedisClient
@@ -49,7 +50,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    yield* this.#visit(context, MOST_ENTRIES, (reader) => this.#watch(reader, context.after))
+    yield* this.#visit(context, MOST_ENTRIES, (reader, session) => this.#watch(reader, session, context.after))
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
@@ -104,7 +105,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
     }
   }
 
-  async *#watch(reader: CollectionReader, after: Version): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(reader: CollectionReader, session: Session, after: Version): AsyncGenerator<WatchBatch<T>> {
     let at = parseVersion(after)
     const { blockMs, timeoutMs } = this.#settings
     const batch = (entries: readonly LogEntry[]): WatchBatch<T> => {
@@ -116,6 +117,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
     for (;;) {
       const { entries, flaw } = await reader.prove(at)
       if (flaw !== undefined) throw expired(flaw)
+      if (entries.length === 0) await checkRole(session, this.#warnings)
       yield batch(entries)
       for (;;) {
         const news = await reader.read(at, { blockMs, timeoutMs: blockMs + timeoutMs })
@@ -136,13 +138,13 @@ export class CollectionSource<T> implements RedisCollection<T> {
   async *#visit<V>(
     { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
     pageSize: number,
-    run: (reader: CollectionReader) => AsyncGenerator<V>,
+    run: (reader: CollectionReader, session: Session) => AsyncGenerator<V>,
   ): AsyncGenerator<V> {
     const { timeoutMs } = this.#settings
     const session = await this.#route.open({ signal, clock, timeoutMs })
     try {
       await checkServer(session, this.#warnings)
-      yield* run(new CollectionReader(session, this.#keys, pageSize, this.#codec.takesText))
+      yield* run(new CollectionReader(session, this.#keys, pageSize, this.#codec.takesText), session)
     } catch (error) {
       this.#route.follow(error)
       throw error

@@ -43,6 +43,8 @@ export class StreamReader {
   readonly #options: StreamReaderOptions
   readonly #portion: Portion
   #place: StreamPlace
+  /** Whether what is read is whatever is left of the stream, up to its end. */
+  #isFolding = false
 
   constructor(session: Session, place: StreamPlace, options: StreamReaderOptions) {
     this.#session = session
@@ -69,7 +71,7 @@ export class StreamReader {
     this.#portion.learn(entries.length, bytesOf(entries))
     assertSame(from, facts, entriesOf(at)[0])
     assertReached(from, facts)
-    if (from.added === undefined) this.#assertWhole(from, facts, entriesOf(at).length > 0)
+    if (from.added === undefined && !this.#isFolding) this.#assertWhole(from, facts, entriesOf(at).length > 0)
     const last = entries.at(-1)
     const isAll = entries.length < count || last?.id === facts.last
     const origin = from.origin ?? originOf(facts)
@@ -101,7 +103,9 @@ export class StreamReader {
         { code: 'PROTOCOL' },
       )
     }
-    this.#place = { ...placeAt(BEGIN), added: gone }
+    // Where it is no concern what is gone, neither is what goes while the rest is read.
+    this.#place = { ...placeAt(BEGIN), added: this.#options.isLenient ? undefined : gone }
+    this.#isFolding = this.#options.isLenient
   }
 
   /** What the server says of the stream, and to these questions, at one moment. */
