@@ -6,7 +6,7 @@ import { encodeKey, encodeValue, type RedisCodecName, type RedisEncode, type Red
 import type { CollectionKeys } from './collection-keys.js'
 import { placeOf, readEntry } from './collection-log.js'
 import { type Absence, formatVersion, idOf, type Place, parseVersion } from './collection-version.js'
-import type { ApplyOptions, RedisChange } from './redis-change.js'
+import { type ApplyOptions, isPut, type RedisChange } from './redis-change.js'
 import type { RedisCommand } from './session.js'
 import { RedisWriteError } from './write-error.js'
 import type { WriterLink } from './writer-link.js'
@@ -112,7 +112,7 @@ export class CollectionWriter<T> {
 
   #encode(change: RedisChange<T>): EncodedChange {
     const { codec, keyForm } = this.#settings
-    if ('put' in change)
+    if (isPut(change))
       return { key: encodeKey(change.put, keyForm), value: encodeValue(codec, change.object, change.put) }
     return { key: encodeKey(change.delete, keyForm), value: undefined }
   }

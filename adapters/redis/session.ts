@@ -173,7 +173,9 @@ export class Session {
 
   /** What to look at where nothing was ever heard. */
   get #hint(): string {
-    return this.#hasAnswered ? '' : " (if nothing ever comes, check the client's port and option tls)"
+    return this.#hasAnswered
+      ? ''
+      : " (if nothing ever comes, check the client's port and option tls, and the server's maxclients)"
   }
 
   /** `work`, or the failure of the connection, or that there was no answer in time. */

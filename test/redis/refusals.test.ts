@@ -93,6 +93,32 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         ])
       })
 
+      test.each([
+        ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'],
+        ['wants TLS', '\x15\x03\x01\x00\x02\x02\x0a'],
+      ])('something that listens, and %s', async (_what, answer) => {
+        const other = createServer((socket) => {
+          socket.on('error', () => {}).once('data', () => socket.end(answer, 'latin1'))
+        }).listen(0, '127.0.0.1')
+        await once(other, 'listening')
+        const client = userClient(driver, (other.address() as AddressInfo).port)
+        const errors = [await refusal(redisCollection({ client, name: 'a' }))]
+        other.close()
+        expect(errors).toEqual([
+          expect.objectContaining({
+            code: 'UNAVAILABLE',
+            message: expect.stringContaining('what answers there is no Redis'),
+          }),
+        ])
+      })
+
+      test('a server that has as many clients as it may', async () => {
+        await using redis = await RedisServer.start({ server, args: ['--maxclients', '1'] })
+        await redis.client().ping()
+        const error = await refusal(redisCollection({ client: userClient(driver, redis.port), name: 'a' }))
+        expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining('maxclients')])
+      })
+
       test('a key of another type', async () => {
         await own.redis.client().set('{typed}:h', 'text')
         const error = await refusal(source({}, 'typed'))
