@@ -62,7 +62,6 @@ const hints: readonly (readonly [RegExp, string])[] = [
     /^Unknown RESP type|^Protocol error/,
     "what answers there is no Redis, or wants TLS: check the client's port and option tls",
   ],
-  [/EPIPE|max number of clients/, "if nothing ever comes, look at the server's maxclients"],
   [/^(WRONGPASS|NOAUTH) |invalid password/, "check the client's username and password"],
   [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or DEL the key'],
   [/^NOPERM /, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],

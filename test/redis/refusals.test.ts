@@ -2,25 +2,14 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
-import type { SourceError } from '../../src/errors.js'
+import { redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/source.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { driverNames, userClient } from './drivers.js'
-import { listed } from './follow.js'
+import { context, listed, refusal } from './follow.js'
 import { Stage } from './stage.js'
 import { useRedis } from './support.js'
-
-/** What a list says. */
-async function refusal(source: ListerWatcher<unknown>): Promise<SourceError> {
-  return await listed(source).then(
-    () => {
-      throw new Error('it was listed')
-    },
-    (error: SourceError) => error,
-  )
-}
 
 /** What a mirror's user needs, as the guide has it. */
 const READER = ['+hmget', '+hlen', '+hscan', '+xread', '+xrevrange', '+multi', '+exec', '+time', '+role', '+info']
@@ -37,6 +26,23 @@ const WRITER = [
   '+time',
   '+role',
   '+info',
+]
+
+const STREAM_READER = ['%R~prices', '+xread', '+xrange', '+xinfo|stream', '+multi', '+exec', '+role', '+info', '+eval']
+const KEYS_READER = [
+  '%R~user:*',
+  '&__redis__:invalidate',
+  '+scan',
+  '+mget',
+  '+multi',
+  '+exec',
+  '+subscribe',
+  '+ping',
+  '+client|id',
+  '+client|tracking',
+  '+role',
+  '+info',
+  '+eval',
 ]
 
 describeRedis('what is wrong is said in one line, with what to do', (server) => {
@@ -145,6 +151,45 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await writer.close()
         const { objects } = await listed(source({ username: 'reader', password: 'secret-reader' }, 'lean'))
         expect([...objects]).toEqual([['a', 1]])
+      })
+
+      test('a user that may do what the guide says of streams and of plain keys mirrors them, also where memory is short', async () => {
+        await using redis = await RedisServer.start({ server })
+        const admin = redis.client()
+        const mirrorAs = async (source: ListerWatcher<unknown>, write: () => Promise<unknown>): Promise<unknown[]> => {
+          const { objects, version } = await listed(source)
+          const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+          await watch.next()
+          await write()
+          const { value } = await watch.next()
+          await watch.return?.()
+          await source.head?.(context())
+          return [objects.size, value?.events.length]
+        }
+        await admin.xadd('prices', '*', 'a', '1')
+        await admin.set('user:a', '1')
+        for (const rules of [STREAM_READER, KEYS_READER])
+          await admin.call(
+            'ACL',
+            'SETUSER',
+            rules === STREAM_READER ? 'streams' : 'keys',
+            'reset',
+            'on',
+            '>word',
+            ...rules,
+          )
+        const client = (username: string) => userClient(driver, redis.port, { username, password: 'word' })
+        const stream = redisStream<unknown>({
+          client: client('streams'),
+          stream: 'prices',
+          decode: (fields, key) => ({ key, object: fields }),
+        })
+        const keys = redisKeys({ client: client('keys'), prefix: 'user:' })
+        expect(await mirrorAs(stream, () => admin.xadd('prices', '*', 'a', '2'))).toEqual([1, 1])
+        expect(await mirrorAs(keys, () => admin.set('user:b', '1'))).toEqual([1, 1])
+        await admin.config('SET', 'maxmemory', '1')
+        expect(await mirrorAs(stream, () => admin.xtrim('prices', 'MAXLEN', 0))).toEqual([2, 0])
+        expect(await mirrorAs(keys, () => admin.del('user:b'))).toEqual([2, 1])
       })
 
       test('a user that may not ask the server about itself reads, and is told what is not known', async () => {

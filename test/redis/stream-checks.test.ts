@@ -52,6 +52,12 @@ const stories: readonly Story[] = [
     says: '0 entries were added after 300-0, and 1 are there',
   },
   {
+    what: 'made anew with the same ids, and the one that was read last says something else',
+    happens: [['DEL'], ['XADD', '100-0'], ['XADD', '200-0'], ['XADD', '300-0', 'more', 'of it']],
+    code: 'EPOCH_CHANGED',
+    says: 'the entry 300-0 is another',
+  },
+  {
     what: 'trimmed past us',
     happens: [
       ['XADD', '400-0'],
@@ -108,21 +114,31 @@ describeRedis('a stream that others write is held against what the server counts
   const fill = async (run: (command: Story['happens'][number]) => Promise<void>): Promise<void> => {
     for (const id of ['100-0', '200-0', '300-0']) await run(['XADD', id])
   }
-  /** What a watch tells first. */
-  const told = async (source: ReturnType<typeof make>['source'], after: Version): Promise<(string | undefined)[]> => {
-    for await (const { events } of source.watch({ ...context(), after, onNudge: () => {} }))
-      return events.map((event) => ('key' in event ? event.key : undefined))
-    return []
+  /** What a watch tells first, and where it is then. */
+  const told = async (source: ReturnType<typeof make>['source'], after: Version) => {
+    for await (const { events, version } of source.watch({ ...context(), after, onNudge: () => {} }))
+      return { keys: events.map((event) => ('key' in event ? event.key : undefined)), version }
+    throw new Error('it has ended')
   }
 
   test.each(stories)('one that was $what', async ({ happens, isFolded = false, code, says = '', tells = [] }) => {
     const { source, run } = make(isFolded ? { whenTrimmed: 'fold' } : {})
     await fill(run)
     if (isFolded) await run(['XTRIM', 'MAXLEN', '2'])
-    const { version } = await listed(source)
+    const { version } = await told(source, (await listed(source)).version)
     for (const command of happens) await run(command)
-    if (code === undefined) expect(await told(source, version)).toEqual(tells)
+    if (code === undefined) expect((await told(source, version)).keys).toEqual(tells)
     else await expect(told(source, version)).rejects.toMatchObject({ code, message: expect.stringContaining(says) })
+  })
+
+  test('one whose list ends before what was watched is another; whoever was told lists it', async () => {
+    const { source, run } = make()
+    await fill(run)
+    await told(source, (await listed(source)).version)
+    await run(['DEL'])
+    await run(['XADD', '100-0'])
+    await expect(listed(source)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    expect((await listed(source)).objects.size).toBe(1)
   })
 
   describe('and with a snapshot of it', () => {
