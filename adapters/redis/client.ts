@@ -31,18 +31,10 @@ export interface SingleClient {
   duplicate(override: object): unknown
 }
 
-export interface HostAndPort {
-  readonly host: string
-  readonly port: number
-}
-
-/** Where the nodes of a cluster are seen from here, by the `host:port` that they give themselves. */
-export type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => HostAndPort | null | undefined)
-
 /** A `Cluster` of ioredis, as far as it is used: to find out who has a slot. */
 export interface ClusterClient {
   readonly isCluster: true
-  readonly options: { readonly keyPrefix?: string; readonly natMap?: NatMap | null }
+  readonly options: { readonly keyPrefix?: string }
   readonly status: string
   /** By slot: who has it, the master first, as `host:port`. */
   readonly slots: readonly (readonly string[] | undefined)[]

@@ -6,7 +6,7 @@ import { encodeKey, encodeValue, type RedisCodecName, type RedisEncode, type Red
 import type { CollectionKeys } from './collection-keys.js'
 import { placeOf, readEntry } from './collection-log.js'
 import { type Absence, formatVersion, idOf, type Place, parseVersion } from './collection-version.js'
-import { type ApplyOptions, isPut, type RedisChange } from './redis-change.js'
+import type { ApplyOptions, RedisChange } from './redis-change.js'
 import type { RedisCommand } from './session.js'
 import { RedisWriteError } from './write-error.js'
 import type { WriterLink } from './writer-link.js'
@@ -143,4 +143,14 @@ function placeIn(answer: RedisReply): Place {
 
 function refused(answer: Error): RedisWriteError {
   return new RedisWriteError('NOT_WRITTEN', `nothing was written: ${answer.message}`, { cause: answer })
+}
+
+/** Of which key it is. */
+export function keyOf(change: RedisChange<unknown>): string {
+  return isPut(change) ? change.put : change.delete
+}
+
+/** An undefined `put` is none. */
+export function isPut<T>(change: RedisChange<T>): change is Extract<RedisChange<T>, { readonly put: string }> {
+  return 'put' in change && change.put !== undefined
 }

@@ -7,13 +7,3 @@ export interface ApplyOptions {
   /** Only if the collection is at this version; else `CONFLICT`. */
   readonly ifVersion?: Version | undefined
 }
-
-/** Of which key it is. */
-export function keyOf(change: RedisChange<unknown>): string {
-  return isPut(change) ? change.put : change.delete
-}
-
-/** An undefined `put` is none. */
-export function isPut<T>(change: RedisChange<T>): change is Extract<RedisChange<T>, { readonly put: string }> {
-  return 'put' in change && change.put !== undefined
-}

@@ -1,8 +1,16 @@
 import { messageOf, SourceError } from '../../src/errors.js'
-import { asCluster, type ClusterClient, type HostAndPort, type RedisClient, type SingleClient } from './client.js'
+import { asCluster, type ClusterClient, type RedisClient, type SingleClient } from './client.js'
 import { unavailable } from './redis-errors.js'
 import { Session, type SessionOptions } from './session.js'
 import { slotOf } from './slot.js'
+
+interface HostAndPort {
+  readonly host: string
+  readonly port: number
+}
+
+/** Where the nodes of a cluster are seen from here, by the `host:port` that they give themselves. */
+type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => HostAndPort | null | undefined)
 
 /** How often a Cluster that is not ready yet is looked at, in milliseconds. */
 const LOOK_MS = 25
@@ -68,7 +76,8 @@ function isAt({ options: { host, port } }: SingleClient, where: HostAndPort | un
 }
 
 /** Of what a node says `host:port`; a host may be an IPv6 address. */
-function seenFromHere({ options: { natMap } }: ClusterClient, address: string): HostAndPort {
+function seenFromHere({ options }: ClusterClient, address: string): HostAndPort {
+  const { natMap } = options as { readonly natMap?: NatMap | null }
   const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address]
   if (mapped) return { host: mapped.host, port: mapped.port }
   const colon = address.lastIndexOf(':')

@@ -126,6 +126,16 @@ describeRedis('a cluster', (server) => {
     expect(new Set(owners).size).toBeGreaterThan(1)
   })
 
+  test.each(driverNames)('whose client was quit is found by the map of slots that it had (%s)', async (driver) => {
+    const user = client(driver) as Cluster6
+    const name = `cluster-${++names}`
+    await kinds[0]?.write(client(), name, 'a', 1)
+    const source = redisCollection<Item>({ client: user, name })
+    await listed(source)
+    await user.quit()
+    expect((await listed(source)).objects.size).toBe(1)
+  })
+
   test('behind a NAT: who has the slot now is looked for where the client’s natMap says', async () => {
     const [kind] = kinds
     const name = `cluster-${++names}`

@@ -125,6 +125,21 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining('maxclients')])
       })
 
+      test('nothing of a client that its user has quit: it is only copied', async () => {
+        const client = userClient(driver, own.redis.port)
+        await client.connect()
+        const quit = redisCollection({ client, name: 'quit' })
+        const { version } = await listed(quit)
+        const watch = quit.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+        await watch.next()
+        await client.quit()
+        await using writer = redisWriter({ client, name: 'quit' })
+        await writer.apply([{ put: 'a', object: 1 }])
+        expect((await watch.next()).value?.events.length).toBe(1)
+        await watch.return?.()
+        expect((await listed(quit)).objects.size).toBe(1)
+      })
+
       test('a key of another type', async () => {
         await own.redis.client().set('{typed}:h', 'text')
         const error = await refusal(source({}, 'typed'))
