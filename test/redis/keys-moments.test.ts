@@ -83,6 +83,25 @@ describeRedis('what plain keys are at one moment', (server) => {
     expect(now?.events).toEqual([{ type: 'replace', entries: [{ type: 'put', key: `${prefix}a`, object: 1 }] }])
   })
 
+  test('has what does not decode, by its key, also where all is read again', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    await admin.mset(`${prefix}a`, '{', `${prefix}b`, '1')
+    const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
+    const { version, invalid } = await listed(source)
+    await admin.set(`${prefix}b`, '2')
+    const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const { value } = await watch.next()
+    await watch.return?.()
+    expect([invalid, value?.events]).toEqual([
+      [`${prefix}a`],
+      [
+        { type: 'replace', entries: [{ type: 'put', key: `${prefix}b`, object: 2 }] },
+        { type: 'invalid', key: `${prefix}a`, error: expect.any(SyntaxError) },
+      ],
+    ])
+  })
+
   test('is not told again where it is what was listed', async () => {
     const prefix = `moment-${++prefixes}:`
     await own.redis.client().mset(`${prefix}a`, '1', `${prefix}b`, '2')
