@@ -85,12 +85,17 @@ export class CollectionSource<T> implements RedisCollection<T> {
       }
       return events
     }
-    for (let cursor = '0'; ; ) {
-      const { next, fields } = await reader.scan(cursor)
+    for (let scan = reader.scan('0'); ; ) {
+      const { next, fields } = await scan
+      // In this order: no page may be older than an entry that was told before it.
+      const news = reader.read(at)
+      if (next !== '0') {
+        scan = reader.scan(next)
+        scan.catch(() => {}) // Nobody may ask for it any more.
+      }
       const events = fields.map(({ key, value }) => this.#codec.put(key, value))
-      yield { events: tell(await reader.read(at), events) }
+      yield { events: tell(await news, events) }
       if (next === '0') break
-      cursor = next
     }
     for (;;) {
       const { entries, isHead, count, flaw } = await reader.prove(at)

@@ -12,20 +12,27 @@ export function userClient(driver: DriverName, port: number, options: object = {
   return driver === 'ioredis 5' ? new Redis5(all) : new Redis6(all)
 }
 
-/** The same client, the connections of which go to these ports in turn; before one sends a MULTI, something happens. */
-export function steered(ports: readonly number[], beforeMulti: () => Promise<unknown> = async () => {}): RedisClient {
+/** The same client, the connections of which go to these ports in turn; before one sends such a command, something happens. */
+export function steered(
+  ports: readonly number[],
+  happen: () => Promise<unknown> = async () => {},
+  before = 'MULTI',
+): RedisClient {
   const user = userClient('ioredis 6', ports[0] ?? 0)
   let made = 0
   const duplicate = (override: object): unknown => {
     const connection = user.duplicate({ ...override, port: ports[made++ % ports.length] } as object)
-    const send = connection.callBuffer.bind(connection) as (...command: readonly unknown[]) => Promise<unknown>
     let turn = Promise.resolve<unknown>(undefined)
-    const inTurn = async (...command: readonly unknown[]): Promise<unknown> => {
-      turn = turn.then(() => (command[0] === 'MULTI' ? beforeMulti() : undefined))
-      await turn
-      return await send(...command)
+    for (const way of ['call', 'callBuffer'] as const) {
+      const send = connection[way].bind(connection) as (...command: readonly unknown[]) => Promise<unknown>
+      const inTurn = async (...command: readonly unknown[]): Promise<unknown> => {
+        turn = turn.then(() => (command[0] === before ? happen() : undefined))
+        await turn
+        return await send(...command)
+      }
+      Object.assign(connection, { [way]: inTurn })
     }
-    return Object.assign(connection, { callBuffer: inTurn })
+    return connection
   }
   return Object.assign(Object.create(user) as RedisClient, { duplicate })
 }
