@@ -1,4 +1,5 @@
-import { crc16 } from './slot.js'
+import { isCount } from '../../src/options.js'
+import { crc16, SLOTS } from './slot.js'
 
 /** The three keys of a collection. What is between the braces puts them onto one server of a cluster. */
 export interface CollectionKeys {
@@ -28,4 +29,9 @@ export function shardOf(key: Uint8Array, shards: number): number {
 /** Says what is wrong with the name of a collection. */
 export function nameFlaw(value: unknown): string | undefined {
   return typeof value === 'string' && /^[^{}]+$/.test(value) ? undefined : 'must be a string without { and }, not empty'
+}
+
+/** Says what is wrong with a number of shards: more than there are slots could not be told apart by a key. */
+export function shardsFlaw(value: unknown): string | undefined {
+  return isCount(value) ?? (Number(value) > SLOTS ? `must be at most ${SLOTS}` : undefined)
 }

@@ -82,7 +82,10 @@ export class CollectionReader {
     return { next: textOf(next), fields }
   }
 
-  /** Entries after this place, if there are any; none for longer than `blockMs` where that is given. */
+  /**
+   * Entries after this place, if there are any; none for longer than `blockMs` where that is given. Without it they are asked for once, as
+   * bytes: whatever is asked next is of a later moment.
+   */
   async read(
     after: Place | Absence,
     block?: { readonly blockMs: number; readonly timeoutMs: number },
@@ -97,7 +100,9 @@ export class CollectionReader {
       this.#keys.stream,
       this.#idBefore(after),
     ]
-    return this.#parse(await this.#ask(command, block?.timeoutMs))
+    return this.#parse(
+      block === undefined ? await this.#session.command(command) : await this.#ask(command, block.timeoutMs),
+    )
   }
 
   /**

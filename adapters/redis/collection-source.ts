@@ -10,7 +10,8 @@ import { type Absence, formatVersion, includesMark, type Place, parseVersion } f
 import type { RedisCollection } from './redis-collection.js'
 import { expired, unavailable } from './redis-errors.js'
 import { Route } from './route.js'
-import { checkServer, Warnings } from './server-checks.js'
+import { checkRole, checkServer, Warnings } from './server-checks.js'
+import type { Session } from './session.js'
 
 export interface CollectionSettings<T> {
   readonly client: RedisClient
@@ -49,7 +50,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    yield* this.#visit(context, MOST_ENTRIES, (reader) => this.#watch(reader, context.after))
+    yield* this.#visit(context, MOST_ENTRIES, (reader, session) => this.#watch(reader, session, context.after))
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
@@ -84,12 +85,17 @@ export class CollectionSource<T> implements RedisCollection<T> {
       }
       return events
     }
-    for (let cursor = '0'; ; ) {
-      const { next, fields } = await reader.scan(cursor)
+    for (let scan = reader.scan('0'); ; ) {
+      const { next, fields } = await scan
+      // In this order: no page may be older than an entry that was told before it.
+      const news = reader.read(at)
+      if (next !== '0') {
+        scan = reader.scan(next)
+        scan.catch(() => {}) // Nobody may ask for it any more.
+      }
       const events = fields.map(({ key, value }) => this.#codec.put(key, value))
-      yield { events: tell(await reader.read(at), events) }
+      yield { events: tell(await news, events) }
       if (next === '0') break
-      cursor = next
     }
     for (;;) {
       const { entries, isHead, count, flaw } = await reader.prove(at)
@@ -104,7 +110,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
     }
   }
 
-  async *#watch(reader: CollectionReader, after: Version): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(reader: CollectionReader, session: Session, after: Version): AsyncGenerator<WatchBatch<T>> {
     let at = parseVersion(after)
     const { blockMs, timeoutMs } = this.#settings
     const batch = (entries: readonly LogEntry[]): WatchBatch<T> => {
@@ -116,6 +122,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
     for (;;) {
       const { entries, flaw } = await reader.prove(at)
       if (flaw !== undefined) throw expired(flaw)
+      if (entries.length === 0) await checkRole(session, this.#warnings)
       yield batch(entries)
       for (;;) {
         const news = await reader.read(at, { blockMs, timeoutMs: blockMs + timeoutMs })
@@ -136,13 +143,13 @@ export class CollectionSource<T> implements RedisCollection<T> {
   async *#visit<V>(
     { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
     pageSize: number,
-    run: (reader: CollectionReader) => AsyncGenerator<V>,
+    run: (reader: CollectionReader, session: Session) => AsyncGenerator<V>,
   ): AsyncGenerator<V> {
     const { timeoutMs } = this.#settings
     const session = await this.#route.open({ signal, clock, timeoutMs })
     try {
       await checkServer(session, this.#warnings)
-      yield* run(new CollectionReader(session, this.#keys, pageSize, this.#codec.takesText))
+      yield* run(new CollectionReader(session, this.#keys, pageSize, this.#codec.takesText), session)
     } catch (error) {
       this.#route.follow(error)
       throw error

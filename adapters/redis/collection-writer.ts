@@ -112,7 +112,7 @@ export class CollectionWriter<T> {
 
   #encode(change: RedisChange<T>): EncodedChange {
     const { codec, keyForm } = this.#settings
-    if ('put' in change)
+    if (isPut(change))
       return { key: encodeKey(change.put, keyForm), value: encodeValue(codec, change.object, change.put) }
     return { key: encodeKey(change.delete, keyForm), value: undefined }
   }
@@ -143,4 +143,14 @@ function placeIn(answer: RedisReply): Place {
 
 function refused(answer: Error): RedisWriteError {
   return new RedisWriteError('NOT_WRITTEN', `nothing was written: ${answer.message}`, { cause: answer })
+}
+
+/** Of which key it is. */
+export function keyOf(change: RedisChange<unknown>): string {
+  return isPut(change) ? change.put : change.delete
+}
+
+/** An undefined `put` is none. */
+export function isPut<T>(change: RedisChange<T>): change is Extract<RedisChange<T>, { readonly put: string }> {
+  return 'put' in change && change.put !== undefined
 }

@@ -15,7 +15,7 @@ import { asCluster, clientFlaw, keyPrefixOf, type RedisClient } from './client.j
 import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from './codec.js'
 import { redisError } from './redis-errors.js'
 import { Route } from './route.js'
-import { checkServer, Warnings } from './server-checks.js'
+import { checkRole, checkServer, Warnings } from './server-checks.js'
 import { TrackedKeys, type Values } from './tracked-keys.js'
 
 export interface RedisKeysOptions<T> {
@@ -121,7 +121,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
         for (;;) {
           const changes = await keys.changes(this.#blockMs)
           if (changes === undefined) break
-          if (changes.size === 0) await checkServer(keys.session, this.#warnings, { mayEvict: true })
+          if (changes.size === 0) await checkRole(keys.session, this.#warnings)
           else version = `redisk1.${word}.${++this.#batches}`
           yield { events: this.#events(changes, true), version }
         }

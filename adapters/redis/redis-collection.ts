@@ -3,7 +3,7 @@ import type { ListerWatcher, SourceContext } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import { clientFlaw, type RedisClient } from './client.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from './codec.js'
-import { nameFlaw, shardName } from './collection-keys.js'
+import { nameFlaw, shardName, shardsFlaw } from './collection-keys.js'
 import { CollectionSource } from './collection-source.js'
 
 export interface RedisCollectionOptions<T> {
@@ -37,7 +37,7 @@ const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, Optio
   keys: isOneOf('string', 'bytes'),
   blockMs: isCount,
   timeoutMs: isPositive,
-  shards: isCount,
+  shards: shardsFlaw,
 }
 
 /** With `shards`, a source for each of them: one informer has all by `sourceSet(redisCollection({ shards: 4, … }))`. */

@@ -58,6 +58,10 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED/, 'no server listens there: check host and port'],
   [/ENOTFOUND|EAI_AGAIN/, 'no such host: check its name'],
   [/certificate|SSL|TLS|wrong version number/i, "check the client's option tls"],
+  [
+    /^Unknown RESP type|^Protocol error/,
+    "what answers there is no Redis, or wants TLS: check the client's port and option tls",
+  ],
   [/^(WRONGPASS|NOAUTH) |invalid password/, "check the client's username and password"],
   [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or DEL the key'],
   [/^NOPERM /, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],

@@ -4,9 +4,9 @@ import { type Random, systemRandom } from '../../src/random.js'
 import type { Version } from '../../src/version.js'
 import { clientFlaw, keyPrefixOf, type RedisClient } from './client.js'
 import { encodeKey, type RedisCodecName, type RedisEncode, type RedisKeys } from './codec.js'
-import { collectionKeys, nameFlaw, shardName, shardOf } from './collection-keys.js'
+import { collectionKeys, nameFlaw, shardName, shardOf, shardsFlaw } from './collection-keys.js'
 import { parseVersion } from './collection-version.js'
-import { CollectionWriter, MOST_CHANGES } from './collection-writer.js'
+import { CollectionWriter, keyOf, MOST_CHANGES } from './collection-writer.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
 import { Route } from './route.js'
 import { Warnings } from './server-checks.js'
@@ -57,7 +57,7 @@ const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionChe
   keys: isOneOf('string', 'bytes'),
   retention: isCount,
   timeoutMs: isPositive,
-  shards: isCount,
+  shards: shardsFlaw,
   clock: isObject,
   random: isObject,
 }
@@ -126,7 +126,7 @@ class ShardedWriter<T> implements RedisShardedWriter<T> {
 
   async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {
     checkChanges(changes)
-    const names = new Set(changes.map((change) => this.shardOf('put' in change ? change.put : change.delete)))
+    const names = new Set(changes.map((change) => this.shardOf(keyOf(change))))
     const [name = '', ...others] = names
     const shard = this.shards.get(name)
     if (shard === undefined) throw new TypeError('apply: without changes, say of which shard: writer.shards.get("0")')

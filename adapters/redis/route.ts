@@ -4,6 +4,14 @@ import { unavailable } from './redis-errors.js'
 import { Session, type SessionOptions } from './session.js'
 import { slotOf } from './slot.js'
 
+interface HostAndPort {
+  readonly host: string
+  readonly port: number
+}
+
+/** Where the nodes of a cluster are seen from here, by the `host:port` that they give themselves. */
+type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => HostAndPort | null | undefined)
+
 /** How often a Cluster that is not ready yet is looked at, in milliseconds. */
 const LOOK_MS = 25
 
@@ -26,9 +34,9 @@ export class Route {
   async open(options: SessionOptions): Promise<Session> {
     const cluster = asCluster(this.#client)
     if (cluster === undefined) return await Session.open(this.#client, options)
-    const [node, address] = await this.#master(cluster, options)
+    const [node, where] = await this.#master(cluster, options)
     // A master that does not answer may have been replaced; who asked comes again.
-    return await Session.open(node, options, hostAndPort(address)).catch((error: unknown) => {
+    return await Session.open(node, options, where).catch((error: unknown) => {
       this.follow(error)
       throw error
     })
@@ -48,26 +56,30 @@ export class Route {
     cluster.refreshSlotsCache(() => {})
   }
 
-  async #master(cluster: ClusterClient, options: SessionOptions): Promise<readonly [SingleClient, string]> {
+  async #master(cluster: ClusterClient, options: SessionOptions): Promise<readonly [SingleClient, HostAndPort]> {
     if (cluster.status === 'wait') cluster.connect().catch(() => {}) // It says so by its own events.
     const slot = slotOf(this.#key)
     for (let leftMs = options.timeoutMs; leftMs > 0; leftMs -= LOOK_MS) {
       const address = this.#moved ?? cluster.slots[slot]?.[0]
+      const where = address === undefined ? undefined : seenFromHere(cluster, address)
       const nodes = cluster.nodes('all')
-      const node = nodes.find((each) => isAt(each, address)) ?? nodes[0]
-      if (node !== undefined && address !== undefined) return [node, address]
+      const node = nodes.find((each) => isAt(each, where)) ?? nodes[0]
+      if (node !== undefined && where !== undefined) return [node, where]
       await options.clock.sleep(LOOK_MS, options.signal)
     }
     throw unavailable(`the Cluster is ${cluster.status} and knows no master of slot ${slot}: check its startup nodes`)
   }
 }
 
-function isAt({ options: { host, port } }: SingleClient, address: string | undefined): boolean {
-  return `${host}:${port}` === address
+function isAt({ options: { host, port } }: SingleClient, where: HostAndPort | undefined): boolean {
+  return host === where?.host && port === where?.port
 }
 
-/** Of `host:port`; a host may be an IPv6 address. */
-function hostAndPort(address: string): { readonly host: string; readonly port: number } {
+/** Of what a node says `host:port`; a host may be an IPv6 address. */
+function seenFromHere({ options }: ClusterClient, address: string): HostAndPort {
+  const { natMap } = options as { readonly natMap?: NatMap | null }
+  const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address]
+  if (mapped) return { host: mapped.host, port: mapped.port }
   const colon = address.lastIndexOf(':')
   return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) }
 }

@@ -30,36 +30,43 @@ export async function checkServer(
   warnings: Warnings,
   { mayEvict = false }: { readonly mayEvict?: boolean } = {},
 ): Promise<void> {
-  const ask = async (...command: RedisCommand): Promise<RedisReply | undefined> => {
-    try {
-      return await session.command(command)
-    } catch (error) {
-      if (!isNotAllowed(error)) throw error
-      warnings.tell(
-        `${command[0]} is not allowed, so ${consequences[command[0]]}; allow it: ACL SETUSER <user> +${command[0].toLowerCase()}`,
-      )
-      return undefined
-    }
-  }
-  const [role, server, memory] = await Promise.all([
-    ask('ROLE'),
-    ask('INFO', 'server'),
-    mayEvict ? undefined : ask('INFO', 'memory'),
+  const [, server, memory] = await Promise.all([
+    checkRole(session, warnings),
+    ask(session, warnings, 'INFO', 'server'),
+    mayEvict ? undefined : ask(session, warnings, 'INFO', 'memory'),
   ])
-  if (role !== undefined) checkRole(role, session.address)
   if (server !== undefined) checkVersion(textOf(server), session.address)
   if (memory !== undefined) checkEviction(textOf(memory), session.address)
+}
+
+/**
+ * Whether it is a master still. One that is told to be a replica only cuts off who is waiting just then; anybody else it goes on
+ * answering, with what it has.
+ */
+export async function checkRole(session: Session, warnings: Warnings): Promise<void> {
+  const reply = await ask(session, warnings, 'ROLE')
+  const [role] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
+  if (reply === undefined || textOf(role) === 'master') return
+  throw unavailable(
+    `${session.address} is a replica, which may be behind: give the address of the master, or of the Sentinels`,
+  )
+}
+
+async function ask(session: Session, warnings: Warnings, ...command: RedisCommand): Promise<RedisReply | undefined> {
+  try {
+    return await session.command(command)
+  } catch (error) {
+    if (!isNotAllowed(error)) throw error
+    warnings.tell(
+      `${command[0]} is not allowed, so ${consequences[command[0]]}; allow it: ACL SETUSER <user> +${command[0].toLowerCase()}`,
+    )
+    return undefined
+  }
 }
 
 const consequences: Readonly<Record<string, string>> = {
   ROLE: 'nobody knows whether this is the master',
   INFO: 'nobody knows whether this server evicts keys',
-}
-
-function checkRole(reply: RedisReply, address: string): void {
-  const [role] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
-  if (textOf(role) === 'master') return
-  throw unavailable(`${address} is a replica, which may be behind: give the address of the master, or of the Sentinels`)
 }
 
 function checkVersion(info: string, address: string): void {

@@ -82,7 +82,7 @@ export class Session {
     const { host, port, path } = connection.options
     this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
     // Also of what the driver only mentions: where SELECT is refused it goes on, with another database.
-    connection.on('error', (error) => this.destroy(redisError(error)))
+    connection.on('error', (error) => this.destroy(this.#lost(error)))
     connection.on('close', () => this.destroy(unavailable(`${this.address} closed the connection${this.#hint}`)))
   }
 
@@ -173,7 +173,9 @@ export class Session {
 
   /** What to look at where nothing was ever heard. */
   get #hint(): string {
-    return this.#hasAnswered ? '' : " (if nothing ever comes, check the client's port and option tls)"
+    return this.#hasAnswered
+      ? ''
+      : " (if nothing ever comes, check the client's port and option tls, and the server's maxclients)"
   }
 
   /** `work`, or the failure of the connection, or that there was no answer in time. */
@@ -206,9 +208,14 @@ export class Session {
 
   /** An answer that says no; anything else is the end of the connection. */
   #meaning(error: unknown): SourceError {
-    const meaning = redisError(error)
+    const meaning = this.#lost(error)
     if (!isAnswer(error)) this.destroy(meaning)
     return meaning
+  }
+
+  #lost(error: unknown): SourceError {
+    const meaning = redisError(error)
+    return /ECONNRESET|EPIPE/.test(meaning.message) ? unavailable(meaning.message + this.#hint) : meaning
   }
 }
 

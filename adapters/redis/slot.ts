@@ -1,4 +1,5 @@
-const SLOTS = 16_384
+/** How many slots a cluster divides its keys into. */
+export const SLOTS = 16_384
 
 /** The slot of a key in a cluster: of what is between the first `{` and the `}` after it, where there is something. */
 export function slotOf(key: string): number {

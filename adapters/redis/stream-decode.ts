@@ -34,7 +34,7 @@ export function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEn
 
 function eventOf<T>(change: StreamChange<T> | undefined): ListEvent<T> | undefined {
   if (change === undefined) return undefined
-  const { key } = change
+  const { key } = Object(change) as { readonly key?: unknown }
   if (typeof key !== 'string') return { type: 'invalid', error: new TypeError(`decode gave no key, but ${typeof key}`) }
   if ('error' in change) return { type: 'invalid', key, error: change.error }
   const { object } = change

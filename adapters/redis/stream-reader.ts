@@ -43,6 +43,8 @@ export class StreamReader {
   readonly #options: StreamReaderOptions
   readonly #portion: Portion
   #place: StreamPlace
+  /** Whether what is read is whatever is left of the stream, up to its end. */
+  #isFolding = false
 
   constructor(session: Session, place: StreamPlace, options: StreamReaderOptions) {
     this.#session = session
@@ -69,7 +71,7 @@ export class StreamReader {
     this.#portion.learn(entries.length, bytesOf(entries))
     assertSame(from, facts, entriesOf(at)[0])
     assertReached(from, facts)
-    if (from.added === undefined) this.#assertWhole(from, facts, entriesOf(at).length > 0)
+    if (from.added === undefined && !this.#isFolding) this.#assertWhole(from, facts)
     const last = entries.at(-1)
     const isAll = entries.length < count || last?.id === facts.last
     const origin = from.origin ?? originOf(facts)
@@ -101,7 +103,9 @@ export class StreamReader {
         { code: 'PROTOCOL' },
       )
     }
-    this.#place = { ...placeAt(BEGIN), added: gone }
+    // Where it is no concern what is gone, neither is what goes while the rest is read.
+    this.#place = { ...placeAt(BEGIN), added: this.#options.isLenient ? undefined : gone }
+    this.#isFolding = this.#options.isLenient
   }
 
   /** What the server says of the stream, and to these questions, at one moment. */
@@ -119,10 +123,10 @@ export class StreamReader {
   }
 
   /** A snapshot knows no numbers: then the next entry must be seen to be the next. */
-  #assertWhole({ id }: StreamPlace, { added, length, first, last, deleted }: Facts, isThere: boolean): void {
+  #assertWhole({ id }: StreamPlace, { added, length, first, last, deleted }: Facts): void {
     const isNothingGone = added === length
     const isReachedBack = first !== undefined && compareIds(first, id) <= 0
-    if (!isNothingGone && !isReachedBack && !isThere && last !== id)
+    if (!isNothingGone && !isReachedBack && last !== id)
       throw expired(`the stream begins at ${first ?? last}, and what came between ${id} and that is gone`)
     if (compareIds(deleted, id) > 0 && !this.#options.isLenient)
       throw expired(`an entry after ${id} was deleted (${deleted})`)
@@ -155,11 +159,11 @@ function assertSame(from: StreamPlace, facts: Facts, at: StreamEntry | undefined
   if (at === undefined && !isTrimmed && !isDeleted) throw forked(`it has no entry ${id}, and never had`)
 }
 
-/** That nothing was trimmed that was not read. Where entries were deleted one by one, their numbers are only known at the end. */
-function assertReached(from: StreamPlace, { added, length, deleted }: Facts): void {
+/** That no more is gone than was read: found out before the end is reached. */
+function assertReached(from: StreamPlace, { added, length }: Facts): void {
   const gone = added - length
-  if (from.added !== undefined && deleted === BEGIN && gone > from.added)
-    throw expired(`${gone} entries were trimmed, and ${from.added} were read`)
+  if (from.added !== undefined && gone > from.added)
+    throw expired(`${gone} entries are gone, and ${from.added} were read`)
 }
 
 /** That exactly as many entries were added as were read. */

@@ -1,5 +1,5 @@
 import { SourceError } from '../../src/errors.js'
-import { checkOptions, isFunction, isName, isOneOf, isPositive, type OptionCheck } from '../../src/options.js'
+import { checkOptions, isCount, isFunction, isName, isOneOf, isPositive, type OptionCheck } from '../../src/options.js'
 import type {
   ListContext,
   ListEvent,
@@ -13,7 +13,7 @@ import type { Version } from '../../src/version.js'
 import { clientFlaw, keyPrefixOf, type RedisClient } from './client.js'
 import { forked, redisError, unavailable } from './redis-errors.js'
 import { Route } from './route.js'
-import { checkServer, Warnings } from './server-checks.js'
+import { checkRole, checkServer, Warnings } from './server-checks.js'
 import type { Session } from './session.js'
 import { decodeEntry, type StreamDecode } from './stream-decode.js'
 import { endOf, type StreamEntry, StreamReader } from './stream-reader.js'
@@ -70,7 +70,7 @@ const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionChe
   decode: isFunction,
   snapshot: isFunction,
   whenTrimmed: isOneOf('refuse', 'fold'),
-  blockMs: isPositive,
+  blockMs: isCount,
   timeoutMs: isPositive,
 }
 
@@ -107,8 +107,7 @@ class StreamSource<T> implements RedisStream<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    context.signal.throwIfAborted()
-    const start = await this.#options.snapshot?.({ signal: context.signal })
+    const start = await unlessAborted(context.signal, () => this.#options.snapshot?.({ signal: context.signal }))
     if (start !== undefined) yield* pagesOf(start, context.pageSize)
     const shown = this.#shown
     const place = placeAt(start === undefined ? BEGIN : fullId(start.after))
@@ -131,6 +130,7 @@ class StreamSource<T> implements RedisStream<T> {
       const reader = this.#reader(session, place, MOST_ENTRIES)
       for (;;) {
         const { entries, isAll } = await reader.next()
+        if (entries.length === 0) await checkRole(session, this.#warnings)
         this.#shown = reader.place
         yield { events: this.#events(entries), version: formatPlace(reader.place) }
         if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
@@ -188,6 +188,19 @@ class StreamSource<T> implements RedisStream<T> {
   #assertNotBehind(listed: StreamPlace, shown: StreamPlace | undefined): void {
     if (shown === undefined || compareIds(listed.id, shown.id) >= 0) return
     throw forked(`it ends at ${listed.id}, and was read up to ${shown.id}`)
+  }
+}
+
+/** What `work` gives; rejects as soon as the signal aborts, whether the work minds it or not. */
+async function unlessAborted<V>(signal: AbortSignal, work: () => Promise<V> | undefined): Promise<V | undefined> {
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work(), aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }
 

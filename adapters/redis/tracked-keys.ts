@@ -88,8 +88,7 @@ export class TrackedKeys {
     if (this.#isFlushed) return undefined
     const names = this.#take()
     if (names.size === 0) {
-      await this.#fence() // They are alive, both of them.
-      await this.#values.command(['PING'])
+      await this.#fence() // Else nobody knows whether there was anything to tell.
       return new Map()
     }
     for (let rounds = 0; ; rounds++) {

@@ -2,6 +2,7 @@ import { Cluster as Cluster6 } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisClient, redisCollection, redisKeys, redisWriter } from '../../adapters/redis/index.js'
+import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { driverNames } from './drivers.js'
@@ -123,6 +124,48 @@ describeRedis('a cluster', (server) => {
     expect(lists.reduce((sum, { objects }) => sum + objects.size, 0)).toBe(100)
     const owners = await Promise.all(Object.keys(sources).map((shard) => cluster().ownerOf(`{${name}:${shard}}:h`)))
     expect(new Set(owners).size).toBeGreaterThan(1)
+  })
+
+  test.each(driverNames)('whose client was quit is found by the map of slots that it had (%s)', async (driver) => {
+    const user = client(driver) as Cluster6
+    const name = `cluster-${++names}`
+    await kinds[0]?.write(client(), name, 'a', 1)
+    const source = redisCollection<Item>({ client: user, name })
+    await listed(source)
+    await user.quit()
+    expect((await listed(source)).objects.size).toBe(1)
+  })
+
+  test('behind a NAT: who has the slot now is looked for where the client’s natMap says', async () => {
+    const [kind] = kinds
+    const name = `cluster-${++names}`
+    const [key = ''] = kind?.keys(name) ?? []
+    const doors = new Map<string, FaultProxy>()
+    for (const { endpoint, port } of cluster().nodes) doors.set(endpoint, await startFaultProxy({ targetPort: port }))
+    const natMap = (address: string): { host: string; port: number } | null => {
+      const door = doors.get(address)
+      return door === undefined ? null : { host: '127.0.0.1', port: door.port }
+    }
+    const [first] = doors.values()
+    const user = new Cluster6([{ host: '127.0.0.1', port: first?.port ?? 0 }], { natMap })
+    user.on('error', () => {})
+    onTestFinished(async () => {
+      user.disconnect()
+      for (const door of doors.values()) await door[Symbol.asyncDispose]()
+    })
+    await kind?.write(client(), name, 'a', 1)
+    const source = redisCollection<Item>({ client: user, name, blockMs: 500 })
+    await using mirror = await mirrorOf(() => source)
+    await mirror.live()
+    const from = await cluster().ownerOf(key)
+    const to = await cluster().another(from)
+    const door = doors.get(cluster().nodes[to]?.endpoint ?? '')
+    const before = door?.counts.open ?? 0
+    // Nobody asks the user's Cluster, so it does not hear of it.
+    await cluster().migrate(key, to)
+    await kind?.write(client(), name, 'a', 2)
+    await mirror.shows({ a: 2 })
+    expect(door?.counts.open).toBe(before + 1)
   })
 
   test('plain keys are mirrored where their prefix has a hash tag, and else refused at the call', async () => {

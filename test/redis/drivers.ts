@@ -1,5 +1,6 @@
 import { Redis as Redis6 } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
+import type { RedisClient } from '../../adapters/redis/index.js'
 
 /** The versions of the driver that users bring. */
 export type DriverName = 'ioredis 5' | 'ioredis 6'
@@ -9,4 +10,29 @@ export const driverNames: readonly DriverName[] = ['ioredis 5', 'ioredis 6']
 export function userClient(driver: DriverName, port: number, options: object = {}): Redis5 | Redis6 {
   const all = { ...options, port, host: '127.0.0.1', lazyConnect: true }
   return driver === 'ioredis 5' ? new Redis5(all) : new Redis6(all)
+}
+
+/** The same client, the connections of which go to these ports in turn; before one sends such a command, something happens. */
+export function steered(
+  ports: readonly number[],
+  happen: () => Promise<unknown> = async () => {},
+  before = 'MULTI',
+): RedisClient {
+  const user = userClient('ioredis 6', ports[0] ?? 0)
+  let made = 0
+  const duplicate = (override: object): unknown => {
+    const connection = user.duplicate({ ...override, port: ports[made++ % ports.length] } as object)
+    let turn = Promise.resolve<unknown>(undefined)
+    for (const way of ['call', 'callBuffer'] as const) {
+      const send = connection[way].bind(connection) as (...command: readonly unknown[]) => Promise<unknown>
+      const inTurn = async (...command: readonly unknown[]): Promise<unknown> => {
+        turn = turn.then(() => (command[0] === before ? happen() : undefined))
+        await turn
+        return await send(...command)
+      }
+      Object.assign(connection, { [way]: inTurn })
+    }
+    return connection
+  }
+  return Object.assign(Object.create(user) as RedisClient, { duplicate })
 }

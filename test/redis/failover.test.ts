@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { describeRedis, type FoundServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
+import { userClient } from './drivers.js'
+import { context, listed } from './follow.js'
 import { type Kind, kinds, sourceAt, write } from './kinds.js'
 import { Mirror } from './mirror.js'
 
@@ -98,6 +100,21 @@ describeRedis('a failover', (server) => {
       pair.takeOver()
       await mirror.shows({ a: 2, b: 1 })
       expect(mirror.codes).toEqual([])
+    })
+
+    test.concurrent('by which our server becomes a replica between two reads: it is left when nothing comes from it', async () => {
+      await using master = await RedisServer.start({ server })
+      await using other = await RedisServer.start({ server })
+      const source = kind.source(userClient('ioredis 6', master.port), NAME)
+      const { version } = await listed(source)
+      const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+      await watch.next()
+      // It is not asked anything now, so it does not cut us off.
+      await master.follow(other)
+      const batches = (async () => {
+        for (let n = 0; n < 5; n++) await watch.next()
+      })()
+      await expect(batches).rejects.toThrow('is a replica')
     })
 
     test.concurrent('by which our server becomes a replica unseen, as the network was down: it is not believed', async () => {

@@ -1,4 +1,5 @@
 import { systemClock } from '../../src/clock.js'
+import type { SourceError } from '../../src/errors.js'
 import type { ListerWatcher, WatchContext } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 
@@ -27,4 +28,14 @@ export async function listed<T>(source: ListerWatcher<T>, pageSize = 1_000): Pro
     version = page.version ?? version
   }
   return { objects, invalid, version }
+}
+
+/** What a list says. */
+export async function refusal(source: ListerWatcher<unknown>): Promise<SourceError> {
+  return await listed(source).then(
+    () => {
+      throw new Error('it was listed')
+    },
+    (error: SourceError) => error,
+  )
 }

@@ -3,7 +3,7 @@ import { redisKeys } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { userClient } from './drivers.js'
-import { listed } from './follow.js'
+import { context, listed } from './follow.js'
 import { type Item, Mirror } from './mirror.js'
 import { useRedis } from './support.js'
 
@@ -100,6 +100,20 @@ describeRedis('plain keys', (server) => {
     await client.set(`${prefix}a`, item(2))
     await shows({ a: 2 })
     expect(mirror.errors).toEqual([])
+  })
+
+  test.concurrent('are left when their server becomes a replica between two reads', async () => {
+    await using redis = await RedisServer.start({ server })
+    await using master = await RedisServer.start({ server })
+    const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
+    const { version } = await listed(source)
+    const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    await watch.next()
+    await redis.follow(master)
+    const batches = (async () => {
+      for (let n = 0; n < 5; n++) await watch.next()
+    })()
+    await expect(batches).rejects.toThrow('is a replica')
   })
 
   test.concurrent('of other types are none', async () => {

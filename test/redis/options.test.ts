@@ -3,8 +3,12 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
   type RedisCollectionOptions,
+  type RedisKeysOptions,
+  type RedisStreamOptions,
   type RedisWriterOptions,
   redisCollection,
+  redisKeys,
+  redisStream,
   redisWriter,
 } from '../../adapters/redis/index.js'
 import { crc16, slotOf } from '../../adapters/redis/slot.js'
@@ -41,6 +45,7 @@ const both: Wrong = [
   ['a codec that is none', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
   ['keys of no kind', { ...good, keys: 'hex' }, 'must be one of "string", "bytes"'],
   ['no shards', { ...good, shards: 0 }, 'must be a whole number of at least 1'],
+  ['more shards than a cluster has slots', { ...good, shards: 16_385 }, 'must be at most 16384'],
   ['no time', { ...good, timeoutMs: 0 }, 'must be a finite number above 0'],
   ['a misspelt option', { ...good, nam: 'a' }, 'unknown option "nam"; allowed are client, name'],
 ]
@@ -51,6 +56,50 @@ describe('options of a collection that make no sense are refused at the call, wi
     ['a wait without an end', { ...good, blockMs: 0 }, 'must be a whole number of at least 1'],
   ] as Wrong)('%s', (_what, options, says) => {
     const make = (): unknown => redisCollection(options as RedisCollectionOptions<unknown> & { shards?: undefined })
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(says)
+  })
+})
+
+const stream = { client: good.client, stream: 'events', decode: () => undefined }
+const streams: Wrong = [
+  ['no client', { ...stream, client: undefined }, 'option "client" is missing'],
+  ['no stream', { ...stream, stream: undefined }, 'option "stream" is missing'],
+  ['an empty stream', { ...stream, stream: '' }, 'must be a string that is not empty'],
+  ['no decode', { ...stream, decode: undefined }, 'option "decode" is missing'],
+  ['a decode that is none', { ...stream, decode: 'json' }, 'must be a function'],
+  ['a snapshot that is none', { ...stream, snapshot: {} }, 'must be a function'],
+  ['a choice that is none', { ...stream, whenTrimmed: 'ignore' }, 'must be one of "refuse", "fold"'],
+  ['a wait without an end', { ...stream, blockMs: 0 }, 'must be a whole number of at least 1'],
+  ['a wait that Redis does not know', { ...stream, blockMs: 0.5 }, 'must be a whole number of at least 1'],
+  ['a time that is none', { ...stream, timeoutMs: Number.NaN }, 'must be a finite number above 0'],
+  ['a misspelt option', { ...stream, name: 'a' }, 'unknown option "name"; allowed are client, stream'],
+]
+
+describe('options of a stream that make no sense are refused at the call, with what is allowed', () => {
+  test.each(streams)('%s', (_what, options, says) => {
+    const make = (): unknown => redisStream(options as RedisStreamOptions<unknown>)
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(says)
+  })
+})
+
+const keys = { client: good.client, prefix: 'user:' }
+const plain: Wrong = [
+  ['no client', { ...keys, client: undefined }, 'option "client" is missing'],
+  ['no prefix', { ...keys, prefix: undefined }, 'option "prefix" is missing'],
+  ['an empty prefix', { ...keys, prefix: '' }, 'must be a string that is not empty'],
+  ['a codec that is none', { ...keys, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
+  ['keys of no kind', { ...keys, keys: 'hex' }, 'must be one of "string", "bytes"'],
+  ['a limit below one', { ...keys, maxKeys: -1 }, 'must be a whole number of at least 1'],
+  ['a silence without an end', { ...keys, blockMs: Number.POSITIVE_INFINITY }, 'must be a finite number above 0'],
+  ['no time', { ...keys, timeoutMs: 0 }, 'must be a finite number above 0'],
+  ['a misspelt option', { ...keys, pattern: '*' }, 'unknown option "pattern"; allowed are client, prefix'],
+]
+
+describe('options of plain keys that make no sense are refused at the call, with what is allowed', () => {
+  test.each(plain)('%s', (_what, options, says) => {
+    const make = (): unknown => redisKeys(options as RedisKeysOptions<unknown>)
     expect(make).toThrow(TypeError)
     expect(make).toThrow(says)
   })

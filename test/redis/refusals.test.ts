@@ -2,25 +2,14 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
-import type { SourceError } from '../../src/errors.js'
+import { redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/source.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { driverNames, userClient } from './drivers.js'
-import { listed } from './follow.js'
+import { context, listed, refusal } from './follow.js'
 import { Stage } from './stage.js'
 import { useRedis } from './support.js'
-
-/** What a list says. */
-async function refusal(source: ListerWatcher<unknown>): Promise<SourceError> {
-  return await listed(source).then(
-    () => {
-      throw new Error('it was listed')
-    },
-    (error: SourceError) => error,
-  )
-}
 
 /** What a mirror's user needs, as the guide has it. */
 const READER = ['+hmget', '+hlen', '+hscan', '+xread', '+xrevrange', '+multi', '+exec', '+time', '+role', '+info']
@@ -37,6 +26,23 @@ const WRITER = [
   '+time',
   '+role',
   '+info',
+]
+
+const STREAM_READER = ['%R~prices', '+xread', '+xrange', '+xinfo|stream', '+multi', '+exec', '+role', '+info', '+eval']
+const KEYS_READER = [
+  '%R~user:*',
+  '&__redis__:invalidate',
+  '+scan',
+  '+mget',
+  '+multi',
+  '+exec',
+  '+subscribe',
+  '+ping',
+  '+client|id',
+  '+client|tracking',
+  '+role',
+  '+info',
+  '+eval',
 ]
 
 describeRedis('what is wrong is said in one line, with what to do', (server) => {
@@ -93,6 +99,47 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         ])
       })
 
+      test.each([
+        ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'],
+        ['wants TLS', '\x15\x03\x01\x00\x02\x02\x0a'],
+      ])('something that listens, and %s', async (_what, answer) => {
+        const other = createServer((socket) => {
+          socket.on('error', () => {}).once('data', () => socket.end(answer, 'latin1'))
+        }).listen(0, '127.0.0.1')
+        await once(other, 'listening')
+        const client = userClient(driver, (other.address() as AddressInfo).port)
+        const errors = [await refusal(redisCollection({ client, name: 'a' }))]
+        other.close()
+        expect(errors).toEqual([
+          expect.objectContaining({
+            code: 'UNAVAILABLE',
+            message: expect.stringContaining('what answers there is no Redis'),
+          }),
+        ])
+      })
+
+      test('a server that has as many clients as it may', async () => {
+        await using redis = await RedisServer.start({ server, args: ['--maxclients', '1'] })
+        await redis.client().ping()
+        const error = await refusal(redisCollection({ client: userClient(driver, redis.port), name: 'a' }))
+        expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining('maxclients')])
+      })
+
+      test('nothing of a client that its user has quit: it is only copied', async () => {
+        const client = userClient(driver, own.redis.port)
+        await client.connect()
+        const quit = redisCollection({ client, name: 'quit' })
+        const { version } = await listed(quit)
+        const watch = quit.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+        await watch.next()
+        await client.quit()
+        await using writer = redisWriter({ client, name: 'quit' })
+        await writer.apply([{ put: 'a', object: 1 }])
+        expect((await watch.next()).value?.events.length).toBe(1)
+        await watch.return?.()
+        expect((await listed(quit)).objects.size).toBe(1)
+      })
+
       test('a key of another type', async () => {
         await own.redis.client().set('{typed}:h', 'text')
         const error = await refusal(source({}, 'typed'))
@@ -119,6 +166,45 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await writer.close()
         const { objects } = await listed(source({ username: 'reader', password: 'secret-reader' }, 'lean'))
         expect([...objects]).toEqual([['a', 1]])
+      })
+
+      test('a user that may do what the guide says of streams and of plain keys mirrors them, also where memory is short', async () => {
+        await using redis = await RedisServer.start({ server })
+        const admin = redis.client()
+        const mirrorAs = async (source: ListerWatcher<unknown>, write: () => Promise<unknown>): Promise<unknown[]> => {
+          const { objects, version } = await listed(source)
+          const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+          await watch.next()
+          await write()
+          const { value } = await watch.next()
+          await watch.return?.()
+          await source.head?.(context())
+          return [objects.size, value?.events.length]
+        }
+        await admin.xadd('prices', '*', 'a', '1')
+        await admin.set('user:a', '1')
+        for (const rules of [STREAM_READER, KEYS_READER])
+          await admin.call(
+            'ACL',
+            'SETUSER',
+            rules === STREAM_READER ? 'streams' : 'keys',
+            'reset',
+            'on',
+            '>word',
+            ...rules,
+          )
+        const client = (username: string) => userClient(driver, redis.port, { username, password: 'word' })
+        const stream = redisStream<unknown>({
+          client: client('streams'),
+          stream: 'prices',
+          decode: (fields, key) => ({ key, object: fields }),
+        })
+        const keys = redisKeys({ client: client('keys'), prefix: 'user:' })
+        expect(await mirrorAs(stream, () => admin.xadd('prices', '*', 'a', '2'))).toEqual([1, 1])
+        expect(await mirrorAs(keys, () => admin.set('user:b', '1'))).toEqual([1, 1])
+        await admin.config('SET', 'maxmemory', '1')
+        expect(await mirrorAs(stream, () => admin.xtrim('prices', 'MAXLEN', 0))).toEqual([2, 0])
+        expect(await mirrorAs(keys, () => admin.del('user:b'))).toEqual([2, 1])
       })
 
       test('a user that may not ask the server about itself reads, and is told what is not known', async () => {

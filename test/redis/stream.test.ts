@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { type RedisStreamOptions, redisStream, type StreamSnapshot } from '../../adapters/redis/index.js'
+import {
+  type RedisStreamOptions,
+  redisStream,
+  type StreamDecode,
+  type StreamSnapshot,
+} from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { userClient } from './drivers.js'
-import { listed } from './follow.js'
+import { context, listed } from './follow.js'
 import { type Item, Mirror } from './mirror.js'
 import { useRedis } from './support.js'
 
@@ -163,6 +168,31 @@ describeRedis('a stream that others write', (server) => {
       await mirror.shows({ a: 2, b: 1 })
     })
 
+    test.concurrent('is folded while others add to it and trim it all the time', async () => {
+      const stream = `stream-${++streams}`
+      const admin = own.redis.client()
+      for (let n = 0; n < 300; n++) await admin.xadd(stream, '*', `k${n % 20}`, n)
+      const client = userClient('ioredis 6', own.redis.port)
+      const decode: StreamDecode<string> = (fields) => Array.from(fields, ([key, object]) => ({ key, object }))
+      const source = redisStream<string>({ client, stream, decode, whenTrimmed: 'fold' })
+      const objects = new Map<string, string>()
+      let version = ''
+      let pages = 0
+      for await (const page of source.list({ ...context(), pageSize: 10 })) {
+        for (const event of page.events) if (event.type === 'put') objects.set(event.key, event.object)
+        version = page.version ?? version
+        // Trimmed faster than it is read, for a while.
+        if (pages++ < 5)
+          for (let n = 0; n < 20; n++) await admin.xadd(stream, 'MAXLEN', 300, '*', `k${n}`, `of page ${pages}`)
+      }
+      expect([objects.size, objects.get('k1')]).toEqual([20, 'of page 5'])
+      expect(source.hasReached(version, '0-1')).toBe(true)
+      await admin.xadd(stream, '*', 'k1', 'later')
+      const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+      expect((await watch.next()).value?.events).toEqual([{ type: 'put', key: 'k1', object: 'later' }])
+      await watch.return?.()
+    })
+
     test.concurrent('which was deleted before it was read: it is listed', async () => {
       const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
       await using _ = mirror
@@ -281,6 +311,21 @@ describeRedis('a stream that others write', (server) => {
       expect(mirror.errors[0]?.message).toContain('WRONGTYPE')
     })
 
+    test.each([null, [null], 'text', 7, [[]], Promise.resolve()])(
+      'an entry of which decode says %j is invalid, and those after it are told',
+      async (nonsense) => {
+        const stream = `stream-${++streams}`
+        const admin = own.redis.client()
+        await admin.xadd(stream, '*', 'odd', '1')
+        await admin.xadd(stream, '*', 'a', '1')
+        const decode = ((fields: ReadonlyMap<string, string>) =>
+          fields.has('odd') ? nonsense : { key: 'a', object: 1 }) as unknown as StreamDecode<number>
+        const client = userClient('ioredis 6', own.redis.port)
+        const { objects, invalid } = await listed(redisStream<number>({ client, stream, decode }))
+        expect([[...objects], invalid]).toEqual([[['a', 1]], ['']])
+      },
+    )
+
     test.concurrent('where an entry cannot be decoded: it is named, and the others are there', async () => {
       const { mirror, add } = await streamOf(own.redis, {
         decode: (fields) => {
@@ -298,6 +343,21 @@ describeRedis('a stream that others write', (server) => {
       await mirror.shows({ a: 1 })
       expect([...mirror.informer.invalid.keys()]).toContain('c')
     })
+  })
+
+  test.concurrent('a list is stopped while it waits for a snapshot that does not come', async () => {
+    const stop = new AbortController()
+    const source = redisStream<Item>({
+      client: userClient('ioredis 6', own.redis.port),
+      stream: 'unread',
+      decode: () => undefined,
+      snapshot: () => new Promise(() => {}),
+    })
+    const list = source.list({ ...context(stop.signal), pageSize: 10 })[Symbol.asyncIterator]()
+    const first = list.next()
+    await new Promise((resolve) => setImmediate(resolve))
+    stop.abort(new Error('enough'))
+    await expect(first).rejects.toThrow('enough')
   })
 
   test.concurrent('a field that is no UTF-8 makes its entry one that cannot be decoded, and a character that looks so does not', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { formatVersion, includesMark, parseVersion } from '../../adapters/redis/collection-version.js'
 import { Portion } from '../../adapters/redis/portion.js'
+import { formatPlace, includesMark as includesPlace } from '../../adapters/redis/stream-version.js'
 import { chainAfter } from '../../adapters/redis/writer-script.js'
 
 const chain = 'a'.repeat(16)
@@ -37,6 +38,40 @@ describe('a version', () => {
 
   test.each(['', '7', 'redis1.5.3', 'redis1.5.3.xyz', `redis1.-5.3.${chain}`, 'pg1.1.2.3'])('%j is none', (version) => {
     expect(() => parseVersion(version)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
+  })
+})
+
+describe('a place in a stream that others write', () => {
+  const of = (id: string, added: number | undefined, digest?: string, origin?: string): string =>
+    formatPlace({ id, added, digest, origin })
+  const [one, other] = ['a'.repeat(16), 'b'.repeat(16)]
+
+  test.each([of('5-0', 3, one, '1-0'), of('18446744073709551615-1', undefined), '0-0'])(
+    '%s is reached by itself',
+    (place) => {
+      expect(includesPlace(place.startsWith('redisx1') ? place : of(place, 0), place)).toBe(true)
+    },
+  )
+
+  const pairs: readonly (readonly [what: string, at: string, mark: string, includes: boolean | 'EPOCH_CHANGED'])[] = [
+    ['an earlier id', of('5-10', 3), '5-9', true],
+    ['a later id', of('5-9', 3), '5-10', false],
+    ['an id with one digit more', of('9-0', 3), '10-0', false],
+    ['an id without its second half', of('5-0', 3), '5', true],
+    ['an earlier place', of('5-0', 3, one, '1-0'), of('4-0', 2, other, '1-0'), true],
+    ['a place in one that began otherwise', of('5-0', 3, one, '1-0'), of('4-0', 2, one, '2-0'), 'EPOCH_CHANGED'],
+    ['an earlier place with more entries before it', of('5-0', 3, one), of('4-0', 4, one), 'EPOCH_CHANGED'],
+    ['the same id with more entries before it', of('5-0', 3, one), of('5-0', 4, one), 'EPOCH_CHANGED'],
+    ['another entry with the same id', of('5-0', 3, one), of('5-0', 3, other), 'EPOCH_CHANGED'],
+  ]
+  test.each(pairs)('%s', (_what, here, mark, includes) => {
+    if (includes === 'EPOCH_CHANGED')
+      expect(() => includesPlace(here, mark)).toThrow(expect.objectContaining({ code: includes }))
+    else expect(includesPlace(here, mark)).toBe(includes)
+  })
+
+  test.each(['', 'x', '5-', '-5', 'redisx1.5-0.3', `redis1.5.3.${one}`])('%j is none', (mark) => {
+    expect(() => includesPlace(of('5-0', 3), mark)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
   })
 })
 

@@ -100,6 +100,18 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
+  test('takes an undefined put beside a delete for a delete', async () => {
+    const [writer, name] = make()
+    await writer.apply([{ put: 'a', object: 1 }])
+    const change = { put: undefined, object: undefined, delete: 'a' }
+    await writer.apply([change])
+    expect(await contents(name)).toEqual({})
+    await writer.close()
+    const shards = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
+    await shards.apply([change])
+    await shards.close()
+  })
+
   test('refuses what cannot be written before anything is', async () => {
     const [writer, name] = make()
     await expect(

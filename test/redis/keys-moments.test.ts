@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest'
+import { type RedisClient, type RedisKeysSource, redisKeys } from '../../adapters/redis/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { steered, userClient } from './drivers.js'
+import { context, listed } from './follow.js'
+import { useRedis } from './support.js'
+
+let prefixes = 0
+
+interface Event {
+  readonly key?: string
+  readonly object?: number
+}
+
+describeRedis('what plain keys are at one moment', (server) => {
+  const own = useRedis(server)
+  const sourceOf = (client: RedisClient, prefix: string, options: { readonly timeoutMs?: number } = {}) =>
+    redisKeys<number>({ client, prefix, blockMs: 100, ...options })
+  /** A watch that has told what there is. */
+  const watching = async (source: RedisKeysSource<number>, signal?: AbortSignal) => {
+    const { version } = await listed(source)
+    const watch = source.watch({ ...context(signal), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    await watch.next()
+    return watch
+  }
+
+  test('is not asked of two servers: what one tells says nothing of the other', async () => {
+    await using other = await RedisServer.start({ server })
+    const source = sourceOf(steered([own.redis.port, other.port]), 'two:')
+    await expect(listed(source)).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('two connections led to two servers'),
+    })
+  })
+
+  test('has the keys that were made after they were looked for, though the server’s word comes late', async () => {
+    await using slow = await startFaultProxy({ targetPort: own.redis.port })
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    await admin.set(`${prefix}early`, '1')
+    slow.delay(50)
+    const client = steered([own.redis.port, slow.port], () => admin.set(`${prefix}late`, '1'))
+    const { objects } = await listed(sourceOf(client, prefix))
+    expect([...objects.keys()].sort()).toEqual([`${prefix}early`, `${prefix}late`])
+  })
+
+  test('has all that a transaction wrote, also where only one of its keys was asked for', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    let isArmed = false
+    const both = async (): Promise<void> => {
+      if (!isArmed) return
+      isArmed = false
+      await admin.mset(`${prefix}left`, '2', `${prefix}right`, '2')
+    }
+    const watch = await watching(sourceOf(steered([own.redis.port], both), prefix))
+    isArmed = true
+    await admin.set(`${prefix}left`, '1')
+    const { value } = await watch.next()
+    const events: readonly Event[] = value?.events ?? []
+    expect(events.map((event) => [event.key, event.object])).toEqual([
+      [`${prefix}left`, 2],
+      [`${prefix}right`, 2],
+    ])
+    await watch.return?.()
+  })
+
+  test('that was told before is not taken for what there is, when all is again as it was listed', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    await admin.set(`${prefix}a`, '1')
+    const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
+    const watch = await watching(source)
+    await admin.set(`${prefix}a`, '2')
+    const { value: told } = await watch.next()
+    await watch.return?.()
+    await admin.set(`${prefix}a`, '1')
+    const again = source.watch({ ...context(), after: told?.version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const { value: now } = await again.next()
+    await again.return?.()
+    expect(now?.events).toEqual([{ type: 'replace', entries: [{ type: 'put', key: `${prefix}a`, object: 1 }] }])
+  })
+
+  test('has what does not decode, by its key, also where all is read again', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    await admin.mset(`${prefix}a`, '{', `${prefix}b`, '1')
+    const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
+    const { version, invalid } = await listed(source)
+    await admin.set(`${prefix}b`, '2')
+    const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const { value } = await watch.next()
+    await watch.return?.()
+    expect([invalid, value?.events]).toEqual([
+      [`${prefix}a`],
+      [
+        { type: 'replace', entries: [{ type: 'put', key: `${prefix}b`, object: 2 }] },
+        { type: 'invalid', key: `${prefix}a`, error: expect.any(SyntaxError) },
+      ],
+    ])
+  })
+
+  test('is not told again where it is what was listed', async () => {
+    const prefix = `moment-${++prefixes}:`
+    await own.redis.client().mset(`${prefix}a`, '1', `${prefix}b`, '2')
+    const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
+    const { version } = await listed(source)
+    const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    expect((await watch.next()).value).toEqual({ events: [], version })
+    await watch.return?.()
+  })
+
+  test.each([
+    ['which reads', 0],
+    ['on which the server tells', 1],
+  ])('is not known where the connection %s is silent', async (_which, silent) => {
+    await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+    const ports = silent === 0 ? [proxy.port, own.redis.port] : [own.redis.port, proxy.port]
+    const watch = await watching(sourceOf(steered(ports), 'silent:', { timeoutMs: 300 }))
+    proxy.halfOpen()
+    const batches = (async () => {
+      for (let n = 0; n < 5; n++) await watch.next()
+    })()
+    await expect(batches).rejects.toThrow('no answer from')
+  })
+
+  test('is read again once after FLUSHALL, and not again and again', async () => {
+    await using redis = await RedisServer.start({ server })
+    const admin = redis.client()
+    const watch = await watching(sourceOf(userClient('ioredis 6', redis.port), 'a'))
+    await admin.config('RESETSTAT')
+    await admin.flushall()
+    for (let n = 0; n < 4; n++) await watch.next()
+    expect(await admin.info('commandstats')).toContain('cmdstat_scan:calls=1,')
+    await watch.return?.()
+  })
+
+  test('counts only keys that hold strings', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    await admin.hset(`${prefix}hash`, 'a', '1')
+    await admin.set(`${prefix}a`, '1')
+    const client = userClient('ioredis 6', own.redis.port)
+    expect((await listed(redisKeys({ client, prefix, maxKeys: 1 }))).objects.size).toBe(1)
+  })
+})
