@@ -101,7 +101,7 @@ class SharedWatch {
     this.#endsAt = this.#heardAt + options.timeoutSeconds * 1_000
     this.#slicer = this.#newSlicer()
     this.#opening = this.#open(after, options.timeoutSeconds, false)
-    this.#opening.catch(() => {}) // Whoever follows is told.
+    this.#opening.catch(() => this.#finish('early')) // Whoever follows is told why.
   }
 
   /** Whether nobody can follow it any more. */
@@ -121,7 +121,7 @@ class SharedWatch {
     { signal, onNudge }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
     const follower: Follower = { place: this.#log.placeOf(after) }
-    const reader = new BatchReader(decoder, after)
+    const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
     this.#followers.add(follower)
     try {
       await unlessAborted(this.#opening, signal)
@@ -140,14 +140,16 @@ class SharedWatch {
           const batch = reader.size < BATCH_EVENTS ? undefined : reader.take()
           if (batch !== undefined) yield batch
         }
-        portion.end ??= reader.version
+        portion.end ??= reader.heard
         if (follower.place !== undefined) follower.place = portion
         const batch = reader.take()
         if (batch !== undefined) {
           this.#toldNews(batch)
           yield batch
         } else if (portion.lines.length === 0) yield { events: [], version: reader.version }
-        if (reader.failure !== undefined) throw this.#options.refusal(reader.failure)
+        if (reader.failure === undefined) continue
+        this.#finish('early')
+        throw this.#options.refusal(reader.failure)
       }
     } finally {
       this.#followers.delete(follower)
@@ -163,9 +165,15 @@ class SharedWatch {
 
   /** Reads until there is another portion, or the end; for all that wait for it. */
   #readOn(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined
-    })
+    this.#reading ??= this.#read()
+      .catch((error: unknown) => {
+        // Nobody joins it any more: what broke it may have been another history.
+        this.#finish('early')
+        throw error
+      })
+      .finally(() => {
+        this.#reading = undefined
+      })
     return this.#reading
   }
 
@@ -224,7 +232,7 @@ class SharedWatch {
   }
 
   #finish(end: WatchEnd): void {
-    this.#end = end
+    this.#end ??= end
   }
 
   #nudge(): void {
