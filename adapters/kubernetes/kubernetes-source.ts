@@ -147,6 +147,8 @@ class ApiSource<T> implements KubernetesSource<T> {
   #isSuspect = false
   /** From when on the server is asked to stream lists, after it did not, or not to the end. */
   #streamsFrom = 0
+  /** Where was listed: versions of another place say nothing here. */
+  #home: string | undefined
   /** It was not there: what is there when it is again is something else. */
   #wasMissing = false
 
@@ -167,7 +169,8 @@ class ApiSource<T> implements KubernetesSource<T> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
-      yield* readList(visit, requests, this.#decoder(requests), {
+      let home: string | undefined
+      const pages = readList(visit, requests, this.#decoder(requests), {
         isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamsFrom,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
         pageSize: Math.min(pageSize, PAGE_EVENTS),
@@ -179,6 +182,13 @@ class ApiSource<T> implements KubernetesSource<T> {
           this.#streamsFrom = clock.now() + STREAM_AGAIN_MS
         },
       })
+      for await (const page of pages) {
+        home ??= this.#credentials.place
+        if (this.#credentials.place !== home)
+          throw new SourceError('the kubeConfig has come to lead elsewhere during the list', { code: 'UNAVAILABLE' })
+        yield page
+      }
+      this.#home = home
       this.#isSuspect = this.#wasMissing = false
     } catch (error) {
       throw this.#noted(error)
@@ -201,7 +211,9 @@ class ApiSource<T> implements KubernetesSource<T> {
         visit: (signal) => this.#visit({ signal, clock }),
         open: async (visit, resourceVersion, seconds, isAgain) => {
           if (isAgain) await this.#assertHistory(visit, requests, resourceVersion)
-          return await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
+          const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
+          this.#assertHome()
+          return body
         },
         refusal: (status) => apiError(status, requests.watch({})),
       })
@@ -216,6 +228,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
+      this.#assertHome()
       if (this.#wasMissing) throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
       if (this.#isSuspect) await this.#assertHistory(visit, requests, after)
       return requests
@@ -229,7 +242,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     const { kubeConfig, maxWatchMs } = this.#options
     const { path, accept } = requests.watch({})
     const settings = [
-      this.#credentials.context,
+      this.#credentials.place,
       path,
       accept,
       maxWatchMs,
@@ -294,6 +307,14 @@ class ApiSource<T> implements KubernetesSource<T> {
       })
     }
     this.#isSuspect = false
+  }
+
+  /** A kubeConfig may lead to another cluster than before, once the credentials of the old one are refused. */
+  #assertHome(): void {
+    const { place } = this.#credentials
+    this.#home ??= place
+    if (place !== this.#home)
+      throw new SourceError('the kubeConfig leads to another server than before', { code: 'EPOCH_CHANGED' })
   }
 
   async #requests(visit: Visit): Promise<Requests> {

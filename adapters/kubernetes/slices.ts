@@ -25,6 +25,8 @@ const LEAD_BYTES = 11
 const OUTER_DEPTH = 2
 /** Of what is too large so much is kept, so that its name can be told. */
 const HEAD_BYTES = 64 * 1024
+/** What is around the items of a list is not larger than this, in bytes. */
+const MAX_ENVELOPE_BYTES = 1024 * 1024
 
 /**
  * Cuts the body of a LIST into its items as it comes, without parsing it: the objects of the array `items` at the top.
@@ -42,6 +44,7 @@ export class ListSlicer {
   #word: number[] | undefined
   #name = ''
   readonly #envelope: Buffer[] = []
+  #envelopeBytes = 0
   /** What has come of an item before this chunk. */
   #pieces: Buffer[] = []
   #itemBytes = 0
@@ -67,6 +70,7 @@ export class ListSlicer {
     return JSON.parse(Buffer.concat(this.#envelope).toString()) as unknown
   }
 
+  /** Throws a RangeError where what is around the items is larger than that of any list. */
   push(chunk: Buffer): void {
     const end = chunk.length
     let at = 0
@@ -143,7 +147,7 @@ export class ListSlicer {
           return at + 1
         }
         if (this.#depth === 2 && byte === OPEN_BRACKET && this.#name === 'items') {
-          this.#envelope.push(chunk.subarray(begin, at + 1))
+          this.#surround(chunk.subarray(begin, at + 1))
           begin = end
           this.#isInItems = true
         }
@@ -155,8 +159,16 @@ export class ListSlicer {
         }
       }
     }
-    if (!this.#isInItems && begin < end) this.#envelope.push(Buffer.from(chunk.subarray(begin, end)))
+    if (!this.#isInItems && begin < end) this.#surround(chunk.subarray(begin, end))
     return end
+  }
+
+  /** A copy: the chunk that it was cut from may be much larger. */
+  #surround(bytes: Buffer): void {
+    this.#envelopeBytes += bytes.length
+    if (this.#envelopeBytes > MAX_ENVELOPE_BYTES)
+      throw new RangeError(`more than ${MAX_ENVELOPE_BYTES} bytes are around the items`)
+    this.#envelope.push(Buffer.from(bytes))
   }
 
   #inString(byte: number): void {
@@ -176,6 +188,8 @@ export class ListSlicer {
    * the time that looking at each byte takes, and whether it was found is known once the item has been parsed.
    */
   #guessed(chunk: Buffer, from: number): number {
+    // From a part of it more would be found than what is meant.
+    if (this.#border === undefined && from + LEAD_BYTES > chunk.length) return -1
     this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
     const border = chunk.indexOf(this.#border, from + 1)
     if (border === -1 || border - from >= this.#maxBytes) return -1

@@ -196,3 +196,27 @@ describe('the items of a list', () => {
     expect(slicer.envelope()).toEqual({ ...list, items: [] })
   })
 })
+
+describe('a list whose first item begins at the end of a chunk', () => {
+  test.each([1, 3, 10, 11, 12])('with %i bytes of it, is not guessed at wrongly', (begun) => {
+    const item = JSON.stringify({ metadata, spec: { containers: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] } })
+    const body = `{"metadata":{"resourceVersion":"7"},"items":[${[item, item, item].join(',')}]}`
+    const at = body.indexOf('[') + 1 + begun
+    const wrong: string[] = []
+    let items = 0
+    const slicer = new ListSlicer(
+      {
+        item: () => void items++,
+        guess: (bytes) => {
+          const isOne = bytes.toString() === item
+          if (isOne) items++
+          else wrong.push(bytes.toString())
+          return isOne
+        },
+      },
+      10_000,
+    )
+    for (const chunk of [body.slice(0, at), body.slice(at)]) slicer.push(Buffer.from(chunk))
+    expect([items, wrong]).toEqual([3, []])
+  })
+})
