@@ -69,6 +69,8 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024
 /** For so long nobody asks a server again that streams no lists, in milliseconds: it may be another by then. */
 const STREAM_AGAIN_MS = 600_000
+/** A watch that is longer is not asked for, in milliseconds. */
+const LONGEST_WATCH_MS = 86_400_000
 /** A watch that is shorter is not worth its opening, in milliseconds. */
 const SHORTEST_WATCH_MS = 2_000
 
@@ -77,11 +79,13 @@ const isNamespace: OptionCheck = (value) =>
     ? undefined
     : 'must be the name of a namespace: at most 63 small letters, digits and "-"'
 const isNamespaces: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((each) => isNamespace(each) === undefined)
+  Array.isArray(value) &&
+  value.every((each) => isNamespace(each) === undefined) &&
+  new Set<unknown>(value).size === value.length
     ? undefined
-    : 'must be an array of names of namespaces: small letters, digits and "-"'
+    : 'must be an array of names of namespaces, each once: small letters, digits and "-"'
 const isApiVersion: OptionCheck = (value) =>
-  typeof value === 'string' && /^([a-z0-9.-]+\/)?v[a-z0-9]+$/.test(value)
+  typeof value === 'string' && /^([a-z0-9]+([.-]+[a-z0-9]+)*\/)?v[a-z0-9]+$/.test(value) && !value.includes('..')
     ? undefined
     : 'must be as in a manifest: v1, apps/v1, example.com/v1'
 const isWord: OptionCheck = (value) =>
@@ -348,7 +352,7 @@ class ApiSource<T> implements KubernetesSource<T> {
 
   #timeoutSeconds(chance: number): number {
     const { maxWatchMs = 600_000 } = this.#options
-    return Math.max(1, Math.floor((maxWatchMs / 1_000) * (0.5 + chance / 2)))
+    return Math.max(1, Math.floor((Math.min(maxWatchMs, LONGEST_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
 
   /** Remembers what an error says of the server. */
