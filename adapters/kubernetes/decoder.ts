@@ -50,7 +50,7 @@ interface RawEvent {
 }
 
 /** How an item begins that does not say what it is. */
-const NAMELESS = '{"metadata":'
+const NAMELESS = '{"metadata"'
 /** Less than this cannot nest so deep that anything overflows. */
 const SMALL_BYTES = 4 * 1024
 const END_OF_LIST = 'k8s.io/initial-events-end'
@@ -95,10 +95,35 @@ export class Decoder<T> {
     }
   }
 
-  #parsedItem(bytes: Buffer): KubernetesObject {
+  /** Several items of a list, with `between` where one ends and the next begins; undefined where it is anything else. */
+  guessedItems(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
+    if (!isUtf8(bytes)) return undefined
     const text = bytes.toString()
-    // Items of a list of the server's own kinds do not say what they are; what the watch tells does.
-    return JSON.parse(text.startsWith(NAMELESS) ? this.#prefix + text.slice(1) : text) as KubernetesObject
+    const items = text.split(between)
+    if (items.some(({ length }) => length > SMALL_BYTES)) return undefined
+    // Where a border is inside of an item, the number is not where it should be.
+    const all = `[${this.#named(items.join(`},0,${this.#named(between.slice(2))}`))}]`
+    try {
+      const parsed = JSON.parse(all) as unknown[]
+      if (parsed.length !== items.length * 2 - 1) return undefined
+      const puts: Put<T>[] = []
+      for (let at = 0; at < parsed.length; at++) {
+        if (at % 2 === 0) puts.push(this.#put(parsed[at] as KubernetesObject))
+        else if (parsed[at] !== 0) return undefined
+      }
+      return puts
+    } catch {
+      return undefined
+    }
+  }
+
+  #parsedItem(bytes: Buffer): KubernetesObject {
+    return JSON.parse(this.#named(bytes.toString())) as KubernetesObject
+  }
+
+  /** Items of a list of the server's own kinds do not say what they are; what the watch tells does. */
+  #named(text: string): string {
+    return text.startsWith(NAMELESS) ? this.#prefix + text.slice(1) : text
   }
 
   /** A line of a watch. */

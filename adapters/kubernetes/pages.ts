@@ -47,6 +47,11 @@ export async function* readPages<T>(
           if (event !== undefined) events.push(event)
           return event !== undefined
         },
+        guessRun: (bytes, between) => {
+          const run = decoder.guessedItems(bytes, between.toString())
+          if (run !== undefined) events.push(...run)
+          return run !== undefined
+        },
       },
       maxObjectBytes,
     )

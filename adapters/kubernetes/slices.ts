@@ -10,6 +10,8 @@ export interface TakeItems {
   item(bytes: Buffer, shape: ItemShape): void
   /** Takes what may be an item; false where it is none. What is JSON as a whole, from where an item begins, is one. */
   guess(bytes: Buffer): boolean
+  /** Takes what may be several items with `between` where one ends and the next begins; false where it is anything else. */
+  guessRun(bytes: Buffer, between: Buffer): boolean
 }
 
 export interface ItemShape {
@@ -54,6 +56,8 @@ export class ListSlicer {
   #deepest = 0
   /** The end of an item and the beginning of the next, as it most often is in this list. */
   #border: Buffer | undefined
+  /** Whether items can be taken by the run. Where they once could not, something in this list looks like a border. */
+  #isByRuns = true
 
   constructor(take: TakeItems, maxBytes: number) {
     this.#take = take
@@ -184,13 +188,18 @@ export class ListSlicer {
   }
 
   /**
-   * Where the item at `from` ends, if it ends where it seems to. Looking for the next one's beginning takes a fraction of
+   * Where the item at `from` ends, or the last one of this chunk, if it ends where it seems to. Looking for the next one's beginning takes a fraction of
    * the time that looking at each byte takes, and whether it was found is known once the item has been parsed.
    */
   #guessed(chunk: Buffer, from: number): number {
     // From a part of it more would be found than what is meant.
     if (this.#border === undefined && from + LEAD_BYTES > chunk.length) return -1
     this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
+    const run = this.#isByRuns ? chunk.lastIndexOf(this.#border) + 1 : 0
+    if (run > from && run - from <= this.#maxBytes) {
+      if (this.#take.guessRun(chunk.subarray(from, run), this.#border)) return run
+      this.#isByRuns = false
+    }
     const border = chunk.indexOf(this.#border, from + 1)
     if (border === -1 || border - from >= this.#maxBytes) return -1
     const end = border + 1
