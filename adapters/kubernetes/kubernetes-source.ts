@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/clock.js'
 import { SourceError } from '../../src/errors.js'
 import { checkOptions, isBoolean, isCount, isName, isPositive, type OptionCheck } from '../../src/options.js'
 import type {
@@ -10,7 +11,7 @@ import type {
   WatchContext,
 } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
-import { apiError } from './api-errors.js'
+import { apiError, refusalIn } from './api-errors.js'
 import { Decoder } from './decoder.js'
 import { Credentials, isKubeConfig, type KubeConfigGiver } from './kube-config.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
@@ -69,6 +70,8 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024
 /** For so long nobody asks a server again that streams no lists, in milliseconds: it may be another by then. */
 const STREAM_AGAIN_MS = 600_000
+/** Who could not be reached for so long may have been restored, and have got past us since, in milliseconds. */
+const LONG_DOWN_MS = 30_000
 /** A watch that is longer is not asked for, in milliseconds. */
 const LONGEST_WATCH_MS = 86_400_000
 /** A watch that is shorter is not worth its opening, in milliseconds. */
@@ -151,6 +154,8 @@ class ApiSource<T> implements KubernetesSource<T> {
   #isSuspect = false
   /** From when on the server is asked to stream lists, after it did not, or not to the end. */
   #streamsFrom = 0
+  /** Since when nobody has answered. */
+  #downSince: number | undefined
   /** Where was listed: versions of another place say nothing here. */
   #home: string | undefined
   /** It was not there: what is there when it is again is something else. */
@@ -194,8 +199,9 @@ class ApiSource<T> implements KubernetesSource<T> {
       }
       this.#home = home
       this.#isSuspect = this.#wasMissing = false
+      this.#downSince = undefined
     } catch (error) {
-      throw this.#noted(error)
+      throw this.#noted(error, context.clock)
     } finally {
       visit.close()
     }
@@ -223,18 +229,22 @@ class ApiSource<T> implements KubernetesSource<T> {
       })
       if (end === 'early') this.#isSuspect = true
     } catch (error) {
-      throw this.#noted(error)
+      throw this.#noted(error, context.clock)
     }
   }
 
   /** What has to be known before a watch is opened. */
-  async #prepared(context: Pick<SourceContext, 'signal' | 'clock'>, after: Version): Promise<Requests> {
+  async #prepared(context: WatchContext, after: Version): Promise<Requests> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
       this.#assertHome()
       if (this.#wasMissing) throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
       if (this.#isSuspect) await this.#assertHistory(visit, requests, after)
+      const downMs = context.clock.now() - (this.#downSince ?? Infinity)
+      if (downMs >= LONG_DOWN_MS)
+        context.doubt?.('the API server was out of reach for long enough to be restored, and to have got past us since')
+      this.#downSince = undefined
       return requests
     } finally {
       visit.close()
@@ -355,10 +365,14 @@ class ApiSource<T> implements KubernetesSource<T> {
     return Math.max(1, Math.floor((Math.min(maxWatchMs, LONGEST_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
 
-  /** Remembers what an error says of the server. */
-  #noted(error: unknown): unknown {
+  /** Remembers what an error says of the server; with a clock, for how long it has been out of reach. */
+  #noted(error: unknown, clock?: Clock): unknown {
     if (!(error instanceof SourceError)) return error
-    if (error.code === 'UNAVAILABLE') this.#isSuspect = true
+    if (error.code === 'UNAVAILABLE') {
+      this.#isSuspect = true
+      // One that wishes to be left alone is there.
+      if (refusalIn(error)?.code !== 429) this.#downSince ??= clock?.now()
+    }
     if (error.code === 'NOT_FOUND') {
       this.#resource = undefined
       this.#wasMissing = true
