@@ -220,10 +220,10 @@ class ApiSource<T> implements KubernetesSource<T> {
         timeoutSeconds,
         visit: (signal) => this.#visit({ signal, clock }),
         open: async (visit, resourceVersion, seconds, isAgain) => {
-          if (isAgain) await this.#assertHistory(visit, requests, resourceVersion)
+          const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion) : undefined
           const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
           this.#assertHome()
-          return body
+          return { body, head }
         },
         refusal: (status) => apiError(status, requests.watch({})),
       })
@@ -312,8 +312,8 @@ class ApiSource<T> implements KubernetesSource<T> {
     return version
   }
 
-  /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. */
-  async #assertHistory(visit: Visit, requests: Requests, after: Version): Promise<void> {
+  /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. Gives where it ends. */
+  async #assertHistory(visit: Visit, requests: Requests, after: Version): Promise<Version> {
     const head = await this.#head(visit, requests)
     if (compareVersions(head, after) < 0) {
       throw new SourceError(`the history went back from ${after} to ${head}: etcd was restored`, {
@@ -321,6 +321,7 @@ class ApiSource<T> implements KubernetesSource<T> {
       })
     }
     this.#isSuspect = false
+    return head
   }
 
   /** A kubeConfig may lead to another cluster than before, once the credentials of the old one are refused. */

@@ -7,6 +7,8 @@ import type { Version } from '../../src/version.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
+import type { Exchange } from './fake-exchange.js'
+import { Mirror } from './mirror.js'
 
 /** Somebody who follows a source, and reads only when a test says so. */
 class Reader {
@@ -96,6 +98,22 @@ test('who is ahead of a shared watch takes nothing from who is not, when another
     const version = collection.put('k2', 'last')
     expect(await slow.upTo(version)).toEqual(['put default/k0', 'put default/k1', 'put default/k2'])
     expect((await later)?.version).toBeDefined()
+  }))
+
+test('who waits for a version is served also where the first short watch did not say how far the server is', () =>
+  Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+    await mirror.live()
+    const { collection } = mirror.fake
+    const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
+    const shorts = (): number => mirror.fake.watches.filter(isShort).length
+    const done = mirror.informer.waitFor(collection.pass())
+    await mirror.untilPassing('a short watch', () => shorts() === 1)
+    for (const watch of collection.watching) if (isShort(watch)) watch.end()
+    const asked = mirror.clock.now()
+    await mirror.untilPassing('another', () => shorts() === 2)
+    expect(mirror.clock.now() - asked).toBeLessThan(30_000)
+    await collection.bookmark()
+    await mirror.soon(done)
   }))
 
 test('who lists after a restore does not join a watch of the history before it', () =>
