@@ -90,6 +90,7 @@ function figuresOf(runs: Readonly<Record<string, Runs>>): readonly Figure[] {
       unit,
       peers: {
         floor: middle('floor', value),
+        'floor-streamed': middle('floor-streamed', value),
         ...Object.fromEntries(others.map((name) => [name, middle(name, value)]).filter(([, n]) => Number.isFinite(n))),
       },
     })

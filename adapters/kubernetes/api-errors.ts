@@ -38,7 +38,7 @@ export function refusalIn(error: unknown): ApiStatus | undefined {
 /** What a failed request means. What is not here is transient. */
 export function apiError(status: ApiStatus, asked: Asked): SourceError {
   const refusal = new ApiRefusal(status)
-  const { retryAfterMs } = status
+  const retryAfterMs = status.retryAfterMs && Math.min(status.retryAfterMs, MAX_RETRY_AFTER_MS)
   const message = refusal.message + hintFor(status, asked)
   return new SourceError(message, { code: meaningOf(status), retryAfterMs, cause: refusal })
 }
@@ -55,6 +55,9 @@ export function isTooLarge({ causes, message }: ApiStatus): boolean {
     message.includes(TOO_LARGE)
   )
 }
+
+/** Nobody is left alone for longer, whatever a server or what stands before it says, in milliseconds. */
+const MAX_RETRY_AFTER_MS = 600_000
 
 const TOO_LARGE = 'Too large resource version'
 
@@ -75,7 +78,7 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   }
 }
 
-/** Seconds, or a date. */
+/** Seconds, or a date; `now` is the time of who says it. */
 export function retryAfterMsOf(header: string | undefined, now: number): number | undefined {
   if (header === undefined || header.trim() === '') return undefined
   const seconds = Number(header)

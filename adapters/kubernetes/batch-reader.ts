@@ -9,17 +9,25 @@ export class BatchReader<T> {
   readonly #decoder: Decoder<T>
   #events: WatchEvent<T>[] = []
   #version: Version
+  #heard: Version
   #hasMoved = false
   #failure: ApiStatus | undefined
 
-  constructor(decoder: Decoder<T>, after: Version) {
+  /** Nothing up to `after` is wanted; what is read begins at `from`, which may be before it. */
+  constructor(decoder: Decoder<T>, after: Version, from: Version) {
     this.#decoder = decoder
     this.#version = after
+    this.#heard = from
   }
 
-  /** Of everything that has been read. */
+  /** Of everything that is told. */
   get version(): Version {
     return this.#version
+  }
+
+  /** How far the lines have come by themselves: who is ahead of them knows more. */
+  get heard(): Version {
+    return this.#heard
   }
 
   /** How many events wait to be taken. */
@@ -40,6 +48,7 @@ export class BatchReader<T> {
       return
     }
     const { version } = told
+    if (version !== undefined && compareVersions(version, this.#heard) > 0) this.#heard = version
     const isNew = version === undefined || compareVersions(version, this.#version) > 0
     if (told.type === 'bookmark') {
       if (isNew) this.#version = told.version

@@ -3,6 +3,7 @@ import { assertJsonDepth, MAX_JSON_DEPTH } from '../../src/json.js'
 import type { Delete, Invalid, Put } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import { type ApiStatus, statusOf } from './api-errors.js'
+import { isResourceVersion, noResourceVersion } from './kubernetes-version.js'
 import { type Peeked, peek } from './peek.js'
 import type { ItemShape } from './slices.js'
 
@@ -43,12 +44,13 @@ interface KubernetesObject {
 }
 
 interface RawEvent {
+  readonly kind?: unknown
   readonly type?: unknown
   readonly object?: KubernetesObject
 }
 
 /** How an item begins that does not say what it is. */
-const NAMELESS = '{"metadata":'
+const NAMELESS = '{"metadata"'
 /** Less than this cannot nest so deep that anything overflows. */
 const SMALL_BYTES = 4 * 1024
 const END_OF_LIST = 'k8s.io/initial-events-end'
@@ -93,10 +95,35 @@ export class Decoder<T> {
     }
   }
 
-  #parsedItem(bytes: Buffer): KubernetesObject {
+  /** Several items of a list, with `between` where one ends and the next begins; undefined where it is anything else. */
+  guessedItems(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
+    if (!isUtf8(bytes)) return undefined
     const text = bytes.toString()
-    // Items of a list of the server's own kinds do not say what they are; what the watch tells does.
-    return JSON.parse(text.startsWith(NAMELESS) ? this.#prefix + text.slice(1) : text) as KubernetesObject
+    const items = text.split(between)
+    if (items.some(({ length }) => length > SMALL_BYTES)) return undefined
+    // Where a border is inside of an item, the number is not where it should be.
+    const all = `[${this.#named(items.join(`},0,${this.#named(between.slice(2))}`))}]`
+    try {
+      const parsed = JSON.parse(all) as unknown[]
+      if (parsed.length !== items.length * 2 - 1) return undefined
+      const puts: Put<T>[] = []
+      for (let at = 0; at < parsed.length; at++) {
+        if (at % 2 === 0) puts.push(this.#put(parsed[at] as KubernetesObject))
+        else if (parsed[at] !== 0) return undefined
+      }
+      return puts
+    } catch {
+      return undefined
+    }
+  }
+
+  #parsedItem(bytes: Buffer): KubernetesObject {
+    return JSON.parse(this.#named(bytes.toString())) as KubernetesObject
+  }
+
+  /** Items of a list of the server's own kinds do not say what they are; what the watch tells does. */
+  #named(text: string): string {
+    return text.startsWith(NAMELESS) ? this.#prefix + text.slice(1) : text
   }
 
   /** A line of a watch. */
@@ -109,7 +136,7 @@ export class Decoder<T> {
     } catch (error) {
       return unreadable(bytes, error)
     }
-    const { type, object } = Object(raw) as RawEvent
+    const { type, object, kind } = Object(raw) as RawEvent
     try {
       switch (type) {
         case 'ADDED':
@@ -124,13 +151,15 @@ export class Decoder<T> {
         }
         case 'BOOKMARK': {
           const { resourceVersion, annotations } = object?.metadata ?? {}
-          if (typeof resourceVersion !== 'string' || resourceVersion === '')
-            throw new TypeError('a bookmark without a version')
+          if (!isResourceVersion(resourceVersion))
+            throw new TypeError(`a bookmark: ${noResourceVersion(resourceVersion)}`)
           return { type: 'bookmark', version: resourceVersion, isEndOfList: annotations?.[END_OF_LIST] === 'true' }
         }
         case 'ERROR':
           return { type: 'error', status: statusOf(object) }
         default:
+          // Not an event that says so, but the answer of somebody in between.
+          if (type === undefined && kind === 'Status') return { type: 'error', status: statusOf(raw) }
           throw new TypeError(`an event of the unknown type "${String(type)}"`)
       }
     } catch (error) {
@@ -143,7 +172,8 @@ export class Decoder<T> {
     if (object === undefined || typeof name !== 'string' || name === '') throw new TypeError('it has no metadata.name')
     const key = keyOf(namespace, name)
     const taken = this.#stripped(object) as T
-    if (typeof resourceVersion !== 'string' || resourceVersion === '') return { type: 'put', key, object: taken }
+    if (resourceVersion === undefined || resourceVersion === '') return { type: 'put', key, object: taken }
+    if (!isResourceVersion(resourceVersion)) throw new TypeError(noResourceVersion(resourceVersion))
     if (typeof uid !== 'string') return { type: 'put', key, object: taken, version: resourceVersion }
     return { type: 'put', key, object: taken, version: resourceVersion, uid }
   }
@@ -173,7 +203,8 @@ function invalid(bytes: Buffer, error: unknown): Invalid {
 /** A line of which nobody knows more than what can be seen from outside. */
 function unreadable<T>(bytes: Buffer, error: unknown): Told<T> {
   const peeked = peek(bytes, true)
-  const { type, resourceVersion: version } = peeked
+  const { type } = peeked
+  const version = isResourceVersion(peeked.resourceVersion) ? peeked.resourceVersion : undefined
   // That it is gone is all there is to know.
   if (type === 'DELETED' && peeked.name !== undefined) {
     return {
@@ -187,7 +218,7 @@ function unreadable<T>(bytes: Buffer, error: unknown): Told<T> {
 }
 
 function invalidOf({ name, namespace, resourceVersion }: Peeked, error: unknown): Invalid {
-  const version = resourceVersion === undefined ? {} : { version: resourceVersion }
+  const version = isResourceVersion(resourceVersion) ? { version: resourceVersion } : {}
   return { type: 'invalid', ...(name === undefined ? {} : { key: keyOf(namespace, name) }), error, ...version }
 }
 

@@ -38,10 +38,16 @@ export class Credentials {
   readonly context: string | undefined
   readonly #giver: KubeConfigGiver
   #config: KubeConfigLike | undefined
+  #place: string | undefined
 
   constructor(giver: KubeConfigGiver) {
     this.#giver = giver
     this.context = typeof giver === 'function' ? undefined : giver.getCurrentContext() || undefined
+  }
+
+  /** Which server the last access led to, by which context; another one may have another history. */
+  get place(): string | undefined {
+    return this.#place
   }
 
   /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
@@ -51,6 +57,7 @@ export class Credentials {
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) throw noCluster(config)
     if (!URL.canParse(cluster.server)) throw refusal(`the cluster's server "${redact(cluster.server)}" is no URL`)
+    this.#place = JSON.stringify([config.getCurrentContext(), cluster.server])
     const applied = await optionsOf(config, cluster.server)
     const options: Record<string, unknown> = { headers: applied.headers ?? {} }
     for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]
@@ -83,8 +90,8 @@ export class Credentials {
 }
 
 export function isKubeConfig(value: unknown): value is KubeConfigLike {
-  const { applyToHTTPSOptions, getCurrentCluster } = Object(value) as Partial<KubeConfigLike>
-  return typeof applyToHTTPSOptions === 'function' && typeof getCurrentCluster === 'function'
+  const { applyToHTTPSOptions, getCurrentCluster, getCurrentContext } = Object(value) as Partial<KubeConfigLike>
+  return [applyToHTTPSOptions, getCurrentCluster, getCurrentContext].every((each) => typeof each === 'function')
 }
 
 /** The same without what it remembers, in this context; itself, where no other like it can be made. */

@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/clock.js'
 import { SourceError } from '../../src/errors.js'
 import { checkOptions, isBoolean, isCount, isName, isPositive, type OptionCheck } from '../../src/options.js'
 import type {
@@ -10,7 +11,7 @@ import type {
   WatchContext,
 } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
-import { apiError } from './api-errors.js'
+import { apiError, refusalIn } from './api-errors.js'
 import { Decoder } from './decoder.js'
 import { Credentials, isKubeConfig, type KubeConfigGiver } from './kube-config.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
@@ -69,6 +70,10 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024
 /** For so long nobody asks a server again that streams no lists, in milliseconds: it may be another by then. */
 const STREAM_AGAIN_MS = 600_000
+/** Who could not be reached for so long may have been restored, and have got past us since, in milliseconds. */
+const LONG_DOWN_MS = 30_000
+/** A watch that is longer is not asked for, in milliseconds. */
+const LONGEST_WATCH_MS = 86_400_000
 /** A watch that is shorter is not worth its opening, in milliseconds. */
 const SHORTEST_WATCH_MS = 2_000
 
@@ -77,11 +82,13 @@ const isNamespace: OptionCheck = (value) =>
     ? undefined
     : 'must be the name of a namespace: at most 63 small letters, digits and "-"'
 const isNamespaces: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((each) => isNamespace(each) === undefined)
+  Array.isArray(value) &&
+  value.every((each) => isNamespace(each) === undefined) &&
+  new Set<unknown>(value).size === value.length
     ? undefined
-    : 'must be an array of names of namespaces: small letters, digits and "-"'
+    : 'must be an array of names of namespaces, each once: small letters, digits and "-"'
 const isApiVersion: OptionCheck = (value) =>
-  typeof value === 'string' && /^([a-z0-9.-]+\/)?v[a-z0-9]+$/.test(value)
+  typeof value === 'string' && /^([a-z0-9]+([.-]+[a-z0-9]+)*\/)?v[a-z0-9]+$/.test(value) && !value.includes('..')
     ? undefined
     : 'must be as in a manifest: v1, apps/v1, example.com/v1'
 const isWord: OptionCheck = (value) =>
@@ -147,6 +154,10 @@ class ApiSource<T> implements KubernetesSource<T> {
   #isSuspect = false
   /** From when on the server is asked to stream lists, after it did not, or not to the end. */
   #streamsFrom = 0
+  /** Since when nobody has answered. */
+  #downSince: number | undefined
+  /** Where was listed: versions of another place say nothing here. */
+  #home: string | undefined
   /** It was not there: what is there when it is again is something else. */
   #wasMissing = false
 
@@ -167,7 +178,8 @@ class ApiSource<T> implements KubernetesSource<T> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
-      yield* readList(visit, requests, this.#decoder(requests), {
+      let home: string | undefined
+      const pages = readList(visit, requests, this.#decoder(requests), {
         isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamsFrom,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
         pageSize: Math.min(pageSize, PAGE_EVENTS),
@@ -179,9 +191,17 @@ class ApiSource<T> implements KubernetesSource<T> {
           this.#streamsFrom = clock.now() + STREAM_AGAIN_MS
         },
       })
+      for await (const page of pages) {
+        home ??= this.#credentials.place
+        if (this.#credentials.place !== home)
+          throw new SourceError('the kubeConfig has come to lead elsewhere during the list', { code: 'UNAVAILABLE' })
+        yield page
+      }
+      this.#home = home
       this.#isSuspect = this.#wasMissing = false
+      this.#downSince = undefined
     } catch (error) {
-      throw this.#noted(error)
+      throw this.#noted(error, context.clock)
     } finally {
       visit.close()
     }
@@ -200,24 +220,31 @@ class ApiSource<T> implements KubernetesSource<T> {
         timeoutSeconds,
         visit: (signal) => this.#visit({ signal, clock }),
         open: async (visit, resourceVersion, seconds, isAgain) => {
-          if (isAgain) await this.#assertHistory(visit, requests, resourceVersion)
-          return await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
+          const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion) : undefined
+          const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
+          this.#assertHome()
+          return { body, head }
         },
         refusal: (status) => apiError(status, requests.watch({})),
       })
       if (end === 'early') this.#isSuspect = true
     } catch (error) {
-      throw this.#noted(error)
+      throw this.#noted(error, context.clock)
     }
   }
 
   /** What has to be known before a watch is opened. */
-  async #prepared(context: Pick<SourceContext, 'signal' | 'clock'>, after: Version): Promise<Requests> {
+  async #prepared(context: WatchContext, after: Version): Promise<Requests> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
+      this.#assertHome()
       if (this.#wasMissing) throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
       if (this.#isSuspect) await this.#assertHistory(visit, requests, after)
+      const downMs = context.clock.now() - (this.#downSince ?? Infinity)
+      if (downMs >= LONG_DOWN_MS)
+        context.doubt?.('the API server was out of reach for long enough to be restored, and to have got past us since')
+      this.#downSince = undefined
       return requests
     } finally {
       visit.close()
@@ -229,7 +256,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     const { kubeConfig, maxWatchMs } = this.#options
     const { path, accept } = requests.watch({})
     const settings = [
-      this.#credentials.context,
+      this.#credentials.place,
       path,
       accept,
       maxWatchMs,
@@ -285,8 +312,8 @@ class ApiSource<T> implements KubernetesSource<T> {
     return version
   }
 
-  /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. */
-  async #assertHistory(visit: Visit, requests: Requests, after: Version): Promise<void> {
+  /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. Gives where it ends. */
+  async #assertHistory(visit: Visit, requests: Requests, after: Version): Promise<Version> {
     const head = await this.#head(visit, requests)
     if (compareVersions(head, after) < 0) {
       throw new SourceError(`the history went back from ${after} to ${head}: etcd was restored`, {
@@ -294,6 +321,15 @@ class ApiSource<T> implements KubernetesSource<T> {
       })
     }
     this.#isSuspect = false
+    return head
+  }
+
+  /** A kubeConfig may lead to another cluster than before, once the credentials of the old one are refused. */
+  #assertHome(): void {
+    const { place } = this.#credentials
+    this.#home ??= place
+    if (place !== this.#home)
+      throw new SourceError('the kubeConfig leads to another server than before', { code: 'EPOCH_CHANGED' })
   }
 
   async #requests(visit: Visit): Promise<Requests> {
@@ -327,13 +363,17 @@ class ApiSource<T> implements KubernetesSource<T> {
 
   #timeoutSeconds(chance: number): number {
     const { maxWatchMs = 600_000 } = this.#options
-    return Math.max(1, Math.floor((maxWatchMs / 1_000) * (0.5 + chance / 2)))
+    return Math.max(1, Math.floor((Math.min(maxWatchMs, LONGEST_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
 
-  /** Remembers what an error says of the server. */
-  #noted(error: unknown): unknown {
+  /** Remembers what an error says of the server; with a clock, for how long it has been out of reach. */
+  #noted(error: unknown, clock?: Clock): unknown {
     if (!(error instanceof SourceError)) return error
-    if (error.code === 'UNAVAILABLE') this.#isSuspect = true
+    if (error.code === 'UNAVAILABLE') {
+      this.#isSuspect = true
+      // One that wishes to be left alone is there.
+      if (refusalIn(error)?.code !== 429) this.#downSince ??= clock?.now()
+    }
     if (error.code === 'NOT_FOUND') {
       this.#resource = undefined
       this.#wasMissing = true

@@ -1,11 +1,18 @@
 import { SourceError } from '../../src/errors.js'
 import type { Version } from '../../src/version.js'
 
+export function isResourceVersion(value: unknown): value is Version {
+  return typeof value === 'string' && /^[1-9]\d{0,31}$/.test(value)
+}
+
 /** Refuses what is no resourceVersion, as `PROTOCOL`. */
 export function assertResourceVersion(version: Version): void {
-  if (/^[1-9]\d{0,31}$/.test(version)) return
-  const shown = version.length > 40 ? `${version.slice(0, 40)}…` : version
-  throw new SourceError(`"${shown}" is no resourceVersion`, { code: 'PROTOCOL' })
+  if (!isResourceVersion(version)) throw new SourceError(noResourceVersion(version), { code: 'PROTOCOL' })
+}
+
+export function noResourceVersion(value: unknown): string {
+  const text = String(value)
+  return `"${text.length > 40 ? `${text.slice(0, 40)}…` : text}" is no resourceVersion`
 }
 
 /** Which of two is later: below 0, 0, or above 0. They are numbers, and may be larger than a number can be. */

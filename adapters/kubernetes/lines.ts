@@ -37,10 +37,10 @@ export class LineSlicer {
     let line = rest
     if (this.#pieces.length > 0) {
       if (isWhole) this.#pieces.push(rest)
-      line = Buffer.concat(this.#pieces)
+      line = isWhole ? Buffer.concat(this.#pieces) : Buffer.concat(this.#pieces, HEAD_BYTES)
       this.#pieces = []
     }
     this.#bytes = 0
-    if (line.length > 0) this.#take(isWhole ? line : line.subarray(0, HEAD_BYTES), isWhole)
+    if (line.length > 0) this.#take(isWhole ? line : Buffer.from(line.subarray(0, HEAD_BYTES)), isWhole)
   }
 }

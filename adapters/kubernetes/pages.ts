@@ -1,10 +1,11 @@
 import { messageOf, SourceError } from '../../src/errors.js'
 import type { Invalid, ListPage, Put } from '../../src/source.js'
+import { apiError, statusOf } from './api-errors.js'
 import type { Decoder } from './decoder.js'
 import { assertResourceVersion } from './kubernetes-version.js'
 import type { Requests } from './request.js'
 import { ListSlicer } from './slices.js'
-import { SILENCE, type Visit } from './visit.js'
+import { type Question, SILENCE, type Visit } from './visit.js'
 
 export interface PagesOptions {
   /** Most objects that one request asks for; undefined: all at once. */
@@ -17,6 +18,9 @@ export interface PagesOptions {
 
 /** What stands around the items of a list. */
 interface Envelope {
+  readonly kind?: unknown
+  /** What was in it is cut out. */
+  readonly items?: unknown
   readonly metadata?: {
     readonly resourceVersion?: unknown
     readonly continue?: unknown
@@ -32,7 +36,8 @@ export async function* readPages<T>(
   { limit, pageSize, metadataOnly, maxObjectBytes }: PagesOptions,
 ): AsyncGenerator<ListPage<T>> {
   for (let token = ''; ; ) {
-    const body = await visit.open(requests.list({ limit, continue: token }, metadataOnly))
+    const question = requests.list({ limit, continue: token }, metadataOnly)
+    const body = await visit.open(question)
     let events: (Put<T> | Invalid)[] = []
     const slicer = new ListSlicer(
       {
@@ -41,6 +46,11 @@ export async function* readPages<T>(
           const event = decoder.guessedItem(bytes)
           if (event !== undefined) events.push(event)
           return event !== undefined
+        },
+        guessRun: (bytes, between) => {
+          const run = decoder.guessedItems(bytes, between.toString())
+          if (run !== undefined) events.push(...run)
+          return run !== undefined
         },
       },
       maxObjectBytes,
@@ -51,11 +61,12 @@ export async function* readPages<T>(
         throw new SourceError('the list stopped in the middle: no data came', { code: 'UNAVAILABLE' })
       }
       for (const chunk of taken) {
-        slicer.push(chunk)
+        push(slicer, chunk)
         for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
       }
     }
-    const { version, next, remaining } = endOf(slicer)
+    const { version, next, remaining } = endOf(slicer, question)
+    if (next !== '' && next === token) throw new SourceError('a page of the list leads to itself', { code: 'PROTOCOL' })
     token = next
     if (token === '') {
       assertResourceVersion(version)
@@ -66,7 +77,18 @@ export async function* readPages<T>(
   }
 }
 
-function endOf(slicer: ListSlicer): { version: string; next: string; remaining: number | undefined } {
+function push(slicer: ListSlicer, chunk: Buffer): void {
+  try {
+    slicer.push(chunk)
+  } catch (error) {
+    throw noList(messageOf(error), error)
+  }
+}
+
+function endOf(
+  slicer: ListSlicer,
+  question: Question,
+): { version: string; next: string; remaining: number | undefined } {
   let envelope: unknown
   try {
     if (!slicer.isComplete) throw new Error('it ended in the middle')
@@ -74,10 +96,19 @@ function endOf(slicer: ListSlicer): { version: string; next: string; remaining: 
   } catch (error) {
     throw new SourceError(`the list is no JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
   }
-  const { resourceVersion, continue: next, remainingItemCount } = (Object(envelope) as Envelope).metadata ?? {}
+  const { kind, items, metadata } = Object(envelope) as Envelope
+  if (kind === 'Status') throw apiError(statusOf(envelope), question)
+  // Nobody may take for an empty list what is another thing; an empty one may have null.
+  if (items !== null && !Array.isArray(items)) throw noList('it has no items')
+  const { resourceVersion, continue: next, remainingItemCount } = metadata ?? {}
   return {
     version: typeof resourceVersion === 'string' ? resourceVersion : '',
     next: typeof next === 'string' ? next : '',
     remaining: typeof remainingItemCount === 'number' ? remainingItemCount : undefined,
   }
+}
+
+function noList(why: string, cause?: unknown): SourceError {
+  const message = `the answer is no list of objects: ${why} (is this the API server of a Kubernetes cluster?)`
+  return new SourceError(message, { code: 'PROTOCOL', cause })
 }

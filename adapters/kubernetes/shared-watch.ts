@@ -6,6 +6,7 @@ import type { ApiStatus } from './api-errors.js'
 import { BatchReader } from './batch-reader.js'
 import type { Body } from './body.js'
 import type { Decoder } from './decoder.js'
+import { compareVersions } from './kubernetes-version.js'
 import { LineSlicer } from './lines.js'
 import { SILENCE, type Visit } from './visit.js'
 import { type Line, type Portion, WatchLog } from './watch-log.js'
@@ -18,10 +19,15 @@ export interface SharedWatchOptions {
   /** How long it may last, in seconds. */
   readonly timeoutSeconds: number
   visit(signal: AbortSignal): Visit
-  /** Opens a stream after a version; `isAgain` where one was open before it. */
-  open(visit: Visit, after: Version, timeoutSeconds: number, isAgain: boolean): Promise<Body>
+  /** Opens a stream after a version; where one was open before it, says how far the server was, too. */
+  open(visit: Visit, after: Version, timeoutSeconds: number, isAgain: boolean): Promise<Opened>
   /** What it means that the server ended it so. */
   refusal(status: ApiStatus): SourceError
+}
+
+export interface Opened {
+  readonly body: Body
+  readonly head: Version | undefined
 }
 
 /** How a watch ended: when its time was over, or before. */
@@ -70,6 +76,9 @@ const MAX_BEHIND_BYTES = 16 * 1024 * 1024
 const PROOF_SECONDS = 3
 /** What a waiter waits for most often comes by itself within this time, in milliseconds. */
 const PATIENCE_MS = 250
+/** A server that did not say it is asked again after so long, in milliseconds, and not more often than this. */
+const PROOF_AGAIN_MS = 1_000
+const MAX_VAIN_PROOFS = 3
 /** While there is news, nobody asks more often than this, in milliseconds. */
 const PROOF_SPACING_MS = 10_000
 
@@ -92,6 +101,10 @@ class SharedWatch {
   #proofAt: number | undefined
   #provedAt = -Infinity
   #isProof = false
+  /** How far the server was when the stream was opened. */
+  #head: Version | undefined
+  /** How often it was asked, and did not say. */
+  #vainProofs = 0
 
   constructor(after: Version, options: SharedWatchOptions) {
     this.#options = options
@@ -101,7 +114,7 @@ class SharedWatch {
     this.#endsAt = this.#heardAt + options.timeoutSeconds * 1_000
     this.#slicer = this.#newSlicer()
     this.#opening = this.#open(after, options.timeoutSeconds, false)
-    this.#opening.catch(() => {}) // Whoever follows is told.
+    this.#opening.catch(() => this.#finish('early')) // Whoever follows is told why.
   }
 
   /** Whether nobody can follow it any more. */
@@ -121,7 +134,7 @@ class SharedWatch {
     { signal, onNudge }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
     const follower: Follower = { place: this.#log.placeOf(after) }
-    const reader = new BatchReader(decoder, after)
+    const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
     this.#followers.add(follower)
     try {
       await unlessAborted(this.#opening, signal)
@@ -140,14 +153,16 @@ class SharedWatch {
           const batch = reader.size < BATCH_EVENTS ? undefined : reader.take()
           if (batch !== undefined) yield batch
         }
-        portion.end ??= reader.version
+        portion.end ??= reader.heard
         if (follower.place !== undefined) follower.place = portion
         const batch = reader.take()
         if (batch !== undefined) {
           this.#toldNews(batch)
           yield batch
         } else if (portion.lines.length === 0) yield { events: [], version: reader.version }
-        if (reader.failure !== undefined) throw this.#options.refusal(reader.failure)
+        if (reader.failure === undefined) continue
+        this.#finish('early')
+        throw this.#options.refusal(reader.failure)
       }
     } finally {
       this.#followers.delete(follower)
@@ -163,9 +178,15 @@ class SharedWatch {
 
   /** Reads until there is another portion, or the end; for all that wait for it. */
   #readOn(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined
-    })
+    this.#reading ??= this.#read()
+      .catch((error: unknown) => {
+        // Nobody joins it any more: what broke it may have been another history.
+        this.#finish('early')
+        throw error
+      })
+      .finally(() => {
+        this.#reading = undefined
+      })
     return this.#reading
   }
 
@@ -181,7 +202,7 @@ class SharedWatch {
       const taken = body === undefined ? undefined : await this.#visit.take(body, due - now)
       if (taken === SILENCE) continue
       if (taken === undefined) {
-        if (this.#isProof) return await this.#changeOver(false)
+        if (this.#isProof) return await this.#afterProof()
         return this.#finish(clock.now() < this.#endsAt - EARLY_MS ? 'early' : 'in time')
       }
       if (taken.length > 0) this.#heardAt = clock.now()
@@ -218,16 +239,27 @@ class SharedWatch {
     this.#log.append([], end)
   }
 
+  /** A server without a watch cache never says it: it is not asked for ever. */
+  async #afterProof(): Promise<void> {
+    const { end } = this.#log.last
+    const isVain = end !== undefined && this.#head !== undefined && compareVersions(end, this.#head) < 0
+    await this.#changeOver(false)
+    if (isVain && ++this.#vainProofs < MAX_VAIN_PROOFS) this.#proofAt ??= this.#options.clock.now() + PROOF_AGAIN_MS
+  }
+
   async #open(after: Version, timeoutSeconds: number, isAgain: boolean): Promise<void> {
-    this.#body = await this.#options.open(this.#visit, after, timeoutSeconds, isAgain)
+    const { body, head } = await this.#options.open(this.#visit, after, timeoutSeconds, isAgain)
+    this.#body = body
+    this.#head = head
     this.#heardAt = this.#options.clock.now()
   }
 
   #finish(end: WatchEnd): void {
-    this.#end = end
+    this.#end ??= end
   }
 
   #nudge(): void {
+    this.#vainProofs = 0
     if (this.#proofAt !== undefined) return
     this.#proofAt = this.#options.clock.now() + PATIENCE_MS
     this.#body?.poke()

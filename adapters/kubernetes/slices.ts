@@ -10,6 +10,8 @@ export interface TakeItems {
   item(bytes: Buffer, shape: ItemShape): void
   /** Takes what may be an item; false where it is none. What is JSON as a whole, from where an item begins, is one. */
   guess(bytes: Buffer): boolean
+  /** Takes what may be several items with `between` where one ends and the next begins; false where it is anything else. */
+  guessRun(bytes: Buffer, between: Buffer): boolean
 }
 
 export interface ItemShape {
@@ -25,6 +27,8 @@ const LEAD_BYTES = 11
 const OUTER_DEPTH = 2
 /** Of what is too large so much is kept, so that its name can be told. */
 const HEAD_BYTES = 64 * 1024
+/** What is around the items of a list is not larger than this, in bytes. */
+const MAX_ENVELOPE_BYTES = 1024 * 1024
 
 /**
  * Cuts the body of a LIST into its items as it comes, without parsing it: the objects of the array `items` at the top.
@@ -42,6 +46,7 @@ export class ListSlicer {
   #word: number[] | undefined
   #name = ''
   readonly #envelope: Buffer[] = []
+  #envelopeBytes = 0
   /** What has come of an item before this chunk. */
   #pieces: Buffer[] = []
   #itemBytes = 0
@@ -51,6 +56,8 @@ export class ListSlicer {
   #deepest = 0
   /** The end of an item and the beginning of the next, as it most often is in this list. */
   #border: Buffer | undefined
+  /** Whether items can be taken by the run. Where they once could not, something in this list looks like a border. */
+  #isByRuns = true
 
   constructor(take: TakeItems, maxBytes: number) {
     this.#take = take
@@ -67,6 +74,7 @@ export class ListSlicer {
     return JSON.parse(Buffer.concat(this.#envelope).toString()) as unknown
   }
 
+  /** Throws a RangeError where what is around the items is larger than that of any list. */
   push(chunk: Buffer): void {
     const end = chunk.length
     let at = 0
@@ -143,7 +151,7 @@ export class ListSlicer {
           return at + 1
         }
         if (this.#depth === 2 && byte === OPEN_BRACKET && this.#name === 'items') {
-          this.#envelope.push(chunk.subarray(begin, at + 1))
+          this.#surround(chunk.subarray(begin, at + 1))
           begin = end
           this.#isInItems = true
         }
@@ -155,8 +163,16 @@ export class ListSlicer {
         }
       }
     }
-    if (!this.#isInItems && begin < end) this.#envelope.push(Buffer.from(chunk.subarray(begin, end)))
+    if (!this.#isInItems && begin < end) this.#surround(chunk.subarray(begin, end))
     return end
+  }
+
+  /** A copy: the chunk that it was cut from may be much larger. */
+  #surround(bytes: Buffer): void {
+    this.#envelopeBytes += bytes.length
+    if (this.#envelopeBytes > MAX_ENVELOPE_BYTES)
+      throw new RangeError(`more than ${MAX_ENVELOPE_BYTES} bytes are around the items`)
+    this.#envelope.push(Buffer.from(bytes))
   }
 
   #inString(byte: number): void {
@@ -172,11 +188,18 @@ export class ListSlicer {
   }
 
   /**
-   * Where the item at `from` ends, if it ends where it seems to. Looking for the next one's beginning takes a fraction of
+   * Where the item at `from` ends, or the last one of this chunk, if it ends where it seems to. Looking for the next one's beginning takes a fraction of
    * the time that looking at each byte takes, and whether it was found is known once the item has been parsed.
    */
   #guessed(chunk: Buffer, from: number): number {
+    // From a part of it more would be found than what is meant.
+    if (this.#border === undefined && from + LEAD_BYTES > chunk.length) return -1
     this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
+    const run = this.#isByRuns ? chunk.lastIndexOf(this.#border) + 1 : 0
+    if (run > from && run - from <= this.#maxBytes) {
+      if (this.#take.guessRun(chunk.subarray(from, run), this.#border)) return run
+      this.#isByRuns = false
+    }
     const border = chunk.indexOf(this.#border, from + 1)
     if (border === -1 || border - from >= this.#maxBytes) return -1
     const end = border + 1

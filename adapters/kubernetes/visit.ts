@@ -133,13 +133,28 @@ export class Visit {
     const fail = (reason: unknown): void => body.destroy(reason)
     this.#breaks.add(fail)
     response.once('close', () => this.#breaks.delete(fail))
+    // It was broken off while the answer came.
+    if (this.#reason !== undefined) fail(this.#reason)
     const code = response.statusCode ?? 0
+    const { 'content-encoding': encoding = 'identity', location, date } = response.headers
+    const isCompressed = encoding !== 'identity'
+    if (code === 200 && isCompressed) {
+      body.destroy(unwanted())
+      const message = `the answer is compressed (${encoding.slice(0, 40)}), which nobody asked for: what stands before the server has to pass on what it says`
+      throw new SourceError(message, { code: 'PROTOCOL' })
+    }
     if (code === 200) return body
-    const text = await this.#text(body, MAX_STATUS_BYTES)
+    const bytes = await this.#text(body, MAX_STATUS_BYTES)
+    const text = isCompressed ? '' : bytes
     const status = statusOf(parsed(text), code)
-    const retryAfterMs = retryAfterMsOf(response.headers['retry-after'], clock.now()) ?? status.retryAfterMs
+    const retryAfterMs =
+      retryAfterMsOf(response.headers['retry-after'], Date.parse(date ?? '') || clock.now()) ?? status.retryAfterMs
     const isPlain = status.message === '' && text !== ''
-    const message = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
+    const said = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
+    const message =
+      location === undefined
+        ? said
+        : `HTTP status ${code}: it sends us to ${location.slice(0, 200)}, where nobody follows`
     throw apiError({ ...status, code, message, retryAfterMs }, question)
   }
 
@@ -153,7 +168,12 @@ export class Visit {
       port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
       path: base + path,
       agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
-      headers: { ...options.headers, accept: accept ?? 'application/json', 'user-agent': 'listwatch' },
+      headers: {
+        ...options.headers,
+        accept: accept ?? 'application/json',
+        'accept-encoding': 'identity',
+        'user-agent': 'listwatch',
+      },
     })
     request.once('response', resolve)
     // Also what comes later, of which the body tells.

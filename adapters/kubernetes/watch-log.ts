@@ -12,7 +12,7 @@ export interface Portion {
   readonly lines: readonly Line[]
   /** How many bytes have come up to its end. */
   readonly at: number
-  /** The version at its end; whoever reads it first finds out. */
+  /** The version at its end, as its lines tell it; whoever reads it first finds out. */
   end: Version | undefined
   next: Portion | undefined
 }

@@ -72,6 +72,12 @@ export class Exchange {
     this.json(statusObject(status), status.code, headers)
   }
 
+  /** What may come before an answer. */
+  provisional(): void {
+    this.#answer.writeProcessing()
+    this.#answer.writeEarlyHints({ link: '</a>; rel=preload' })
+  }
+
   /** Begins an answer of which nobody knows the end. */
   open(headers: Readonly<Record<string, string>> = {}): void {
     if (this.#answer.headersSent) return

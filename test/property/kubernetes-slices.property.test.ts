@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { Decoder } from '../../adapters/kubernetes/decoder.js'
 import { LineSlicer } from '../../adapters/kubernetes/lines.js'
 import { ListSlicer } from '../../adapters/kubernetes/slices.js'
 import { runs } from '../support/property.js'
@@ -34,6 +35,7 @@ test('a list is cut into what JSON.parse finds in it, wherever its bytes are cut
       const slicer = new ListSlicer(
         {
           item: (bytes) => found.push(JSON.parse(bytes.toString())),
+          guessRun: () => false,
           guess: (bytes) => {
             try {
               found.push(JSON.parse(bytes.toString()))
@@ -50,6 +52,50 @@ test('a list is cut into what JSON.parse finds in it, wherever its bytes are cut
       expect(slicer.isComplete).toBe(true)
       expect(found).toEqual(parsed.items)
       expect(slicer.envelope()).toEqual({ ...parsed, items: [] })
+    }),
+    runs(500),
+  )
+})
+
+const decoder = new Decoder<unknown>({
+  apiVersion: 'v1',
+  kind: 'Thing',
+  stripManagedFields: true,
+  metadataOnly: false,
+  maxObjectBytes: LARGE,
+})
+const metadata = fc.record({ name: fc.oneof(text, fc.constant('a')), resourceVersion: fc.constantFrom('7', 'x') })
+/** Most of them begin in the same way, as in a real list, and some have such inside. */
+const thing = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ metadata, spec: inner }, { noNullPrototype: true }) },
+  fc.record({ metadata, of: fc.array(fc.record({ metadata, spec: inner }), { maxLength: 3 }), zero: fc.constant(0) }),
+  fc.record({ kind: fc.constant('Other'), metadata }),
+  inner,
+)
+
+test('a list is told as its items are one by one, wherever its bytes are cut', () => {
+  fc.assert(
+    fc.property(fc.array(thing, { maxLength: 8 }), cuts, (items, places) => {
+      const told: unknown[] = []
+      const slicer = new ListSlicer(
+        {
+          item: (bytes, shape) => told.push(decoder.item(bytes, shape)),
+          guess: (bytes) => {
+            const event = decoder.guessedItem(bytes)
+            if (event !== undefined) told.push(event)
+            return event !== undefined
+          },
+          guessRun: (bytes, between) => {
+            const run = decoder.guessedItems(bytes, between.toString())
+            if (run !== undefined) told.push(...run)
+            return run !== undefined
+          },
+        },
+        LARGE,
+      )
+      for (const piece of pieces(Buffer.from(JSON.stringify({ metadata: {}, items })), places)) slicer.push(piece)
+      const alone = items.map((each) => decoder.item(Buffer.from(JSON.stringify(each)), { isWhole: true, depth: 1 }))
+      expect(told).toEqual(alone)
     }),
     runs(500),
   )

@@ -174,6 +174,7 @@ describe('the items of a list', () => {
       {
         item: (bytes, { isWhole }) => told.push([bytes.toString(), isWhole]),
         guess: () => false,
+        guessRun: () => false,
       },
       20,
     )
@@ -189,10 +190,60 @@ describe('the items of a list', () => {
 
   test('are not those of other arrays, nor of other depths', () => {
     const told: string[] = []
-    const slicer = new ListSlicer({ item: (bytes) => told.push(bytes.toString()), guess: () => false }, 1_000)
+    const item = (bytes: Buffer): void => void told.push(bytes.toString())
+    const slicer = new ListSlicer({ item, guess: () => false, guessRun: () => false }, 1_000)
     const list = { things: [{ a: 1 }], metadata: { items: [{ b: 2 }] }, text: '"items":[{}]', items: [{ items: [{}] }] }
     slicer.push(bytesOf(list))
     expect(told).toEqual(['{"items":[{}]}'])
     expect(slicer.envelope()).toEqual({ ...list, items: [] })
+  })
+})
+
+describe('a list whose first item begins at the end of a chunk', () => {
+  test.each([1, 3, 10, 11, 12])('with %i bytes of it, is not guessed at wrongly', (begun) => {
+    const item = JSON.stringify({ metadata, spec: { containers: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] } })
+    const body = `{"metadata":{"resourceVersion":"7"},"items":[${[item, item, item].join(',')}]}`
+    const at = body.indexOf('[') + 1 + begun
+    const wrong: string[] = []
+    let items = 0
+    const slicer = new ListSlicer(
+      {
+        item: () => void items++,
+        guessRun: () => false,
+        guess: (bytes) => {
+          const isOne = bytes.toString() === item
+          if (isOne) items++
+          else wrong.push(bytes.toString())
+          return isOne
+        },
+      },
+      10_000,
+    )
+    for (const chunk of [body.slice(0, at), body.slice(at)]) slicer.push(Buffer.from(chunk))
+    expect([items, wrong]).toEqual([3, []])
+  })
+})
+
+describe('several items of a list in one piece', () => {
+  const between = '},{"metadata"'
+  const nameless = { metadata, spec: { n: 1 } }
+  const bytes = (...items: readonly unknown[]): Buffer => Buffer.from(JSON.stringify(items).slice(1, -1))
+
+  test('are what each of them is alone', () => {
+    const other = { metadata: { ...metadata, name: 'b' }, $: "$&$'" }
+    const alone = [nameless, other].map((each) => decoder.item(bytesOf(each), whole))
+    expect(decoder.guessedItems(bytes(nameless, other), between)).toEqual(alone)
+  })
+
+  test.each([
+    ['one of them has such items inside', bytes({ ...nameless, of: [nameless, nameless] }, nameless)],
+    ['something other than an item is between them', Buffer.from(`${bytes(nameless)},0,${bytes(nameless)}`)],
+    ['one of them begins in another way', bytes(nameless, { kind: 'Pod', metadata }, nameless)],
+    ['one of them has no name', bytes(nameless, { metadata: {} })],
+    ['one of them is large', bytes(nameless, { metadata, x: 'x'.repeat(5_000) })],
+    ['they are no UTF-8', Buffer.concat([bytes(nameless), Buffer.from(',{"metadata":"\xff"}', 'latin1')])],
+    ['the last one is not whole', bytes(nameless, nameless).subarray(0, -3)],
+  ])('are looked at one by one where %s', (_what, run) => {
+    expect(decoder.guessedItems(run, between)).toBeUndefined()
   })
 })

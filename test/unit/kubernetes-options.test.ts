@@ -21,11 +21,20 @@ describe('the options of a source', () => {
   const wrong: readonly (readonly [option: string, values: readonly unknown[]])[] = [
     ...numbers.map((name) => [name, [-1, 0, Number.NaN, Number.POSITIVE_INFINITY, '5', null, {}]] as const),
     ['maxWatchMs', [1_000]],
-    ['kubeConfig', [null, {}, 'https://host', new URL('https://host')]],
-    ['apiVersion', ['', 'apps', 'apps/', 'apps/v1/x', 7]],
+    [
+      'kubeConfig',
+      [
+        null,
+        {},
+        'https://host',
+        new URL('https://host'),
+        { applyToHTTPSOptions: () => {}, getCurrentCluster: () => {} },
+      ],
+    ],
+    ['apiVersion', ['', 'apps', 'apps/', 'apps/v1/x', '../v1', './v1', '.apps/v1', 'a..b/v1', 7]],
     ['kind', ['', 'a/b', 7]],
     ['namespace', ['', 'Default', 'a/b', 'a.b', '-a', 'a'.repeat(64), 7]],
-    ['namespaces', ['a', ['Default'], [7], {}]],
+    ['namespaces', ['a', ['Default'], [7], ['a', 'b', 'a'], {}]],
     ['labelSelector', ['', 7]],
     ['fieldSelector', ['', 7]],
     ['metadataOnly', ['yes']],

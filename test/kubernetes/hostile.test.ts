@@ -1,0 +1,228 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import type { SourceError } from '../../src/errors.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { usedHeap } from '../soak/heap.js'
+import { FakeKubernetes, isPlainList, isWatch } from './fake.js'
+import type { Exchange } from './fake-exchange.js'
+import { Mirror, type MirrorOptions } from './mirror.js'
+
+const PAGED: MirrorOptions = {
+  prepare: ({ collection }) => {
+    collection.hasStreamedLists = false
+    collection.fill(3)
+  },
+}
+
+/** The next list is answered so; then all is well. Gives what was reported of it. */
+async function relisted(mirror: Mirror, answer: (exchange: Exchange) => void): Promise<SourceError[]> {
+  await mirror.live()
+  const { collection } = mirror.fake
+  let isAsked = false
+  mirror.fake.next(isPlainList, (exchange) => {
+    isAsked = true
+    mirror.errors.length = 0
+    answer(exchange)
+  })
+  collection.pass()
+  collection.compact()
+  for (const watch of collection.watching) watch.end()
+  await mirror.until('it to be reported', () => isAsked && mirror.errors.length > 0)
+  const [...errors] = mirror.errors
+  collection.put('k1', 'after')
+  await mirror.healed()
+  return errors
+}
+
+describe('an answer to a list', () => {
+  test.each([
+    ['that has no items', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' } }],
+    ['that is a table', { kind: 'Table', metadata: { resourceVersion: '5000' }, rows: [] }],
+    ['whose items are no array', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' }, items: {} }],
+  ])('%s deletes nothing', (_what, body) =>
+    Mirror.with(PAGED, async (mirror) => {
+      const errors = await relisted(mirror, (exchange) => exchange.json(body))
+      expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
+    }),
+  )
+
+  test('whose items are null is an empty list', () =>
+    Mirror.with({}, async (mirror) => {
+      mirror.fake.collection.hasStreamedLists = false
+      const metadata = { resourceVersion: mirror.fake.collection.version }
+      mirror.fake.next(isPlainList, (exchange) => exchange.json({ kind: 'ConfigMapList', metadata, items: null }))
+      await mirror.live()
+      expect([mirror.informer.size, mirror.errors]).toEqual([0, []])
+    }))
+
+  test('that succeeds and says in its body that it failed, failed so', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      const status = { kind: 'Status', metadata: {}, status: 'Failure', code: 403, message: 'not for you' }
+      const errors = await relisted(mirror, (exchange) => exchange.json(status))
+      expect(errors).toMatchObject([{ code: 'UNAUTHORIZED' }])
+    }))
+
+  test('of which something other than its items has no end is given up', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      let sent = 0
+      const endless = async (exchange: Exchange): Promise<void> => {
+        await exchange.write('{"kind":"')
+        for (; exchange.isOpen && sent < 64; sent++) await exchange.write('x'.repeat(1024 * 1024))
+        exchange.end()
+      }
+      expect(await relisted(mirror, (exchange) => void endless(exchange))).toMatchObject([{ code: 'PROTOCOL' }])
+      expect(sent).toBeLessThan(64)
+    }))
+
+  test('whose pages lead nowhere is given up', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      const metadata = { resourceVersion: '5000', continue: 'again' }
+      let asked = 0
+      mirror.fake.rule(
+        (exchange) => isPlainList(exchange) && asked < 50,
+        (exchange) => {
+          asked++
+          exchange.json({ kind: 'ConfigMapList', metadata, items: [] })
+        },
+      )
+      mirror.informer.start()
+      await mirror.until('it to be reported', () => mirror.errors.length > 0)
+      expect(mirror.errors[0]).toMatchObject({ code: 'PROTOCOL' })
+      expect(asked).toBe(2)
+    }))
+
+  test('that is compressed, though nobody asked for it, is named as that', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      const metadata = { resourceVersion: '5000' }
+      const body = gzipSync(JSON.stringify({ kind: 'ConfigMapList', metadata, items: [] }))
+      const errors = await relisted(mirror, (exchange) => {
+        exchange.open({ 'content-encoding': 'gzip' })
+        void exchange.write(body).then(() => exchange.end())
+      })
+      expect(errors).toMatchObject([{ code: 'PROTOCOL', message: expect.stringContaining('gzip') as unknown }])
+    }))
+
+  test('that sends us elsewhere says where', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      const errors = await relisted(mirror, (exchange) =>
+        exchange.text('', 302, { location: 'https://login.example/' }),
+      )
+      expect(errors).toMatchObject([{ message: expect.stringContaining('login.example') as unknown }])
+    }))
+
+  test('that comes after others of provisional kinds is the answer', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      mirror.fake.next(isPlainList, (exchange) => {
+        exchange.provisional()
+        mirror.fake.collection.answer(exchange)
+      })
+      await mirror.live()
+      await mirror.healed()
+      expect(mirror.errors).toEqual([])
+    }))
+})
+
+describe('a wish to be left alone for a while', () => {
+  test.each([
+    ['of hours', '10000'],
+    ['until a date far away', 'Fri, 31 Dec 2100 23:59:59 GMT'],
+  ])('%s is kept for ten minutes', (_what, header) =>
+    Mirror.with(PAGED, async (mirror) => {
+      await mirror.live()
+      mirror.fake.next(isWatch, (exchange) => exchange.refuse({ code: 429 }, { 'retry-after': header }))
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await mirror.until('it to be reported', () => mirror.errors.length > 0)
+      expect(mirror.errors[0]?.retryAfterMs).toBe(600_000)
+    }),
+  )
+
+  test('until a date is counted by the clock of the server', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      await mirror.live()
+      const headers = { date: 'Thu, 01 Jan 2015 00:00:00 GMT', 'retry-after': 'Thu, 01 Jan 2015 00:00:07 GMT' }
+      mirror.fake.next(isWatch, (exchange) => exchange.refuse({ code: 429 }, headers))
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await mirror.until('it to be reported', () => mirror.errors.length > 0)
+      expect(mirror.errors[0]?.retryAfterMs).toBe(7_000)
+    }))
+})
+
+describe('a watch', () => {
+  test.each(['zzzzzzzzzzzzzzzzzzzz', '99999999999999999999999999999999999999', '1e99', '00000000000009999999'])(
+    'that tells of something at "%s", which is no version, goes on with what comes after it',
+    (resourceVersion) =>
+      Mirror.with(PAGED, async (mirror) => {
+        await mirror.live()
+        const [watch] = mirror.fake.collection.watching
+        const metadata = { name: 'odd', namespace: 'default', uid: 'u', resourceVersion }
+        await watch?.event('ADDED', { kind: 'ConfigMap', apiVersion: 'v1', metadata })
+        await watch?.event('BOOKMARK', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion } })
+        const version = mirror.fake.collection.put('k1', 'after')
+        await mirror.until('what comes after it', () => mirror.hasReached(version))
+        expect(mirror.informer.get('default/k1')?.data).toEqual({ n: 'after' })
+        expect([...mirror.informer.invalid.keys()]).toEqual(['default/odd'])
+      }),
+  )
+
+  test('that answers with a failure instead of an event ended with it', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      await mirror.live()
+      const [watch] = mirror.fake.collection.watching
+      mirror.fake.collection.forget(watch)
+      await watch?.write(`${JSON.stringify({ kind: 'Status', status: 'Failure', code: 410, reason: 'Expired' })}\n`)
+      await mirror.until('the list', () => mirror.relists > 0)
+      mirror.fake.collection.put('k1', 'after')
+      await mirror.healed()
+    }))
+
+  test('that tells of objects that are none keeps what is there', () =>
+    Mirror.with(PAGED, async (mirror) => {
+      await mirror.live()
+      const [watch] = mirror.fake.collection.watching
+      for (const object of [null, 5, 'x', [], {}, { metadata: null }, { metadata: { name: 7 } }, { metadata: [] }])
+        for (const type of ['ADDED', 'DELETED', 'BOOKMARK', '__proto__', null])
+          await watch?.write(`${JSON.stringify({ type, object })}\n`)
+      await watch?.write('null\n5\n[]\n"x"\n')
+      const version = mirror.fake.collection.put('__proto__', 'after', {
+        labels: JSON.parse('{"__proto__":"x"}') as unknown,
+      })
+      await mirror.until('what comes after it', () => mirror.hasReached(version))
+      expect(mirror.informer.get('default/__proto__')?.metadata['labels']).toEqual(JSON.parse('{"__proto__":"x"}'))
+    }))
+
+  test('of objects that are too large does not keep them', () =>
+    Mirror.with({ ...PAGED, source: { maxObjectBytes: 4 * 1024 * 1024 } }, async (mirror) => {
+      await mirror.live()
+      const [watch] = mirror.fake.collection.watching
+      const before = process.memoryUsage().arrayBuffers
+      const filling = 'x'.repeat(6 * 1024 * 1024)
+      for (let at = 0; at < 10; at++) {
+        const metadata = { name: `large${at}`, namespace: 'default', resourceVersion: String(2_000 + at) }
+        await watch?.write(`${JSON.stringify({ type: 'ADDED', object: { metadata, filling } })}\n`)
+      }
+      await mirror.until('all of them', () => mirror.informer.invalid.size === 10)
+      await usedHeap()
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 * 1024)
+    }))
+})
+
+describe('a configuration that leads to another cluster', () => {
+  test('once the old credentials are refused, is read again', async () => {
+    await using other = await FakeKubernetes.start()
+    for (let at = 0; at < 100; at++) other.collection.put(`o${at % 3}`, at)
+    let moved = false
+    const configOf: MirrorOptions['configOf'] = (fake) => () => (moved ? other.config() : fake.config())
+    await Mirror.with({ ...PAGED, configOf }, async (mirror) => {
+      await mirror.live()
+      moved = true
+      mirror.fake.rule(isWatch, (exchange) => exchange.refuse({ code: 401 }))
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
+      expect(mirror.informer.size).toBe(3)
+      expect(mirror.relists).toBe(1)
+      other.collection.put('o1', 'after')
+      await mirror.until('its watch', () => mirror.hasReached(other.collection.version))
+    })
+    await waitUntil('nothing to be left', () => other.connections === 0, 20_000)
+  })
+})

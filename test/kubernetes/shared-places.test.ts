@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest'
+import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
+import type { WatchBatch } from '../../src/source.js'
+import { SeededRandom } from '../../src/testing/index.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { Version } from '../../src/version.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { FakeKubernetes } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
+import type { Exchange } from './fake-exchange.js'
+import { Mirror } from './mirror.js'
+
+/** Somebody who follows a source, and reads only when a test says so. */
+class Reader {
+  readonly nudges: (() => void)[] = []
+  readonly #batches: AsyncIterator<WatchBatch<FakeObject>>
+  readonly #stopping = new AbortController()
+
+  constructor(source: KubernetesSource<FakeObject>, after: Version, clock: VirtualClock) {
+    const context = { after, clock, random: new SeededRandom(1), signal: this.#stopping.signal }
+    const batches = source.watch({ ...context, onNudge: (listener) => this.nudges.push(listener) })
+    this.#batches = batches[Symbol.asyncIterator]()
+  }
+
+  /** Reads until it has got so far; gives what was told. */
+  async upTo(version: Version): Promise<string[]> {
+    const told: string[] = []
+    for (;;) {
+      const next = await this.#batches.next()
+      if (next.done === true) throw new Error('the watch has ended')
+      for (const event of next.value.events) if ('key' in event) told.push(`${event.type} ${event.key}`)
+      if (Number(next.value.version) >= Number(version)) return told
+    }
+  }
+
+  async next(): Promise<WatchBatch<FakeObject> | undefined> {
+    const { value, done } = await this.#batches.next()
+    return done === true ? undefined : value
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#batches.return?.()
+  }
+}
+
+interface Scene {
+  readonly fake: FakeKubernetes
+  readonly clock: VirtualClock
+  follow(after: Version): Reader
+}
+
+/** Sources of one configuration over one fake. */
+async function withScene(act: (scene: Scene) => Promise<void>): Promise<void> {
+  await using fake = await FakeKubernetes.start()
+  fake.collection.fill(3)
+  const clock = new VirtualClock()
+  const kubeConfig = fake.config()
+  const readers: Reader[] = []
+  const follow = (after: Version): Reader => {
+    const source = kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
+    const reader = new Reader(source, after, clock)
+    readers.push(reader)
+    return reader
+  }
+  await act({ fake, clock, follow })
+  await Promise.all(readers.map((reader) => reader.stop()))
+}
+
+/** Lets time pass until it is so. */
+async function passing(clock: VirtualClock, what: string, isSo: () => boolean): Promise<void> {
+  await waitUntil(
+    what,
+    async () => {
+      if (!isSo()) await clock.advance(1_000)
+      return isSo()
+    },
+    20_000,
+  )
+}
+
+test('who is ahead of a shared watch takes nothing from who is not, when another connection takes over', () =>
+  withScene(async ({ fake, clock, follow }) => {
+    const { collection } = fake
+    const start = collection.version
+    const slow = follow(start)
+    await slow.upTo(start)
+    const stream = collection.watching[0]
+    collection.forget(stream)
+    collection.put('k0', 'seen')
+    await stream?.event('MODIFIED', collection.at().at(0))
+    collection.put('k1', 'on its way')
+    // It has listed all of that already.
+    const ahead = follow(collection.version)
+    await ahead.upTo(collection.version)
+    const later = ahead.next()
+    await passing(clock, 'another connection', () => fake.watches.length > 1)
+    const version = collection.put('k2', 'last')
+    expect(await slow.upTo(version)).toEqual(['put default/k0', 'put default/k1', 'put default/k2'])
+    expect((await later)?.version).toBeDefined()
+  }))
+
+test('who waits for a version is served also where the first short watch did not say how far the server is', () =>
+  Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+    await mirror.live()
+    const { collection } = mirror.fake
+    const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
+    const shorts = (): number => mirror.fake.watches.filter(isShort).length
+    const done = mirror.informer.waitFor(collection.pass())
+    await mirror.untilPassing('a short watch', () => shorts() === 1)
+    for (const watch of collection.watching) if (isShort(watch)) watch.end()
+    const asked = mirror.clock.now()
+    await mirror.untilPassing('another', () => shorts() === 2)
+    expect(mirror.clock.now() - asked).toBeLessThan(30_000)
+    await collection.bookmark()
+    await mirror.soon(done)
+  }))
+
+test('who lists after a restore does not join a watch of the history before it', () =>
+  withScene(async ({ fake, clock, follow }) => {
+    const { collection } = fake
+    const start = collection.version
+    const [fast, slow] = [follow(start), follow(start)]
+    await fast.upTo(start)
+    await slow.upTo(start)
+    const restored = collection.put('k0', 'in the backup')
+    const lost = collection.put('k1', 'lost')
+    await fast.upTo(lost)
+    fake.rule(
+      ({ isWatch, query }) => !isWatch && query.get('limit') === '1',
+      (exchange) => exchange.json({ kind: 'ConfigMapList', metadata: { resourceVersion: restored }, items: [] }),
+    )
+    const refused = expect(fast.upTo('9999')).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    await passing(clock, 'the server to be asked where it is', () =>
+      fake.exchanges.some(({ isWatch, query }) => !isWatch && query.get('limit') === '1'),
+    )
+    await refused
+    const opened = fake.watches.length
+    await follow(restored).next()
+    expect(fake.watches.length).toBe(opened + 1)
+  }))
