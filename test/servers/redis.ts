@@ -1,4 +1,4 @@
-import { stat, truncate } from 'node:fs/promises'
+import { readdir, stat, truncate } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Redis, type RedisOptions } from 'ioredis'
@@ -105,17 +105,20 @@ export class RedisServer extends ServerProcess {
 
   /** How long its append-only file is: what `cutTo` later cuts it to. */
   async written(): Promise<number> {
-    return (await stat(this.#log)).size
+    return (await stat(await this.#log())).size
   }
 
   /** As if the disk had lost what was written last; it is killed before, and not started after. */
   async cutTo(bytes: number): Promise<void> {
     await this.kill()
-    await truncate(this.#log, bytes)
+    await truncate(await this.#log(), bytes)
   }
 
-  get #log(): string {
-    return join(this.folder, 'appendonlydir/appendonly.aof.1.incr.aof')
+  /** The newest part of its append-only file: a server that became a replica has begun another. */
+  async #log(): Promise<string> {
+    const folder = join(this.folder, 'appendonlydir')
+    const numbers = (await readdir(folder)).map((name) => Number(/\.(\d+)\.incr\.aof$/.exec(name)?.[1] ?? 0))
+    return join(folder, `appendonly.aof.${Math.max(...numbers)}.incr.aof`)
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {

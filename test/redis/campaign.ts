@@ -1,0 +1,224 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ListerWatcher } from '../../src/source.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
+import type { FoundServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { COLLECTION, type Follower, followersAt, STREAM, STREAM_AT, STREAM_TRUTH } from './followers.js'
+import type { Item } from './mirror.js'
+import { Pair } from './pair.js'
+import { FuzzWriter } from './writers.js'
+
+export interface CampaignOptions {
+  readonly server: FoundServer
+  readonly seed: number
+  /** How often the mirrors are compared with the server. */
+  readonly checks: number
+  /** How long a mirror may take to become right, in milliseconds. Default 40 000. */
+  readonly patienceMs?: number
+  /** Another source than ours for the collection, at this port; then it is the only one. */
+  readonly instead?: (port: number) => ListerWatcher<Item>
+}
+
+export interface Outcome {
+  /** How many comparisons were made. */
+  readonly checks: number
+  /** What was wrong, with the number of its check. */
+  readonly divergences: readonly string[]
+  readonly writes: number
+  readonly faults: ReadonlyMap<string, number>
+}
+
+/** Faults before each check; they overlap. */
+const FAULTS = 3
+/** How long any of them lasts at most, in milliseconds. */
+const LONGEST_MS = 700
+
+/**
+ * Mirrors of each kind behind a network and servers that fail in every way there is, while several write; again and again
+ * the writers pause, the faults end, and the mirrors must become what the server has. One seed, one sequence of faults and writes.
+ */
+export async function campaign(options: CampaignOptions): Promise<Outcome> {
+  const { server, seed, checks, patienceMs = 40_000, instead } = options
+  await using pair = await Pair.start(server)
+  await using proxy = await startFaultProxy({ targetPort: pair.master.port })
+  await using writersProxy = await startFaultProxy({ targetPort: pair.master.port })
+  await using all = new AsyncDisposableStack()
+  const followers = followersAt(pair, proxy.port, instead).map((each) => all.use(each))
+  const writers = [1, 2, 3].map(() => all.use(new FuzzWriter(writersProxy.port)))
+  const run = new Campaign(pair, { proxy, writersProxy }, writers, new SeededRandom(seed))
+  for (const { informer } of followers) informer.start()
+  const divergences: string[] = []
+  let done = 0
+  // From what is wrong already nothing is learned.
+  while (done < checks && divergences.length === 0) {
+    await run.round()
+    done++
+    divergences.push(
+      ...(await judged(pair, followers, patienceMs)).map((what) => `check ${done}: ${what} [${run.end}]`),
+    )
+  }
+  return { checks: done, divergences, writes: run.writes, faults: run.faults }
+}
+
+async function judged(pair: Pair, followers: readonly Follower[], patienceMs: number): Promise<string[]> {
+  const outcomes = await Promise.allSettled(followers.map((each) => each.healed(pair, patienceMs)))
+  return outcomes.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []))
+}
+
+interface Proxies {
+  /** Before the mirrors. */
+  readonly proxy: FaultProxy
+  readonly writersProxy: FaultProxy
+}
+
+class Campaign {
+  readonly faults = new Map<string, number>()
+  readonly #story: string[] = []
+  readonly #pair: Pair
+  readonly #proxy: FaultProxy
+  readonly #writersProxy: FaultProxy
+  readonly #writers: readonly FuzzWriter[]
+  readonly #random: SeededRandom
+  readonly #kinds: readonly (readonly [name: string, run: () => Promise<unknown>])[]
+  #isBusy = false
+
+  constructor(pair: Pair, { proxy, writersProxy }: Proxies, writers: readonly FuzzWriter[], random: SeededRandom) {
+    this.#pair = pair
+    this.#proxy = proxy
+    this.#writersProxy = writersProxy
+    this.#writers = writers
+    this.#random = random
+    const moment = (): Promise<void> => this.#moment()
+    this.#kinds = [
+      ['cut', async () => proxy.reset()],
+      ['cut after some bytes', async () => void proxy.cutAfter(100 + random.below(20_000), 'toClient')],
+      ['refuse', () => this.#away(moment)],
+      ['hold', () => this.#held()],
+      ['half open', async () => proxy.halfOpen()],
+      ['cut a writer', async () => void writersProxy.cutAfter(1 + random.below(2_000), 'toClient')],
+      ['cut all writers', async () => writersProxy.reset()],
+      ['kill', () => this.#alone(() => this.#killed())],
+      ['pause', () => this.#alone(() => this.#paused())],
+      ['trim', () => this.#alone(() => this.#trim())],
+      ['trim while away', () => this.#alone(() => this.#away(() => this.#trim()))],
+      ['delete', () => this.#alone(() => this.#delete())],
+      ['flush', () => this.#alone(() => pair.client.flushall())],
+      ['forget scripts', () => this.#alone(() => pair.client.script('FLUSH'))],
+      ['end all clients', () => this.#alone(() => pair.client.call('CLIENT', 'KILL', 'TYPE', 'normal'))],
+      ['lose the tail', () => this.#alone(() => this.#maybeAway(() => pair.cutTail(moment)))],
+      ['fail over', () => this.#alone(() => pair.failOver(() => this.#move()))],
+      ['fail over with loss', () => this.#alone(() => pair.failOverWithLoss(moment, () => this.#move()))],
+      ['change places', () => this.#alone(() => pair.changePlaces(() => this.#move(), random.below(LONGEST_MS)))],
+    ]
+  }
+
+  get writes(): number {
+    return this.#writers.reduce((sum, { writes }) => sum + writes, 0)
+  }
+
+  /** What happened last. */
+  get end(): string {
+    return this.#story.slice(-6).join(', ')
+  }
+
+  /** Some faults while somebody writes; after it all is well, and nobody writes. */
+  async round(): Promise<void> {
+    const over = new AbortController()
+    const writing = this.#writers.map((each) => each.run(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
+    const running: Promise<unknown>[] = [this.#moment()]
+    for (let at = 0; at < FAULTS; at++) {
+      const [name, run] = this.#random.pick(this.#kinds)
+      this.#story.push(name)
+      this.faults.set(name, (this.faults.get(name) ?? 0) + 1)
+      const fault = run()
+      running.push(fault)
+      // Every second one goes on while the next one begins.
+      if (this.#random.chance(0.5)) await fault
+      else await sleep(this.#random.below(200))
+    }
+    await Promise.all(running)
+    over.abort()
+    await Promise.all(writing)
+    this.#proxy.pass()
+    this.#writersProxy.pass()
+    await this.#begin()
+  }
+
+  /** What is there is a collection, unless nothing is: without its meta a mirror rightly waits for a writer. */
+  async #begin(): Promise<void> {
+    const isWhole = async (): Promise<boolean> => {
+      await this.#writers[0]?.begin().catch(() => {})
+      return (await this.#pair.client.exists(`{${COLLECTION}}:m`)) === 1
+    }
+    if ((await this.#pair.client.exists(`{${COLLECTION}}:h`)) === 1)
+      await waitUntil('a writer to be heard', isWhole, 20_000)
+  }
+
+  #moment(): Promise<void> {
+    return sleep(this.#random.below(LONGEST_MS))
+  }
+
+  /** Everybody is led to the master, by new connections. */
+  #move(): void {
+    for (const each of [this.#proxy, this.#writersProxy]) {
+      each.retarget(this.#pair.master.port)
+      each.reset()
+    }
+  }
+
+  async #away(during: () => Promise<unknown>): Promise<void> {
+    this.#proxy.reset()
+    this.#proxy.refuse()
+    await during()
+    this.#proxy.pass()
+  }
+
+  async #maybeAway(during: () => Promise<unknown>): Promise<void> {
+    if (this.#random.chance(0.5)) await this.#away(during)
+    else await during()
+  }
+
+  async #held(): Promise<void> {
+    this.#proxy.hold()
+    await this.#moment()
+    this.#proxy.pass()
+  }
+
+  async #killed(): Promise<void> {
+    await this.#pair.master.kill()
+    await this.#moment()
+    await this.#pair.master.start()
+  }
+
+  async #paused(): Promise<void> {
+    this.#pair.master.signal('SIGSTOP')
+    await this.#moment()
+    this.#pair.master.signal('SIGCONT')
+  }
+
+  /** Both histories lose most of what they have, or all. */
+  async #trim(): Promise<void> {
+    const { client } = this.#pair
+    await this.#moment()
+    for (const key of [`{${COLLECTION}}:s`, STREAM]) await client.xtrim(key, 'MAXLEN', this.#random.below(4))
+  }
+
+  async #delete(): Promise<void> {
+    const { client } = this.#pair
+    const parts = this.#random.pick(['hsm', 'hm', 'sm', 'm', 's'])
+    await client.del([...parts].map((part) => `{${COLLECTION}}:${part}`))
+    if (this.#random.chance(0.5)) await client.del(STREAM, STREAM_TRUTH, STREAM_AT)
+  }
+
+  /** What happens to the servers happens one at a time. */
+  async #alone(work: () => Promise<unknown>): Promise<void> {
+    if (this.#isBusy) return
+    this.#isBusy = true
+    try {
+      await work()
+    } finally {
+      this.#isBusy = false
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { randomInt } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { describeRedis, describeServer } from '../servers/index.js'
+import { campaign } from './campaign.js'
+import { newestSource } from './newest-source.js'
+
+/** How many checks in all: 60, or as many as are asked for. */
+const CHECKS = Number(process.env['LISTWATCH_REDIS_CHECKS'] ?? 60)
+/** Of the first campaign; the others count on. */
+const SEED = Number(process.env['LISTWATCH_REDIS_SEED'] ?? randomInt(1_000_000))
+/** Two campaigns against each of two servers. */
+const EACH = Math.ceil(CHECKS / 4)
+const TIMEOUT_MS = 120_000 + EACH * 20_000
+
+describe.concurrent('faults of every kind, and overlapping', () => {
+  describeRedis('leave mirrors that are what the server has', (server) => {
+    test.concurrent.each([0, 1])(
+      'campaign %i',
+      async (number) => {
+        const seed = SEED + number
+        process.stdout.write(`redis fuzz: ${server.name}, LISTWATCH_REDIS_SEED=${seed}, ${EACH} checks\n`)
+        const { checks, divergences, writes } = await campaign({ server, seed, checks: EACH })
+        expect(divergences, `seed ${seed}`).toEqual([])
+        expect(checks).toBe(EACH)
+        expect(writes).toBeGreaterThan(EACH)
+      },
+      TIMEOUT_MS,
+    )
+  })
+
+  describeServer(
+    'redis 7.0',
+    'leave a mirror that reads on from the newest entry wrong, which shows that they are noticed',
+    (server) => {
+      test.concurrent(
+        'within 30 checks',
+        async () => {
+          const options = { server, seed: SEED, checks: 30, patienceMs: 5_000, instead: newestSource }
+          const { divergences } = await campaign(options)
+          expect(divergences).toEqual([expect.stringContaining('keys differ')])
+        },
+        TIMEOUT_MS + 300_000,
+      )
+    },
+  )
+})
