@@ -26,7 +26,8 @@ export interface Outcome {
   /** What was wrong, with the number of its check. */
   readonly divergences: readonly string[]
   readonly writes: number
-  readonly faults: ReadonlyMap<string, number>
+  /** How often a mirror had to list again. */
+  readonly relists: number
 }
 
 /** Faults before each check; they overlap. */
@@ -58,7 +59,8 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
       ...(await judged(pair, followers, patienceMs)).map((what) => `check ${done}: ${what} [${run.end}]`),
     )
   }
-  return { checks: done, divergences, writes: run.writes, faults: run.faults }
+  const relists = followers.reduce((sum, { informer }) => sum + informer.status.relists, 0)
+  return { checks: done, divergences, writes: run.writes, relists }
 }
 
 async function judged(pair: Pair, followers: readonly Follower[], patienceMs: number): Promise<string[]> {
@@ -73,14 +75,13 @@ interface Proxies {
 }
 
 class Campaign {
-  readonly faults = new Map<string, number>()
   readonly #story: string[] = []
   readonly #pair: Pair
   readonly #proxy: FaultProxy
   readonly #writersProxy: FaultProxy
   readonly #writers: readonly FuzzWriter[]
   readonly #random: SeededRandom
-  readonly #kinds: readonly (readonly [name: string, run: () => Promise<unknown>])[]
+  readonly #kinds: readonly (readonly [name: string, run: (random: SeededRandom) => Promise<unknown>])[]
   #isBusy = false
 
   constructor(pair: Pair, { proxy, writersProxy }: Proxies, writers: readonly FuzzWriter[], random: SeededRandom) {
@@ -89,27 +90,26 @@ class Campaign {
     this.#writersProxy = writersProxy
     this.#writers = writers
     this.#random = random
-    const moment = (): Promise<void> => this.#moment()
     this.#kinds = [
       ['cut', async () => proxy.reset()],
-      ['cut after some bytes', async () => void proxy.cutAfter(100 + random.below(20_000), 'toClient')],
-      ['refuse', () => this.#away(moment)],
-      ['hold', () => this.#held()],
+      ['cut after some bytes', async (random) => void proxy.cutAfter(100 + random.below(20_000), 'toClient')],
+      ['refuse', (random) => this.#away(() => moment(random))],
+      ['hold', (random) => this.#held(random)],
       ['half open', async () => proxy.halfOpen()],
-      ['cut a writer', async () => void writersProxy.cutAfter(1 + random.below(2_000), 'toClient')],
+      ['cut a writer', async (random) => void writersProxy.cutAfter(1 + random.below(2_000), 'toClient')],
       ['cut all writers', async () => writersProxy.reset()],
-      ['kill', () => this.#alone(() => this.#killed())],
-      ['pause', () => this.#alone(() => this.#paused())],
-      ['trim', () => this.#alone(() => this.#trim())],
-      ['trim while away', () => this.#alone(() => this.#away(() => this.#trim()))],
-      ['delete', () => this.#alone(() => this.#delete())],
+      ['kill', (random) => this.#alone(() => this.#killed(random))],
+      ['pause', (random) => this.#alone(() => this.#paused(random))],
+      ['trim', (random) => this.#alone(() => this.#trim(random))],
+      ['trim while away', (random) => this.#alone(() => this.#away(() => this.#trim(random)))],
+      ['delete', (random) => this.#alone(() => this.#delete(random))],
       ['flush', () => this.#alone(() => pair.client.flushall())],
       ['forget scripts', () => this.#alone(() => pair.client.script('FLUSH'))],
       ['end all clients', () => this.#alone(() => pair.client.call('CLIENT', 'KILL', 'TYPE', 'normal'))],
-      ['lose the tail', () => this.#alone(() => this.#maybeAway(() => pair.cutTail(moment)))],
+      ['lose the tail', (random) => this.#alone(() => this.#maybeAway(random, () => this.#loseTail(random)))],
       ['fail over', () => this.#alone(() => pair.failOver(() => this.#move()))],
-      ['fail over with loss', () => this.#alone(() => pair.failOverWithLoss(moment, () => this.#move()))],
-      ['change places', () => this.#alone(() => pair.changePlaces(() => this.#move(), random.below(LONGEST_MS)))],
+      ['fail over with loss', (random) => this.#alone(() => this.#failOverWithLoss(random))],
+      ['change places', (random) => this.#alone(() => pair.changePlaces(() => this.#move(), random.below(LONGEST_MS)))],
     ]
   }
 
@@ -126,12 +126,11 @@ class Campaign {
   async round(): Promise<void> {
     const over = new AbortController()
     const writing = this.#writers.map((each) => each.run(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
-    const running: Promise<unknown>[] = [this.#moment()]
+    const running: Promise<unknown>[] = [moment(this.#random)]
     for (let at = 0; at < FAULTS; at++) {
       const [name, run] = this.#random.pick(this.#kinds)
       this.#story.push(name)
-      this.faults.set(name, (this.faults.get(name) ?? 0) + 1)
-      const fault = run()
+      const fault = run(new SeededRandom(this.#random.below(2 ** 31)))
       running.push(fault)
       // Every second one goes on while the next one begins.
       if (this.#random.chance(0.5)) await fault
@@ -155,13 +154,9 @@ class Campaign {
       await waitUntil('a writer to be heard', isWhole, 20_000)
   }
 
-  #moment(): Promise<void> {
-    return sleep(this.#random.below(LONGEST_MS))
-  }
-
-  /** Everybody is led to the master, by new connections. */
-  #move(): void {
-    for (const each of [this.#proxy, this.#writersProxy]) {
+  /** These are led to the master, by new connections. */
+  #move(proxies: readonly FaultProxy[] = [this.#proxy, this.#writersProxy]): void {
+    for (const each of proxies) {
       each.retarget(this.#pair.master.port)
       each.reset()
     }
@@ -174,41 +169,57 @@ class Campaign {
     this.#proxy.pass()
   }
 
-  async #maybeAway(during: () => Promise<unknown>): Promise<void> {
-    if (this.#random.chance(0.5)) await this.#away(during)
+  async #maybeAway(random: SeededRandom, during: () => Promise<unknown>): Promise<void> {
+    if (random.chance(0.5)) await this.#away(during)
     else await during()
   }
 
-  async #held(): Promise<void> {
+  async #held(random: SeededRandom): Promise<void> {
     this.#proxy.hold()
-    await this.#moment()
+    await moment(random)
     this.#proxy.pass()
   }
 
-  async #killed(): Promise<void> {
+  async #killed(random: SeededRandom): Promise<void> {
     await this.#pair.master.kill()
-    await this.#moment()
+    await moment(random)
     await this.#pair.master.start()
   }
 
-  async #paused(): Promise<void> {
+  async #paused(random: SeededRandom): Promise<void> {
     this.#pair.master.signal('SIGSTOP')
-    await this.#moment()
+    await moment(random)
     this.#pair.master.signal('SIGCONT')
   }
 
-  /** Both histories lose most of what they have, or all. */
-  async #trim(): Promise<void> {
-    const { client } = this.#pair
-    await this.#moment()
-    for (const key of [`{${COLLECTION}}:s`, STREAM]) await client.xtrim(key, 'MAXLEN', this.#random.below(4))
+  /** Where the mirrors are away, more may be written again than was lost before they are back. */
+  async #loseTail(random: SeededRandom): Promise<void> {
+    await this.#pair.cutTail(() => moment(random))
+    await moment(random)
   }
 
-  async #delete(): Promise<void> {
+  /** The writers find the new master first: it may have got past the mirrors. */
+  async #failOverWithLoss(random: SeededRandom): Promise<void> {
+    const moved = async (): Promise<void> => {
+      this.#move([this.#writersProxy])
+      await moment(random)
+      this.#move()
+    }
+    await this.#pair.failOverWithLoss(() => moment(random), moved)
+  }
+
+  /** Both histories lose most of what they have, or all. */
+  async #trim(random: SeededRandom): Promise<void> {
     const { client } = this.#pair
-    const parts = this.#random.pick(['hsm', 'hm', 'sm', 'm', 's'])
+    await moment(random)
+    for (const key of [`{${COLLECTION}}:s`, STREAM]) await client.xtrim(key, 'MAXLEN', random.below(4))
+  }
+
+  async #delete(random: SeededRandom): Promise<void> {
+    const { client } = this.#pair
+    const parts = random.pick(['hsm', 'hm', 'sm', 'm', 's'])
     await client.del([...parts].map((part) => `{${COLLECTION}}:${part}`))
-    if (this.#random.chance(0.5)) await client.del(STREAM, STREAM_TRUTH, STREAM_AT)
+    if (random.chance(0.5)) await client.del(STREAM, STREAM_TRUTH, STREAM_AT)
   }
 
   /** What happens to the servers happens one at a time. */
@@ -221,4 +232,8 @@ class Campaign {
       this.#isBusy = false
     }
   }
+}
+
+function moment(random: SeededRandom): Promise<void> {
+  return sleep(random.below(LONGEST_MS))
 }

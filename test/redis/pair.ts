@@ -51,19 +51,18 @@ export class Pair implements AsyncDisposable {
     await this.#replica.client.replicaof('NO', 'ONE')
     this.#swap()
     moved()
-    await this.#master.client.ping()
     await this.#replica.redis.start()
     await this.#replicate()
   }
 
   /** The replica, cut off for a moment in which `during` goes on at the master, takes its place: what was written is lost. */
-  async failOverWithLoss(during: () => Promise<void>, moved: () => void): Promise<void> {
+  async failOverWithLoss(during: () => Promise<void>, moved: () => Promise<void>): Promise<void> {
     await this.#linked()
     await this.#replica.client.replicaof('NO', 'ONE')
     await during()
     await this.#master.redis.kill()
     this.#swap()
-    moved()
+    await moved()
     await this.#replica.redis.start()
     await this.#replicate()
   }
