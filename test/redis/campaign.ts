@@ -44,9 +44,13 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
   await using pair = await Pair.start(server)
   await using proxy = await startFaultProxy({ targetPort: pair.master.port })
   await using writersProxy = await startFaultProxy({ targetPort: pair.master.port })
-  await using all = new AsyncDisposableStack()
-  const followers = followersAt(pair, proxy.port, instead).map((each) => all.use(each))
-  const writers = [1, 2, 3].map(() => all.use(new FuzzWriter(writersProxy.port)))
+  const followers = followersAt(pair, proxy.port, instead)
+  const writers = [1, 2, 3].map(() => new FuzzWriter(writersProxy.port))
+  await using _ = {
+    [Symbol.asyncDispose]: async () => {
+      for (const each of [...followers, ...writers]) await each[Symbol.asyncDispose]()
+    },
+  }
   const run = new Campaign(pair, { proxy, writersProxy }, writers, new SeededRandom(seed))
   for (const { informer } of followers) informer.start()
   const divergences: string[] = []
