@@ -1,6 +1,7 @@
 // Lists a prefix, or catches up with it: node etcd.ts begin|<list|watch>-<floor|listwatch|etcd3> <endpoint> <version> <last revision>
 import grpc from '@grpc/grpc-js'
 import { Etcd3 } from 'etcd3'
+import { systemClock } from 'listwatch'
 import { etcdSource } from 'listwatch/etcd'
 import { decodeRange, decodeWatch, encodeRange, encodeWatch } from '../../dist/adapters/etcd/messages.js'
 
@@ -13,17 +14,7 @@ const same = (bytes: Buffer): Buffer => bytes
 const source = etcdSource<string>({ endpoints: endpoint, prefix, codec: 'string' })
 const context = {
   signal: new AbortController().signal,
-  clock: {
-    now: () => performance.now(),
-    sleep: (ms: number, signal?: AbortSignal) =>
-      new Promise<void>((resolve, reject) => {
-        const timer = setTimeout(resolve, ms)
-        signal?.addEventListener('abort', () => {
-          clearTimeout(timer)
-          reject(signal.reason)
-        })
-      }),
-  },
+  clock: systemClock,
   random: { next: () => 0.5 },
 }
 

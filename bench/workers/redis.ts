@@ -1,5 +1,6 @@
 // Lists a collection, catches up with it or with a stream, or writes: node redis.ts <task> <port> [<version>]
 import { Redis } from 'ioredis'
+import { systemClock } from 'listwatch'
 import { type RedisStream, type RedisWriter, redisCollection, redisStream, redisWriter } from 'listwatch/redis'
 import { createClient } from 'redis'
 import { makeDataset } from '../dataset.ts'
@@ -14,17 +15,7 @@ const user = new Redis({ ...address, lazyConnect: true })
 
 const context = {
   signal: new AbortController().signal,
-  clock: {
-    now: () => performance.now(),
-    sleep: (ms: number, signal?: AbortSignal) =>
-      new Promise<void>((resolve, reject) => {
-        const timer = setTimeout(resolve, ms)
-        signal?.addEventListener('abort', () => {
-          clearTimeout(timer)
-          reject(signal.reason)
-        })
-      }),
-  },
+  clock: systemClock,
   random: { next: () => 0.5 },
 }
 type Source = Pick<RedisStream<unknown>, 'list' | 'watch'>

@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<WatchedKind, Described>> = {
 
 const names = Object.keys(KINDS) as WatchedKind[]
 
-/** The kind of server that a URL is of, and the options given for it; refuses those of others. */
+/** The kind of server that a URL is of; refuses options that are of another. */
 export function watchedKind(url: string, given: Readonly<Record<string, unknown>>): WatchedKind {
   const kind = names.find((name) => KINDS[name].scheme.test(url)) ?? 'postgres'
   const own = KINDS[kind]

@@ -25,6 +25,8 @@ export declare class Credentials {
     /** The context of a KubeConfig when it was given: to choose another later changes nothing here. */
     readonly context: string | undefined;
     constructor(giver: KubeConfigGiver);
+    /** Which server the last access led to, by which context; another one may have another history. */
+    get place(): string | undefined;
     /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
     access(): Promise<Access>;
     /** The next access is with new credentials, where they can be had. */
