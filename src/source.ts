@@ -25,6 +25,11 @@ export interface SourceContext {
 export interface ListContext extends SourceContext {
   /** How many objects a page should hold; a source may send more or fewer. */
   readonly pageSize: number
+  /**
+   * What the caller has shown, and will not go back behind; absent where there is nothing, or where it has been told `EPOCH_CHANGED`. A source whose
+   * versions have no epoch of their own knows by it that a list which ends before it is of another history.
+   */
+  readonly shown?: Version
 }
 
 export interface WatchContext extends SourceContext {

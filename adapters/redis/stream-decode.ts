@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { ListEvent } from '../../src/source.js'
 import type { RedisReply } from './client.js'
-import type { StreamEntry } from './stream-reader.js'
+import type { StreamEntry } from './stream-history.js'
 
 /** What an entry says of one key: the object that is there now, that there is none any more, or that it makes no sense. */
 export type StreamChange<T> =

@@ -16,7 +16,8 @@ import { Route } from './route.js'
 import { checkRole, checkServer, Warnings } from './server-checks.js'
 import type { Session } from './session.js'
 import { decodeEntry, type StreamDecode } from './stream-decode.js'
-import { endOf, type StreamEntry, StreamReader } from './stream-reader.js'
+import type { StreamEntry } from './stream-history.js'
+import { readEnd, StreamReader, type StreamReaderOptions } from './stream-reader.js'
 import {
   BEGIN,
   compareIds,
@@ -33,7 +34,10 @@ const MOST_ENTRIES = 1_000
 /** Everything as it was when the entry `after` had been written, and no later one. */
 export interface StreamSnapshot<T> {
   readonly entries: Iterable<readonly [key: string, object: T]>
-  /** Id of an entry of the stream; `0-0` for before all. */
+  /**
+   * Id of an entry that the stream has or had; `0-0` for before all. Or a version of this source, such as an informer's, which says more: by it
+   * another stream under the same name is known also where it has an entry of that id.
+   */
   readonly after: string
 }
 
@@ -91,8 +95,6 @@ class StreamSource<T> implements RedisStream<T> {
   readonly #timeoutMs: number
   readonly #route: Route
   readonly #warnings: Warnings
-  /** Where the last watch was: a list that ends before it is of another history. */
-  #shown: StreamPlace | undefined
 
   constructor(options: RedisStreamOptions<T>) {
     this.#options = options
@@ -107,18 +109,20 @@ class StreamSource<T> implements RedisStream<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const start = await unlessAborted(context.signal, () => this.#options.snapshot?.({ signal: context.signal }))
-    if (start !== undefined) yield* pagesOf(start, context.pageSize)
-    const shown = this.#shown
-    const place = placeAt(start === undefined ? BEGIN : fullId(start.after))
+    const { signal, pageSize, shown } = context
+    // What happens to the stream while its snapshot is on the way is found out by this.
+    const end = this.#options.snapshot === undefined ? undefined : await this.#end(context)
+    const start = await unlessAborted(signal, () => this.#options.snapshot?.({ signal }))
+    if (start !== undefined) yield* pagesOf(start, pageSize)
+    const place = start === undefined ? placeAt(BEGIN) : placeOf(start.after)
     yield* this.#visit(context, async function* (this: StreamSource<T>, session: Session) {
-      const reader = this.#reader(session, place, context.pageSize)
+      const reader = this.#reader(session, place, { most: pageSize, end })
       if (start === undefined) await reader.rewind()
       for (let isAll = false; !isAll; ) {
         const step = await reader.next()
         const events = this.#events(step.entries)
         isAll = step.isAll
-        if (isAll) this.#assertNotBehind(reader.place, shown)
+        if (isAll && shown !== undefined) assertNotBehind(reader.place, parsePlace(shown))
         yield isAll ? { events, version: formatPlace(reader.place) } : { events }
       }
     })
@@ -127,11 +131,10 @@ class StreamSource<T> implements RedisStream<T> {
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const place = parsePlace(context.after)
     yield* this.#visit(context, async function* (this: StreamSource<T>, session: Session) {
-      const reader = this.#reader(session, place, MOST_ENTRIES)
+      const reader = this.#reader(session, place, { most: MOST_ENTRIES })
       for (;;) {
         const { entries, isAll } = await reader.next()
         if (entries.length === 0) await checkRole(session, this.#warnings)
-        this.#shown = reader.place
         yield { events: this.#events(entries), version: formatPlace(reader.place) }
         if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
       }
@@ -140,16 +143,21 @@ class StreamSource<T> implements RedisStream<T> {
 
   /** The id of the newest entry. */
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const key = this.#key
-    for await (const end of this.#visit(context, async function* (session: Session) {
-      yield await endOf(session, key)
-    }))
-      return end
-    throw unavailable('nothing was heard')
+    const { id } = await this.#end(context)
+    return id
   }
 
   hasReached(at: Version, mark: Version): boolean {
     return includesMark(at, mark)
+  }
+
+  async #end(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<StreamPlace> {
+    const key = this.#key
+    for await (const end of this.#visit(context, async function* (session: Session) {
+      yield await readEnd(session, key)
+    }))
+      return end
+    throw unavailable('nothing was heard')
   }
 
   /** One list or one watch, over a connection of its own. */
@@ -164,18 +172,15 @@ class StreamSource<T> implements RedisStream<T> {
       yield* act.call(this, session)
     } catch (error) {
       this.#route.follow(error)
-      const meaning = redisError(error)
-      // From here on the informer knows: its next list is not held against what was shown.
-      if (meaning.code === 'EPOCH_CHANGED') this.#shown = undefined
-      throw meaning
+      throw redisError(error)
     } finally {
       session?.close()
     }
   }
 
-  #reader(session: Session, place: StreamPlace, most: number): StreamReader {
+  #reader(session: Session, place: StreamPlace, options: Pick<StreamReaderOptions, 'most' | 'end'>): StreamReader {
     const isLenient = this.#options.whenTrimmed === 'fold'
-    return new StreamReader(session, place, { key: this.#key, most, isLenient })
+    return new StreamReader(session, place, { ...options, key: this.#key, isLenient })
   }
 
   #events(entries: readonly StreamEntry[]): ListEvent<T>[] {
@@ -183,12 +188,11 @@ class StreamSource<T> implements RedisStream<T> {
     for (const entry of entries) decodeEntry(this.#options.decode, entry, events)
     return events
   }
+}
 
-  /** The informer refuses a list that is older than what it has shown, unless it is told that history went back. */
-  #assertNotBehind(listed: StreamPlace, shown: StreamPlace | undefined): void {
-    if (shown === undefined || compareIds(listed.id, shown.id) >= 0) return
-    throw forked(`it ends at ${listed.id}, and was read up to ${shown.id}`)
-  }
+/** What was shown was read before this list began: one that ends before it is of another history. */
+function assertNotBehind(listed: StreamPlace, shown: StreamPlace): void {
+  if (compareIds(listed.id, shown.id) < 0) throw forked(`it ends at ${listed.id}, and was read up to ${shown.id}`)
 }
 
 /** What `work` gives; rejects as soon as the signal aborts, whether the work minds it or not. */
@@ -215,9 +219,9 @@ function* pagesOf<T>({ entries }: StreamSnapshot<T>, pageSize: number): Generato
   if (events.length > 0) yield { events }
 }
 
-/** Redis takes an id without its second half for the first one. */
-function fullId(id: string): string {
-  if (!/^\d{1,20}(-\d{1,20})?$/.test(id))
-    throw new SourceError(`the snapshot is of no entry: after is ${JSON.stringify(id)}`, { code: 'PROTOCOL' })
-  return id.includes('-') ? id : `${id}-0`
+/** Where a snapshot is of. Redis takes an id without its second half for the first one. */
+function placeOf(after: string): StreamPlace {
+  if (/^\d{1,20}(-\d{1,20})?$/.test(after)) return placeAt(after.includes('-') ? after : `${after}-0`)
+  if (String(after).startsWith('redisx1.')) return parsePlace(after)
+  throw new SourceError(`the snapshot is of no entry: after is ${JSON.stringify(after)}`, { code: 'PROTOCOL' })
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/clock.js'
 import type { SourceError } from '../../src/errors.js'
-import type { ListerWatcher, WatchContext } from '../../src/source.js'
+import type { ListContext, ListerWatcher, WatchContext } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 
 /** What calls of a source get, outside of an informer. */
@@ -15,11 +15,15 @@ export interface Listed<T> {
 }
 
 /** A whole list, folded. */
-export async function listed<T>(source: ListerWatcher<T>, pageSize = 1_000): Promise<Listed<T>> {
+export async function listed<T>(
+  source: ListerWatcher<T>,
+  pageSize = 1_000,
+  more: Pick<ListContext, 'shown'> = {},
+): Promise<Listed<T>> {
   const objects = new Map<string, T>()
   const invalid: string[] = []
   let version = ''
-  for await (const page of source.list({ ...context(), pageSize })) {
+  for await (const page of source.list({ ...context(), ...more, pageSize })) {
     for (const event of page.events) {
       if (event.type === 'put') objects.set(event.key, event.object)
       else if (event.type === 'delete') objects.delete(event.key)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type RedisStreamOptions, redisStream } from '../../adapters/redis/index.js'
 import type { Version } from '../../src/version.js'
 import { describeRedis } from '../servers/index.js'
-import { userClient } from './drivers.js'
+import { steered, userClient } from './drivers.js'
 import { context, listed } from './follow.js'
 import { useRedis } from './support.js'
 
@@ -42,6 +42,19 @@ const stories: readonly Story[] = [
   {
     what: 'made anew from the same first entry with as many, without the one that was read last',
     happens: [['DEL'], ['XADD', '100-0'], ['XADD', '200-0'], ['XADD', '250-0'], ['XADD', '400-0']],
+    code: 'EPOCH_CHANGED',
+    says: 'it has no entry 300-0, and never had',
+  },
+  {
+    what: 'made anew with more entries, some of which are gone, without the one that was read last',
+    happens: [
+      ['DEL'],
+      ['XADD', '100-0'],
+      ['XADD', '200-0'],
+      ['XADD', '250-0'],
+      ['XADD', '400-0'],
+      ['XTRIM', 'MAXLEN', '3'],
+    ],
     code: 'EPOCH_CHANGED',
     says: 'it has no entry 300-0, and never had',
   },
@@ -95,6 +108,58 @@ const stories: readonly Story[] = [
   },
 ]
 
+/** How a stream is made anew while its snapshot, of the entry `after`, is on the way; each is what only one check can find. */
+const rewrites: readonly (Required<Pick<Story, 'what' | 'happens' | 'says'>> & {
+  readonly isTrimmed?: boolean
+  readonly after?: string
+})[] = [
+  {
+    what: 'with later ids',
+    happens: [
+      ['XADD', '400-0'],
+      ['XADD', '500-0'],
+    ],
+    says: 'it has no entry 300-0, and never had',
+  },
+  {
+    what: 'with the same ids, and the newest entry says something else',
+    happens: [
+      ['XADD', '100-0'],
+      ['XADD', '200-0'],
+      ['XADD', '300-0', 'more', 'of it'],
+    ],
+    says: 'the entry 300-0 is another',
+  },
+  {
+    what: 'with one more before the same ones',
+    happens: [
+      ['XADD', '50-0'],
+      ['XADD', '100-0'],
+      ['XADD', '200-0'],
+      ['XADD', '300-0'],
+    ],
+    says: 'it begins with the entry 50-0, and began with 100-0',
+  },
+  {
+    what: 'with the same id, and fewer entries',
+    isTrimmed: true,
+    happens: [['XADD', '300-0']],
+    says: '1 entries were added to it, and 3 were read',
+  },
+  {
+    what: 'with more entries, fewer of which are gone',
+    after: '400-0',
+    happens: [
+      ['XADD', '350-0'],
+      ['XADD', '400-0'],
+      ['XADD', '500-0'],
+      ['XADD', '600-0'],
+      ['XTRIM', 'MAXLEN', '3'],
+    ],
+    says: 'it begins with 400-0, and only 1 of the 3 entries up to 300-0 are gone',
+  },
+]
+
 describeRedis('a stream that others write is held against what the server counts', (server) => {
   const own = useRedis(server)
   let streams = 0
@@ -131,13 +196,14 @@ describeRedis('a stream that others write is held against what the server counts
     else await expect(told(source, version)).rejects.toMatchObject({ code, message: expect.stringContaining(says) })
   })
 
-  test('one whose list ends before what was watched is another; whoever was told lists it', async () => {
+  test('one whose list ends before what was shown is another; whoever has shown nothing lists it', async () => {
     const { source, run } = make()
     await fill(run)
-    await told(source, (await listed(source)).version)
+    const { version: shown } = await listed(source)
     await run(['DEL'])
     await run(['XADD', '100-0'])
-    await expect(listed(source)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    for (let informer = 0; informer < 2; informer++)
+      await expect(listed(source, 1_000, { shown })).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     expect((await listed(source)).objects.size).toBe(1)
   })
 
@@ -152,32 +218,32 @@ describeRedis('a stream that others write is held against what the server counts
       expect((await listed(source)).objects.size).toBe(0)
     })
 
-    test('that is of between two entries, nothing is missing where the former is there', async () => {
-      const { source, run } = from('250-0')
+    test('that is of an entry which was deleted since, nothing is missing where the one before it is there', async () => {
+      const { source, run } = from('200-0')
       await fill(run)
-      await run(['XTRIM', 'MAXLEN', '2'])
+      await run(['XDEL', '200-0'])
       expect([...(await listed(source)).objects.keys()]).toEqual(['300-0'])
     })
 
-    test('that is of between two entries, the latter of which was deleted, it is missing', async () => {
-      const { source, run } = from('150-0')
+    test('after which an entry was deleted, it is missing', async () => {
+      const { source, run } = from('100-0')
       await fill(run)
       await run(['XDEL', '200-0'])
       await expect(listed(source)).rejects.toMatchObject({
         code: 'VERSION_EXPIRED',
-        message: expect.stringContaining('an entry after 150-0 was deleted (200-0)'),
+        message: expect.stringContaining('an entry after 100-0 was deleted (200-0)'),
       })
     })
 
-    test('that is of between two entries, the latter of which was deleted, it is no concern where the newest stay', async () => {
-      const { source, run } = from('150-0', { whenTrimmed: 'fold' })
+    test('after which an entry was deleted, it is no concern where the newest stay', async () => {
+      const { source, run } = from('100-0', { whenTrimmed: 'fold' })
       await fill(run)
       await run(['XDEL', '200-0'])
       expect([...(await listed(source)).objects.keys()]).toEqual(['300-0'])
     })
 
     test('that is older than what was trimmed, it is refused', async () => {
-      const { source, run } = from('150-0')
+      const { source, run } = from('100-0')
       await fill(run)
       await run(['XTRIM', 'MAXLEN', '1'])
       await expect(listed(source)).rejects.toMatchObject({
@@ -191,5 +257,88 @@ describeRedis('a stream that others write is held against what the server counts
       await fill(run)
       await expect(listed(source)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     })
+
+    test('that is of an entry which it never had, it is another stream', async () => {
+      const { source, run } = from('50-0')
+      await fill(run)
+      await expect(listed(source)).rejects.toMatchObject({
+        code: 'EPOCH_CHANGED',
+        message: expect.stringContaining('it has no entry 50-0, and never had'),
+      })
+    })
+
+    const versionOfOne = async (): Promise<Version> => {
+      const { source, run } = make()
+      await fill(run)
+      return (await listed(source)).version
+    }
+
+    test('that names a version, it is another stream where that entry is another', async () => {
+      const { source, run } = from(await versionOfOne())
+      for (const id of ['100-0', '200-0']) await run(['XADD', id])
+      await run(['XADD', '300-0', 'more', 'of it'])
+      await expect(listed(source)).rejects.toMatchObject({
+        code: 'EPOCH_CHANGED',
+        message: expect.stringContaining('the entry 300-0 is another'),
+      })
+    })
+
+    test('that names a version, what came after it is folded into it', async () => {
+      const { source, run } = from(await versionOfOne())
+      await fill(run)
+      await run(['XADD', '400-0'])
+      expect([...(await listed(source)).objects.keys()]).toEqual(['400-0'])
+    })
+
+    test.each(rewrites)(
+      'of a stream that is made anew as it comes, $what, it is another',
+      async ({ isTrimmed, after = '300-0', happens, says }) => {
+        const { source, run } = make({
+          snapshot: async () => {
+            for (const command of [['DEL'] as const, ...happens]) await run(command)
+            return { entries: [['ghost', '']], after }
+          },
+        })
+        await fill(run)
+        if (isTrimmed === true) await run(['XTRIM', 'MAXLEN', '0'])
+        await expect(listed(source)).rejects.toMatchObject({
+          code: 'EPOCH_CHANGED',
+          message: expect.stringContaining(says),
+        })
+      },
+    )
+
+    test('that was trimmed and written on as it came, nothing is missing', async () => {
+      const { source, run } = make({
+        snapshot: async () => {
+          await run(['XADD', '400-0'])
+          await run(['XTRIM', 'MAXLEN', '1'])
+          await run(['XADD', '500-0'])
+          return { entries: [], after: '400-0' }
+        },
+      })
+      await fill(run)
+      expect([...(await listed(source)).objects.keys()]).toEqual(['500-0'])
+    })
+  })
+
+  test('one that is made anew while it is folded, page by page, is not folded into what there was', async () => {
+    const stream = `checked-${++streams}`
+    const { run } = make({}, stream)
+    await fill(run)
+    await run(['XTRIM', 'MAXLEN', '2'])
+    let looks = 0
+    const happen = async (): Promise<void> => {
+      looks++
+      // The list has begun; it has given a page.
+      if (looks === 2) for (const id of ['400-0', '500-0']) await run(['XADD', id])
+      if (looks !== 3) return
+      await run(['DEL'])
+      for (const id of ['600-0', '700-0', '800-0', '900-0']) await run(['XADD', id])
+      await run(['XTRIM', 'MAXLEN', '1'])
+    }
+    const client = steered([own.redis.port], happen)
+    const { source } = make({ client, whenTrimmed: 'fold' }, stream)
+    await expect(listed(source, 1)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   })
 })

@@ -347,15 +347,19 @@ describeRedis('a stream that others write', (server) => {
 
   test.concurrent('a list is stopped while it waits for a snapshot that does not come', async () => {
     const stop = new AbortController()
+    const asked = Promise.withResolvers<void>()
     const source = redisStream<Item>({
       client: userClient('ioredis 6', own.redis.port),
       stream: 'unread',
       decode: () => undefined,
-      snapshot: () => new Promise(() => {}),
+      snapshot: () => {
+        asked.resolve()
+        return new Promise(() => {})
+      },
     })
     const list = source.list({ ...context(stop.signal), pageSize: 10 })[Symbol.asyncIterator]()
     const first = list.next()
-    await new Promise((resolve) => setImmediate(resolve))
+    await asked.promise
     stop.abort(new Error('enough'))
     await expect(first).rejects.toThrow('enough')
   })

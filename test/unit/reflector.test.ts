@@ -188,6 +188,19 @@ describe('the list floor', () => {
     expect(objects()).toEqual({ a: 3 })
   })
 
+  test('a list is told what was shown; not the first one, nor one after EPOCH_CHANGED', async () => {
+    const source = scripted<number>({
+      hasReached: numbered,
+      onList: (list, nth) => list.answer([put('a', nth)], '9'),
+      onWatch: (watch, nth) => {
+        if (nth < 3) watch.fail(new SourceError('gone', { code: nth === 1 ? 'VERSION_EXPIRED' : 'EPOCH_CHANGED' }))
+      },
+    })
+    const { clock } = await reflect(source, store<number>().sink)
+    await clock.advance(10_000)
+    expect(source.lists.map(({ context }) => context.shown)).toEqual([undefined, '9', undefined])
+  })
+
   test('a list that is as old as what was shown is taken', async () => {
     const source = scripted<number>({
       hasReached: numbered,

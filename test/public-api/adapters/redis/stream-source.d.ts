@@ -5,7 +5,10 @@ import { type StreamDecode } from './stream-decode.js';
 /** Everything as it was when the entry `after` had been written, and no later one. */
 export interface StreamSnapshot<T> {
     readonly entries: Iterable<readonly [key: string, object: T]>;
-    /** Id of an entry of the stream; `0-0` for before all. */
+    /**
+     * Id of an entry that the stream has or had; `0-0` for before all. Or a version of this source, such as an informer's, which says more: by it
+     * another stream under the same name is known also where it has an entry of that id.
+     */
     readonly after: string;
 }
 export interface RedisStreamOptions<T> {
