@@ -1,7 +1,7 @@
 /** How large an answer may become, in bytes, as far as can be guessed from those before. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
-/** With how many it begins, when nobody knows yet how large they are. */
-const FIRST = 16
+/** How much more is asked for after an answer that was small enough. */
+const GROWTH = 4
 
 /**
  * How many to ask for at once. Redis counts items, not bytes: so many large ones make an answer that holds up the server
@@ -9,11 +9,11 @@ const FIRST = 16
  */
 export class Portion {
   readonly #most: number
-  #size: number
+  /** One, while nobody knows how large they are: a few of 10 MB would not come in time over a slow line. */
+  #size = 1
 
   constructor(most: number) {
     this.#most = most
-    this.#size = Math.min(FIRST, most)
   }
 
   get size(): number {
@@ -24,6 +24,6 @@ export class Portion {
   learn(items: number, bytes: number): void {
     if (items === 0) return
     const fits = Math.floor(MAX_ANSWER_BYTES / Math.max(1, bytes / items))
-    this.#size = Math.max(1, Math.min(fits, this.#most, this.#size * 4))
+    this.#size = Math.max(1, Math.min(fits, this.#most, this.#size * GROWTH))
   }
 }

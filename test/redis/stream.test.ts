@@ -103,6 +103,27 @@ describeRedis('a stream that others write', (server) => {
     expect(mirror.codes).toEqual([])
   })
 
+  test.concurrent('200 000 entries are trimmed at once: nothing is read again where they were read, and one list is made where not', async () => {
+    const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold', timeoutMs: 60_000 })
+    await using _ = mirror
+    const admin = own.redis.client()
+    const addMany = async (): Promise<void> => {
+      const script = `for i = 1, 20000 do redis.call('XADD', KEYS[1], '*', 'k' .. (i % 10), i) end`
+      for (let times = 0; times < 10; times++) await admin.eval(script, 1, stream)
+    }
+    await addMany()
+    await mirror.live()
+    await admin.xtrim(stream, 'MAXLEN', 10)
+    await mirror.informer.waitFor(await add({ k1: 0 }), { timeoutMs: 20_000 })
+    expect(mirror.codes).toEqual([])
+    mirror.cut()
+    await addMany()
+    await admin.xtrim(stream, 'MAXLEN', 10)
+    mirror.proxy.pass()
+    await mirror.shows(Object.fromEntries(Array.from({ length: 10 }, (__, n) => [`k${n}`, 19_990 + (n || 10)])))
+    expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
+  })
+
   describe('is read again, from its snapshot', () => {
     test.concurrent('where entries were trimmed before they were read', async () => {
       const state = new Map<string, Item>()

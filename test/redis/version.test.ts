@@ -100,6 +100,7 @@ test('no two different changes make the same chain', () => {
 
 test('the size of an answer is bounded, whatever the values, and never nothing', () => {
   const portion = new Portion(1_000)
+  expect(portion.size).toBe(1)
   for (let times = 0; times < 10; times++) portion.learn(portion.size, portion.size * 100)
   expect(portion.size).toBe(1_000)
   portion.learn(10, 10 * 1024 * 1024)
