@@ -63,6 +63,13 @@ describe('a place in a stream that others write', () => {
     ['an earlier place with more entries before it', of('5-0', 3, one), of('4-0', 4, one), 'EPOCH_CHANGED'],
     ['the same id with more entries before it', of('5-0', 3, one), of('5-0', 4, one), 'EPOCH_CHANGED'],
     ['another entry with the same id', of('5-0', 3, one), of('5-0', 3, other), 'EPOCH_CHANGED'],
+    ['an entry with the same id where nobody knows which it was', of('5-0', 3), of('5-0', 3, one), true],
+    [
+      'of one to which nothing was added, a place without entries before it',
+      of('0-0', 0),
+      of('4-0', 0),
+      'EPOCH_CHANGED',
+    ],
   ]
   test.each(pairs)('%s', (_what, here, mark, includes) => {
     if (includes === 'EPOCH_CHANGED')
