@@ -42,14 +42,18 @@ export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] 
   return Array.isArray(entries) ? (entries as readonly RedisReply[]) : []
 }
 
+/** What the first field of an entry says: the chain before it, its own, a word, and when it was written. */
+const ABOUT = /^(?:[0-9a-f]{16}|adopted|) [0-9a-f]{16} \S+ \d+$/
+const CHAIN_LENGTH = 16
+
 /** An entry as a writer made it; one that somebody else made is the fork that it is. */
 export function readEntry(reply: RedisReply): LogEntry {
   const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
   const fields = (Array.isArray(rest) ? rest : []) as readonly (Buffer | string)[]
-  const [, about] = fields
-  const match = /^([0-9a-f]{16}|adopted|) ([0-9a-f]{16}) \S+ (\d+)$/.exec(String(about ?? ''))
-  const place = placeOf(String(id), match?.[2] ?? '')
-  if (match === null || place === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
+  const about = String(fields[1] ?? '')
+  const second = about.indexOf(' ') + 1
+  const place = ABOUT.test(about) ? placeAt(String(id), about.slice(second, second + CHAIN_LENGTH)) : undefined
+  if (place === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]
@@ -57,7 +61,8 @@ export function readEntry(reply: RedisReply): LogEntry {
     if (typeof field === 'string') changes.push({ key: field.slice(1), value: field[0] === 'u' ? value : undefined })
     else changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
   }
-  return { place, previous: match[1] ?? '', changes, committedAt: Number(match[3]) }
+  const committedAt = Number(about.slice(about.lastIndexOf(' ') + 1))
+  return { place, previous: about.slice(0, second - 1), changes, committedAt }
 }
 
 /**
@@ -93,8 +98,12 @@ export function assertNotTrimmed(at: Place, meta: Meta, entries: readonly LogEnt
 
 /** The place that an id and a chain name. */
 export function placeOf(id: string, chain: string): Place | undefined {
+  return /^[0-9a-f]{16}$/.test(chain) ? placeAt(id, chain) : undefined
+}
+
+function placeAt(id: string, chain: string): Place | undefined {
   const dash = id.indexOf('-')
   const [epoch, sequence] = [Number(id.slice(0, dash)), Number(id.slice(dash + 1))]
   if (dash < 1 || !Number.isSafeInteger(epoch) || !Number.isSafeInteger(sequence)) return undefined
-  return /^[0-9a-f]{16}$/.test(chain) ? { epoch, sequence, chain } : undefined
+  return { epoch, sequence, chain }
 }

@@ -83,26 +83,28 @@ export class CollectionReader {
   }
 
   /**
-   * Entries after this place, if there are any; none for longer than `blockMs` where that is given. Without it they are asked for once, as
-   * bytes: whatever is asked next is of a later moment.
+   * Entries after this place, if there are any now. They are asked for once, as bytes: whatever is asked next is of a later moment.
    */
-  async read(
+  async read(after: Place | Absence): Promise<readonly LogEntry[]> {
+    return this.#learned(await this.#session.command(this.#reading(this.#idBefore(after)))).map(readEntry)
+  }
+
+  /**
+   * Entries after this place as they come, until none came for `blockMs`. While some are being used, the next ones are on their way.
+   */
+  async *follow(
     after: Place | Absence,
-    block?: { readonly blockMs: number; readonly timeoutMs: number },
-  ): Promise<readonly LogEntry[]> {
-    const wait = block === undefined ? [] : ['BLOCK', block.blockMs]
-    const command: RedisCommand = [
-      'XREAD',
-      'COUNT',
-      this.#entries.size,
-      ...wait,
-      'STREAMS',
-      this.#keys.stream,
-      this.#idBefore(after),
-    ]
-    return this.#parse(
-      block === undefined ? await this.#session.command(command) : await this.#ask(command, block.timeoutMs),
-    )
+    { blockMs, timeoutMs }: { readonly blockMs: number; readonly timeoutMs: number },
+  ): AsyncGenerator<readonly LogEntry[]> {
+    const ask = (id: string): Promise<RedisReply> => this.#ask(this.#reading(id, 'BLOCK', blockMs), timeoutMs)
+    for (let coming = ask(this.#idBefore(after)); ; ) {
+      const entries = this.#learned(await coming)
+      const last = entries.at(-1)
+      if (last === undefined) return
+      coming = ask(textOf(Array.isArray(last) ? (last as readonly RedisReply[])[0] : null))
+      coming.catch(() => {}) // Nobody may ask for it any more.
+      yield entries.map(readEntry)
+    }
   }
 
   /**
@@ -122,7 +124,7 @@ export class CollectionReader {
     ])
     const here = readMeta(place)
     assertSameHistory(at, here)
-    const entries = this.#parse(found ?? null)
+    const entries = this.#learned(found ?? null).map(readEntry)
     const last = entries.at(-1)?.place ?? at
     assertNotTrimmed(at, here, entries)
     return { entries, isHead: last.sequence === here.sequence, count: here.count, flaw: this.#flaw(Number(size), here) }
@@ -172,11 +174,24 @@ export class CollectionReader {
     return 'absentAt' in at ? this.#before : idOf(at)
   }
 
-  #parse(reply: RedisReply): readonly LogEntry[] {
-    const entries = entriesOf(reply).map(readEntry)
+  #reading(after: string, ...block: readonly (string | number)[]): RedisCommand {
+    return ['XREAD', 'COUNT', this.#entries.size, ...block, 'STREAMS', this.#keys.stream, after]
+  }
+
+  /** The entries of an answer, by the size of which the next one is asked for. */
+  #learned(reply: RedisReply): readonly RedisReply[] {
+    const entries = entriesOf(reply)
     let bytes = 0
-    for (const { changes } of entries) for (const { key, value } of changes) bytes += key.length + (value?.length ?? 0)
+    for (const entry of entries) bytes += bytesOf(Array.isArray(entry) ? (entry as readonly RedisReply[])[1] : null)
     this.#entries.learn(entries.length, bytes)
     return entries
   }
+}
+
+function bytesOf(fields: RedisReply | undefined): number {
+  let bytes = 0
+  if (Array.isArray(fields))
+    for (const field of fields as readonly RedisReply[])
+      if (typeof field === 'string' || Buffer.isBuffer(field)) bytes += field.length
+  return bytes
 }

@@ -124,11 +124,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
       if (flaw !== undefined) throw expired(flaw)
       if (entries.length === 0) await checkRole(session, this.#warnings)
       yield batch(entries)
-      for (;;) {
-        const news = await reader.read(at, { blockMs, timeoutMs: blockMs + timeoutMs })
-        if (news.length === 0) break
-        yield batch(news)
-      }
+      for await (const news of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) yield batch(news)
     }
   }
 

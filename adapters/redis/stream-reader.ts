@@ -29,6 +29,9 @@ export interface StreamReaderOptions {
   readonly end?: StreamPlace | undefined
 }
 
+/** What the server says of the stream, and its answers, at one moment. */
+type Look = readonly [StreamFacts, ...RedisReply[]]
+
 /**
  * Reads a stream that others write from a place on, and holds each step against what the server counts: that entries were
  * trimmed or deleted before they were read shows in their number alone. Rejects with `VERSION_EXPIRED` where some are
@@ -43,6 +46,8 @@ export class StreamReader {
   #isFolding = false
   /** Where the stream ended: a place without numbers says too little, so this one is held against what comes next. */
   #end: StreamPlace | undefined
+  /** What comes after `#place`, while what came before it is being used. */
+  #coming: Promise<Look> | undefined
 
   constructor(session: Session, place: StreamPlace, options: StreamReaderOptions) {
     this.#session = session
@@ -59,15 +64,10 @@ export class StreamReader {
 
   /** The next entries; none, where there are none now. */
   async next(): Promise<{ readonly entries: readonly StreamEntry[]; readonly isAll: boolean }> {
-    const { key, isLenient } = this.#options
-    const count = this.#portion.size
-    const [from, end] = [this.#place, this.#end]
+    const { isLenient } = this.#options
+    const [from, end, count] = [this.#place, this.#end, this.#portion.size]
     const isCounted = from.added !== undefined
-    const [facts, answer, at, atEnd] = await this.#look([
-      ['XREAD', 'COUNT', count, 'STREAMS', key, from.id],
-      entryAt(key, from.id),
-      ...(isCounted || end === undefined ? [] : [entryAt(key, end.id)]),
-    ])
+    const [facts, answer, at, atEnd] = await (this.#coming ?? this.#ask())
     const entries = streamEntriesOf(listOf(listOf(answer)[0])[1])
     this.#portion.learn(entries.length, bytesOf(entries))
     assertSame(from, facts, streamEntriesOf(at)[0])
@@ -85,6 +85,8 @@ export class StreamReader {
       this.#place = { id: last.id, added, digest: digestOf(last), origin }
       if (!isCounted) this.#end = endOf(facts)
     }
+    this.#coming = isAll ? undefined : this.#ask()
+    this.#coming?.catch(() => {}) // Nobody may ask for it any more.
     return { entries, isAll }
   }
 
@@ -111,8 +113,18 @@ export class StreamReader {
     this.#isFolding = isLenient
   }
 
-  async #look(commands: readonly RedisCommand[]): Promise<readonly [StreamFacts, ...RedisReply[]]> {
-    return await look(this.#session, this.#options.key, commands)
+  #ask(): Promise<Look> {
+    const { key } = this.#options
+    const [{ id, added }, end] = [this.#place, this.#end]
+    return this.#look([
+      ['XREAD', 'COUNT', this.#portion.size, 'STREAMS', key, id],
+      entryAt(key, id),
+      ...(added !== undefined || end === undefined ? [] : [entryAt(key, end.id)]),
+    ])
+  }
+
+  #look(commands: readonly RedisCommand[]): Promise<Look> {
+    return look(this.#session, this.#options.key, commands)
   }
 }
 
@@ -123,11 +135,7 @@ export async function readEnd(session: Session, key: string): Promise<StreamPlac
 }
 
 /** What the server says of the stream, and to these questions, at one moment. */
-async function look(
-  session: Session,
-  key: string,
-  commands: readonly RedisCommand[],
-): Promise<readonly [StreamFacts, ...RedisReply[]]> {
+async function look(session: Session, key: string, commands: readonly RedisCommand[]): Promise<Look> {
   try {
     const [info, ...answers] = await session.transaction([['XINFO', 'STREAM', key], ...commands], true)
     return [factsOf(info), ...answers]
