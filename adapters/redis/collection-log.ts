@@ -42,17 +42,21 @@ export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] 
   return Array.isArray(entries) ? (entries as readonly RedisReply[]) : []
 }
 
-/** What the first field of an entry says: the chain before it, its own, a word, and when it was written. */
-const ABOUT = /^(?:[0-9a-f]{16}|adopted|) [0-9a-f]{16} \S+ \d+$/
 const CHAIN_LENGTH = 16
 
-/** An entry as a writer made it; one that somebody else made is the fork that it is. */
+/**
+ * An entry as a writer made it; one that somebody else made is the fork that it is. Its first field says: the chain before it, its own, a word,
+ * and when it was written. By their lengths alone: what is no chain follows none.
+ */
 export function readEntry(reply: RedisReply): LogEntry {
   const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
   const fields = (Array.isArray(rest) ? rest : []) as readonly (Buffer | string)[]
   const about = String(fields[1] ?? '')
   const second = about.indexOf(' ') + 1
-  const place = ABOUT.test(about) ? placeAt(String(id), about.slice(second, second + CHAIN_LENGTH)) : undefined
+  const third = about.indexOf(' ', second) + 1
+  const committedAt = Number(about.slice(about.indexOf(' ', third) + 1))
+  const isOurs = second > 0 && third === second + CHAIN_LENGTH + 1 && committedAt > 0
+  const place = isOurs ? placeAt(String(id), about.slice(second, third - 1)) : undefined
   if (place === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
@@ -61,7 +65,6 @@ export function readEntry(reply: RedisReply): LogEntry {
     if (typeof field === 'string') changes.push({ key: field.slice(1), value: field[0] === 'u' ? value : undefined })
     else changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
   }
-  const committedAt = Number(about.slice(about.lastIndexOf(' ') + 1))
   return { place, previous: about.slice(0, second - 1), changes, committedAt }
 }
 

@@ -229,7 +229,8 @@ function repliesOf(reply: RedisReply): readonly RedisReply[] {
 /** Whether there is a character that stands for bytes which are no UTF-8; it may also be itself. */
 function isDamaged(reply: RedisReply): boolean {
   if (typeof reply === 'string') return reply.includes('\ufffd')
-  return Array.isArray(reply) && (reply as readonly RedisReply[]).some(isDamaged)
+  if (Array.isArray(reply)) for (const each of reply as readonly RedisReply[]) if (isDamaged(each)) return true
+  return false
 }
 
 /** The text of an answer. */
