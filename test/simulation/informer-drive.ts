@@ -62,7 +62,12 @@ export class InformerDrive implements Drive {
     const { settings, clock, draws } = stage
     // Who waits for others may be late.
     const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
-    this.opens = new OpensJudge(stage, isExact, () => this.informer.status.state.endsWith('listing'))
+    this.opens = new OpensJudge(
+      stage,
+      isExact,
+      () => this.informer.status.state,
+      () => this.source.isAudited,
+    )
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
     const omitted = settings.omits

@@ -49,6 +49,15 @@ describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
     expect(await traces(16)).toEqual(alone)
   })
 
+  test('whether somebody is told of it or not', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const lines: string[] = []
+      const told = await runOne(seed, { kind, tell: ({ event, state }) => lines.push(`${event} ${state}`) })
+      expect(lines.length).toBeGreaterThan(0)
+      expect(await runOne(seed, { kind })).toEqual(told)
+    }
+  })
+
   test('a schedule with all of its decisions is the schedule', async () => {
     for (let seed = 1; seed <= 20; seed++) {
       const whole = await runOne(seed, { kind })

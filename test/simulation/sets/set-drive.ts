@@ -15,7 +15,7 @@ import { schemaOf } from '../schema.js'
 import { drawScope } from '../scope.js'
 import type { SleepCounter } from '../sim-clock.js'
 import { nameOf, type Scene } from '../stage.js'
-import { drawDrain } from '../stopping.js'
+import { drawDrain, slownessOf } from '../stopping.js'
 import { SetErrors } from './set-errors.js'
 import { SetFollower } from './set-follower.js'
 import { readSet } from './set-reader.js'
@@ -232,14 +232,14 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     this.#drainMs = drawDrain(stage, life)
     this.#stoppedAt = this.#position
     const [since, draining] = [stage.clock.elapsed - stage.clock.skipped, this.followers.filter((f) => !f.isClosed)]
-    const drainMs = this.#drainMs
+    const [drainMs, slowMs] = [this.#drainMs, slownessOf(stage)]
     if (drainMs === undefined && stage.draws.chance('stop by signal', 0.5)) this.#abort.abort()
     informer.stop({ drainMs }).then(
       () => {
         stage.note('stop() has settled')
         const tookMs = stage.clock.elapsed - stage.clock.skipped - since
-        if (tookMs > (drainMs ?? 0) + 1_000) stage.violate('I15', `stop() took ${tookMs} ms`)
-        if (drainMs !== undefined && tookMs < drainMs && stage.clock.skipped === 0 && this.#isFilled)
+        if (tookMs > (drainMs ?? 0) + 1_000 + slowMs) stage.violate('I15', `stop() took ${tookMs} ms`)
+        if (drainMs !== undefined && tookMs < drainMs - slowMs && stage.clock.skipped === 0 && this.#isFilled)
           this.#drained(draining)
         // What is due at the same moment may come after it.
         stage.clock.in(1, () => this.#silenced())
