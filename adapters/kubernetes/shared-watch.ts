@@ -141,6 +141,7 @@ class SharedWatch {
       onNudge(() => this.#nudge())
       yield { events: [], version: after } // It is open.
       for (;;) {
+        if (signal.aborted) throw signal.reason
         const portion = follower.place?.next
         if (portion === undefined) {
           if (follower.place === undefined) return 'early'
