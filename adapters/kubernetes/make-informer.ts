@@ -150,7 +150,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   #forgetAllBut(informer: Informer<T>): void {
     if (this.#informer !== informer) return
     for (const object of this.list()) {
-      if (!informer.has(keyOf(object as Named))) this.#remove(object)
+      if (!informer.has(keyOf(object))) this.#remove(object)
     }
   }
 
