@@ -6,6 +6,8 @@ import { defineConfig } from 'vitest/config'
  */
 export default defineConfig({
   test: {
+    // Most tests wait for a server: two files at a time, even on two cores.
+    maxWorkers: 2,
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 5_000 } },
       { test: { name: 'property', include: ['test/property/**/*.test.ts'], testTimeout: 60_000 } },
@@ -15,8 +17,8 @@ export default defineConfig({
         test: {
           name: 'servers',
           include: ['test/{cli,conformance,faults,servers,soak}/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
         },
       },
@@ -24,8 +26,8 @@ export default defineConfig({
         test: {
           name: 'postgres',
           include: ['test/{postgres,postgres-faults}/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
         },
       },
@@ -33,8 +35,8 @@ export default defineConfig({
         test: {
           name: 'etcd',
           include: ['test/etcd/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
         },
       },
@@ -42,8 +44,8 @@ export default defineConfig({
         test: {
           name: 'redis',
           include: ['test/redis/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
         },
       },
@@ -51,8 +53,8 @@ export default defineConfig({
         test: {
           name: 'kubernetes',
           include: ['test/kubernetes/**/*.test.ts'],
-          testTimeout: 90_000,
-          hookTimeout: 90_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
         },
       },

@@ -210,7 +210,7 @@ describeEtcd('a connection that fails', (server) => {
     }
     // One that comes later than this would stay for ever.
     await listed(source)
-    await waitUntil('no connection to be left', () => proxy.counts.open === 0, 20_000)
+    await waitUntil('no connection to be left', () => proxy.counts.open === 0)
     await sleep(200)
     expect(proxy.counts.open).toBe(0)
   })

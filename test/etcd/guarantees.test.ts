@@ -169,7 +169,7 @@ describeEtcd('what etcd promises its watchers', (server) => {
       for (let at = 0; at < 8; at++) await stage.writer.put(`${stage.prefix}${at}`).value(value)
       await expect(followTo(source, from, Infinity)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
       // Its circuit breaker may be open for 5 s.
-      await waitUntil('all to be read again', async () => (await listed(source).catch(() => '')) !== '', 20_000)
+      await waitUntil('all to be read again', async () => (await listed(source).catch(() => '')) !== '')
     } finally {
       client.close()
     }

@@ -90,7 +90,7 @@ export class Stage implements AsyncDisposable {
     stage.proxy.pass()
     const isGone = (): boolean =>
       stage.clock.sleeping === 0 && (options.form === 'client' || stage.proxy.counts.open === 0)
-    await waitUntil('nothing to be left', isGone, 20_000).catch(() => {
+    await waitUntil('nothing to be left', isGone).catch(() => {
       throw new Error(`${stage.proxy.counts.open} connections, ${stage.clock.sleeping} timers are left after the stop`)
     })
   }
@@ -147,7 +147,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** The mirror is what the server has, and so is what the subscription knows; the watch broke none of its guarantees. */
-  async healed(ms = 40_000): Promise<void> {
+  async healed(ms = 60_000): Promise<void> {
     let wrong: readonly string[] = []
     const isEqual = async (): Promise<boolean> => {
       wrong = await this.differences().catch((error: unknown) => [String(error)])
@@ -159,7 +159,7 @@ export class Stage implements AsyncDisposable {
     const isTold = (): boolean =>
       this.told.objects.size === this.informer.size &&
       [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
-    await waitUntil('the subscription to know it', isTold, 20_000)
+    await waitUntil('the subscription to know it', isTold)
     const flaws = [...this.told.flaws, ...this.witness.flaws]
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
   }

@@ -26,7 +26,7 @@ async function watched(
     }
   }
   const first = next()
-  await waitUntil('the watch to be opened', () => etcd.streams.size === 1, 20_000)
+  await waitUntil('the watch to be opened', () => etcd.streams.size === 1)
   etcd.tell([{ key: '/a/first', value: '1', revision: 11 }])
   await first
   etcd.count = 1

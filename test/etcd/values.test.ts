@@ -42,7 +42,7 @@ describeEtcd('keys and values', (server) => {
     const codec = async (): Promise<never> => await Promise.reject(new Error('later'))
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/promise/', codec })
     await using informer = createInformer({ source, logger })
-    await informer.start().synced({ timeoutMs: 20_000 })
+    await informer.start().synced({ timeoutMs: 60_000 })
     expect(informer.invalid.get('/promise/a')?.message).toContain('the codec gave a promise')
   })
 

@@ -28,7 +28,7 @@ async function withMove(options: MirrorOptions, act: (move: Move) => Promise<voi
     }
     await act({ mirror, other, go })
   })
-  await waitUntil('nothing to be left', () => other.connections === 0, 20_000)
+  await waitUntil('nothing to be left', () => other.connections === 0)
 }
 
 /** How far the server is. */

@@ -130,7 +130,7 @@ describeKubernetes('several namespaces as one informer', (server) => {
     })
     const maps = createInformer({ source: sources, indexes: (ix) => ({ ns: ix.equal((o) => o.metadata?.namespace) }) })
     onTestFinished(() => maps.stop())
-    await maps.start().synced({ timeoutMs: 30_000 })
+    await maps.start().synced({ timeoutMs: 60_000 })
     const before = [...maps.keys()]
     sources.addNamespace('b')
     await until('the second', () => maps.has('b/one'))
@@ -150,11 +150,11 @@ describeKubernetes('a version that is waited for', (server) => {
     const source = kubernetesSource({ kubeConfig, kind: 'ConfigMap', namespace: 'default', labelSelector: 'no=one' })
     const maps = createInformer({ source })
     onTestFinished(() => maps.stop())
-    await maps.start().synced({ timeoutMs: 30_000 })
+    await maps.start().synced({ timeoutMs: 60_000 })
     const { metadata } = await admin.create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'filtered' } })
     // The server says where it is once a minute.
-    await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 20_000 })
-    await maps.fresh({ timeoutMs: 30_000 })
+    await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 60_000 })
+    await maps.fresh({ timeoutMs: 60_000 })
     expect(maps.size).toBe(0)
   })
 })

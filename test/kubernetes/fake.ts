@@ -96,7 +96,7 @@ export class FakeKubernetes implements AsyncDisposable {
     this.next(isMeant, (exchange) => {
       taken = exchange
     })
-    await waitUntil('the client to ask', () => taken !== undefined, 30_000)
+    await waitUntil('the client to ask', () => taken !== undefined)
     if (taken === undefined) throw new Error('nothing was asked')
     return taken
   }

@@ -55,7 +55,7 @@ export class Mirror implements AsyncDisposable {
     await act(mirror)
     await mirror.informer.stop()
     const isGone = (): boolean => mirror.clock.sleeping === 0 && mirror.fake.connections === 0
-    await waitUntil('nothing to be left', isGone, 5_000).catch((error: unknown) => {
+    await waitUntil('nothing to be left', isGone).catch((error: unknown) => {
       const left = `${mirror.fake.connections} connections, ${mirror.clock.sleeping} timers`
       throw new Error(`${left} are left after the stop`, { cause: error })
     })
@@ -103,7 +103,7 @@ export class Mirror implements AsyncDisposable {
       await this.clock.advance(this.informer.status.retryInMs ?? 0)
       return isSo()
     }
-    await waitUntil(what, isNow, 20_000).catch((error: unknown) => {
+    await waitUntil(what, isNow).catch((error: unknown) => {
       const { state, reason } = this.informer.status
       const errors = this.errors.slice(-5).map(({ code, message }) => `${code} ${message}`)
       const asked = this.fake.exchanges.slice(-5).map(({ path, query }) => `${path}?${query}`)
@@ -125,7 +125,7 @@ export class Mirror implements AsyncDisposable {
       if (!isSo()) await this.clock.advance(500)
       return isSo()
     }
-    await waitUntil(what, isNow, 20_000)
+    await waitUntil(what, isNow)
   }
 
   /** What is waited for, while time passes between attempts. */

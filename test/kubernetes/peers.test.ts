@@ -95,7 +95,7 @@ describe('where others fail', () => {
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       mirror.fake.collection.watching[0]?.reset()
-      await waitUntil('the next attempt to be planned', () => mirror.informer.status.retryInMs !== undefined, 20_000)
+      await waitUntil('the next attempt to be planned', () => mirror.informer.status.retryInMs !== undefined)
       const asked = mirror.fake.exchanges.length
       await mirror.informer.stop()
       await mirror.clock.advance(3_600_000)

@@ -13,7 +13,7 @@ describe('a server that refuses', () => {
       Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
         const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code, message: 'no' }))
         mirror.informer.start()
-        await waitUntil('it to fail', () => mirror.informer.status.state === 'failed', 20_000)
+        await waitUntil('it to fail', () => mirror.informer.status.state === 'failed')
         expect(mirror.errors[0]?.code).toBe(wanted)
         over()
         await mirror.healed()

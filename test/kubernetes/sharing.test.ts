@@ -26,7 +26,7 @@ class Pair implements AsyncDisposable {
     const source = kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default', ...options })
     const informer = createInformer({ source, audit: false })
     this.informers.push(informer)
-    await informer.start().synced({ timeoutMs: 20_000 })
+    await informer.start().synced({ timeoutMs: 60_000 })
     await this.until('its watch', () => informer.status.state === 'live')
     return informer
   }
@@ -37,7 +37,7 @@ class Pair implements AsyncDisposable {
   }
 
   async until(what: string, isSo: () => boolean): Promise<void> {
-    await waitUntil(what, isSo, 20_000)
+    await waitUntil(what, isSo)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -129,7 +129,7 @@ describe('two informers of the same objects', () => {
       config.setCurrentContext('other')
       const informer = createInformer({ source, audit: false })
       pair.informers.push(informer)
-      await informer.start().synced({ timeoutMs: 20_000 })
+      await informer.start().synced({ timeoutMs: 60_000 })
       expect(informer.size).toBe(3)
       expect(other.exchanges).toEqual([])
     }))

@@ -111,7 +111,7 @@ export class Stage implements AsyncDisposable {
     await stage.informer.stop()
     stage.proxy.pass()
     const isGone = (): boolean => stage.clock.sleeping === 0 && stage.proxy.counts.open === 0
-    await waitUntil('nothing to be left', isGone, 5_000).catch((error: unknown) => {
+    await waitUntil('nothing to be left', isGone).catch((error: unknown) => {
       const left = `${stage.proxy.counts.open} connections, ${stage.clock.sleeping} timers`
       throw new Error(`${left} are left after the stop`, { cause: error })
     })
@@ -190,7 +190,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** The mirror is what the server has, and so is what the subscription knows; the watch broke none of its promises. */
-  async healed(ms = 30_000): Promise<void> {
+  async healed(ms = 60_000): Promise<void> {
     let wrong: readonly string[] = []
     const isEqual = async (): Promise<boolean> => {
       wrong = await this.differences().catch((error: unknown) => [String(error)])
@@ -202,7 +202,7 @@ export class Stage implements AsyncDisposable {
     const isTold = (): boolean =>
       this.told.objects.size === this.informer.size &&
       [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
-    await waitUntil('the subscription to know it', isTold, 5_000)
+    await waitUntil('the subscription to know it', isTold)
     const flaws = [...this.told.flaws, ...this.witness.flaws]
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
   }

@@ -41,7 +41,7 @@ export async function createWidgets({ admin }: Kubernetes): Promise<void> {
       () => true,
       () => false,
     )
-  await waitUntil('widgets to be served', isServed, 30_000)
+  await waitUntil('widgets to be served', isServed)
 }
 
 /** With all there are of them; none are served when this resolves. */

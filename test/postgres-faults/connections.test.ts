@@ -207,7 +207,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
           }
         })
         expect(stage.connects - connects).toBeLessThanOrEqual(8)
-        await stage.healed(30_000)
+        await stage.healed()
         expect(stage.relists).toBe(0)
         expect(stage.states).not.toContain('failed')
       }))

@@ -179,7 +179,7 @@ export class Stage {
   }
 
   /** The store is the table, once nothing is written any more; and so is what the subscription knows. */
-  async healed(ms = 20_000): Promise<void> {
+  async healed(ms = 60_000): Promise<void> {
     await this.#loadEnds()
     let wrong: readonly string[] = []
     const isEqual = async (): Promise<boolean> => {
@@ -192,7 +192,7 @@ export class Stage {
     const isTold = (): boolean =>
       this.told.objects.size === this.informer.size &&
       [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
-    await waitUntil('the subscription to know it', isTold, 5_000)
+    await waitUntil('the subscription to know it', isTold)
     if (this.told.flaws.length > 0) throw new Error(this.told.flaws.join('; '))
   }
 

@@ -213,7 +213,7 @@ describePostgres('installing', (postgres) => {
       const options = { table: 't', connection: { user: db.role }, trimEveryMs: 1 }
       const { informer, errors } = mirrorOf(db, options)
       informer.start()
-      const error = await errorOf(informer.synced({ timeoutMs: 10_000 }))
+      const error = await errorOf(informer.synced({ timeoutMs: 60_000 }))
       expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: expect.stringContaining('--grant') })
       await informer.stop()
       expect(errors).not.toEqual([])

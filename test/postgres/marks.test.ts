@@ -60,7 +60,7 @@ describePostgres('a mark', (postgres) => {
     const tx = await writing(db)
     const mark = await source.mark(tx)
     await tx.query('COMMIT')
-    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    await informer.waitFor(mark, { timeoutMs: 60_000 })
     expect(informer.get('1')).toEqual({ id: 1, n: 42 })
   })
 
@@ -69,7 +69,7 @@ describePostgres('a mark', (postgres) => {
     const { informer } = await mirror(db, { table: 't' })
     const args = ['--input-type=module', '--eval', OTHER_PROCESS, JSON.stringify(db.config())]
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname })
-    await informer.waitFor(stdout, { timeoutMs: 5_000 })
+    await informer.waitFor(stdout, { timeoutMs: 60_000 })
     expect(informer.get('1')).toEqual({ id: 1, n: 42 })
   })
 
@@ -100,7 +100,7 @@ describePostgres('a mark', (postgres) => {
     await informer.fresh()
     expect(source.hasReached(informer.version ?? '', mark)).toBe(false)
     await tx.query('COMMIT')
-    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    await informer.waitFor(mark, { timeoutMs: 60_000 })
     expect(informer.get('1')).toEqual({ id: 1, n: 42 })
   })
 
@@ -110,7 +110,7 @@ describePostgres('a mark', (postgres) => {
     const tx = await writing(db)
     const mark = await source.mark(tx)
     await tx.query('ROLLBACK')
-    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    await informer.waitFor(mark, { timeoutMs: 60_000 })
     expect(informer.get('1')).toEqual({ id: 1, n: 1 })
   })
 
@@ -122,7 +122,7 @@ describePostgres('a mark', (postgres) => {
     const tx = await writing(db)
     const mark = await source.mark(tx)
     await tx.query('COMMIT')
-    await informer.waitFor(mark, { timeoutMs: 5_000 })
+    await informer.waitFor(mark, { timeoutMs: 60_000 })
     expect([informer.get('1'), informer.get('2')]).toEqual([
       { id: 1, n: 42 },
       { id: 2, n: 2 },
@@ -164,7 +164,7 @@ describePostgres('a mark', (postgres) => {
     const { source, informer } = await mirror(db, { table: 't' })
     const tx = await writing(db)
     const mark = await source.mark(tx)
-    const waiting = errorOf(informer.waitFor(mark, { timeoutMs: 20_000 }))
+    const waiting = errorOf(informer.waitFor(mark, { timeoutMs: 60_000 }))
     const relists = (): number => informer.status.relists
     // What crash recovery does.
     await db.sql('DELETE FROM listwatch.state; DELETE FROM listwatch.mark')

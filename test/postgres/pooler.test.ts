@@ -100,7 +100,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
     await tx.query('BEGIN; UPDATE t SET at = now()')
     const mark = await rows.source.mark(tx)
     await tx.query('COMMIT')
-    await rows.informer.waitFor(mark, { timeoutMs: 5_000 })
+    await rows.informer.waitFor(mark, { timeoutMs: 60_000 })
     await rows.source.head(contextOf(new AbortController().signal))
     await db.sql('ALTER TABLE t ADD COLUMN more int DEFAULT 7')
     await expectMirrorEqualsTable(rows)

@@ -94,7 +94,7 @@ describePostgres('rows', (postgres) => {
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
       await db.sql(insert(2))
-      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.fresh({ timeoutMs: 60_000 })
       const client = await db.connect({ options: '-c timezone=UTC' })
       const expected = (await client.query('SELECT * FROM t WHERE id = 1')).rows[0]
       for (const [n, { type, value }] of columns.entries()) {
@@ -124,7 +124,7 @@ describePostgres('rows', (postgres) => {
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
       await db.sql(row('2026-02-04 00:00Z'))
-      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.fresh({ timeoutMs: 60_000 })
       const same = { i: expect.objectContaining({ days: 1, hours: 2 }), b: Buffer.from([0, 255]), f: 0.1 + 0.2 }
       expect(new Map(Array.from(rows.informer.entries(), ({ key, object }) => [key, object]))).toEqual(
         new Map([
@@ -143,7 +143,7 @@ describePostgres('rows', (postgres) => {
       const tagged = { getTypeParser: (id: number) => (text: string) => `${id}:${text}` } as unknown as typeof types
       const rows = await mirror(db, { table: 't', connection: { types: tagged }, where: 'c > 0' })
       await db.sql(`INSERT INTO t VALUES (2, 6, '[]')`)
-      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.fresh({ timeoutMs: 60_000 })
       expect(rows.informer.list()).toEqual([
         { id: '23:1', c: '20:5', j: '3802:{}' },
         { id: '23:2', c: '20:6', j: '3802:[]' },
@@ -158,7 +158,7 @@ describePostgres('rows', (postgres) => {
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
       await db.sql('UPDATE t SET j = j')
-      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.fresh({ timeoutMs: 60_000 })
       await rows.informer.relist({ timeoutMs: 10_000 })
       expect(rows.fold.told).toEqual(['add 1'])
     })
@@ -191,7 +191,7 @@ describePostgres('rows', (postgres) => {
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
       await db.sql(`INSERT INTO t VALUES (2, ${all.map((_, n) => `'${n}'`).join(', ')})`)
-      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.fresh({ timeoutMs: 60_000 })
       const texts = all.map((name, n) => [name, String(n)])
       expect(rows.informer.list().map((row) => Object.entries(row))).toEqual([
         [['id', 1], ...texts],
@@ -255,10 +255,10 @@ describePostgres('rows', (postgres) => {
       await db.install('t')
       const rows = await mirror(db, { table: 't', where: `state = 'open' -- or so` })
       await db.sql(`UPDATE t SET state = 'open' WHERE id = 3`)
-      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.fresh({ timeoutMs: 60_000 })
       await db.sql(`UPDATE t SET state = 'done' WHERE id = 1`)
       await db.sql(`UPDATE t SET state = 'gone' WHERE id = 2`)
-      await rows.informer.fresh({ timeoutMs: 10_000 })
+      await rows.informer.fresh({ timeoutMs: 60_000 })
       await waitUntil('the delete', () => rows.fold.told.length === 3)
       expect([rows.fold.told, [...rows.informer.keys()]]).toEqual([['add 1', 'add 3', 'delete 1'], ['3']])
     })
@@ -373,7 +373,7 @@ describePostgres('rows', (postgres) => {
         await db.sql(
           `UPDATE t SET v = ${bad} WHERE id = 2; INSERT INTO t VALUES (3, ${good}); DELETE FROM t WHERE id = 1`,
         )
-        await rows.informer.fresh({ timeoutMs: 10_000 })
+        await rows.informer.fresh({ timeoutMs: 60_000 })
         expect([[...rows.informer.keys()], [...rows.informer.invalid.keys()]]).toEqual([['2', '3'], ['2']])
         expect(rows.informer.get('2')).toBe(before)
         await db.sql(`UPDATE t SET v = ${good} WHERE id = 2`)
@@ -389,7 +389,7 @@ describePostgres('rows', (postgres) => {
         await db.install('t')
         const rows = await mirror(db, options)
         await db.sql('DELETE FROM t WHERE id = 2')
-        await rows.informer.fresh({ timeoutMs: 10_000 })
+        await rows.informer.fresh({ timeoutMs: 60_000 })
         expect([rows.informer.size, rows.informer.invalid.size]).toEqual([1, 0])
       })
     })
@@ -405,10 +405,10 @@ describePostgres('rows', (postgres) => {
       const changed = mirrorOf(db, { table: 't', maxObjectBytes: 100 })
       await db.sql('DELETE FROM t')
       changed.informer.start()
-      await changed.informer.synced({ timeoutMs: 10_000 })
+      await changed.informer.synced({ timeoutMs: 60_000 })
       await db.sql(`INSERT INTO t VALUES ('lines', repeat(E'\\n', 80)), (repeat('k', 80), 'x')`)
-      await listed.informer.fresh({ timeoutMs: 10_000 })
-      await changed.informer.fresh({ timeoutMs: 10_000 })
+      await listed.informer.fresh({ timeoutMs: 60_000 })
+      await changed.informer.fresh({ timeoutMs: 60_000 })
       expect([listed.informer.size, changed.informer.size]).toEqual([rows.length, rows.length])
       expect(listed.fold.told.filter((each) => each.startsWith('add')).length).toBe(4)
     })

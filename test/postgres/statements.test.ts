@@ -222,7 +222,7 @@ describePostgres('statements', (postgres) => {
       await db.sql(
         `UPDATE orders SET n = ${n} WHERE id % 1000 = 0 AND id = ANY (ARRAY (SELECT 1000 * generate_series(1, 50)))`,
       )
-      await informer.until('1000', (row) => row?.['n'] === n, { timeoutMs: 5_000 })
+      await informer.until('1000', (row) => row?.['n'] === n, { timeoutMs: 60_000 })
     }
     await informer.stop()
     // Who leaves says what it has read.

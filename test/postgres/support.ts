@@ -171,7 +171,7 @@ export function mirrorOf<T = Row>(database: Database, options: TestSourceOptions
 export async function mirror<T = Row>(database: Database, options: TestSourceOptions): Promise<Mirror<T>> {
   const made = mirrorOf<T>(database, options)
   made.informer.start()
-  await made.informer.synced({ timeoutMs: 10_000 })
+  await made.informer.synced({ timeoutMs: 60_000 })
   await waitUntil('the watch', () => made.informer.status.state === 'live')
   return made
 }

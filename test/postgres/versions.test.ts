@@ -175,7 +175,7 @@ describePostgres('the connections of a source', (postgres) => {
     const { informer } = await mirror(db, named)
     for (let n = 1; n <= 3; n++) {
       await db.sql('TRUNCATE t')
-      await waitUntil('the next', () => informer.status.relists >= n && informer.status.state === 'live', 20_000)
+      await waitUntil('the next', () => informer.status.relists >= n && informer.status.state === 'live')
     }
     await waitUntil('those of the lists to end', async () => (await backends(db)).length === 1)
   })

@@ -146,7 +146,7 @@ describePostgres('waking', (postgres) => {
       const rows = await mirror(db, { table: 't', pollIntervalMs: NEVER_MS })
       await waitUntil('the self-test', () => rows.source.waking === 'notify')
       await db.sql('UPDATE t SET n = 42 WHERE id = 1')
-      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
     })
 
     test('is told of a commit whose wake-up another left out, soon after that one', async () => {
@@ -162,8 +162,8 @@ describePostgres('waking', (postgres) => {
       ])
       await one.query('COMMIT')
       await two.query('COMMIT')
-      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
-      await rows.informer.until('2', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
+      await rows.informer.until('2', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
     })
 
     test(`with wake: 'poll' never listens, and sees a commit when it looks the next time`, async () => {
@@ -178,7 +178,7 @@ describePostgres('waking', (postgres) => {
         client: () => overheard(db, said),
       })
       await db.sql('UPDATE t SET n = 42 WHERE id = 1')
-      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
       expect([rows.source.waking, said.filter((each) => /LISTEN|notify/i.test(each))]).toEqual(['poll', []])
     })
 
@@ -197,7 +197,7 @@ describePostgres('waking', (postgres) => {
       const rows = await mirror(db, { table: 't', pollIntervalMs: 100, client })
       await waitUntil('the end of listening', () => said.includes('UNLISTEN listwatch'))
       await db.sql('UPDATE t SET n = 42 WHERE id = 1')
-      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 5_000 })
+      await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
       expect(rows.source.waking).toBe('poll')
     })
 

@@ -45,7 +45,7 @@ describeRedis('a cluster', (server) => {
       const mark = await kind.write(client(), name, 'a', 1)
       await using mirror = await mirrorOf(() => kind.source(user, name))
       await mirror.live()
-      await mirror.informer.waitFor(mark, { timeoutMs: 20_000 })
+      await mirror.informer.waitFor(mark, { timeoutMs: 60_000 })
       await kind.write(client(), name, 'b', 2)
       await mirror.shows({ a: 1, b: 2 })
       expect(mirror.errors).toEqual([])

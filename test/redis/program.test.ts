@@ -19,7 +19,7 @@ describeServer('redis 7.0', 'API program 10', (server) => {
     const program = run(own.redis.port)
     const isWatching = async (): Promise<boolean> =>
       /name=listwatch .*cmd=xread/.test(String(await own.redis.client().client('LIST')))
-    await waitUntil('it to wait for news', isWatching, 20_000)
+    await waitUntil('it to wait for news', isWatching)
     expect(program.errors).toBe('')
   })
 

@@ -72,7 +72,7 @@ describeServer('redis 7.0', 'a collection whose slot moves', (server) => {
         .apply([{ put: 'new', object: 1 }])
         .then(() => true)
         .catch(() => false)
-    await waitUntil('the writer to find it', isWritten, 30_000)
+    await waitUntil('the writer to find it', isWritten)
     expect(await client.hget(hash, 'new')).toBe('1')
   })
 })

@@ -106,7 +106,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** The mirror is what the server has, and so is what the subscription knows. */
-  async healed(ms = 20_000): Promise<void> {
+  async healed(ms = 60_000): Promise<void> {
     let wrong: readonly string[] = []
     const isEqual = async (): Promise<boolean> => {
       wrong = await this.differences().catch((error: unknown) => [String(error)])

@@ -59,7 +59,7 @@ describeRedis('a stream that others write', (server) => {
     await using _ = mirror
     await mirror.live()
     for (let n = 0; n < 5; n++) {
-      await mirror.informer.waitFor(await add({ a: n }), { timeoutMs: 20_000 })
+      await mirror.informer.waitFor(await add({ a: n }), { timeoutMs: 60_000 })
       expect(mirror.informer.get('a')).toEqual({ n })
     }
   })
@@ -86,7 +86,7 @@ describeRedis('a stream that others write', (server) => {
     const id = await add({ b: 1 })
     await own.redis.client().xdel(stream, id)
     await mirror.live()
-    await mirror.informer.fresh({ timeoutMs: 20_000 })
+    await mirror.informer.fresh({ timeoutMs: 60_000 })
     await mirror.shows({ a: 1 })
   })
 
@@ -97,7 +97,7 @@ describeRedis('a stream that others write', (server) => {
     await mirror.live()
     for (let n = 0; n < 3; n++) {
       await own.redis.client().xtrim(stream, 'MAXLEN', 0)
-      await mirror.informer.waitFor(await add({ a: n, [`b${n}`]: n }), { timeoutMs: 20_000 })
+      await mirror.informer.waitFor(await add({ a: n, [`b${n}`]: n }), { timeoutMs: 60_000 })
     }
     await mirror.shows({ a: 2, b0: 0, b1: 1, b2: 2 })
     expect(mirror.codes).toEqual([])

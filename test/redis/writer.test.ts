@@ -94,7 +94,7 @@ describeRedis('a writer', (server) => {
         .apply([])
         .then(() => true)
         .catch(() => false)
-    await waitUntil('the writer to be back', isBack, 20_000)
+    await waitUntil('the writer to be back', isBack)
     await writer.apply([{ put: 'b', object: 2 }])
     expect(await contents(name)).toEqual({ a: '1', b: '2' })
     await writer.close()

@@ -87,7 +87,7 @@ export class Kubernetes implements AsyncDisposable {
         () => true,
         () => false,
       )
-    await waitUntil('the namespace "default"', hasDefault, 20_000)
+    await waitUntil('the namespace "default"', hasDefault)
     return kubernetes
   }
 

@@ -57,7 +57,10 @@ export class ErrorLedger {
 
   #ofAudit(message: string): void {
     const { stage, opens, informer } = this.#drive
-    if (message.includes('could not be done')) return
+    if (message.includes('could not be done')) {
+      opens.auditFailed()
+      return
+    }
     stage.mark('the audit found a difference')
     if (!stage.settings.isBreach) stage.violate('I16', `nothing is wrong, and ${message}`)
     opens.relistAsked(informer.status.state)

@@ -12,7 +12,7 @@ export class ListStream extends Channel<ListPage<Item>> {
   /** The moment that it shows; where it moves, the moment of its first page. */
   #begun: Moment
   #isMoving = false
-  readonly #isAudit: boolean
+  readonly isAudit: boolean
   #keys: readonly string[] = []
   #at = 0
   pages = 0
@@ -21,7 +21,7 @@ export class ListStream extends Channel<ListPage<Item>> {
     super()
     this.#source = source
     this.signal = signal
-    this.#isAudit = source.opens.isAudit
+    this.isAudit = source.opens.isAudit
     this.#begun = source.stage.history.head
     if (!isRefused) this.#later()
   }
@@ -40,7 +40,7 @@ export class ListStream extends Channel<ListPage<Item>> {
 
   #later(): void {
     // Where something can happen meanwhile it is worth being slow.
-    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1) * (this.#isAudit ? 20 : 1)
+    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1) * (this.isAudit ? 20 : 1)
     this.#source.stage.clock.in(latency, () => this.#next())
   }
 
@@ -95,7 +95,7 @@ export class ListStream extends Channel<ListPage<Item>> {
       if (stored !== undefined) events.push(this.#source.eventOf(stored))
     }
     // The reflector would delete nothing by such a list.
-    if (this.#isAudit && events.length > 0 && stage.settings.mix.strikes('keyless-in-audit')) events[0] = KEYLESS
+    if (this.isAudit && events.length > 0 && stage.settings.mix.strikes('keyless-in-audit')) events[0] = KEYLESS
     this.pages++
     if (!isLast) {
       this.#say({ events })

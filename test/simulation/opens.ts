@@ -1,5 +1,6 @@
 import type { SourceError } from '../../src/errors.js'
 import { LIST_STALL_MS } from '../../src/source.js'
+import { Doubts } from './doubts.js'
 import type { ListStream } from './list-stream.js'
 import { type Opens, REFUSAL } from './simulated-source.js'
 import type { Stage } from './stage.js'
@@ -14,6 +15,8 @@ const AFTER_ERROR_MS = 800
 const BEFORE_LONG_MS = 5 * 60_000 + 2 * CEILING_MS
 /** How late an open, or the end of a silent stream, may be beyond what the rules say. */
 const SLACK_MS = 2
+/** How often our own code looks at a clock before it opens, at most; each look takes time where it is slow. */
+const LOOKS = 60
 
 /** Why the next open comes, and when that was known. */
 interface Cause {
@@ -30,8 +33,9 @@ export class OpensJudge implements Opens {
   readonly #stage: Stage
   /** Whether moments are known to the millisecond: our own code takes no time, and the sink neither. */
   readonly #isExact: boolean
-  /** Whether it is the reflector that lists now; if not it is an audit, which keeps no order with other opens. */
-  readonly #isListing: () => boolean
+  /** What the reflector is doing. */
+  readonly #state: () => string | undefined
+  readonly #doubts: Doubts
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
@@ -49,14 +53,21 @@ export class OpensJudge implements Opens {
   #relistsWhenListed = false
   #wasFatal = false
 
-  constructor(stage: Stage, isExact: boolean, isListing: () => boolean = () => true) {
+  constructor(
+    stage: Stage,
+    isExact: boolean,
+    state: () => string | undefined = () => 'listing',
+    isAuditing = (): boolean => false,
+  ) {
     this.#stage = stage
-    this.#isListing = isListing
+    this.#state = state
+    this.#doubts = new Doubts(stage, () => state() === 'live', isAuditing)
     this.#isExact = isExact
   }
 
+  /** Whether a list that is opened now is an audit's, which keeps no order with other opens. */
   get isAudit(): boolean {
-    return !this.#isListing()
+    return this.#state()?.endsWith('listing') !== true
   }
 
   /** Whether nothing is open, and the next open is to come. */
@@ -95,6 +106,18 @@ export class OpensJudge implements Opens {
       if (this.#wasFatal) this.#stage.mark('a fatal error, then a recovery')
       this.#wasFatal = false
     }
+  }
+
+  doubted(): void {
+    this.#doubts.doubted()
+  }
+
+  audited(): void {
+    this.#doubts.audited()
+  }
+
+  auditFailed(): void {
+    this.#doubts.failed()
   }
 
   muttered(): void {
@@ -166,6 +189,7 @@ export class OpensJudge implements Opens {
   /** Time went by in which nobody could act. */
   skipped(): void {
     this.#skippedAt = this.#stage.clock.elapsed
+    this.#doubts.skipped()
     if (this.#mustListBy !== undefined) this.#mustListBy = this.#skippedAt + BEFORE_LONG_MS
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
@@ -174,10 +198,12 @@ export class OpensJudge implements Opens {
   stopped(): void {
     this.#stream = undefined
     this.#mustListBy = undefined
+    this.#doubts.stopped()
   }
 
   /** A stream that says nothing must be given up in time. */
   look(): void {
+    this.#doubts.look()
     if (this.#stage.clock.elapsed > (this.#mustListBy ?? Infinity))
       this.#stage.violate('opens', 'something was left out long ago, and the source was not read again')
     const stream = this.#stream
@@ -231,7 +257,8 @@ export class OpensJudge implements Opens {
     }
     const since = `${Math.round(now - openedAt)} ms after the last open`
     note('opens again', Math.round(now - openedAt), spacing)
-    if (now < earliest - SLACK_MS) violate('opens', `too soon: ${since}, ${Math.round(earliest - openedAt)} at least`)
+    const slackMs = SLACK_MS + LOOKS * this.#stage.settings.driftMs
+    if (now < earliest - slackMs) violate('opens', `too soon: ${since}, ${Math.round(earliest - openedAt)} at least`)
     if (this.#isExact && now > latest + SLACK_MS && this.#skippedAt < openedAt)
       violate('opens', `too late: ${since}, ${Math.round(latest - openedAt)} at most`)
   }

@@ -4,6 +4,7 @@ import type { Version } from '../../src/version.js'
 import type { Item, State } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import { drawResync } from './resyncs.js'
+import { Retries } from './retries.js'
 import { nameOf, type Scene } from './stage.js'
 
 /** Where it reconciles. */
@@ -13,6 +14,8 @@ export interface ReconcilerHost {
   readonly informer: Informer<Item, IndexesOf>
   /** What there is now; over several sources it has no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
+  /** Told of every change of a key; not everywhere is there one. */
+  readonly witness?: { toldAt(key: string): number } | undefined
   untilHealed(ms: number): Promise<void>
   planted(): Error
 }
@@ -25,6 +28,7 @@ export class Reconciler {
   readonly #done = new Map<string, number | undefined>()
   readonly #running = new Set<string>()
   readonly #failed = new Set<string>()
+  readonly #retries: Retries
   readonly #concurrency: number
   readonly controller: Controller
   readonly #resyncMs: number | undefined
@@ -35,9 +39,11 @@ export class Reconciler {
     this.#stage = stage
     this.#drive = drive
     this.name = name
+    const { witness } = drive
+    this.#retries = new Retries(stage, name, witness && ((key) => witness.toldAt(key)))
     this.#concurrency = 1 + stage.draws.below('controller', 3)
     this.#resyncMs = drawResync(stage, `${drive.life}.${name}`, 0.3)
-    this.controller = drive.informer.reconcile((key, { object }) => this.#reconcile(key, object), {
+    this.controller = drive.informer.reconcile((key, { object, attempt }) => this.#reconcile(key, object, attempt), {
       name,
       concurrency: this.#concurrency,
       ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
@@ -52,6 +58,7 @@ export class Reconciler {
   /** Asks for a key for a reason that comes from elsewhere. */
   enqueue(key: string): void {
     const delayMs = this.#stage.draws.below('enqueue', 2_000)
+    this.#retries.enqueued(key, delayMs < 200 ? 0 : delayMs)
     this.controller.enqueue(key, delayMs < 200 ? {} : { delayMs })
   }
 
@@ -77,26 +84,31 @@ export class Reconciler {
     }
   }
 
-  async #reconcile(key: string, object: Item | undefined): Promise<void> {
+  async #reconcile(key: string, object: Item | undefined, attempt: number): Promise<void> {
     const { clock, draws, settings, violate, note, mark } = this.#stage
     const { mix } = settings
     note(this.name, nameOf(key), object?.n ?? 'gone')
     if (this.isSilenced) violate('I15', `${this.name} was run after stop() had settled`)
     if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
     if (this.#running.size >= this.#concurrency) violate('I12', `${this.name} runs more keys at once than it said`)
+    this.#retries.begins(key, attempt)
     this.#running.add(key)
+    if (this.#running.size === this.#concurrency) this.#retries.full()
     try {
       if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
       if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
       if (mix.strikes('handler-throws')) {
         this.#failed.add(key)
+        this.#retries.failed(key)
         throw this.#drive.planted()
       }
       if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
       if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)
         mark('a controller looked again at what it had done')
       this.#done.set(key, object?.n)
+      this.#retries.succeeded(key)
     } finally {
+      if (this.#running.size === this.#concurrency) this.#retries.full()
       this.#running.delete(key)
     }
   }

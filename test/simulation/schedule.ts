@@ -117,7 +117,19 @@ export abstract class Schedule implements Scene {
     let trace = this.#trace ^ hashOf(what)
     for (const each of about) trace = Math.imul(trace ^ (typeof each === 'number' ? each : hashOf(each)), 0x01000193)
     this.#trace = Math.imul(trace ^ this.clock.elapsed, 0x01000193)
-    this.#tell?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: this.cast?.state ?? '' })
+    this.#tell?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: this.#state })
+  }
+
+  /** Where it is told, it must go as it goes where nobody listens. */
+  get #state(): string {
+    const { clock } = this
+    const { driftMs } = clock
+    clock.driftMs = 0
+    try {
+      return this.cast?.state ?? ''
+    } finally {
+      clock.driftMs = driftMs
+    }
   }
 
   mark = (mark: Mark): void => {
@@ -157,7 +169,8 @@ export abstract class Schedule implements Scene {
   }
 
   *#schedule(): Generator<undefined, void> {
-    const { healAtMs } = this.settings
+    const { healAtMs, driftMs } = this.settings
+    this.clock.driftMs = driftMs
     this.#cast.start()
     for (const action of this.plan()) {
       yield* this.#until(() => false, action.at)

@@ -87,7 +87,7 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isPolled) mix.exclude('repeat', 'merge-transactions', 'keyless-event')
   if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails')
-  else mix.exclude('unknown-event', 'keyless-event')
+  else mix.exclude('unknown-event', 'keyless-event', 'doubt')
   const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')
   return {
     isBreach,

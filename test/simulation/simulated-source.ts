@@ -36,6 +36,10 @@ export interface Opens {
   said(stream: ListStream | WatchStream): void
   /** Something was said that is of no use to anybody. */
   muttered(): void
+  /** The source says that it is not sure of itself. */
+  doubted(): void
+  /** An audit begins to read. */
+  audited(): void
 }
 
 /**
@@ -54,6 +58,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
   lists = 0
   /** The next that a watch says is that its history is gone. */
   isExpired = false
+  /** How many lists of versions are on their way. */
+  #versionLists = 0
 
   constructor(stage: Stage, opens: Opens, name = 'simulated') {
     this.name = name
@@ -67,6 +73,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   list(context: ListContext): AsyncIterable<ListPage<Item>> {
     this.lists++
+    if (this.opens.isAudit) this.opens.audited()
     if (this.stage.settings.mix.strikes('throw-at-list')) {
       const stream = new ListStream(this, context, true)
       this.opens.opened('list', stream)
@@ -106,6 +113,14 @@ export class SimulatedSource implements ListerWatcher<Item> {
   expire(): void {
     this.isExpired = true
     for (const stream of this.streams) if (stream.kind === 'watch') stream.begin()
+  }
+
+  /** Whether an audit reads. */
+  get isAudited(): boolean {
+    if (this.#versionLists > 0) return true
+    for (const stream of this.streams)
+      if (stream.kind === 'list' && stream.isAudit && !stream.signal.aborted) return true
+    return false
   }
 
   /** Streams that nobody reads any more are forgotten. */
@@ -188,14 +203,20 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** Keys and versions alone, for an audit. */
   async *#versions({ signal }: SourceContext): AsyncIterable<VersionPage> {
     const { clock, history, settings, note } = this.stage
-    this.#audited()
-    await clock.sleep(10 * this.latency())
-    const { state, version } = history.head
-    note('lists versions', version)
-    await clock.sleep(10 * this.latency())
-    signal.throwIfAborted()
-    if (settings.mix.strikes('break-audit')) throw this.transient()
-    yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
+    this.#versionLists++
+    try {
+      this.opens.audited()
+      this.#audited()
+      await clock.sleep(10 * this.latency())
+      const { state, version } = history.head
+      note('lists versions', version)
+      await clock.sleep(10 * this.latency())
+      signal.throwIfAborted()
+      if (settings.mix.strikes('break-audit')) throw this.transient()
+      yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
+    } finally {
+      this.#versionLists--
+    }
   }
 
   #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {

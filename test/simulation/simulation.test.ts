@@ -35,6 +35,11 @@ test('whatever goes wrong, what is promised holds', async () => {
   ).toEqual([])
 })
 
+test('a campaign whose time is over begins nothing more', async () => {
+  const tallies = await campaign({ runs: 2_000, seed: 1, until: performance.now() })
+  expect(kinds.map((kind) => tallies[kind].schedules)).toEqual([0, 0, 0])
+})
+
 describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
   async function traces(lanes: number): Promise<Map<number, number>> {
     const found = new Map<number, number>()
@@ -47,6 +52,15 @@ describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
     const alone = await traces(1)
     expect(new Set(alone.values()).size).toBe(60)
     expect(await traces(16)).toEqual(alone)
+  })
+
+  test('whether somebody is told of it or not', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const lines: string[] = []
+      const told = await runOne(seed, { kind, tell: ({ event, state }) => lines.push(`${event} ${state}`) })
+      expect(lines.length).toBeGreaterThan(0)
+      expect(await runOne(seed, { kind })).toEqual(told)
+    }
   })
 
   test('a schedule with all of its decisions is the schedule', async () => {

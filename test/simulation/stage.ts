@@ -27,6 +27,8 @@ export type Invariant =
   | 'opens'
   /** Waits end as they should. */
   | 'waits'
+  /** A controller runs again what failed, neither too soon nor too late. */
+  | 'retries'
   /** The queue's own laws, as a sink. */
   | 'queue'
   /** Over several sources: a key belongs to one of them, and goes with it. */

@@ -39,10 +39,11 @@ export class Stopping {
     const { stage } = this.#drive
     const tookMs = this.#now - this.#since
     const drainMs = this.drainMs ?? 0
-    if (tookMs > drainMs + 1_000 + 100 * stage.settings.driftMs) stage.violate('I15', `stop() took ${tookMs} ms`)
+    const slowMs = slownessOf(stage)
+    if (tookMs > drainMs + 1_000 + slowMs) stage.violate('I15', `stop() took ${tookMs} ms`)
     if (this.drainMs === undefined) return
     // A source that does not react to the end takes up to a second more; a machine that is suspended uses up the time.
-    if (stage.clock.elapsed - this.#sinceElapsed < drainMs) this.#drained()
+    if (stage.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()
     else if (this.#followers.some(({ isStuck }) => isStuck)) stage.mark('the time to handle what waited was over')
   }
 
@@ -59,6 +60,11 @@ export class Stopping {
     for (const follower of this.#followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
     for (const reconciler of reconcilers) reconciler.checkDrained(store)
   }
+}
+
+/** How long a stop takes by itself where our own code is slow, at most. */
+export function slownessOf({ settings }: Scene): number {
+  return 100 * settings.driftMs
 }
 
 /** How long those who follow get to handle what waits; undefined: nothing more is handled. */

@@ -18,6 +18,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   readonly #source: SimulatedSource
   readonly #epoch: number
   readonly #start: number
+  readonly #doubt: WatchContext['doubt']
   /** Everything up to here was told. */
   #cursor: number
   #isBusy = false
@@ -28,8 +29,9 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   /** Transactions that are told later than those after them: a breach. */
   #held: Moment[] = []
 
-  constructor(source: SimulatedSource, { signal, after, onNudge }: WatchContext) {
+  constructor(source: SimulatedSource, { signal, after, onNudge, doubt }: WatchContext) {
     super()
+    this.#doubt = doubt
     this.#source = source
     this.signal = signal
     this.after = after
@@ -131,10 +133,16 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #say(strikes: Strikes): void {
     if (!this.#hasSpoken && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
     if (this.#hasSpoken && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
+    if (!this.isLeft && strikes('doubt')) this.#doubts()
     this.#isAsked = false
     this.#hasSpoken = true
     if (this.#hasNews) this.#tellNext(strikes)
     else this.#bookmark()
+  }
+
+  #doubts(): void {
+    this.#source.opens.doubted()
+    this.#doubt?.('it may have been restored')
   }
 
   #bookmark(): void {

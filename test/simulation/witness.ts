@@ -10,6 +10,7 @@ export class Witness {
   readonly #stage: Stage
   /** By key: the places in the history at which it was told to change. */
   readonly #changes = new Map<string, number[]>()
+  readonly #toldAt = new Map<string, number>()
 
   constructor(stage: Stage, informer: Informer<Item, IndexesOf>) {
     this.#stage = stage
@@ -31,7 +32,13 @@ export class Witness {
     return count
   }
 
+  /** When it was last told of a key, in virtual milliseconds. */
+  toldAt(key: string): number {
+    return this.#toldAt.get(key) ?? -Infinity
+  }
+
   #tell({ key, version, origin }: Change<Item>): void {
+    this.#toldAt.set(key, this.#stage.clock.elapsed)
     if (origin === 'initial' || version === undefined) return
     const known = this.#changes.get(key)
     const at = this.#stage.history.indexOf(version)

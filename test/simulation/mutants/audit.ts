@@ -44,6 +44,24 @@ export const mutantsOfAudit: readonly Mutant[] = [
     ],
   },
   {
+    name: 'an audit forgets what the source doubts',
+    breaks: 'where the source doubts an audit comes soon (I16)',
+    file: 'audit.ts',
+    edits: [['  doubt(): void {\n    this.#isDoubted = true\n', '  doubt(): void {\n']],
+  },
+  {
+    name: 'doubts do not wake an audit',
+    breaks: 'where the source doubts an audit comes soon (I16)',
+    file: 'audit.ts',
+    edits: [['    this.#isDoubted = true\n    this.#wake?.()\n', '    this.#isDoubted = true\n']],
+  },
+  {
+    name: 'an audit that could not be done forgets the doubts',
+    breaks: 'where the source doubts audits come soon until one could be done (I16)',
+    file: 'audit.ts',
+    edits: [['      this.#isDoubted ||= wasDoubted\n', '']],
+  },
+  {
     name: 'an audit that finds something only says so',
     breaks: 'what an audit finds is repaired by a relist (I16)',
     file: 'audit.ts',

@@ -62,7 +62,12 @@ export class SetWorld extends Schedule {
     }
     const slots = names.map((name, nth) => {
       const settingsOf = (own: Draws): Settings => settingsOfSlot(own, settings, hands?.[nth], isShared)
-      return new Slot(this, { name, nth, isExact: !isShared && settings.maxRelists === undefined }, settingsOf, reader)
+      return new Slot(
+        this,
+        { name, nth, isExact: !isShared && settings.maxRelists === undefined && settings.driftMs === 0 },
+        settingsOf,
+        reader,
+      )
     })
     this.#slots = new Slots(slots, isShared)
     const isBreach = slots.some((slot) => slot.settings.isBreach)

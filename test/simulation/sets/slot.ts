@@ -107,7 +107,12 @@ export class Slot implements Opens, Member {
   /** Somebody else reads it from now on, in the state that `stateOf` tells. */
   readBy(reader: ReadBy): void {
     this.#readBy = reader
-    this.#judge = new OpensJudge(this.site, this.#isExact, () => this.state?.endsWith('listing') === true)
+    this.#judge = new OpensJudge(
+      this.site,
+      this.#isExact,
+      () => this.state,
+      () => this.source.isAudited,
+    )
   }
 
   /** What its reader does with it. */
@@ -214,6 +219,14 @@ export class Slot implements Opens, Member {
 
   said(stream: ListStream | WatchStream): void {
     this.#judge?.said(stream)
+  }
+
+  doubted(): void {
+    this.#judge?.doubted()
+  }
+
+  audited(): void {
+    this.#judge?.audited()
   }
 
   muttered(): void {

@@ -1,0 +1,79 @@
+import { nameOf, type Scene } from './stage.js'
+
+const FIRST_MS = 100
+const CEILING_MS = 30_000
+/** How late a run may be beyond what the rules say. */
+const SLACK_MS = 2
+/** What nobody knows happened at no time. */
+const NEVER = -Infinity
+
+/** Runs of one key that failed, one after the other. */
+interface Failures {
+  readonly count: number
+  readonly at: number
+  /** How much of the time had gone by unnoticed. */
+  readonly skipped: number
+}
+
+/**
+ * Judges when a controller runs again what failed: further and further apart, half of it chance; after news not sooner
+ * than the first distance; and it counts its attempts.
+ */
+export class Retries {
+  readonly #scene: Scene
+  readonly #name: string
+  /** When something was last told of a key; undefined where nobody knows. */
+  readonly #newsAt: ((key: string) => number) | undefined
+  readonly #failures = new Map<string, Failures>()
+  /** Until when a key was asked for from elsewhere. */
+  readonly #asked = new Map<string, number>()
+  /** When there was last no room for another run. */
+  #fullAt = NEVER
+
+  constructor(scene: Scene, name: string, newsAt: ((key: string) => number) | undefined) {
+    this.#scene = scene
+    this.#name = name
+    this.#newsAt = newsAt
+  }
+
+  enqueued(key: string, delayMs: number): void {
+    const due = this.#scene.clock.elapsed + delayMs
+    this.#asked.set(key, Math.max(due, this.#asked.get(key) ?? NEVER))
+  }
+
+  /** There is no room for another run now. */
+  full(): void {
+    this.#fullAt = this.#scene.clock.elapsed
+  }
+
+  begins(key: string, attempt: number): void {
+    const { violate, clock, settings } = this.#scene
+    const failures = this.#failures.get(key)
+    const count = failures?.count ?? 0
+    if (attempt !== count + 1)
+      violate('retries', `${this.#name} calls it attempt ${attempt} at ${nameOf(key)} after ${count} failures`)
+    if (failures === undefined) return
+    const { at, skipped } = failures
+    const afterMs = clock.elapsed - at
+    const mostMs = Math.min(FIRST_MS * 2 ** (count - 1), CEILING_MS)
+    const about = `${this.#name} runs ${nameOf(key)} again ${Math.round(afterMs)} ms after failure ${count}`
+    if (count > 3) this.#scene.mark('a reconcile failed again and again')
+    // Who asks for a key has it at once.
+    if ((this.#asked.get(key) ?? NEVER) < at) {
+      const leastMs = (this.#newsAt?.(key) ?? Infinity) < at ? mostMs / 2 : FIRST_MS / 2
+      if (afterMs < leastMs - SLACK_MS) violate('retries', `${about}, ${leastMs} at least`)
+    }
+    const isExact = settings.driftMs === 0 && clock.skipped === skipped && this.#fullAt <= at
+    if (isExact && afterMs > mostMs + SLACK_MS) violate('retries', `${about}, ${mostMs} at most`)
+  }
+
+  failed(key: string): void {
+    const { clock } = this.#scene
+    const count = (this.#failures.get(key)?.count ?? 0) + 1
+    this.#failures.set(key, { count, at: clock.elapsed, skipped: clock.skipped })
+  }
+
+  succeeded(key: string): void {
+    this.#failures.delete(key)
+  }
+}
