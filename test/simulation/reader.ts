@@ -23,7 +23,10 @@ export function follow<F extends Following>(
       for (const change of batch.changes) follower.tell(change)
       judge(batch)
       if (settings.mix.strikes('handler-stuck')) await drive.untilHealed(300 + draws.below('stuck', 30_000))
-      if (settings.mix.strikes('handler-closes-itself')) return
+      if (settings.mix.strikes('handler-closes-itself')) {
+        follower.isClosed = true
+        return
+      }
     }
     follower.hasEnded = true
   }

@@ -10,6 +10,8 @@ const NEVER = -Infinity
 /** Runs of one key that failed, one after the other. */
 interface Failures {
   readonly count: number
+  /** When the last of them began, and when it failed. */
+  readonly begun: number
   readonly at: number
   /** How much of the time had gone by unnoticed. */
   readonly skipped: number
@@ -25,6 +27,7 @@ export class Retries {
   /** When something was last told of a key; undefined where nobody knows. */
   readonly #newsAt: ((key: string) => number) | undefined
   readonly #failures = new Map<string, Failures>()
+  readonly #begun = new Map<string, number>()
   /** Until when a key was asked for from elsewhere. */
   readonly #asked = new Map<string, number>()
   /** When there was last no room for another run. */
@@ -49,18 +52,19 @@ export class Retries {
   begins(key: string, attempt: number): void {
     const { violate, clock, settings } = this.#scene
     const failures = this.#failures.get(key)
+    this.#begun.set(key, clock.elapsed)
     const count = failures?.count ?? 0
     if (attempt !== count + 1)
       violate('retries', `${this.#name} calls it attempt ${attempt} at ${nameOf(key)} after ${count} failures`)
     if (failures === undefined) return
-    const { at, skipped } = failures
+    const { begun, at, skipped } = failures
     const afterMs = clock.elapsed - at
     const mostMs = Math.min(FIRST_MS * 2 ** (count - 1), CEILING_MS)
     const about = `${this.#name} runs ${nameOf(key)} again ${Math.round(afterMs)} ms after failure ${count}`
     if (count > 3) this.#scene.mark('a reconcile failed again and again')
     // Who asks for a key has it at once.
     if ((this.#asked.get(key) ?? NEVER) < at) {
-      const leastMs = (this.#newsAt?.(key) ?? Infinity) < at ? mostMs / 2 : FIRST_MS / 2
+      const leastMs = (this.#newsAt?.(key) ?? Infinity) < begun ? mostMs / 2 : FIRST_MS / 2
       if (afterMs < leastMs - SLACK_MS) violate('retries', `${about}, ${leastMs} at least`)
     }
     const isExact = settings.driftMs === 0 && clock.skipped === skipped && this.#fullAt <= at
@@ -70,7 +74,8 @@ export class Retries {
   failed(key: string): void {
     const { clock } = this.#scene
     const count = (this.#failures.get(key)?.count ?? 0) + 1
-    this.#failures.set(key, { count, at: clock.elapsed, skipped: clock.skipped })
+    const begun = this.#begun.get(key) ?? NEVER
+    this.#failures.set(key, { count, begun, at: clock.elapsed, skipped: clock.skipped })
   }
 
   succeeded(key: string): void {
