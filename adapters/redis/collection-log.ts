@@ -45,10 +45,10 @@ export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] 
 const CHAIN_LENGTH = 16
 
 /**
- * An entry as a writer made it; one that somebody else made is the fork that it is. Its first field says: the chain before it, its own, a word,
- * and when it was written. By their lengths alone: what is no chain follows none.
+ * An entry as a writer made it; undefined for one that somebody else made. Its first field says: the chain before it, its own, a word,
+ * and when it was written.
  */
-export function readEntry(reply: RedisReply): LogEntry {
+export function readEntry(reply: RedisReply): LogEntry | undefined {
   const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
   const fields = (Array.isArray(rest) ? rest : []) as readonly (Buffer | string)[]
   const about = String(fields[1] ?? '')
@@ -56,8 +56,8 @@ export function readEntry(reply: RedisReply): LogEntry {
   const third = about.indexOf(' ', second) + 1
   const committedAt = Number(about.slice(about.indexOf(' ', third) + 1))
   const isOurs = second > 0 && third === second + CHAIN_LENGTH + 1 && committedAt > 0
-  const place = isOurs ? placeAt(String(id), about.slice(second, third - 1)) : undefined
-  if (place === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
+  const place = isOurs ? placeOf(String(id), about.slice(second, third - 1)) : undefined
+  if (place === undefined) return undefined
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * One atomic change of a collection: an entry of its stream, then what it says in the hash, then where it is. Adding the entry is all
- * that can fail once something is written, so it comes first: Redis does not take back what a script has done.
+ * One atomic change of a collection: an entry of its stream, then what it says in the hash, then where it is. Redis does not take back what
+ * a script has done, so what can fail comes before anything is changed: whether the user may write (an HSET that changes nothing, which is
+ * also refused where memory is short, and then an HDEL of what is not there), and the entry itself.
  *
  * KEYS: hash, stream, meta. ARGV: how many entries to keep, the id and the chain that are expected (both empty: any; `none`:
  * no collection), a word that no other call has, then `u` key value or `d` key for each change. Answers id and chain. Without
@@ -25,12 +26,24 @@ if epoch and #ARGV < 5 then return { last, chain } end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
+local function forbidden()
+  local set = epoch and redis.pcall('HSET', meta, 'e', epoch) or redis.pcall('HSET', meta, 'e', '', 'no value')
+  if type(set) == 'table' and not string.find(set.err, 'number of arguments') then return set end
+  if redis.call('HMGET', hash, ARGV[4])[1] then return nil end
+  local del = redis.pcall('HDEL', hash, ARGV[4])
+  return type(del) == 'table' and del or nil
+end
+
 local function anew()
   local number = now
   local info = redis.pcall('XINFO', 'STREAM', stream)
   for i = 1, #info, 2 do
     if info[i] == 'last-generated-id' then
       local newest = tonumber(string.match(info[i + 1], '^(%d+)'))
+      if newest >= 9007199254740991 then
+        return redis.error_reply('ERR ' .. stream .. ' has had the entry ' .. info[i + 1] ..
+          ', which no redisWriter wrote, and no later one can be told apart: DEL ' .. stream)
+      end
       if newest >= number then number = newest + 1 end
     end
   end
@@ -64,10 +77,12 @@ local function add()
   return redis.pcall('XADD', stream, 'MAXLEN', '~', ARGV[1], id, unpack(fields)), following
 end
 
-if not epoch then anew() end
+local flaw = forbidden() or (not epoch and anew())
+if flaw then return flaw end
 local id, following = add()
-if type(id) == 'table' and string.find(id.err, 'equal or smaller') then
-  anew()
+if type(id) == 'table' and (string.find(id.err, 'equal or smaller') or string.find(id.err, 'exhausted')) then
+  flaw = anew()
+  if flaw then return flaw end
   id, following = add()
 end
 if type(id) == 'table' then return id end
