@@ -70,10 +70,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [NOT_ALLOWED, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
   [/^DENIED /, 'give the server a password, and the client the same'],
   [/^READONLY |^MASTERDOWN /, 'this is a replica: give the client the address of the master, or of the Sentinels'],
-  [
-    /^(MOVED|ASK) /,
-    'another node of the cluster has it: a Cluster is led there; where the client is a Redis, give a Cluster instead of a Redis',
-  ],
+  [/^(MOVED|ASK) /, 'another node of the cluster has the key: a Cluster finds it, a Redis does not'],
   [/^ERR (invalid )?DB index/, "check the client's option db"],
   [/^OOM /, 'raise maxmemory, or delete something'],
   [/sentinels? (is|are) unreachable/i, "check the client's sentinels and name"],

@@ -110,6 +110,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ['a collection of etcd', ['etcd://localhost', '--collection', 'a'], '--collection is of Redis; etcd has --prefix'],
     ['no server', ['redis://127.0.0.1:1', '--collection', 'a'], 'no server listens there: check host and port'],
     ['no such host', ['redis://no-such-host.invalid', '--collection', 'a'], 'no such host: check its name'],
+    ['a % that stands for itself', ['redis://u:100%@localhost', '--collection', 'a'], '% is %25'],
     ['no URL', ['redis://', '--collection', 'a'], 'it should look like redis://host:6379'],
   ]
   test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {
