@@ -284,6 +284,11 @@ export class Feed<T> {
     return leave
   }
 
+  /** Versions from before are of another history. */
+  forked(reason: SourceError): void {
+    this.#waiters.refuse(reason)
+  }
+
   /** From now on nothing is added to what waits. Before the first list it has no effect. */
   seal(): void {
     if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return

@@ -137,6 +137,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       isAwaited: () => this.#router.isAwaited,
       admit: (signal) => this.#limit?.acquire(signal),
       moved: (mirror, previous) => this.#moved(mirror, previous),
+      forked: (mirror, error) => this.#forked(mirror, error),
       report: (error) => this.#report(error),
       warn: (message) => this.#listeners.warning(message),
       ignored: (source, version) =>
@@ -566,6 +567,13 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     }
     if (reflector.state.name === 'failed') this.#synced.refuse(reflector.lastError)
     this.#listeners.status(status, previous)
+  }
+
+  /** Who waits for a version of the history before is told what happened: no later version answers that. */
+  #forked(mirror: MirroredSource<S, T>, error: SourceError): void {
+    mirror.waiters.refuse(error)
+    // Over several sources a feed waits for what the store has already.
+    if (this.#set === undefined) for (const feed of [...this.#router.feeds]) feed.forked(error)
   }
 
   #report(error: SourceError, source = this.#name): void {

@@ -20,6 +20,8 @@ export interface MirrorHost<S, T> {
   /** Undefined where a relist may begin at once. */
   admit(signal: AbortSignal): Promise<() => void> | undefined
   moved(mirror: MirroredSource<S, T>, previous: ReflectorState): void
+  /** What is waited for may not be in this history. */
+  forked(mirror: MirroredSource<S, T>, error: SourceError): void
   report(error: SourceError): void
   warn(message: string): void
   ignored(source: string, version: Version): void
@@ -54,7 +56,10 @@ export class MirroredSource<S, T> {
     this.waiters = new VersionWaiters((at, mark) => source.hasReached?.(at, mark) === true)
     const hooks: ReflectorHooks = {
       onState: (_state, previous) => host.moved(this, previous),
-      onError: (error) => host.report(error),
+      onError: (error) => {
+        if (error.code === 'EPOCH_CHANGED') host.forked(this, error)
+        host.report(error)
+      },
       onWarning: (message) => host.warn(`${source.name}: ${message}`),
       onDoubt: () => this.#audit?.doubt(),
       onIgnored: (version) => host.ignored(source.name, version),

@@ -20,6 +20,8 @@ export interface Access {
   readonly options: RequestOptions
   /** Of the proxy that the cluster is behind. */
   readonly proxy: Agent | undefined
+  /** Which server that is, by which context; another one may have another history. */
+  readonly place: string
 }
 
 /** What a KubeConfig with copies of another's clusters and users can be made of. */
@@ -45,7 +47,7 @@ export class Credentials {
     this.context = typeof giver === 'function' ? undefined : giver.getCurrentContext() || undefined
   }
 
-  /** Which server the last access led to, by which context; another one may have another history. */
+  /** Where the last access led to, and the next one will, as far as is known. */
   get place(): string | undefined {
     return this.#place
   }
@@ -57,13 +59,14 @@ export class Credentials {
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) throw noCluster(config)
     if (!URL.canParse(cluster.server)) throw refusal(`the cluster's server "${redact(cluster.server)}" is no URL`)
-    this.#place = JSON.stringify([config.getCurrentContext(), cluster.server])
+    const place = JSON.stringify([config.getCurrentContext(), cluster.server])
+    this.#place = place
     const applied = await optionsOf(config, cluster.server)
     const options: Record<string, unknown> = { headers: applied.headers ?? {} }
     for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]
     const isProxied = cluster.proxyUrl !== undefined && cluster.proxyUrl !== ''
     const proxy = isProxied && typeof applied.agent === 'object' ? applied.agent : undefined
-    return { server: new URL(cluster.server), options, proxy }
+    return { server: new URL(cluster.server), options, proxy, place }
   }
 
   /** The next access is with new credentials, where they can be had. */

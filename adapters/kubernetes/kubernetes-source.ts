@@ -12,7 +12,9 @@ import type {
 } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import { apiError, refusalIn } from './api-errors.js'
+import { DeadEnd } from './dead-end.js'
 import { Decoder } from './decoder.js'
+import { Home } from './home.js'
 import { Credentials, isKubeConfig, type KubeConfigGiver } from './kube-config.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
 import { readList } from './lists.js'
@@ -156,8 +158,8 @@ class ApiSource<T> implements KubernetesSource<T> {
   #streamsFrom = 0
   /** Since when nobody has answered. */
   #downSince: number | undefined
-  /** Where was listed: versions of another place say nothing here. */
-  #home: string | undefined
+  readonly #home = new Home()
+  readonly #deadEnd = new DeadEnd()
   /** It was not there: what is there when it is again is something else. */
   #wasMissing = false
 
@@ -178,7 +180,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
-      let home: string | undefined
+      let place: string | undefined
       const pages = readList(visit, requests, this.#decoder(requests), {
         isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamsFrom,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
@@ -192,12 +194,13 @@ class ApiSource<T> implements KubernetesSource<T> {
         },
       })
       for await (const page of pages) {
-        home ??= this.#credentials.place
-        if (this.#credentials.place !== home)
+        if (place === undefined) this.#home.listing(visit.place, context.signal)
+        place ??= visit.place
+        if (visit.place !== place || this.#credentials.place !== place)
           throw new SourceError('the kubeConfig has come to lead elsewhere during the list', { code: 'UNAVAILABLE' })
         yield page
       }
-      this.#home = home
+      this.#home.listed(place)
       this.#isSuspect = this.#wasMissing = false
       this.#downSince = undefined
     } catch (error) {
@@ -208,28 +211,38 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const { after, random, clock } = context
+    const { after, random, clock, onNudge } = context
     assertResourceVersion(after)
+    const stay = this.#home.stay(context.signal)
     try {
       const requests = await this.#prepared(context, after)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
-      const end = yield* followShared(this.#shared(requests), after, this.#decoder(requests), context, {
-        clock,
-        maxObjectBytes: this.#maxObjectBytes,
-        heartbeatMs: this.heartbeatMs,
-        timeoutSeconds,
-        visit: (signal) => this.#visit({ signal, clock }),
-        open: async (visit, resourceVersion, seconds, isAgain) => {
-          const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion) : undefined
-          const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
-          this.#assertHome()
-          return { body, head }
+      const end = yield* followShared(
+        this.#shared(requests),
+        after,
+        this.#decoder(requests),
+        { signal: stay.signal, onNudge },
+        {
+          clock,
+          maxObjectBytes: this.#maxObjectBytes,
+          heartbeatMs: this.heartbeatMs,
+          timeoutSeconds,
+          visit: (signal) => this.#visit({ signal, clock }),
+          open: async (visit, resourceVersion, seconds, isAgain) => {
+            const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion, stay.signal) : undefined
+            const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
+            this.#home.watching(visit.place, stay.signal)
+            return { body, head }
+          },
+          refusal: (status) => apiError(status, requests.watch({})),
         },
-        refusal: (status) => apiError(status, requests.watch({})),
-      })
+      )
+      this.#deadEnd.passed()
       if (end === 'early') this.#isSuspect = true
     } catch (error) {
-      throw this.#noted(error, context.clock)
+      throw this.#deadEnd.judged(this.#noted(error, context.clock), after)
+    } finally {
+      stay.end()
     }
   }
 
@@ -238,9 +251,9 @@ class ApiSource<T> implements KubernetesSource<T> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
-      this.#assertHome()
+      this.#home.watching(this.#credentials.place, context.signal)
       if (this.#wasMissing) throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
-      if (this.#isSuspect) await this.#assertHistory(visit, requests, after)
+      if (this.#isSuspect) await this.#assertHistory(visit, requests, after, context.signal)
       const downMs = context.clock.now() - (this.#downSince ?? Infinity)
       if (downMs >= LONG_DOWN_MS)
         context.doubt?.('the API server was out of reach for long enough to be restored, and to have got past us since')
@@ -274,6 +287,7 @@ class ApiSource<T> implements KubernetesSource<T> {
       const limit = Math.max(this.#options.pageSize ?? 500, context.pageSize)
       const options = { limit, pageSize: limit, metadataOnly: true, maxObjectBytes: this.#maxObjectBytes }
       for await (const { events, version } of readPages(visit, requests, this.#decoder(requests), options)) {
+        this.#home.compare(visit.place)
         const keys = events.flatMap(({ key, version: own }) =>
           key === undefined || own === undefined ? [] : { key, version: own },
         )
@@ -289,7 +303,9 @@ class ApiSource<T> implements KubernetesSource<T> {
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
     const visit = this.#visit(context)
     try {
-      return await this.#head(visit, await this.#requests(visit))
+      const version = await this.#head(visit, await this.#requests(visit))
+      this.#home.compare(visit.place)
+      return version
     } catch (error) {
       throw this.#noted(error)
     } finally {
@@ -313,8 +329,9 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. Gives where it ends. */
-  async #assertHistory(visit: Visit, requests: Requests, after: Version): Promise<Version> {
+  async #assertHistory(visit: Visit, requests: Requests, after: Version, signal: AbortSignal): Promise<Version> {
     const head = await this.#head(visit, requests)
+    this.#home.watching(visit.place, signal)
     if (compareVersions(head, after) < 0) {
       throw new SourceError(`the history went back from ${after} to ${head}: etcd was restored`, {
         code: 'EPOCH_CHANGED',
@@ -322,14 +339,6 @@ class ApiSource<T> implements KubernetesSource<T> {
     }
     this.#isSuspect = false
     return head
-  }
-
-  /** A kubeConfig may lead to another cluster than before, once the credentials of the old one are refused. */
-  #assertHome(): void {
-    const { place } = this.#credentials
-    this.#home ??= place
-    if (place !== this.#home)
-      throw new SourceError('the kubeConfig leads to another server than before', { code: 'EPOCH_CHANGED' })
   }
 
   async #requests(visit: Visit): Promise<Requests> {

@@ -1,6 +1,7 @@
 import { createInformer, type Informer } from '../../src/informer.js'
 import { isKubeConfig, type KubeConfigLike } from './kube-config.js'
 import { type KubernetesSourceOptions, kubernetesSource } from './kubernetes-source.js'
+import { keyOf, mismatch, type Named } from './list-check.js'
 
 /** The informer of @kubernetes/client-node, as its users know it. */
 export interface ClientNodeInformer<T> {
@@ -18,15 +19,8 @@ export interface ClientNodeInformer<T> {
   latestResourceVersion(): string
 }
 
-/** What an object has that client-node's informers look at. */
-interface Named {
-  readonly metadata?: {
-    readonly name?: string
-    readonly namespace?: string
-    readonly uid?: string
-    readonly resourceVersion?: string
-  }
-}
+/** How long the mirror may take to get where `listFn` was, in milliseconds. */
+const COMPARED_WITHIN_MS = 60_000
 
 type Callback = (value?: unknown) => void
 
@@ -35,8 +29,9 @@ type Verb = (typeof VERBS)[number]
 
 /**
  * `makeInformer` of @kubernetes/client-node with the same signature and events, on the engine of this library: it goes on
- * after errors, and misses no deletion. Everything is read from `path`, which may have a query (`?fieldSelector=…`):
- * `listFn` is not called, so that a list and a watch cannot disagree about what is wanted.
+ * after errors, and misses no deletion. Everything is read from `path`, which may have a query (`?fieldSelector=…`), so that a
+ * list and a watch cannot disagree about what is wanted. What `listFn` gives is not used: after the first list it is called once,
+ * where there are at most 1 000 objects, and a process warning tells where it selects others.
  */
 export function makeInformer<T extends object>(
   kubeConfig: KubeConfigLike,
@@ -47,19 +42,25 @@ export function makeInformer<T extends object>(
   if (!isKubeConfig(kubeConfig))
     throw new TypeError('makeInformer: kubeConfig must be a KubeConfig of @kubernetes/client-node')
   if (typeof listFn !== 'function') throw new TypeError('makeInformer: listFn must be a function')
-  return new DropInInformer<T>({ kubeConfig, stripManagedFields: false, ...selectionOf(path, labelSelector) })
+  const options = { kubeConfig, stripManagedFields: false, ...selectionOf(path, labelSelector) }
+  return new DropInInformer<T>(options, path, listFn)
 }
 
 class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   readonly #options: KubernetesSourceOptions
+  readonly #path: string
+  /** Until it has been compared with what is mirrored. */
+  #listFn: (() => Promise<unknown>) | undefined
   readonly #callbacks = new Map<Verb, Callback[]>(VERBS.map((verb) => [verb, []]))
   /** What has been told, by namespace and name; it outlives a stop. */
   readonly #objects = new Map<string, Map<string, T>>()
   #informer: Informer<T> | undefined
   #version = ''
 
-  constructor(options: KubernetesSourceOptions) {
+  constructor(options: KubernetesSourceOptions, path: string, listFn: () => Promise<unknown>) {
     this.#options = options
+    this.#path = path
+    this.#listFn = listFn
   }
 
   on(verb: string, callback: (value: never) => void): void {
@@ -94,7 +95,10 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     })
     informer.start()
     const synced = subscription.synced().then(
-      () => this.#forgetAllBut(informer),
+      () => {
+        this.#forgetAllBut(informer)
+        void this.#compare(informer)
+      },
       () => {}, // It was stopped before.
     )
     await Promise.race([synced, isFirst.promise])
@@ -146,9 +150,31 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   #forgetAllBut(informer: Informer<T>): void {
     if (this.#informer !== informer) return
     for (const object of this.list()) {
-      const { name, namespace } = metadataOf(object)
-      if (!informer.has(namespace === '' ? name : `${namespace}/${name}`)) this.#remove(object)
+      if (!informer.has(keyOf(object))) this.#remove(object)
     }
+  }
+
+  /** What only listFn selects, nobody would miss before it is too late. */
+  async #compare(informer: Informer<T>): Promise<void> {
+    const listFn = this.#listFn
+    if (listFn === undefined || this.#informer !== informer) return
+    this.#listFn = undefined
+    const gone = new Set<string>()
+    const subscription = informer.subscribe({ delete: ({ key }) => void gone.add(key) })
+    const mirrored = {
+      get size(): number {
+        return informer.size
+      },
+      list: () => informer.list(),
+      has: (key: string) => informer.has(key) || informer.invalid.has(key) || gone.has(key),
+      reached: (version: string) => subscription.waitFor(version, { timeoutMs: COMPARED_WITHIN_MS }),
+    }
+    const difference = await mismatch(mirrored, listFn)
+    await subscription.close()
+    if (difference === undefined || this.#informer !== informer) return
+    process.emitWarning(
+      `makeInformer: ${difference} at ${this.#path}, which is what is mirrored: what only listFn selects has to go into the path (?fieldSelector=…&labelSelector=…)`,
+    )
   }
 
   /** A callback that throws harms no other; what it threw is an error like others. */

@@ -141,6 +141,7 @@ class SharedWatch {
       onNudge(() => this.#nudge())
       yield { events: [], version: after } // It is open.
       for (;;) {
+        if (signal.aborted) throw signal.reason
         const portion = follower.place?.next
         if (portion === undefined) {
           if (follower.place === undefined) return 'early'
@@ -218,6 +219,7 @@ class SharedWatch {
     for (const follower of this.#followers)
       if (follower.place !== undefined && at - follower.place.at > MAX_BEHIND_BYTES && this.#followers.size > 1)
         follower.place = undefined
+    this.#log.release(Math.min(...Array.from(this.#followers, ({ place }) => place?.at ?? at)))
   }
 
   /** Goes on over another connection, from where we are: nothing is lost, and what has gone silent is left behind. */

@@ -38,6 +38,7 @@ export class Visit {
   readonly #agents = { http: newAgent(HttpAgent), https: newAgent(HttpsAgent) }
   readonly #breaks = new Set<(reason: unknown) => void>()
   #reason: unknown
+  #place: string | undefined
   readonly #abort = (): void => this.#break(unwanted())
 
   constructor(credentials: Credentials, options: VisitOptions) {
@@ -49,6 +50,11 @@ export class Visit {
 
   get clock(): Clock {
     return this.#options.clock
+  }
+
+  /** Where the last success came from: others with the same credentials may be led elsewhere meanwhile. */
+  get place(): string | undefined {
+    return this.#place
   }
 
   /** The body of an answer that is a success. With other credentials where those that we had are refused. */
@@ -143,7 +149,10 @@ export class Visit {
       const message = `the answer is compressed (${encoding.slice(0, 40)}), which nobody asked for: what stands before the server has to pass on what it says`
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
-    if (code === 200) return body
+    if (code === 200) {
+      this.#place = access.place
+      return body
+    }
     const bytes = await this.#text(body, MAX_STATUS_BYTES)
     const text = isCompressed ? '' : bytes
     const status = statusOf(parsed(text), code)

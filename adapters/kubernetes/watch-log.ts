@@ -22,11 +22,13 @@ const KEPT_BYTES = 1024 * 1024
 
 /** What a watch has told, for readers that are each at a place of their own. What all have read is let go of. */
 export class WatchLog {
+  /** The first that still leads on; before `#oldest` where somebody is slow. */
+  #first: Portion
   #oldest: Portion
   #last: Portion
 
   constructor(after: Version) {
-    this.#oldest = this.#last = { lines: [], at: 0, end: after, next: undefined }
+    this.#first = this.#oldest = this.#last = { lines: [], at: 0, end: after, next: undefined }
   }
 
   get last(): Portion {
@@ -40,6 +42,18 @@ export class WatchLog {
     this.#last = portion
     while (this.#last.at - this.#oldest.at > KEPT_BYTES && this.#oldest.next?.end !== undefined)
       this.#oldest = this.#oldest.next
+  }
+
+  /**
+   * Nobody reads before this place any more. Cut off, since one that has grown old with the collector would keep all that came
+   * after it until the next full collection.
+   */
+  release(at: number): void {
+    while (this.#first !== this.#oldest && this.#first.at < at && this.#first.next !== undefined) {
+      const { next } = this.#first
+      this.#first.next = undefined
+      this.#first = next
+    }
   }
 
   /** After which portion to read on in order to miss nothing after `version`; undefined where that is not here any more. */

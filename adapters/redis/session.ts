@@ -237,8 +237,7 @@ function repliesOf(reply: RedisReply): readonly RedisReply[] {
 /** Whether there is a character that stands for bytes which are no UTF-8; it may also be itself. */
 function isDamaged(reply: RedisReply): boolean {
   if (typeof reply === 'string') return reply.includes('\ufffd')
-  if (Array.isArray(reply)) for (const each of reply as readonly RedisReply[]) if (isDamaged(each)) return true
-  return false
+  return Array.isArray(reply) && (reply as readonly RedisReply[]).some(isDamaged)
 }
 
 /** The text of an answer. */

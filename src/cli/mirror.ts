@@ -13,6 +13,7 @@ import type { Failure } from './failure.js'
 import { Meter } from './meter.js'
 import { flow, pair, statusLines, thousands } from './picture.js'
 import { show } from './screen.js'
+import { thingsOf, type WatchedKind } from './watched-kinds.js'
 
 export interface MirrorFlags {
   readonly index: readonly string[]
@@ -22,6 +23,7 @@ export interface MirrorFlags {
 
 /** How a kind of source speaks to the user. */
 export interface Speech {
+  readonly kind: WatchedKind
   /** What is mirrored. */
   readonly of: string
   /** An error that ends the command. */
@@ -50,7 +52,7 @@ export async function mirror(source: ListerWatcher<Row>, flags: MirrorFlags, spe
     await firstList(rows, speech, ending.signal)
     if (ending.signal.aborted) return
     endAfter(forMs, ending)
-    await (flags.json === true ? printChanges(rows, ending.signal) : showRows(rows, source, flags, ending))
+    await (flags.json === true ? printChanges(rows, ending.signal) : showRows(rows, source, flags, speech, ending))
   } finally {
     await rows.stop()
     endForGood(ending)
@@ -89,7 +91,7 @@ async function printChanges(rows: Informer<Row, Indexes>, signal: AbortSignal): 
       lines += `${JSON.stringify({ type, key, object, previous, origin }, printable)}\n`
     }
     if (batch.isSynced && !isSynced)
-      lines += `${JSON.stringify({ type: 'synced', rows: rows.size, version: batch.version })}\n`
+      lines += `${JSON.stringify({ type: 'synced', size: rows.size, version: batch.version })}\n`
     isSynced ||= batch.isSynced
     if (lines !== '' && !process.stdout.write(lines)) await once(process.stdout, 'drain', { signal }).catch(() => {})
   }
@@ -99,8 +101,10 @@ async function showRows(
   rows: Informer<Row, Indexes>,
   source: ListerWatcher<Row>,
   flags: MirrorFlags,
+  { kind }: Speech,
   ending: AbortController,
 ): Promise<void> {
+  const things = thingsOf(kind)
   const meter = new Meter(systemClock)
   const count = ({ origin }: { readonly origin: string }): void => {
     if (origin !== 'initial') meter.add(undefined)
@@ -108,19 +112,19 @@ async function showRows(
   rows.subscribe({ add: count, update: count, delete: count })
   const keys = new Map([['q', () => ending.abort()]])
   const picture = (): string[] => [
-    ...statusLines(source.name, rows.status, rows.size, meter),
+    ...statusLines(source.name, rows.status, [things, rows.size], meter),
     ...flags.index.flatMap((column) => topOf(column, rows.by[column])),
-    ...(rows.invalid.size === 0 ? [] : [colors.yellow(`${rows.invalid.size} rows cannot be decoded`)]),
+    ...(rows.invalid.size === 0 ? [] : [colors.yellow(`${rows.invalid.size} ${things} cannot be decoded`)]),
     colors.dim('[q] quit'),
   ]
   const line = (): string => {
     const { state, relists, reconnects } = rows.status
-    return `${state}: ${rows.size} rows, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects`
+    return `${state}: ${rows.size} ${things}, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects`
   }
   await show({ picture, line }, keys, systemClock, ending.signal)
 }
 
-/** The values that most rows have. */
+/** The values that most of them have. */
 function topOf(column: string, index: Equal<Row, Scalar> | undefined): string[] {
   const values = [...(index?.values() ?? [])].map((value) => [String(value), index?.count(value) ?? 0] as const)
   const top = values.sort((a, b) => b[1] - a[1]).slice(0, 5)

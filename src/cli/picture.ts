@@ -3,12 +3,12 @@ import colors from 'picocolors'
 import type { State, Status } from '../telemetry.js'
 import type { Meter } from './meter.js'
 
-/** The lines that every live picture has. */
-export function statusLines(name: string, status: Status, rows: number, meter: Meter): string[] {
+/** The lines that every live picture has; `size` is of what, and how many. */
+export function statusLines(name: string, status: Status, size: readonly [string, number], meter: Meter): string[] {
   return [
     ...flow([`${colors.bold('listwatch')} ${plain(name)}`, coloured(status.state), colors.dim(plain(status.reason))]),
     ...flow([
-      pair('rows', thousands(rows)),
+      pair(size[0], thousands(size[1])),
       pair('changes/s', thousands(meter.rate)),
       pair('lag', lagOf(meter)),
       pair('relists', String(status.relists)),

@@ -5,24 +5,28 @@ export type WatchedKind = 'postgres' | 'etcd' | 'redis' | 'kubernetes'
 interface Described {
   readonly name: string
   readonly scheme: RegExp
+  /** What a mirror of it holds. */
+  readonly things: string
   /** The options that say something of this kind of server, by the names that the command line gives them. */
   readonly options: readonly string[]
 }
 
 const KINDS: Readonly<Record<WatchedKind, Described>> = {
-  etcd: { name: 'etcd', scheme: /^etcds?:/, options: ['prefix', 'codec'] },
+  etcd: { name: 'etcd', scheme: /^etcds?:/, things: 'keys', options: ['prefix', 'codec'] },
   redis: {
     name: 'Redis',
     scheme: /^rediss?:/,
+    things: 'keys',
     options: ['collection', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
   },
   kubernetes: {
     name: 'Kubernetes',
     scheme: /^kubernetes:/,
+    things: 'objects',
     options: ['selector', 'fieldSelector', 'context', 'metadataOnly'],
   },
   // Says of whatever else is given how a URL should look.
-  postgres: { name: 'Postgres', scheme: /^/, options: ['table', 'columns', 'where', 'rls'] },
+  postgres: { name: 'Postgres', scheme: /^/, things: 'rows', options: ['table', 'columns', 'where', 'rls'] },
 }
 
 const names = Object.keys(KINDS) as WatchedKind[]
@@ -40,6 +44,11 @@ export function watchedKind(url: string, given: Readonly<Record<string, unknown>
     )
   }
   return kind
+}
+
+/** What a mirror of such a server holds, in the plural. */
+export function thingsOf(kind: WatchedKind): string {
+  return KINDS[kind].things
 }
 
 function flag(option: string): string {

@@ -37,6 +37,15 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  test('in a pipe says how many keys there are', async () => {
+    const client = own.etcd.client()
+    for (const key of ['/counted/1', '/counted/2']) await client.put(key).value('{}')
+    const env = { FORCE_COLOR: undefined }
+    const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/counted/'], { env })
+    await child.until(() => child.lines.length > 0, 'a line')
+    expect(child.lines[0]).toMatch(/^\S+: 2 keys, 0 changes/)
+  })
+
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
     ['no prefix', ['etcd://localhost'], '--prefix is missing: etcd://host:2379 --prefix /jobs/'],
     ['an empty prefix', ['etcd://localhost', '--prefix', ''], 'must not be empty'],

@@ -103,6 +103,17 @@ describeKubernetes('watch kubernetes://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  test('in a pipe says how many objects there are', async () => {
+    const { admin } = own.kubernetes
+    await admin.create('/api/v1/namespaces', { metadata: { name: 'counted' } })
+    for (const name of ['a', 'b'])
+      await admin.create('/api/v1/namespaces/counted/configmaps', { metadata: { name, labels: { app: 'web' } } })
+    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes), FORCE_COLOR: undefined }
+    const child = listwatch(['watch', 'kubernetes://counted/cm', '-l', 'app=web'], { env })
+    await child.until(() => child.lines.length > 0, 'a line')
+    expect(child.lines[0]).toMatch(/^\S+: 2 objects, 0 changes/)
+  })
+
   test.each([
     [
       'an unknown resource',

@@ -51,6 +51,18 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  test('in a pipe says how many keys there are', async () => {
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'counted' })
+    await writer.apply([
+      { put: '1', object: {} },
+      { put: '2', object: {} },
+    ])
+    const env = { FORCE_COLOR: undefined }
+    const child = listwatch(['watch', own.redis.url, '--collection', 'counted'], { env })
+    await child.until(() => child.lines.length > 0, 'a line')
+    expect(child.lines[0]).toMatch(/^\S+: 2 keys, 0 changes/)
+  })
+
   test('--stream shows the fields of the newest entry of each key; one with nothing else deletes it', async () => {
     const client = own.redis.client()
     await client.xadd('events', '*', 'id', '7', 'state', 'new')

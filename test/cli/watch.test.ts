@@ -15,7 +15,7 @@ interface Line {
   readonly object: unknown
   readonly previous: unknown
   readonly origin: string
-  readonly rows?: number
+  readonly size?: number
 }
 
 /** What the lines so far add up to. Throws where one cannot follow from those before it. */
@@ -60,7 +60,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       }
       await child.until(() => child.lines.some((line) => line.startsWith('{"type":"synced"')), 'the first list')
       expect(child.lines.filter((line) => line.includes('"origin":"initial"'))).toHaveLength(500)
-      expect(JSON.parse(child.lines.at(-1) ?? '')).toMatchObject({ type: 'synced', rows: 500 })
+      expect(JSON.parse(child.lines.at(-1) ?? '')).toMatchObject({ type: 'synced', size: 500 })
       await db.sql(`UPDATE orders SET tenant = 'cedar' WHERE id % 5 = 0; DELETE FROM orders WHERE id % 7 = 0`)
       await db.sql(`INSERT INTO orders SELECT g, 'late' FROM generate_series(1001, 1100) g`)
       await waitUntil('the lines to give the table', equalsTable)

@@ -5,6 +5,7 @@ import { createInformer } from '../../src/informer.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { FakeKubernetes } from './fake.js'
 import { useKubernetes } from './support.js'
 
 const until = (what: string, isSo: () => boolean): Promise<void> => waitUntil(what, isSo, 30_000)
@@ -155,6 +156,32 @@ describeKubernetes('a version that is waited for', (server) => {
     await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 60_000 })
     await maps.fresh({ timeoutMs: 60_000 })
     expect(maps.size).toBe(0)
+  })
+})
+
+describe('a listFn that selects less than the path', () => {
+  test('is told of by one warning, and everything of the path is mirrored', async () => {
+    await using fake = await FakeKubernetes.start()
+    fake.collection.fill(3)
+    const warnings: string[] = []
+    const hear = ({ message }: Error): unknown => warnings.push(message)
+    process.on('warning', hear)
+    onTestFinished(() => void process.off('warning', hear))
+    const config = fake.config()
+    const core = config.makeApiClient(CoreV1Api)
+    const informer = makeInformer<V1ConfigMap>(config, '/api/v1/namespaces/default/configmaps', async () => {
+      const list = await core.listNamespacedConfigMap({ namespace: 'default' })
+      return { ...list, items: list.items.slice(0, 1) }
+    })
+    await informer.start()
+    await until('the warning', () => warnings.some((message) => message.startsWith('makeInformer')))
+    await informer.stop()
+    await informer.start()
+    await informer.stop()
+    expect(informer.list()).toHaveLength(3)
+    expect(warnings.filter((message) => message.startsWith('makeInformer'))).toEqual([
+      expect.stringContaining('listFn leaves out 2 of the 3 objects at /api/v1/namespaces/default/configmaps'),
+    ])
   })
 })
 

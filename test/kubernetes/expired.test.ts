@@ -3,6 +3,8 @@ import { isAnyList, isPlainList, isWatch } from './fake.js'
 import { EXPIRED, type Exchange, type FakeStatus, TOO_LARGE } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
+const BROKEN: FakeStatus = { code: 500, reason: 'InternalError', message: 'etcd event received with PrevKv=nil' }
+
 describe('a version that has expired', () => {
   const answers: readonly (readonly [name: string, answer: (exchange: Exchange) => void])[] = [
     ['as the answer', (exchange) => exchange.refuse(EXPIRED)],
@@ -42,6 +44,42 @@ describe('a version that has expired', () => {
         expect(mirror.fake.lists.length).toBe(lists + 1)
         expect(mirror.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
       }))
+
+  // A server without a watch cache whose etcd was compacted in the middle of what it would have to tell.
+  test('without the server knowing it, as each watch from there fails, is followed by a list', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      await mirror.live()
+      const { collection } = mirror.fake
+      const version = collection.version
+      mirror.fake.rule(
+        (exchange) => isWatch(exchange) && exchange.query.get('resourceVersion') === version,
+        (exchange) => void exchange.error(BROKEN).then(() => exchange.end()),
+      )
+      for (const watch of collection.watching) {
+        collection.forget(watch)
+        watch.reset()
+      }
+      collection.put('k0', 'after')
+      await mirror.healed()
+      expect(mirror.relists).toBe(1)
+    }))
+
+  test('is not what it means that watches fail from version after version', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      await mirror.live()
+      const { collection } = mirror.fake
+      for (let at = 0; at < 5; at++) {
+        const [watch] = collection.watching
+        collection.put('k0', at)
+        await mirror.healed()
+        const errors = mirror.errors.length
+        await watch?.error(BROKEN)
+        watch?.end()
+        await mirror.until('it to be reported', () => mirror.errors.length > errors)
+        await mirror.until('another watch', () => collection.watching.length > 0)
+      }
+      expect(mirror.relists).toBe(0)
+    }))
 
   test('between the pages of a list begins the list again', () =>
     Mirror.with(

@@ -118,6 +118,13 @@ export class Exchange {
     this.#answer.end()
   }
 
+  /** Bytes as they go over the connection, of headers and lengths too; then its end, where that is wished. */
+  raw(bytes: string, { isOver = false } = {}): void {
+    const { socket } = this.#answer
+    if (isOver) socket?.end(bytes)
+    else socket?.write(bytes)
+  }
+
   /** RST. */
   reset(): void {
     this.#answer.socket?.resetAndDestroy()

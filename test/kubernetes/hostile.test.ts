@@ -1,9 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { SourceError } from '../../src/errors.js'
-import { waitUntil } from '../servers/wait-until.js'
 import { usedHeap } from '../soak/heap.js'
-import { FakeKubernetes, isPlainList, isWatch } from './fake.js'
+import { isPlainList, isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
 
@@ -204,25 +203,4 @@ describe('a watch', () => {
       await usedHeap()
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 * 1024)
     }))
-})
-
-describe('a configuration that leads to another cluster', () => {
-  test('once the old credentials are refused, is read again', async () => {
-    await using other = await FakeKubernetes.start()
-    for (let at = 0; at < 100; at++) other.collection.put(`o${at % 3}`, at)
-    let moved = false
-    const configOf: MirrorOptions['configOf'] = (fake) => () => (moved ? other.config() : fake.config())
-    await Mirror.with({ ...PAGED, configOf }, async (mirror) => {
-      await mirror.live()
-      moved = true
-      mirror.fake.rule(isWatch, (exchange) => exchange.refuse({ code: 401 }))
-      for (const watch of mirror.fake.collection.watching) watch.end()
-      await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
-      expect(mirror.informer.size).toBe(3)
-      expect(mirror.relists).toBe(1)
-      other.collection.put('o1', 'after')
-      await mirror.until('its watch', () => mirror.hasReached(other.collection.version))
-    })
-    await waitUntil('nothing to be left', () => other.connections === 0)
-  })
 })

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { WatchBatch } from '../../src/source.js'
 import { SeededRandom } from '../../src/testing/index.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
 import type { Version } from '../../src/version.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes } from './fake.js'
+import { FakeKubernetes, isWatch } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
@@ -139,3 +139,49 @@ test('who lists after a restore does not join a watch of the history before it',
     await follow(restored).next()
     expect(fake.watches.length).toBe(opened + 1)
   }))
+
+describe('of two that share a watch, the one that opened it', () => {
+  test('may stop before it is open', () =>
+    withScene(async ({ fake, follow }) => {
+      const start = fake.collection.version
+      const asked = fake.taken(isWatch)
+      const [first, second] = [follow(start), follow(start)]
+      const begun = [first.next(), second.next()]
+      begun[0]?.catch(() => {})
+      const exchange = await asked
+      await first.stop()
+      fake.collection.answer(exchange)
+      await begun[1]
+      expect(await second.upTo(fake.collection.put('k0', 'after'))).toEqual(['put default/k0'])
+      expect(fake.watches.length).toBe(1)
+    }))
+
+  test('may stop before another connection takes over', () =>
+    withScene(async ({ fake, clock, follow }) => {
+      const { collection } = fake
+      const start = collection.version
+      const [first, second] = [follow(start), follow(start)]
+      await first.upTo(start)
+      await second.upTo(start)
+      await first.stop()
+      collection.forget(collection.watching[0])
+      const version = collection.put('k0', 'after')
+      const told = second.upTo(version)
+      await passing(clock, 'another connection', () => fake.watches.length > 1)
+      expect(await told).toEqual(['put default/k0'])
+    }))
+
+  test('may stop as the last, while a third comes: that one opens a watch', () =>
+    withScene(async ({ fake, follow }) => {
+      const { collection } = fake
+      const start = collection.version
+      const [first, second] = [follow(start), follow(start)]
+      await first.upTo(start)
+      await second.upTo(start)
+      const stopped = Promise.all([second.stop(), first.stop()])
+      const third = follow(start)
+      await third.upTo(start)
+      await stopped
+      expect(await third.upTo(collection.put('k0', 'after'))).toEqual(['put default/k0'])
+    }))
+})

@@ -15,6 +15,8 @@ export interface CampaignOptions {
   readonly kind?: Kind | undefined
   /** Default: one for each core. */
   readonly threads?: number
+  /** No further schedules are begun from then on, as `performance.now()` counts; those that were are told. */
+  readonly until?: number
   /** Told after each chunk. */
   readonly onProgress?: (tallies: Tallies) => void
 }
@@ -24,14 +26,14 @@ export type Tallies = Readonly<Record<Kind, Tally>>
 
 /** Runs schedules of `runs` seeds, beginning with `seed`, on all cores. */
 export async function campaign(options: CampaignOptions): Promise<Tallies> {
-  const { runs, seed, kind: only, onProgress } = options
+  const { runs, seed, kind: only, until = Infinity, onProgress } = options
   const threads = Math.min(options.threads ?? availableParallelism(), Math.ceil(runs / CHUNK))
   const tallies: Tallies = { one: emptyTally(), set: emptyTally(), group: emptyTally() }
   let next = seed
   const work = async (): Promise<void> => {
     const thread = new SimulationProcess()
     try {
-      while (next < seed + runs) {
+      while (next < seed + runs && performance.now() < until) {
         const from = next
         const count = Math.min(CHUNK, seed + runs - from)
         next += count

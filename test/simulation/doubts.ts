@@ -15,6 +15,8 @@ export class Doubts {
   #since: number | undefined
   /** Whether the last audit came because of doubts. */
   #wasDoubted = false
+  /** Whether none could have come when this was last looked at. */
+  #isBusy = false
 
   /** `isReading`: whether an audit is under way. */
   constructor(stage: Stage, isLive: () => boolean, isReading: () => boolean) {
@@ -39,7 +41,7 @@ export class Doubts {
 
   /** The audit could not be done. */
   failed(): void {
-    if (this.#wasDoubted) this.#since ??= this.#stage.clock.elapsed
+    if (this.#wasDoubted || this.#since !== undefined) this.#since = this.#stage.clock.elapsed
   }
 
   skipped(): void {
@@ -54,7 +56,9 @@ export class Doubts {
     if (this.#since === undefined) return
     const { clock, settings, violate } = this.#stage
     const waitedMs = clock.elapsed - this.#since
-    if (!this.#isLive() || this.#isReading()) this.#since = clock.elapsed
+    const wasBusy = this.#isBusy
+    this.#isBusy = !this.#isLive() || this.#isReading()
+    if (this.#isBusy || wasBusy) this.#since = clock.elapsed
     else if (waitedMs > DOUBT_MS + WAIT_MS + LOOKS * settings.driftMs)
       violate('I16', `the source has been in doubt for ${Math.round(waitedMs)} ms, and no audit has come`)
   }

@@ -1,19 +1,14 @@
-import { createInformer, type Informer, type Lifecycle } from '../../src/informer.js'
-import type { SubscribeOptions } from '../../src/scope.js'
+import type { Informer, Lifecycle } from '../../src/informer.js'
+import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
+import { judgeBatch } from './batch-judge.js'
 import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'
-import { Follower } from './follower.js'
-import { HandlerScript } from './handlers.js'
+import { Follower, type IsIn } from './follower.js'
 import type { Item, Moment } from './history.js'
-import { checkIndexes, type IndexesOf, indexesOf, RANKS } from './indexes.js'
+import { checkIndexes, type IndexesOf } from './indexes.js'
+import { InformerCast } from './informer-cast.js'
 import { OpensJudge } from './opens.js'
-import { read } from './reader.js'
-import { Reconciler } from './reconciler.js'
-import { drawResync, Resyncs } from './resyncs.js'
-import { schemaOf } from './schema.js'
-import { drawScope } from './scope.js'
-import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
 import { nameOf, type Stage } from './stage.js'
@@ -22,29 +17,17 @@ import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
 
-/** More followers than this do not make a schedule more interesting. */
-const MAX_FOLLOWERS = 6
-
-/** One life of an informer with all who use it. */
-export class InformerDrive implements Drive {
-  readonly stage: Stage
-  /** How many there were before it over the same source. */
-  readonly life: number
+/** One life of an informer over one source, with all who use it. */
+export class InformerDrive extends InformerCast<Stage, Follower> implements Drive {
   readonly opens: OpensJudge
   readonly source: SimulatedSource
   readonly informer: Informer<Item, IndexesOf>
-  readonly followers: Follower[] = []
-  readonly reconcilers: Reconciler[] = []
   readonly waiters: Waiters
   readonly snapshots: Snapshots
   /** Not in every schedule: being watched must make no difference. */
   readonly witness: Witness | undefined
-  readonly #clock: SleepCounter
-  readonly #abort = new AbortController()
-  readonly #heals = new Set<() => void>()
+  protected readonly readers = 0.35
   readonly #errors: ErrorLedger
-  readonly #isPatient: boolean
-  #isHealed = false
   #stopping: Stopping | undefined
   #isStopped = false
   #version: Version | undefined
@@ -52,14 +35,12 @@ export class InformerDrive implements Drive {
   #judged: Version | undefined
   #list: readonly Item[] | undefined
   #looks = 0
-  #indexes = 0
   /** What did not decode when the last list began. */
   #invalid: string[] = []
 
   constructor(stage: Stage, life: number) {
-    this.stage = stage
-    this.life = life
-    const { settings, clock, draws } = stage
+    super(stage, life)
+    const { settings, draws } = stage
     // Who waits for others may be late.
     const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
     this.opens = new OpensJudge(
@@ -69,20 +50,7 @@ export class InformerDrive implements Drive {
       () => this.source.isAudited,
     )
     this.source = new SimulatedSource(stage, this.opens)
-    this.#clock = clock.facade()
-    const omitted = settings.omits
-    this.informer = createInformer<Item, IndexesOf>({
-      source: this.source,
-      clock: this.#clock,
-      random: { next: () => draws.next('jitter') },
-      indexes: indexesOf,
-      onInvalid: settings.onInvalid,
-      freeze: settings.freezes,
-      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
-      ...(settings.hasSchema && { schema: schemaOf(stage) }),
-      ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
-    })
-    this.#isPatient = draws.chance('patient', 0.08)
+    this.informer = this.newInformer(this.source)
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(stage, this.informer)
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
@@ -124,72 +92,6 @@ export class InformerDrive implements Drive {
     return this.opens.isIncomplete
   }
 
-  start(): void {
-    const { draws } = this.stage
-    for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
-    if (draws.chance('early wait', 0.5)) this.waiters.synced()
-    this.informer.start({ signal: this.#abort.signal })
-    for (let count = draws.below('followers', 2); count > 0; count--) this.follow()
-    if (draws.chance('controllers', 0.4)) this.reconcile()
-  }
-
-  // What users do.
-
-  follow(): void {
-    if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
-    const { draws } = this.stage
-    const { scope, isIn } = drawScope(this.stage)
-    const name = `follower ${this.followers.length + 1}`
-    const follower = new Follower(this.stage, name, isIn)
-    const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
-    const resyncMs = drawResync(this.stage, `${this.life}.${name}`, 0.25)
-    if (resyncMs !== undefined) follower.resyncs = new Resyncs(this.stage, name, resyncMs)
-    const options: SubscribeOptions<Item, IndexesOf> = {
-      ...scope,
-      ...(resyncMs !== undefined && { resyncMs }),
-      name,
-      delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
-      capacity: draws.pick('capacity', [2, 6, 10_000]),
-      onOverflow,
-    }
-    follower.mayOverflow = onOverflow === 'fail'
-    if (options.delivery === 'every') follower.capacity = options.capacity ?? Infinity
-    this.stage.note('subscribes', name)
-    this.followers.push(follower)
-    if (draws.chance('reads', 0.35)) read(this, follower, options)
-    else {
-      const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
-      new HandlerScript<Follower>(this, follower, handled).subscribe(handled)
-    }
-  }
-
-  close(follower: Follower | undefined): void {
-    if (follower === undefined || follower.isClosed) return
-    this.stage.note('closes', follower.name)
-    follower.isClosed = true
-    follower.subscription?.close().then(
-      () => {
-        follower.isSilenced = true
-      },
-      (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
-    )
-  }
-
-  reconcile(): void {
-    if (this.reconcilers.length >= 2 || this.isStopping) return
-    this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
-  }
-
-  addIndex(): void {
-    const name = `rank${++this.#indexes}`
-    const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
-    const entries = [...this.informer.entries()]
-    for (let value = 0; value < RANKS; value++) {
-      const right = entries.filter(({ object }) => object.rank === value).length
-      if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
-    }
-  }
-
   relist(): void {
     if (!this.isStopping) this.waiters.relist()
   }
@@ -205,7 +107,7 @@ export class InformerDrive implements Drive {
     const stopping = new Stopping(this, drainMs)
     this.#stopping = stopping
     const isBySignal = stage.draws.chance('stop by signal', 0.5)
-    if (isBySignal && !this.isDraining) this.#abort.abort()
+    if (isBySignal && !this.isDraining) this.abort.abort()
     by.stop({ drainMs }).then(
       () => {
         stage.note('stop() has settled')
@@ -263,7 +165,7 @@ export class InformerDrive implements Drive {
     if (isBreach && flawIn(this.stage, head.state, this.informer, 'the store', omits) !== undefined)
       return 'the store is'
     // Not in every schedule: it takes long.
-    if (this.opens.isIncomplete && this.#isPatient) return 'what was left out is'
+    if (this.opens.isIncomplete && this.isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
     if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
@@ -289,15 +191,14 @@ export class InformerDrive implements Drive {
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage, source } = this
-    if (this.#clock.sleeping > 0) stage.violate('I15', `${this.#clock.sleeping} timers are left after stop()`)
+    if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
-    if (stage.listenersOf(this.#abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
+    if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
   }
 
-  heal(): void {
-    this.#isHealed = true
-    for (const heal of [...this.#heals]) heal()
+  override heal(): void {
+    super.heal()
     const { isBreach, auditMs } = this.stage.settings
     if (isBreach && auditMs === false) this.relist()
   }
@@ -306,22 +207,25 @@ export class InformerDrive implements Drive {
     this.opens.skipped()
   }
 
-  /** Resolves after `ms`, or when faults are over. */
-  untilHealed(ms: number): Promise<void> {
-    if (this.#isHealed) return Promise.resolve()
-    return new Promise((resolve) => {
-      const end = (): void => {
-        this.#heals.delete(end)
-        resolve()
-      }
-      this.#heals.add(end)
-      this.stage.clock.in(ms, end)
-    })
-  }
-
   /** An error for a handler to throw; it must be reported once. */
   planted(follower?: Follower): Error {
     return this.#errors.plant(follower?.isClosed === true)
+  }
+
+  protected waitForSync(): void {
+    this.waiters.synced()
+  }
+
+  protected newFollower(name: string, isIn: IsIn): Follower {
+    return new Follower(this.stage, name, isIn)
+  }
+
+  protected override subscribed(follower: Follower, options: SubscribeOptions<Item, IndexesOf>): void {
+    if (options.delivery === 'every') follower.capacity = options.capacity ?? Infinity
+  }
+
+  protected judgeBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
+    judgeBatch(this.stage, follower, batch, { isScoped, witness: this.witness })
   }
 
   #hasOverflowed({ subscription, capacity, mayOverflow, isClosed }: Follower): boolean {
@@ -339,7 +243,7 @@ export class InformerDrive implements Drive {
 
   #silenced(): void {
     this.#isStopped = true
-    for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
+    this.silence()
     this.snapshots.endAll()
   }
 
@@ -361,7 +265,7 @@ export class InformerDrive implements Drive {
     const { stage } = this
     const { state } = this.informer.status
     if (state === 'listing' || state === 'relisting') stage.mark('an informer was stopped in the middle of a list')
-    if (state.endsWith('listing') && this.#clock.turns > 0)
+    if (state.endsWith('listing') && this.clock.turns > 0)
       stage.mark('an informer was stopped in the middle of a slice')
     if (state === 'backing-off') stage.mark('an informer was stopped during a backoff')
     if (this.followers.some((f) => f.isStuck)) stage.mark('an informer was stopped while a handler was stuck')

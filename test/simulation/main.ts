@@ -1,4 +1,4 @@
-// npm run sim -- [--runs N] [--seed S] [--kind K] [--json] | --runs 1 --seed S [--kind K] [--keep] | --mutants [--json] [--keep]
+// npm run sim -- [--runs N] [--minutes M] [--seed S] [--kind K] [--json] | --runs 1 --seed S [--kind K] [--keep] | --mutants [--json] [--keep]
 import { parseArgs } from 'node:util'
 import { campaign, type Tallies } from './campaign.js'
 import { keep, rerunKept } from './kept.js'
@@ -20,6 +20,7 @@ const OF: Readonly<Record<Kind, string>> = { one: 'one source', set: 'several so
 const { values } = parseArgs({
   options: {
     runs: { type: 'string', default: '50000' },
+    minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
     kind: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -29,6 +30,7 @@ const { values } = parseArgs({
 })
 const only = kindNamed(values.kind)
 const [runs, seed] = [wholeNumber('runs', values.runs), wholeNumber('seed', values.seed)]
+const minutes = values.minutes === undefined ? Infinity : wholeNumber('minutes', values.minutes)
 if (values.mutants) await runMutants()
 else if (runs === 1) await replay(only ?? 'one', seed)
 else await runCampaign()
@@ -50,11 +52,14 @@ function wholeNumber(name: string, value: string): number {
 async function runCampaign(): Promise<void> {
   const since = performance.now()
   const kept = await rerunKept()
-  const tallies = await campaign({ runs, seed, kind: only, onProgress: (soFar) => progress(soFar, since) })
+  const until = since + 60_000 * minutes
+  const tallies = await campaign({ runs, seed, kind: only, until, onProgress: (soFar) => progress(soFar, since) })
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const seconds = (performance.now() - since) / 1_000
   const ran = only === undefined ? kinds : [only]
-  const isMany = (kind: Kind): boolean => runs >= (kind === 'one' || only !== undefined ? ALL_MARKS_IN : ALL_BESIDE_IN)
+  const ranOf = Math.max(...ran.map((kind) => tallies[kind].schedules))
+  if (ranOf < runs) console.error(`${ranOf} of ${runs} schedules were run: the ${minutes} minutes were over`)
+  const isMany = (kind: Kind): boolean => ranOf >= (kind === 'one' || only !== undefined ? ALL_MARKS_IN : ALL_BESIDE_IN)
   const never = ran.filter(isMany).flatMap((kind) => missing(tallies[kind], kind))
   const failures = [...kept, ...ran.flatMap((kind) => tallies[kind].failures)]
   if (values.json) {
@@ -67,7 +72,7 @@ async function runCampaign(): Promise<void> {
   for (const { kind, seed: failed, invariant, message } of failures.slice(0, 10)) {
     console.error(`\nseed ${failed} breaks ${invariant}: ${message}\n  ${commandOf(kind, failed)}`)
   }
-  for (const mark of never) console.error(`\nnever reached in ${runs} schedules: ${mark}`)
+  for (const mark of never) console.error(`\nnever reached in ${ranOf} schedules: ${mark}`)
   if (failures.length > 0 || never.length > 0) process.exitCode = 1
 }
 

@@ -35,6 +35,11 @@ test('whatever goes wrong, what is promised holds', async () => {
   ).toEqual([])
 })
 
+test('a campaign whose time is over begins nothing more', async () => {
+  const tallies = await campaign({ runs: 2_000, seed: 1, until: performance.now() })
+  expect(kinds.map((kind) => tallies[kind].schedules)).toEqual([0, 0, 0])
+})
+
 describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
   async function traces(lanes: number): Promise<Map<number, number>> {
     const found = new Map<number, number>()

@@ -101,6 +101,18 @@ describe('waitFor', () => {
     await rejected
   })
 
+  test('rejects when the epoch changes, of which the versions of the source say nothing', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    const subscription = informer.start().subscribe({})
+    await clock.advance(0)
+    const waits = [informer.waitFor('8'), subscription.waitFor('8')]
+    const rejected = waits.map((wait) => expect(wait).rejects.toMatchObject({ code: 'EPOCH_CHANGED' }))
+    source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+    await clock.advance(2_000)
+    await Promise.all(rejected)
+  })
+
   test.each(['', 'x'.repeat(65_537), 'a\u0000'])('rejects a mark that can be none, as PROTOCOL (%#)', async (mark) => {
     const { informer } = await started()
     await expect(informer.waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })

@@ -208,7 +208,7 @@ class Stage {
     const newest = orders.by.latest([tenant], { reverse: true, limit: 3 })
     const { reconnects, relists } = orders.status
     return [
-      ...statusLines(this.#source.name, orders.status, orders.size, this.#meter),
+      ...statusLines(this.#source.name, orders.status, ['rows', orders.size], this.#meter),
       ...flow([
         colors.dim('by.tenant.count'),
         ...TENANTS.map((name) => pair(name, thousands(orders.by.tenant.count(name)))),

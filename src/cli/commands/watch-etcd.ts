@@ -16,6 +16,7 @@ export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
   const { prefix, codec = 'json' } = flags
   const source = etcdSource<Row>({ endpoints, prefix, codec, ...(auth === undefined ? {} : { auth }) })
   await mirror(source, flags, {
+    kind: 'etcd',
     of: prefix,
     failure: ({ code, message }) =>
       new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${redact(url)}: ` : ''}${adviceOf(message, prefix)}`),

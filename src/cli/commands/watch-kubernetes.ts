@@ -25,6 +25,7 @@ export async function watchKubernetes(url: string, flags: KubernetesFlags): Prom
   const options: KubernetesSourceOptions = { kubeConfig, ...choice, namespace, labelSelector, fieldSelector }
   const source = kubernetesSource<Row>(metadataOnly === true ? { ...options, metadataOnly } : options)
   await mirror(source, flags, {
+    kind: 'kubernetes',
     of: source.name,
     failure: ({ message }) => new Failure(adviceOf(message)),
     message: adviceOf,

@@ -29,6 +29,7 @@ export async function watchRedis(url: string, flags: RedisFlags): Promise<void> 
   if (flags.cluster === true) Object(client).on('error', () => {}) // Our own connections say it better.
   try {
     await mirror(sourceOf(client, flags), flags, {
+      kind: 'redis',
       of,
       failure: ({ code, message }) =>
         new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${redact(url)}: ` : ''}${adviceOf(message)}`),

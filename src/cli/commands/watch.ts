@@ -28,6 +28,7 @@ export async function watch(url: string, flags: WatchFlags): Promise<void> {
   })
   const asked = { url, table }
   await mirror(source, flags, {
+    kind: 'postgres',
     of: table,
     failure: (error) => failureOf(error, asked),
     message: (text) => withCommands(text, asked),

@@ -72,6 +72,8 @@ export declare class Feed<T> {
     advance(): void;
     synced(call: string, wait?: Wait): Promise<void>;
     waitFor(version: Version, wait?: VersionWait): Promise<void>;
+    /** Versions from before are of another history. */
+    forked(reason: SourceError): void;
     /** From now on nothing is added to what waits. Before the first list it has no effect. */
     seal(): void;
     close(reason: SourceError): void;

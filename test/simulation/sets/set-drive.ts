@@ -1,31 +1,24 @@
-import { createInformer, type Informer } from '../../../src/informer.js'
+import type { Informer } from '../../../src/informer.js'
 import { groupInformers } from '../../../src/informer-group.js'
-import type { SubscribeOptions } from '../../../src/scope.js'
+import type { ChangeBatch } from '../../../src/scope.js'
 import type { SourceSet } from '../../../src/source-set.js'
 import type { Version } from '../../../src/version.js'
 import type { StoreView } from '../../../src/views.js'
 import type { Cast } from '../drive.js'
+import type { IsIn } from '../follower.js'
 import { Turns } from '../groups/turns.js'
-import { type HandlerHost, HandlerScript } from '../handlers.js'
 import type { Item, State } from '../history.js'
-import { checkIndexes, type IndexesOf, indexesOf, RANKS } from '../indexes.js'
-import { Reconciler, type ReconcilerHost } from '../reconciler.js'
-import { drawResync, Resyncs } from '../resyncs.js'
-import { schemaOf } from '../schema.js'
-import { drawScope } from '../scope.js'
-import type { SleepCounter } from '../sim-clock.js'
+import { checkIndexes, type IndexesOf } from '../indexes.js'
+import { InformerCast } from '../informer-cast.js'
 import { nameOf, type Scene } from '../stage.js'
 import { drawDrain, slownessOf } from '../stopping.js'
+import { SetBatchJudge } from './set-batches.js'
 import { SetErrors } from './set-errors.js'
 import { SetFollower } from './set-follower.js'
-import { readSet } from './set-reader.js'
 import { SetStoreJudge } from './set-store.js'
 import { SetWaiters } from './set-waiters.js'
 import type { Slot } from './slot.js'
 import type { Slots } from './slots.js'
-
-/** More followers than this do not make a schedule more interesting. */
-const MAX_FOLLOWERS = 6
 
 interface Taken {
   readonly view: StoreView<Item, IndexesOf> & Disposable
@@ -35,57 +28,34 @@ interface Taken {
 }
 
 /** One life of an informer over a set of sources, with all who use it. */
-export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost {
-  readonly stage: Scene
+export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   readonly slots: Slots
-  /** How many there were before it over the same set. */
-  readonly life: number
   readonly informer: Informer<Item, IndexesOf>
-  readonly followers: SetFollower[] = []
-  readonly reconcilers: Reconciler[] = []
   readonly waiters: SetWaiters
   /** Where its sources may not all list again at a time. */
   readonly turns: Turns | undefined
-  readonly #clock: SleepCounter
-  readonly #abort = new AbortController()
-  readonly #heals = new Set<() => void>()
+  protected readonly readers = 0.5
   readonly #errors: SetErrors
   readonly #store: SetStoreJudge
+  readonly #batches: SetBatchJudge
   readonly #snapshots: Taken[] = []
   /** A source may come or go inside a handler. */
   readonly #meddle: () => void
-  readonly #isPatient: boolean
-  #isHealed = false
   #isFilled = false
   #drainMs: number | undefined
   #stoppedAt: string | undefined
   #isStopping = false
   #isStopped = false
-  #indexes = 0
 
   constructor(stage: Scene, slots: Slots, set: SourceSet<Item>, life: number, meddle: () => void) {
-    this.stage = stage
+    super(stage, life)
     this.slots = slots
-    this.life = life
     this.#meddle = meddle
-    const { settings, clock, draws } = stage
-    this.#clock = clock.facade()
-    const omitted = settings.omits
-    this.informer = createInformer<Item, IndexesOf>({
-      source: set,
-      clock: this.#clock,
-      random: { next: () => draws.next('jitter') },
-      indexes: indexesOf,
-      onInvalid: settings.onInvalid,
-      freeze: settings.freezes,
-      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
-      ...(settings.hasSchema && { schema: schemaOf(stage) }),
-      ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
-    })
-    const { maxRelists } = settings
+    this.informer = this.newInformer(set)
+    const { maxRelists } = stage.settings
     if (maxRelists !== undefined) groupInformers([this.informer], { maxRelists })
     this.turns = maxRelists === undefined ? undefined : new Turns(stage, slots.all, maxRelists)
-    this.#isPatient = draws.chance('patient', 0.08)
+    this.#batches = new SetBatchJudge(stage, slots)
     this.waiters = new SetWaiters(this)
     this.#errors = new SetErrors(this)
     this.#store = new SetStoreJudge(stage, slots, this.informer)
@@ -137,72 +107,6 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     slot.readBy(this)
   }
 
-  start(): void {
-    const { draws } = this.stage
-    for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
-    if (draws.chance('early wait', 0.5)) this.waiters.synced()
-    this.informer.start({ signal: this.#abort.signal })
-    for (let count = draws.below('followers', 2); count > 0; count--) this.follow()
-    if (draws.chance('controllers', 0.4)) this.reconcile()
-  }
-
-  // What users do.
-
-  follow(): void {
-    if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
-    const { stage } = this
-    const { draws } = stage
-    const { scope, isIn } = drawScope(stage)
-    const name = `follower ${this.followers.length + 1}`
-    const follower = new SetFollower(stage, this.slots, name, isIn, () => this.#told())
-    const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
-    const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
-    if (resyncMs !== undefined) follower.resyncs = new Resyncs(stage, name, resyncMs)
-    const options: SubscribeOptions<Item, IndexesOf> = {
-      ...scope,
-      ...(resyncMs !== undefined && { resyncMs }),
-      name,
-      delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
-      capacity: draws.pick('capacity', [2, 6, 10_000]),
-      onOverflow,
-    }
-    follower.mayOverflow = onOverflow === 'fail'
-    stage.note('subscribes', name)
-    this.followers.push(follower)
-    if (draws.chance('reads', 0.5)) readSet(this, follower, options)
-    else {
-      const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
-      new HandlerScript<SetFollower>(this, follower, handled).subscribe(handled)
-    }
-  }
-
-  close(follower: SetFollower | undefined): void {
-    if (follower === undefined || follower.isClosed) return
-    this.stage.note('closes', follower.name)
-    follower.isClosed = true
-    follower.subscription?.close().then(
-      () => {
-        follower.isSilenced = true
-      },
-      (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
-    )
-  }
-
-  reconcile(): void {
-    if (this.reconcilers.length >= 2 || this.isStopping) return
-    this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
-  }
-
-  addIndex(): void {
-    const name = `rank${++this.#indexes}`
-    const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
-    const entries = [...this.informer.entries()]
-    for (let value = 0; value < RANKS; value++) {
-      const right = entries.filter(({ object }) => object.rank === value).length
-      if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
-    }
-  }
-
   relist(): void {
     if (!this.isStopping) this.waiters.relist()
   }
@@ -233,7 +137,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     this.#stoppedAt = this.#position
     const [since, draining] = [stage.clock.elapsed - stage.clock.skipped, this.followers.filter((f) => !f.isClosed)]
     const [drainMs, slowMs] = [this.#drainMs, slownessOf(stage)]
-    if (drainMs === undefined && stage.draws.chance('stop by signal', 0.5)) this.#abort.abort()
+    if (drainMs === undefined && stage.draws.chance('stop by signal', 0.5)) this.abort.abort()
     informer.stop({ drainMs }).then(
       () => {
         stage.note('stop() has settled')
@@ -284,7 +188,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
       if (informer.versions.get(name) !== history.head.version) return `the version of ${name} is`
     const flaw = slots.flaw((key) => informer.get(key), 'the store has')
     if (flaw !== undefined) return `the store is (${flaw})`
-    if (this.isIncomplete && this.#isPatient) return 'what was left out is'
+    if (this.isIncomplete && this.isPatient) return 'what was left out is'
     const lost = slots.members.find(({ name }) => this.stateOf(name) !== 'live')
     if (lost !== undefined) return `${lost.name} is`
     if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
@@ -308,15 +212,14 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage } = this
-    if (this.#clock.sleeping > 0) stage.violate('I15', `${this.#clock.sleeping} timers are left after stop()`)
+    if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     this.#checkSignals('was not told to end by stop()')
-    if (stage.listenersOf(this.#abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
+    if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
     if (this.waiters.waiting !== undefined) stage.violate('waits', `${this.waiters.waiting} has not ended with stop()`)
   }
 
-  heal(): void {
-    this.#isHealed = true
-    for (const heal of [...this.#heals]) heal()
+  override heal(): void {
+    super.heal()
     if (this.stage.settings.isBreach && this.stage.settings.auditMs === false) this.#repair()
   }
 
@@ -324,22 +227,21 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
     for (const { judge } of this.slots) judge?.skipped()
   }
 
-  /** Resolves after `ms`, or when faults are over. */
-  untilHealed(ms: number): Promise<void> {
-    if (this.#isHealed) return Promise.resolve()
-    return new Promise((resolve) => {
-      const end = (): void => {
-        this.#heals.delete(end)
-        resolve()
-      }
-      this.#heals.add(end)
-      this.stage.clock.in(ms, end)
-    })
-  }
-
   /** An error for a handler to throw; it must be reported once. */
   planted(follower?: SetFollower): Error {
     return this.#errors.plant(follower?.isClosed === true)
+  }
+
+  protected waitForSync(): void {
+    this.waiters.synced()
+  }
+
+  protected newFollower(name: string, isIn: IsIn): SetFollower {
+    return new SetFollower(this.stage, this.slots, name, isIn, () => this.#told())
+  }
+
+  protected judgeBatch(follower: SetFollower, batch: ChangeBatch<Item>): void {
+    this.#batches.judge(follower, batch)
   }
 
   /** Reads everything again, as soon as it can be asked for. */
@@ -387,7 +289,7 @@ export class SetDrive implements Cast, HandlerHost<SetFollower>, ReconcilerHost 
 
   #silenced(): void {
     this.#isStopped = true
-    for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
+    this.silence()
     while (this.#snapshots.length > 0) this.endSnapshot()
   }
 }

@@ -18,6 +18,8 @@ export interface Access {
     readonly options: RequestOptions;
     /** Of the proxy that the cluster is behind. */
     readonly proxy: Agent | undefined;
+    /** Which server that is, by which context; another one may have another history. */
+    readonly place: string;
 }
 /** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
 export declare class Credentials {
@@ -25,7 +27,7 @@ export declare class Credentials {
     /** The context of a KubeConfig when it was given: to choose another later changes nothing here. */
     readonly context: string | undefined;
     constructor(giver: KubeConfigGiver);
-    /** Which server the last access led to, by which context; another one may have another history. */
+    /** Where the last access led to, and the next one will, as far as is known. */
     get place(): string | undefined;
     /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
     access(): Promise<Access>;

@@ -16,7 +16,8 @@ export interface ClientNodeInformer<T> {
 }
 /**
  * `makeInformer` of @kubernetes/client-node with the same signature and events, on the engine of this library: it goes on
- * after errors, and misses no deletion. Everything is read from `path`, which may have a query (`?fieldSelector=…`):
- * `listFn` is not called, so that a list and a watch cannot disagree about what is wanted.
+ * after errors, and misses no deletion. Everything is read from `path`, which may have a query (`?fieldSelector=…`), so that a
+ * list and a watch cannot disagree about what is wanted. What `listFn` gives is not used: after the first list it is called once,
+ * where there are at most 1 000 objects, and a process warning tells where it selects others.
  */
 export declare function makeInformer<T extends object>(kubeConfig: KubeConfigLike, path: string, listFn: () => Promise<unknown>, labelSelector?: string): ClientNodeInformer<T>;

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import { waitUntil } from '../servers/wait-until.js'
+import { FakeKubernetes, isAnyList, isStreamedList, isWatch } from './fake.js'
+import type { Exchange } from './fake-exchange.js'
+import { Mirror, type MirrorOptions } from './mirror.js'
+
+interface Move {
+  readonly mirror: Mirror
+  readonly other: FakeKubernetes
+  /** From now on the configuration leads to the other cluster, once the old credentials are refused. */
+  go(): void
+}
+
+/** A mirror of a cluster whose configuration comes to lead to another one, with other objects of the same names and versions. */
+async function withMove(options: MirrorOptions, act: (move: Move) => Promise<void>): Promise<void> {
+  await using other = await FakeKubernetes.start()
+  other.collection.put('k0', 'elsewhere')
+  other.collection.put('o1', 'elsewhere')
+  let hasMoved = false
+  const configOf: MirrorOptions['configOf'] = (fake) => () => (hasMoved ? other.config() : fake.config())
+  const prepare = (fake: FakeKubernetes): void => {
+    fake.collection.fill(3)
+    options.prepare?.(fake)
+  }
+  await Mirror.with({ ...options, prepare, configOf }, async (mirror) => {
+    const go = (): void => {
+      hasMoved = true
+    }
+    await act({ mirror, other, go })
+  })
+  await waitUntil('nothing to be left', () => other.connections === 0)
+}
+
+/** How far the server is. */
+const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
+const isAudit = ({ isMetadata }: Exchange): boolean => isMetadata
+const refused = (exchange: Exchange): void => exchange.refuse({ code: 401 })
+
+/** The mirror has what the other cluster has. */
+async function arrived({ mirror, other }: Move): Promise<void> {
+  await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
+  other.collection.put('o2', 'after')
+  await mirror.until('its watch', () => mirror.informer.has('default/o2'))
+  expect(mirror.contents).toEqual(
+    other.collection
+      .at()
+      .map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`)
+      .sort(),
+  )
+}
+
+/** The outcome of what is waited for, from now on watched. */
+function outcome(promise: Promise<unknown>): { readonly code: string | undefined } {
+  const outcome: { code: string | undefined } = { code: undefined }
+  promise.then(
+    () => {
+      outcome.code = 'resolved'
+    },
+    (error: unknown) => {
+      outcome.code = String((error as { readonly code?: unknown }).code)
+    },
+  )
+  return outcome
+}
+
+describe('a configuration that comes to lead to another cluster', () => {
+  test('is followed where the watch is opened again', () =>
+    withMove({}, async (move) => {
+      const { mirror, go } = move
+      await mirror.live()
+      go()
+      mirror.fake.rule(isWatch, refused)
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await arrived(move)
+      expect(mirror.relists).toBe(1)
+    }))
+
+  test('is followed where the next list comes from there, whose objects have versions that are known', () =>
+    withMove({}, async (move) => {
+      const { mirror, go } = move
+      await mirror.live()
+      go()
+      mirror.fake.collection.pass()
+      mirror.fake.collection.compact()
+      mirror.fake.rule(isAnyList, refused)
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await arrived(move)
+    }))
+
+  test('is followed where the server is asked how far it is, and that is no version to wait for', () =>
+    withMove({}, async (move) => {
+      const { mirror, other, go } = move
+      await mirror.live()
+      for (let at = 0; at < 100; at++) other.collection.pass()
+      go()
+      mirror.fake.rule(isHead, refused)
+      const fresh = outcome(mirror.informer.fresh())
+      await mirror.until('an answer', () => fresh.code !== undefined)
+      expect(fresh.code).toBe('EPOCH_CHANGED')
+      await arrived(move)
+    }))
+
+  test('is not taken for the same where an audit comes from there', () =>
+    withMove({ audit: { periodMs: 20_000 } }, async (move) => {
+      const { mirror, other, go } = move
+      await mirror.live()
+      // So far is the other one, too.
+      while (other.collection.version !== mirror.fake.collection.version) other.collection.pass()
+      go()
+      mirror.fake.rule(isAudit, refused)
+      await mirror.untilPassing('the other cluster', () => mirror.informer.has('default/o1'))
+      await arrived(move)
+      expect(mirror.errors.map(({ message }) => message).filter((message) => message.includes('difference'))).toEqual(
+        [],
+      )
+    }))
+
+  test('ends the waits for versions of the one before', () =>
+    withMove({}, async (move) => {
+      const { mirror, other, go } = move
+      await mirror.live()
+      const subscription = mirror.informer.subscribe({})
+      const [watch] = mirror.fake.collection.watching
+      mirror.fake.collection.forget(watch)
+      const version = mirror.fake.collection.pass()
+      const waits = [mirror.informer.fresh(), mirror.informer.waitFor(version), subscription.waitFor(version)]
+      const outcomes = waits.map(outcome)
+      await mirror.until('the server to be asked', () => mirror.fake.exchanges.some(isHead))
+      for (let at = 0; at < 100; at++) other.collection.pass()
+      go()
+      mirror.fake.rule(isWatch, refused)
+      watch?.end()
+      await arrived(move)
+      expect(outcomes.map(({ code }) => code)).toEqual(['EPOCH_CHANGED', 'EPOCH_CHANGED', 'EPOCH_CHANGED'])
+    }))
+
+  test('is noticed after a list, where somebody else was led there while it was read', () =>
+    withMove({}, async (move) => {
+      const { mirror, go } = move
+      const asked = mirror.fake.taken(isStreamedList)
+      mirror.informer.start()
+      const list = await mirror.soon(asked)
+      const { collection } = mirror.fake
+      go()
+      mirror.fake.rule(isHead, refused)
+      mirror.fake.rule(isWatch, refused)
+      const fresh = mirror.informer.fresh().then(() => mirror.informer.has('default/o1'))
+      await mirror.until('the other cluster to be asked', () => move.other.exchanges.some(isHead))
+      for (const object of collection.at()) await list.event('ADDED', object)
+      await list.bookmark(collection.version, true)
+      await arrived(move)
+      expect(await fresh).toBe(true)
+    }))
+
+  test('does not give the second half of a list', () =>
+    withMove({ source: { streamingLists: false, pageSize: 2 } }, async (move) => {
+      const { mirror, other, go } = move
+      const asked = mirror.fake.taken(isAnyList)
+      mirror.informer.start()
+      const list = await mirror.soon(asked)
+      go()
+      mirror.fake.rule(({ isWatch }) => !isWatch, refused)
+      mirror.fake.rule(isWatch, refused)
+      void mirror.informer.fresh().catch(() => {})
+      await mirror.until('the other cluster to be asked', () => other.exchanges.some(isHead))
+      // Its next page is asked for over there, where there is one, too.
+      other.rule(
+        ({ query }) => query.has('continue'),
+        (exchange) => exchange.json({ kind: 'ConfigMapList', metadata: { resourceVersion: '1000' }, items: [] }),
+      )
+      const items = mirror.fake.collection.at().slice(0, 2)
+      list.json({ kind: 'ConfigMapList', metadata: { resourceVersion: '1003', continue: 'more' }, items })
+      await arrived(move)
+    }))
+})

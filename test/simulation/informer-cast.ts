@@ -1,0 +1,180 @@
+import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
+import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
+import type { IsIn } from './follower.js'
+import { type HandlerHost, HandlerScript, type Told } from './handlers.js'
+import type { Item } from './history.js'
+import { type IndexesOf, indexesOf, RANKS } from './indexes.js'
+import { follow } from './reader.js'
+import { Reconciler, type ReconcilerHost } from './reconciler.js'
+import { drawResync, Resyncs } from './resyncs.js'
+import { schemaOf } from './schema.js'
+import { drawScope } from './scope.js'
+import type { SleepCounter } from './sim-clock.js'
+import type { Scene } from './stage.js'
+
+/** More followers than this do not make a schedule more interesting. */
+const MAX_FOLLOWERS = 6
+
+/** Somebody who is told what changes. */
+export interface Following extends Told {
+  /** What it is told again; undefined: nothing. */
+  resyncs: Resyncs | undefined
+  /** Nothing more may be told. */
+  isSilenced: boolean
+  isClosed: boolean
+  /** Whether it is closed where it falls behind by more than its capacity. */
+  mayOverflow: boolean
+  /** It was told everything that waited for it, and then that there is no more. */
+  hasEnded: boolean
+}
+
+/** One life of an informer with all who use it, whatever it mirrors. */
+export abstract class InformerCast<S extends Scene, F extends Following> implements HandlerHost<F>, ReconcilerHost {
+  readonly stage: S
+  /** How many there were before it over the same sources. */
+  readonly life: number
+  abstract readonly informer: Informer<Item, IndexesOf>
+  readonly followers: F[] = []
+  readonly reconcilers: Reconciler[] = []
+  protected readonly clock: SleepCounter
+  /** The caller's signal. */
+  protected readonly abort = new AbortController()
+  /** In few schedules what was left out has to be there in the end: it takes long. */
+  protected readonly isPatient: boolean
+  readonly #heals = new Set<() => void>()
+  #isHealed = false
+  #indexes = 0
+
+  constructor(stage: S, life: number) {
+    this.stage = stage
+    this.life = life
+    this.clock = stage.clock.facade()
+    this.isPatient = stage.draws.chance('patient', 0.08)
+  }
+
+  abstract get isStopping(): boolean
+  /** Whether it stops, and lets its followers handle what waits. */
+  abstract get isDraining(): boolean
+  abstract lookAtStore(): void
+  abstract stop(): void
+  abstract relist(): void
+  /** An error for a handler to throw; it must be reported once. */
+  abstract planted(follower?: F): Error
+  /** Waits for the first list, before there is one. */
+  protected abstract waitForSync(): void
+  protected abstract newFollower(name: string, isIn: IsIn): F
+  /** How many follow by `changes()`. */
+  protected abstract readonly readers: number
+  /** What holds for a follower who has taken a batch; `isScoped`: not of everything. */
+  protected abstract judgeBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
+  abstract get truth(): ReconcilerHost['truth']
+
+  protected newInformer(source: InformerOptions<Item, Item, IndexesOf>['source']): Informer<Item, IndexesOf> {
+    const { settings, draws } = this.stage
+    const omitted = settings.omits
+    return createInformer<Item, IndexesOf>({
+      source,
+      clock: this.clock,
+      random: { next: () => draws.next('jitter') },
+      indexes: indexesOf,
+      onInvalid: settings.onInvalid,
+      freeze: settings.freezes,
+      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
+      ...(settings.hasSchema && { schema: schemaOf(this.stage) }),
+      ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
+    })
+  }
+
+  start(): void {
+    const { draws } = this.stage
+    for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
+    if (draws.chance('early wait', 0.5)) this.waitForSync()
+    this.informer.start({ signal: this.abort.signal })
+    for (let count = draws.below('followers', 2); count > 0; count--) this.follow()
+    if (draws.chance('controllers', 0.4)) this.reconcile()
+  }
+
+  follow(): void {
+    if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
+    const { stage } = this
+    const { draws } = stage
+    const { scope, isIn } = drawScope(stage)
+    const name = `follower ${this.followers.length + 1}`
+    const follower = this.newFollower(name, isIn)
+    const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
+    const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
+    if (resyncMs !== undefined) follower.resyncs = new Resyncs(stage, name, resyncMs)
+    const options: SubscribeOptions<Item, IndexesOf> = {
+      ...scope,
+      ...(resyncMs !== undefined && { resyncMs }),
+      name,
+      delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
+      capacity: draws.pick('capacity', [2, 6, 10_000]),
+      onOverflow,
+    }
+    follower.mayOverflow = onOverflow === 'fail'
+    this.subscribed(follower, options)
+    stage.note('subscribes', name)
+    this.followers.push(follower)
+    if (draws.chance('reads', this.readers)) {
+      const isScoped = Object.keys(scope).length > 0
+      follow(this, follower, options, (batch) => this.judgeBatch(follower, batch, isScoped))
+    } else {
+      const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
+      new HandlerScript<F>(this, follower, handled).subscribe(handled)
+    }
+  }
+
+  /** Somebody is about to follow, and how. */
+  protected subscribed(_follower: F, _options: SubscribeOptions<Item, IndexesOf>): void {}
+
+  close(follower: F | undefined): void {
+    if (follower === undefined || follower.isClosed) return
+    this.stage.note('closes', follower.name)
+    follower.isClosed = true
+    follower.subscription?.close().then(
+      () => {
+        follower.isSilenced = true
+      },
+      (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
+    )
+  }
+
+  reconcile(): void {
+    if (this.reconcilers.length >= 2 || this.isStopping) return
+    this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
+  }
+
+  addIndex(): void {
+    const name = `rank${++this.#indexes}`
+    const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
+    const entries = [...this.informer.entries()]
+    for (let value = 0; value < RANKS; value++) {
+      const right = entries.filter(({ object }) => object.rank === value).length
+      if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
+    }
+  }
+
+  heal(): void {
+    this.#isHealed = true
+    for (const heal of [...this.#heals]) heal()
+  }
+
+  /** Resolves after `ms`, or when faults are over. */
+  untilHealed(ms: number): Promise<void> {
+    if (this.#isHealed) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#heals.delete(end)
+        resolve()
+      }
+      this.#heals.add(end)
+      this.stage.clock.in(ms, end)
+    })
+  }
+
+  /** Nobody may be told anything any more. */
+  protected silence(): void {
+    for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
+  }
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest'
+import { type Mirrored, mismatch, type Named } from '../../adapters/kubernetes/list-check.js'
+
+const object = (name: string, resourceVersion = '5'): Named => ({
+  metadata: { name, namespace: 'default', resourceVersion },
+})
+
+/** A mirror of these objects, which may come to have others when it gets to where a list was. */
+function mirrorOf(objects: readonly Named[], later: readonly Named[] = objects): Mirrored {
+  let current = objects
+  return {
+    get size() {
+      return current.length
+    },
+    list: () => current,
+    has: (key) => current.some(({ metadata }) => `default/${metadata?.name}` === key),
+    reached: async () => {
+      current = later
+    },
+  }
+}
+
+const listOf = (...items: readonly Named[]) => Promise.resolve({ metadata: { resourceVersion: '9' }, items })
+
+describe('a listFn', () => {
+  test('that gives what is mirrored says nothing', async () => {
+    expect(await mismatch(mirrorOf([object('a')]), () => listOf(object('a')))).toBeUndefined()
+  })
+
+  test('that selects less is told, and by how much', async () => {
+    const mirrored = mirrorOf([object('a'), object('b'), object('c')])
+    expect(await mismatch(mirrored, () => listOf(object('a')))).toBe('listFn leaves out 2 of the 3 objects')
+  })
+
+  test('that selects others is told, and how many', async () => {
+    expect(await mismatch(mirrorOf([object('a')]), () => listOf(object('b'), object('c')))).toBe(
+      'listFn leaves out 1 of the 1 objects and gives 2 others',
+    )
+  })
+
+  test('does not leave out what came after its list', async () => {
+    expect(await mismatch(mirrorOf([object('a'), object('b', '10')]), () => listOf(object('a')))).toBeUndefined()
+  })
+
+  test.each([
+    ['is gone', [object('a'), object('b')], [object('a')], [object('a')]],
+    ['has come', [object('a')], [object('a'), object('b')], [object('a'), object('b')]],
+  ])('is compared with a mirror that has got as far: what %s meanwhile', async (_what, before, later, listed) => {
+    expect(await mismatch(mirrorOf(before, later), () => listOf(...listed))).toBeUndefined()
+  })
+
+  test.each([
+    ['fails', () => Promise.reject(new Error('refused'))],
+    ['gives nothing', () => Promise.resolve(undefined)],
+    ['gives no version', () => Promise.resolve({ items: [] })],
+    [
+      'throws',
+      () => {
+        throw new Error('mine')
+      },
+    ],
+  ])('that %s says nothing', async (_what, listFn) => {
+    expect(await mismatch(mirrorOf([object('a')]), listFn)).toBeUndefined()
+  })
+
+  test('is not called where there are many objects', async () => {
+    let calls = 0
+    const many = Array.from({ length: 1_001 }, (_, at) => object(`o${at}`))
+    await mismatch(mirrorOf(many), () => {
+      calls++
+      return listOf()
+    })
+    expect(calls).toBe(0)
+  })
+})

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest'
+import { type Portion, WatchLog } from '../../adapters/kubernetes/watch-log.js'
+
+const KILOBYTE = 1024
+
+/** A log of so many portions of half a megabyte, each read to its end, and all of them. */
+function logOf(count: number): { readonly log: WatchLog; readonly portions: readonly Portion[] } {
+  const log = new WatchLog('1')
+  const portions = [log.last]
+  for (let at = 0; at < count; at++) {
+    log.append([{ bytes: Buffer.alloc(512 * KILOBYTE), isWhole: true }], String(at + 2))
+    portions.push(log.last)
+  }
+  return { log, portions }
+}
+
+describe('a log of a watch', () => {
+  test('leads whoever is behind to its end, however much the others have let go of', () => {
+    const { log, portions } = logOf(10)
+    let [, , , place] = portions
+    log.release(place?.at ?? 0)
+    while (place?.next !== undefined) place = place.next
+    expect(place).toBe(log.last)
+  })
+
+  test('keeps what all have read for who joins, and no more than a megabyte', () => {
+    const { log } = logOf(10)
+    log.release(Number.POSITIVE_INFINITY)
+    expect(['7', '9'].map((version) => log.placeOf(version)?.end)).toEqual([undefined, '9'])
+    expect(log.placeOf('9')?.next).toBeDefined()
+  })
+
+  test('cuts off what nobody reads any more from all that comes after it', () => {
+    const { log, portions } = logOf(10)
+    log.release(Number.POSITIVE_INFINITY)
+    expect(portions.map(({ next }) => next !== undefined)).toEqual([
+      ...Array.from({ length: 8 }, () => false),
+      true,
+      true,
+      false,
+    ])
+  })
+})
