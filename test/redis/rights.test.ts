@@ -41,7 +41,7 @@ describeRedis('a user of the server', (server) => {
       message: expect.stringMatching(/^[^\r\n]+see the guide for the ACL that is needed[^\r\n]+$/),
     }
 
-    for (const right of ['+hmget', '+hset', '+hdel', '+hlen', '+xadd', '+time'])
+    for (const right of ['+evalsha', '+hmget', '+hset', '+hdel', '+hlen', '+xadd', '+time'])
       test(`${right}: nothing is written, and it says what it needs`, async () => {
         const { name, client } = await clientOf(all, ...BOTH, ...WRITER.filter((each) => each !== right))
         await using master = redisWriter({ client: userClient('ioredis 6', own.redis.port), name })
@@ -52,7 +52,7 @@ describeRedis('a user of the server', (server) => {
         expect(await dump(name)).toEqual(before)
       })
 
-    for (const right of ['+hset', '+hdel', '+xadd'])
+    for (const right of ['+hset', '+hdel', '+xadd', '+xinfo|stream'])
       test(`${right}, with which it would begin a collection: nothing is written`, async () => {
         const { name, client } = await clientOf(all, ...BOTH, ...WRITER.filter((each) => each !== right))
         await using writer = redisWriter({ client, name })
