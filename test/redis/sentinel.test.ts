@@ -14,16 +14,17 @@ const NAME = 'mirrored'
 
 describeRedis('a sentinel', (server) => {
   describe.each(kinds)('with $name', (kind) => {
-    test('that replaces a master: the mirror finds the new one, and goes on where it was', async () => {
+    test('that replaces a master: mirrors and writers find the new one, and go on where they were', async () => {
       await using group = await RedisSentinel.start(server)
       const { first, second } = group
-      await kind.write(first.client(), NAME, 'a', 1)
+      await kind.write(group.client(), NAME, 'a', 1)
       await first.client().wait(1, 10_000)
       await using mirror = await Mirror.open(first, () => kind.source(group.client(), NAME))
       await mirror.live()
       await first.kill()
       await group.hasFailedOver()
-      await kind.write(second.client(), NAME, 'b', 2)
+      await kind.write(group.client(), NAME, 'b', 2)
+      expect(await second.client().exists(...kind.keys(NAME))).toBe(kind.keys(NAME).length)
       await mirror.shows({ a: 1, b: 2 })
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     })
