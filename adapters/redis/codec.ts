@@ -36,7 +36,7 @@ export class EventCodec<T> {
     this.takesText = keys === 'string' && (codec === 'json' || codec === 'string')
     this.#decode =
       typeof codec === 'function'
-        ? (value, key) => codec(bytesOf(value), key)
+        ? (value, key) => notPromised(codec(bytesOf(value), key), 'the codec')
         : (decoders[codec] as (value: Buffer | string) => T)
     this.#keys = keys
   }
@@ -69,10 +69,18 @@ const encoders: Readonly<Record<RedisCodecName, (object: unknown) => Uint8Array 
   bytes: (object) => (object instanceof Uint8Array ? object : undefined),
 }
 
-/** What an object is in Redis. A TypeError where it cannot be. */
+/** Refuses a promise, which is no object; whatever it rejects with is nobody's concern then. */
+export function notPromised<V>(value: V, by: string): V {
+  if (typeof (Object(value) as { readonly then?: unknown }).then !== 'function') return value
+  Promise.resolve(value).catch(() => {})
+  throw new TypeError(`${by} gave a promise: it must give what it makes at once`)
+}
+
+/** What an object is in Redis, in bytes of our own. A TypeError where it cannot be. */
 export function encodeValue<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Buffer | string {
-  const value = typeof codec === 'function' ? codec(object, key) : encoders[codec](object)
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  const value =
+    typeof codec === 'function' ? notPromised(codec(object, key), 'apply: the codec') : encoders[codec](object)
+  if (value instanceof Uint8Array) return Buffer.from(value)
   if (typeof value === 'string' && value.isWellFormed()) return value
   const [of, made] = [
     `the object under ${JSON.stringify(key)}`,

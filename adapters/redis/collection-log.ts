@@ -43,12 +43,14 @@ export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] 
 }
 
 const CHAIN_LENGTH = 16
+/** What to do about it. */
+const KEEP = ' (a redisWriter keeps as many as its option retention says)'
 
 /**
- * An entry as a writer made it; one that somebody else made is the fork that it is. Its first field says: the chain before it, its own, a word,
- * and when it was written. By their lengths alone: what is no chain follows none.
+ * An entry as a writer made it; undefined for one that somebody else made. Its first field says: the chain before it, its own, a word,
+ * and when it was written.
  */
-export function readEntry(reply: RedisReply): LogEntry {
+export function readEntry(reply: RedisReply): LogEntry | undefined {
   const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
   const fields = (Array.isArray(rest) ? rest : []) as readonly (Buffer | string)[]
   const about = String(fields[1] ?? '')
@@ -56,8 +58,8 @@ export function readEntry(reply: RedisReply): LogEntry {
   const third = about.indexOf(' ', second) + 1
   const committedAt = Number(about.slice(about.indexOf(' ', third) + 1))
   const isOurs = second > 0 && third === second + CHAIN_LENGTH + 1 && committedAt > 0
-  const place = isOurs ? placeAt(String(id), about.slice(second, third - 1)) : undefined
-  if (place === undefined) throw forked(`no redisWriter wrote the entry ${String(id)}`)
+  const place = isOurs ? placeOf(String(id), about.slice(second, third - 1)) : undefined
+  if (place === undefined) return undefined
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]
@@ -74,13 +76,13 @@ export function readEntry(reply: RedisReply): LogEntry {
  */
 export function following(at: Place | Absence, { place, previous }: LogEntry): Place {
   if ('absentAt' in at) {
-    if (place.sequence > 0) throw expired(`the entries before ${place.sequence} of a new history were trimmed`)
+    if (place.sequence > 0) throw expired(`the entries before ${place.sequence} of a new history were trimmed${KEEP}`)
     if (previous !== '') throw forked('it began with what was there already')
     return place
   }
   if (place.epoch !== at.epoch) throw forked('the collection was made anew')
   if (place.sequence > at.sequence + 1)
-    throw expired(`entries ${at.sequence + 1} to ${place.sequence - 1} were trimmed`)
+    throw expired(`entries ${at.sequence + 1} to ${place.sequence - 1} were trimmed${KEEP}`)
   if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${place.sequence}`)
   return place
 }
@@ -96,7 +98,7 @@ export function assertSameHistory(at: Place, meta: Meta | undefined): asserts me
 /** Whether these entries, read at the same moment, are the next of those that are to come. */
 export function assertNotTrimmed(at: Place, meta: Meta, entries: readonly LogEntry[]): void {
   if (entries.length > 0 || meta.sequence === at.sequence) return
-  throw expired(`entries ${at.sequence + 1} to ${meta.sequence} were trimmed`)
+  throw expired(`entries ${at.sequence + 1} to ${meta.sequence} were trimmed${KEEP}`)
 }
 
 /** The place that an id and a chain name. */

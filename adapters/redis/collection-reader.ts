@@ -86,7 +86,7 @@ export class CollectionReader {
    * Entries after this place, if there are any now. They are asked for once, as bytes: whatever is asked next is of a later moment.
    */
   async read(after: Place | Absence): Promise<readonly LogEntry[]> {
-    return this.#learned(await this.#session.command(this.#reading(this.#idBefore(after)))).map(readEntry)
+    return written(this.#learned(await this.#session.command(this.#reading(this.#idBefore(after)))))
   }
 
   /**
@@ -103,7 +103,7 @@ export class CollectionReader {
       if (last === undefined) return
       coming = ask(textOf(Array.isArray(last) ? (last as readonly RedisReply[])[0] : null))
       coming.catch(() => {}) // Nobody may ask for it any more.
-      yield entries.map(readEntry)
+      yield written(entries)
     }
   }
 
@@ -124,23 +124,25 @@ export class CollectionReader {
     ])
     const here = readMeta(place)
     assertSameHistory(at, here)
-    const entries = this.#learned(found ?? null).map(readEntry)
+    const entries = written(this.#learned(found ?? null))
     const last = entries.at(-1)?.place ?? at
     assertNotTrimmed(at, here, entries)
     return { entries, isHead: last.sequence === here.sequence, count: here.count, flaw: this.#flaw(Number(size), here) }
   }
 
   async #proveAbsence(at: Absence): Promise<Proof> {
-    const [place, last] = await this.#session.transaction([
-      ['HMGET', this.#keys.meta, ...META_FIELDS],
-      ['XREVRANGE', this.#keys.stream, '+', '-', 'COUNT', 1],
+    const { hash, stream, meta } = this.#keys
+    const [place, last, size] = await this.#session.transaction([
+      ['HMGET', meta, ...META_FIELDS],
+      ['XREVRANGE', stream, '+', '-', 'COUNT', 1],
+      ['HLEN', hash],
     ])
     const here = readMeta(place)
     if (here === undefined) {
       // What is left of an older history is not the beginning of the next, which begins above it.
       const [newest] = Array.isArray(last) ? (last as readonly RedisReply[]) : []
       if (Array.isArray(newest)) this.#before = textOf((newest as readonly RedisReply[])[0])
-      return { entries: [], isHead: true, count: 0, flaw: undefined }
+      return { entries: [], isHead: true, count: 0, flaw: Number(size) > 0 ? this.#orphans(Number(size)) : undefined }
     }
     if (here.epoch < at.absentAt) throw forked('the clock of the server went back')
     this.#before = `${here.epoch - 1}-${LAST_SEQUENCE}`
@@ -164,10 +166,12 @@ export class CollectionReader {
     ])
     const here = readMeta(place)
     if (here !== undefined || Number(size) === 0) return here
-    throw new SourceError(
-      `${hash} has ${Number(size)} fields and no history: apply([]) by a redisWriter makes a collection of it, DEL ${hash} an empty one`,
-      { code: 'PROTOCOL' },
-    )
+    throw new SourceError(this.#orphans(Number(size)), { code: 'PROTOCOL' })
+  }
+
+  #orphans(size: number): string {
+    const { hash } = this.#keys
+    return `${hash} has ${size} fields and no history: apply([]) by a redisWriter makes a collection of it, DEL ${hash} an empty one`
   }
 
   #idBefore(at: Place | Absence): string {
@@ -186,6 +190,16 @@ export class CollectionReader {
     this.#entries.learn(entries.length, bytes)
     return entries
   }
+}
+
+/** Of these, those that a writer wrote. What somebody else adds is no part of the history: the next write begins another above it. */
+function written(replies: readonly RedisReply[]): readonly LogEntry[] {
+  const entries: LogEntry[] = []
+  for (const reply of replies) {
+    const entry = readEntry(reply)
+    if (entry !== undefined) entries.push(entry)
+  }
+  return entries
 }
 
 function bytesOf(fields: RedisReply | undefined): number {

@@ -4,10 +4,9 @@ import type { Version } from '../../src/version.js'
 import type { RedisReply } from './client.js'
 import { encodeKey, encodeValue, type RedisCodecName, type RedisEncode, type RedisKeys } from './codec.js'
 import type { CollectionKeys } from './collection-keys.js'
-import { placeOf, readEntry } from './collection-log.js'
+import { type LogEntry, placeOf, readEntry } from './collection-log.js'
 import { type Absence, formatVersion, idOf, type Place, parseVersion } from './collection-version.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
-import type { RedisCommand } from './session.js'
 import { RedisWriteError } from './write-error.js'
 import type { WriterLink } from './writer-link.js'
 import { chainAfter, type EncodedChange, scriptArguments, WRITER_SCRIPT, WRITER_SCRIPT_SHA } from './writer-script.js'
@@ -97,17 +96,23 @@ export class CollectionWriter<T> {
     word: string,
     changes: readonly EncodedChange[],
   ): Promise<Place | undefined> {
-    const [epoch, sequence] = 'absentAt' in expected ? [here.epoch, 0] : [expected.epoch, expected.sequence + 1]
-    if (epoch !== here.epoch || sequence > here.sequence) return undefined
+    const next = 'absentAt' in expected ? undefined : { epoch: expected.epoch, sequence: expected.sequence + 1 }
+    const found = next === undefined ? undefined : await this.#entry(next)
+    if (found !== undefined && isOwn(found, word, changes)) return found.place
+    // It may have begun the history that is there now.
+    const isAnother = next?.epoch !== here.epoch
+    const entry = isAnother ? await this.#entry({ epoch: here.epoch, sequence: 0 }) : found
+    if (entry !== undefined) return isOwn(entry, word, changes) ? entry.place : undefined
+    if (!isAnother && next.sequence > here.sequence) return undefined
+    throw new RedisWriteError('OUTCOME_UNKNOWN', 'whether it was written is not known: its entry was trimmed')
+  }
+
+  async #entry({ epoch, sequence }: Pick<Place, 'epoch' | 'sequence'>): Promise<LogEntry | undefined> {
     const id = `${epoch}-${sequence}`
-    const command: RedisCommand = ['XRANGE', this.#settings.keys.stream, id, id]
-    const answer = await this.#settings.link.ask(command)
+    const answer = await this.#settings.link.ask(['XRANGE', this.#settings.keys.stream, id, id])
     if (answer instanceof Error) throw refused(answer)
     const [reply] = Array.isArray(answer) ? (answer as readonly RedisReply[]) : []
-    if (reply === undefined)
-      throw new RedisWriteError('OUTCOME_UNKNOWN', `whether it was written is not known: the entry ${id} was trimmed`)
-    const { previous, place } = readEntry(reply)
-    return place.chain === chainAfter({ chain: previous, epoch }, word, changes) ? place : undefined
+    return reply === undefined ? undefined : readEntry(reply)
   }
 
   #encode(change: RedisChange<T>): EncodedChange {
@@ -132,6 +137,10 @@ export class CollectionWriter<T> {
     const { random } = this.#settings
     return Array.from({ length: 3 }, () => Math.floor(random.next() * 2 ** 32).toString(36)).join('.')
   }
+}
+
+function isOwn({ previous, place }: LogEntry, word: string, changes: readonly EncodedChange[]): boolean {
+  return place.chain === chainAfter({ chain: previous, epoch: place.epoch }, word, changes)
 }
 
 function placeIn(answer: RedisReply): Place {

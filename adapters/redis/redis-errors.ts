@@ -7,7 +7,7 @@ import { redact } from '../../src/redact.js'
  */
 export function redisError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const message = redact(messageOf(thrown))
+  const message = redact(messageOf(thrown)).replace(/^EXECABORT Transaction discarded because of: /, '')
   const hint = hintFor(message)
   return new SourceError(message + (hint === '' ? '' : ` (${hint})`), { code: meaningOf(message), cause: bare(thrown) })
 }
@@ -26,9 +26,12 @@ export function unavailable(detail: string): SourceError {
   return new SourceError(detail, { code: 'UNAVAILABLE' })
 }
 
+/** As the server says it of a command, and of a command in a script. */
+const NOT_ALLOWED = /^NOPERM |^ERR The user executing the script can't|^ERR ACL failure in script/
+
 /** The user may not use this command. */
 export function isNotAllowed(thrown: unknown): boolean {
-  return /^NOPERM /.test(messageOf(thrown))
+  return NOT_ALLOWED.test(messageOf(thrown))
 }
 
 /** The keys are served by somebody else now: another master of the cluster, or another server that was promoted. */
@@ -43,7 +46,7 @@ export function isAnswer(thrown: unknown): boolean {
 }
 
 function meaningOf(message: string): SourceErrorCode {
-  if (/^(WRONGPASS|NOAUTH|NOPERM|DENIED) |invalid password|invalid username-password/.test(message))
+  if (/^(WRONGPASS|NOAUTH|DENIED) |invalid password|invalid username-password/.test(message) || isNotAllowed(message))
     return 'UNAUTHORIZED'
   if (/^WRONGTYPE |^ERR (unknown (sub)?command|DB index|invalid DB index|syntax error)/.test(message)) return 'PROTOCOL'
   return 'UNAVAILABLE'
@@ -64,10 +67,10 @@ const hints: readonly (readonly [RegExp, string])[] = [
   ],
   [/^(WRONGPASS|NOAUTH) |invalid password/, "check the client's username and password"],
   [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or DEL the key'],
-  [/^NOPERM /, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
+  [NOT_ALLOWED, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
   [/^DENIED /, 'give the server a password, and the client the same'],
   [/^READONLY |^MASTERDOWN /, 'this is a replica: give the client the address of the master, or of the Sentinels'],
-  [/^(MOVED|ASK) /, 'this is a node of a cluster: give a Cluster instead of a Redis'],
+  [/^(MOVED|ASK) /, 'another node of the cluster has the key: a Cluster finds it, a Redis does not'],
   [/^ERR (invalid )?DB index/, "check the client's option db"],
   [/^OOM /, 'raise maxmemory, or delete something'],
   [/sentinels? (is|are) unreachable/i, "check the client's sentinels and name"],

@@ -2,6 +2,7 @@ import type { Clock } from '../../src/clock.js'
 import { messageOf, SourceError } from '../../src/errors.js'
 import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
 import { isAnswer, isNotAllowed, redisError, unavailable } from './redis-errors.js'
+import { onSentinel, type SentinelConnection } from './sentinel-connection.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -72,6 +73,8 @@ export class Session {
   readonly #connection: RedisConnection
   readonly #options: SessionOptions
   readonly #fails = new Set<(error: SourceError) => void>()
+  /** That was asked last, for where to connect to. */
+  #sentinel: SentinelConnection | undefined
   #ending: SourceError | undefined
   #hasAnswered = false
   readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
@@ -81,6 +84,9 @@ export class Session {
     this.#options = options
     const { host, port, path } = connection.options
     this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
+    onSentinel(connection, (asked) => {
+      this.#sentinel = asked
+    })
     // Also of what the driver only mentions: where SELECT is refused it goes on, with another database.
     connection.on('error', (error) => this.destroy(this.#lost(error)))
     connection.on('close', () => this.destroy(unavailable(`${this.address} closed the connection${this.#hint}`)))
@@ -166,8 +172,10 @@ export class Session {
     if (this.#ending !== undefined) return
     this.#ending = error
     this.#options.signal.removeEventListener('abort', this.#abort)
-    this.#connection.disconnect()
-    this.#connection.stream?.destroy() // Else it waits for the other side to say good-bye.
+    for (const each of [this.#connection, this.#sentinel]) {
+      each?.disconnect()
+      each?.stream?.destroy() // Else it waits for the other side to say good-bye.
+    }
     for (const fail of this.#fails) fail(error)
   }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { ListEvent } from '../../src/source.js'
 import type { RedisReply } from './client.js'
+import { notPromised } from './codec.js'
 import type { StreamEntry } from './stream-history.js'
 
 /** What an entry says of one key: the object that is there now, that there is none any more, or that it makes no sense. */
@@ -21,24 +22,28 @@ export type StreamDecode<T> = (
 export function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEntry, events: ListEvent<T>[]): void {
   let changes: StreamChange<T> | readonly StreamChange<T>[] | undefined
   try {
-    changes = decode(mapOf(fields), id)
+    changes = notPromised(decode(mapOf(fields), id), 'decode')
   } catch (error) {
     events.push({ type: 'invalid', error })
     return
   }
   for (const change of Array.isArray(changes) ? (changes as readonly StreamChange<T>[]) : [changes]) {
-    const event = eventOf(change as StreamChange<T> | undefined)
-    if (event !== undefined) events.push(event)
+    if (change !== undefined) events.push(eventOf(change as StreamChange<T>))
   }
 }
 
-function eventOf<T>(change: StreamChange<T> | undefined): ListEvent<T> | undefined {
-  if (change === undefined) return undefined
-  const { key } = Object(change) as { readonly key?: unknown }
-  if (typeof key !== 'string') return { type: 'invalid', error: new TypeError(`decode gave no key, but ${typeof key}`) }
-  if ('error' in change) return { type: 'invalid', key, error: change.error }
-  const { object } = change
-  return object === undefined ? { type: 'delete', key } : { type: 'put', key, object }
+function eventOf<T>(change: StreamChange<T>): ListEvent<T> {
+  let named: string | undefined
+  try {
+    const { key } = Object(notPromised(change, 'decode')) as { readonly key?: unknown }
+    if (typeof key !== 'string') throw new TypeError(`decode gave no key, but ${typeof key}`)
+    named = key
+    if ('error' in change) return { type: 'invalid', key, error: change.error }
+    const object = notPromised(change.object, 'decode')
+    return object === undefined ? { type: 'delete', key } : { type: 'put', key, object }
+  } catch (error) {
+    return { type: 'invalid', ...(named === undefined ? {} : { key: named }), error }
+  }
 }
 
 /** A name that comes twice has its last value, as in Redis' own clients. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * One atomic change of a collection: an entry of its stream, then what it says in the hash, then where it is. Adding the entry is all
- * that can fail once something is written, so it comes first: Redis does not take back what a script has done.
+ * One atomic change of a collection: an entry of its stream, then what it says in the hash, then where it is. Redis does not take back what
+ * a script has done, so what can fail comes before anything is changed: whether the user may write (an HSET that changes nothing, which is
+ * also refused where memory is short, and where something is deleted an HDEL of what is not there), and the entry itself.
  *
  * KEYS: hash, stream, meta. ARGV: how many entries to keep, the id and the chain that are expected (both empty: any; `none`:
  * no collection), a word that no other call has, then `u` key value or `d` key for each change. Answers id and chain. Without
@@ -25,12 +26,25 @@ if epoch and #ARGV < 5 then return { last, chain } end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
+local function forbidden(deletes)
+  local set = last and redis.pcall('HSET', meta, 'e', epoch) or redis.pcall('HSET', meta, 'e', '', 'no value')
+  if type(set) == 'table' and not string.find(set.err, 'number of arguments') then return set end
+  if not deletes or redis.call('HMGET', hash, ARGV[4])[1] then return nil end
+  local del = redis.pcall('HDEL', hash, ARGV[4])
+  return type(del) == 'table' and del or nil
+end
+
 local function anew()
   local number = now
   local info = redis.pcall('XINFO', 'STREAM', stream)
+  if info.err and not string.find(info.err, 'no such key') then return info end
   for i = 1, #info, 2 do
     if info[i] == 'last-generated-id' then
       local newest = tonumber(string.match(info[i + 1], '^(%d+)'))
+      if newest >= 9007199254740991 then
+        return redis.error_reply('ERR ' .. stream .. ' has had the entry ' .. info[i + 1] ..
+          ', which no redisWriter wrote, and no later one can be told apart: DEL ' .. stream)
+      end
       if newest >= number then number = newest + 1 end
     end
   end
@@ -41,7 +55,7 @@ end
 local function add()
   local fields = { 'm', '' }
   local sum = { chain, epoch, ARGV[4] }
-  local i = 5
+  local i, deletes = 5, false
   while i <= #ARGV do
     local key, value = ARGV[i + 1], ''
     fields[#fields + 1] = ARGV[i] .. key
@@ -52,10 +66,14 @@ local function add()
       sum[#sum + 1] = #value
       sum[#sum + 1] = value
       i = i + 1
+    else
+      deletes = true
     end
     fields[#fields + 1] = value
     i = i + 2
   end
+  local flaw = forbidden(deletes)
+  if flaw then return flaw end
   local following = string.sub(redis.sha1hex(table.concat(sum, ' ')), 1, 16)
   fields[2] = table.concat({ chain, following, ARGV[4], string.format('%.0f', now) }, ' ')
   local sequence = 0
@@ -64,10 +82,12 @@ local function add()
   return redis.pcall('XADD', stream, 'MAXLEN', '~', ARGV[1], id, unpack(fields)), following
 end
 
-if not epoch then anew() end
+local flaw = not epoch and anew()
+if flaw then return flaw end
 local id, following = add()
-if type(id) == 'table' and string.find(id.err, 'equal or smaller') then
-  anew()
+if type(id) == 'table' and (string.find(id.err, 'equal or smaller') or string.find(id.err, 'exhausted')) then
+  flaw = anew()
+  if flaw then return flaw end
   id, following = add()
 end
 if type(id) == 'table' then return id end

@@ -1,9 +1,15 @@
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Cluster } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { redisWriter } from '../../adapters/redis/index.js'
+import { freePort } from '../../src/cli/free-port.js'
 import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
+import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
@@ -103,6 +109,52 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  test('--cluster finds who has the keys; without it one is told to say so', async () => {
+    await using cluster = await RedisCluster.start(server)
+    const [first] = cluster.nodes
+    const user = new Cluster([{ host: '127.0.0.1', port: first?.port ?? 0 }])
+    onTestFinished(() => user.disconnect())
+    // Three names, of which at least one lies on another node than the one that is named.
+    const names = ['orders', 'flags', 'prices']
+    for (const name of names) {
+      await using writer = redisWriter({ client: user, name })
+      await writer.apply([{ put: '1', object: { of: name } }])
+    }
+    const url = first?.url ?? ''
+    const elsewhere: string[] = []
+    for (const name of names) {
+      if ((await cluster.ownerOf(`{${name}}:h`)) !== 0) elsewhere.push(name)
+      const child = listwatch(['watch', url, '--cluster', '--collection', name, '--json'])
+      await synced(child)
+      expect(told(child)[0]).toEqual(['add', '1', { of: name }])
+      child.kill('SIGINT')
+      expect([await child.ended, child.errors]).toEqual([{ code: 0, signal: null }, ''])
+    }
+    expect(elsewhere.length).toBeGreaterThan(0)
+    const says = await refusalOf(listwatch(['watch', url, '--collection', elsewhere[0] ?? '']))
+    expect(says).toContain('another node of the cluster has the key: with --cluster it is found')
+  })
+
+  test('rediss:// speaks TLS, and believes only who it knows', async () => {
+    const redis = await RedisServer.create({ server })
+    await using _ = redis
+    const [key, certificate] = [join(redis.folder, 'key.pem'), join(redis.folder, 'certificate.pem')]
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+    const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-keyout', key]
+    await promisify(execFile)('openssl', ['req', '-x509', ...made, '-out', certificate, ...subject])
+    const tlsPort = await freePort()
+    const secure = ['--tls-port', String(tlsPort), '--tls-cert-file', certificate, '--tls-key-file', key]
+    const plain = ['--port', String(redis.port), '--bind', '127.0.0.1', '--dir', redis.folder, '--save', '']
+    await redis.run([...plain, ...secure, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no'])
+    await using writer = redisWriter({ client: userClient('ioredis 6', redis.port), name: 'orders' })
+    await writer.apply([{ put: '1', object: 1 }])
+    const args = ['watch', `rediss://127.0.0.1:${tlsPort}`, '--collection', 'orders', '--json']
+    expect(await refusalOf(listwatch(args))).toContain('rediss:// speaks TLS, redis:// does not')
+    const child = listwatch(args, { env: { NODE_EXTRA_CA_CERTS: certificate } })
+    await synced(child)
+    expect(told(child)[0]).toEqual(['add', '1', 1])
+  })
+
   const url = 'redis://localhost'
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
     [
@@ -122,6 +174,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ['a collection of etcd', ['etcd://localhost', '--collection', 'a'], '--collection is of Redis; etcd has --prefix'],
     ['no server', ['redis://127.0.0.1:1', '--collection', 'a'], 'no server listens there: check host and port'],
     ['no such host', ['redis://no-such-host.invalid', '--collection', 'a'], 'no such host: check its name'],
+    ['a % that stands for itself', ['redis://u:100%@localhost', '--collection', 'a'], '% is %25'],
     ['no URL', ['redis://', '--collection', 'a'], 'it should look like redis://host:6379'],
   ]
   test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {

@@ -2,6 +2,8 @@ import { Cluster as Cluster6 } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisClient, redisCollection, redisKeys, redisWriter } from '../../adapters/redis/index.js'
+import { createInformer } from '../../src/informer.js'
+import { sourceSet } from '../../src/source-set.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
@@ -122,8 +124,40 @@ describeRedis('a cluster', (server) => {
     const sources = redisCollection<Item>({ client: client(), name, shards: 8 })
     const lists = await Promise.all(Object.values(sources).map((source) => listed(source)))
     expect(lists.reduce((sum, { objects }) => sum + objects.size, 0)).toBe(100)
-    const owners = await Promise.all(Object.keys(sources).map((shard) => cluster().ownerOf(`{${name}:${shard}}:h`)))
-    expect(new Set(owners).size).toBeGreaterThan(1)
+    const owners = new Set<number>()
+    for (const shard of Object.keys(sources)) {
+      const hash = `{${name}/${shard}}:h`
+      const owner = await cluster().ownerOf(hash)
+      expect(await cluster().nodes[owner]?.client().exists(hash)).toBe(1)
+      owners.add(owner)
+    }
+    expect(owners.size).toBeGreaterThan(1)
+  })
+
+  test('shards are one collection to an informer of them all, which waits for what was written to one', async () => {
+    const of = { client: client(), name: `cluster-${++names}`, shards: 8 }
+    await using writer = redisWriter<Item>(of)
+    for (let n = 0; n < 20; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
+    const informer = createInformer({ source: sourceSet(redisCollection<Item>(of)) })
+    onTestFinished(() => informer.stop())
+    await informer.start().synced({ timeoutMs: 60_000 })
+    expect(informer.size).toBe(20)
+    const keys = ['k1', 'k2', 'k3', 'new']
+    const shards = new Set<string>()
+    for (const key of keys) {
+      const source = writer.shardOf(key)
+      const version = await writer.apply([{ put: key, object: { n: 100 } }])
+      await informer.waitFor(version, { source, timeoutMs: 60_000 })
+      expect(informer.get(key)).toEqual({ n: 100 })
+      shards.add(source)
+    }
+    expect(shards.size).toBeGreaterThan(1)
+    // What one collection has, another must not be asked for.
+    const version = await writer.apply([{ delete: 'k1' }])
+    const other = [...writer.shards.keys()].find((each) => each !== writer.shardOf('k1'))
+    await expect(informer.waitFor(version, { source: other ?? '', timeoutMs: 60_000 })).rejects.toMatchObject({
+      code: 'EPOCH_CHANGED',
+    })
   })
 
   test.each(driverNames)('whose client was quit is found by the map of slots that it had (%s)', async (driver) => {

@@ -34,12 +34,15 @@ export async function listed<T>(
   return { objects, invalid, version }
 }
 
-/** What a list says. */
+/** What a list says: one line. */
 export async function refusal(source: ListerWatcher<unknown>): Promise<SourceError> {
   return await listed(source).then(
     () => {
       throw new Error('it was listed')
     },
-    (error: SourceError) => error,
+    (error: SourceError) => {
+      if (/[\r\n]/.test(error.message)) throw new Error(`more than one line: ${JSON.stringify(error.message)}`)
+      return error
+    },
   )
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
+import { context } from './follow.js'
 import { Stage } from './stage.js'
 import { useRedis } from './support.js'
 
@@ -188,5 +189,20 @@ describeRedis('a history that is gone or another', (server) => {
     await stage.until('what was lost to be gone', () => !stage.informer.has('lost'))
     await stage.healed()
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['EPOCH_CHANGED'])
+  })
+
+  test.concurrent('that is trimmed while it is listed: it says which option keeps more', async () => {
+    await using stage = await Stage.open({ redis: own.redis, writer: { retention: 1 } })
+    await stage.fill(2_000)
+    const pages = stage.source.list({ ...context(), pageSize: 1 })[Symbol.asyncIterator]()
+    await pages.next()
+    for (let n = 0; n < 500; n++) await stage.put(['k1', n])
+    const rest = (async () => {
+      while (!(await pages.next()).done);
+    })()
+    await expect(rest).rejects.toMatchObject({
+      code: 'VERSION_EXPIRED',
+      message: expect.stringMatching(/entries \d+ to \d+ were trimmed.* option retention/),
+    })
   })
 })

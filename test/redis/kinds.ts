@@ -8,19 +8,21 @@ import type { Item } from './mirror.js'
 /** A form of the source that has a history, and how it is written to. */
 export interface Kind {
   readonly name: 'a collection' | 'a stream'
-  source(client: RedisClient, name: string): ListerWatcher<Item>
+  /** `blockMs` is 500. */
+  source(client: RedisClient, name: string, blockMs?: number): ListerWatcher<Item>
   /** Without a value the key is deleted. Gives the mark to wait for. */
   write(client: RedisClient, name: string, key: string, n: number | undefined): Promise<Version>
   /** The keys that it lies under. */
   keys(name: string): readonly string[]
 }
 
-const times = { blockMs: 500, timeoutMs: 10_000 }
+const times = { timeoutMs: 10_000 }
+const BLOCK_MS = 500
 
 export const kinds: readonly Kind[] = [
   {
     name: 'a collection',
-    source: (client, name) => redisCollection<Item>({ client, name, ...times }),
+    source: (client, name, blockMs = BLOCK_MS) => redisCollection<Item>({ client, name, blockMs, ...times }),
     write: async (client, name, key, n) => {
       await using writer = redisWriter<Item>({ client, name })
       return await writer.apply([n === undefined ? { delete: key } : { put: key, object: { n } }])
@@ -29,10 +31,11 @@ export const kinds: readonly Kind[] = [
   },
   {
     name: 'a stream',
-    source: (client, name) =>
+    source: (client, name, blockMs = BLOCK_MS) =>
       redisStream<Item>({
         client,
         stream: name,
+        blockMs,
         decode: (fields) =>
           Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : { n: Number(n) } })),
         ...times,

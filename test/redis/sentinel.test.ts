@@ -1,6 +1,12 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisSentinel } from '../servers/redis-sentinel.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { driverNames, userClient } from './drivers.js'
+import { context } from './follow.js'
 import { kinds } from './kinds.js'
 import { Mirror } from './mirror.js'
 
@@ -8,16 +14,17 @@ const NAME = 'mirrored'
 
 describeRedis('a sentinel', (server) => {
   describe.each(kinds)('with $name', (kind) => {
-    test('that replaces a master: the mirror finds the new one, and goes on where it was', async () => {
+    test('that replaces a master: mirrors and writers find the new one, and go on where they were', async () => {
       await using group = await RedisSentinel.start(server)
       const { first, second } = group
-      await kind.write(first.client(), NAME, 'a', 1)
+      await kind.write(group.client(), NAME, 'a', 1)
       await first.client().wait(1, 10_000)
       await using mirror = await Mirror.open(first, () => kind.source(group.client(), NAME))
       await mirror.live()
       await first.kill()
       await group.hasFailedOver()
-      await kind.write(second.client(), NAME, 'b', 2)
+      await kind.write(group.client(), NAME, 'b', 2)
+      expect(await second.client().exists(...kind.keys(NAME))).toBe(kind.keys(NAME).length)
       await mirror.shows({ a: 1, b: 2 })
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     })
@@ -37,6 +44,48 @@ describeRedis('a sentinel', (server) => {
       await kind.write(second.client(), NAME, 'b', 2)
       await mirror.shows({ a: 1, b: 2 })
       expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+    })
+  })
+})
+
+describe.each(driverNames)('a sentinel that says nothing (%s)', (driver) => {
+  /** Whether nothing is open to it any more, once `stop` was called while it was being asked. */
+  const outlives = async (begin: (client: ReturnType<typeof userClient>) => () => unknown): Promise<void> => {
+    const sockets = new Set<Socket>()
+    const silent = createServer((socket) => {
+      sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)))
+      socket.resume()
+    }).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const sentinels = [{ host: '127.0.0.1', port: (silent.address() as AddressInfo).port }]
+    const stop = begin(userClient(driver, 1, { sentinels, name: NAME }))
+    try {
+      await waitUntil('it to be asked', () => sockets.size === 1)
+      stop()
+      await waitUntil('nobody to ask any more', () => sockets.size === 0)
+    } finally {
+      silent.close()
+      for (const socket of sockets) socket.destroy()
+    }
+  }
+  const timeoutMs = 600_000
+
+  test('is left at once by a list that is stopped', async () => {
+    await outlives((client) => {
+      const stop = new AbortController()
+      const list = redisCollection({ client, name: NAME, timeoutMs }).list({ ...context(stop.signal), pageSize: 10 })
+      list[Symbol.asyncIterator]()
+        .next()
+        .catch(() => {})
+      return () => stop.abort()
+    })
+  })
+
+  test('is left at once by a writer that is closed', async () => {
+    await outlives((client) => {
+      const writer = redisWriter({ client, name: NAME, timeoutMs })
+      writer.apply([]).catch(() => {})
+      return () => writer.close()
     })
   })
 })

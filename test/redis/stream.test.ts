@@ -406,6 +406,8 @@ describeRedis('a stream that others write', (server) => {
     await mirror.live()
     await worker.xreadgroup('GROUP', 'workers', 'one', 'COUNT', 10, 'STREAMS', stream, '>')
     await worker.xgroup('DESTROY', stream, 'workers')
+    const late = worker.xreadgroup('GROUP', 'workers', 'one', 'COUNT', 10, 'STREAMS', stream, '>')
+    await expect(late).rejects.toThrow('NOGROUP')
     await add({ b: 1 })
     await mirror.shows({ a: 1, b: 1 })
     expect(mirror.errors).toEqual([])

@@ -102,9 +102,17 @@ function addressOf(url: string): Address {
     host: host.replace(/^\[|\]$/g, ''),
     port: Number(port),
     ...(db === '' ? {} : { db: Number(db) }),
-    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
-    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(username === '' ? {} : { username: decoded(username) }),
+    ...(password === '' ? {} : { password: decoded(password) }),
     ...(scheme === 'rediss' ? { tls: {} } : {}),
+  }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new Failure('user and password in the URL must be encoded as URLs are: % is %25, @ is %40')
   }
 }
 
@@ -117,7 +125,7 @@ function adviceOf(message: string): string {
     )
     .replace("check the client's option tls", 'rediss:// speaks TLS, redis:// does not')
     .replace("check the client's option db", 'the number at the end of the URL is the database')
-    .replace('give a Cluster instead of a Redis', 'say --cluster')
+    .replace('a Cluster finds it, a Redis does not', 'with --cluster it is found')
     .replace(/give (the client )?the address of the master, or of the Sentinels/, 'give the address of the master')
     .replace(
       "give a snapshot, or whenTrimmed: 'fold' where the newest entry of each key always stays",

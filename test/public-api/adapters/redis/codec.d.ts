@@ -17,7 +17,9 @@ export declare class EventCodec<T> {
     /** The key in the store. One that is no UTF-8 shows in hexadecimal after half a character. */
     key(bytes: Buffer | string): string;
 }
-/** What an object is in Redis. A TypeError where it cannot be. */
+/** Refuses a promise, which is no object; whatever it rejects with is nobody's concern then. */
+export declare function notPromised<V>(value: V, by: string): V;
+/** What an object is in Redis, in bytes of our own. A TypeError where it cannot be. */
 export declare function encodeValue<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Buffer | string;
 /** What a key is in Redis. A TypeError where it cannot be. */
 export declare function encodeKey(key: string, keys: RedisKeys): Buffer | string;

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest'
+import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import { describeRedis } from '../servers/index.js'
+import { userClient } from './drivers.js'
+import { context, listed } from './follow.js'
+import { Stage } from './stage.js'
+import { useRedis } from './support.js'
+
+describeRedis('what somebody does to the keys of a collection by hand', (server) => {
+  const own = useRedis(server)
+  const admin = () => own.redis.client()
+
+  describe('an entry added to its stream', () => {
+    test('does not keep a mirror from its first list, though nobody writes', async () => {
+      await using stage = await Stage.open({ redis: own.redis })
+      await stage.fill(20)
+      for (let n = 0; n < 5; n++) await admin().xadd(stage.key('s'), '*', 'by', 'hand')
+      await stage.live()
+      await stage.healed()
+      expect(stage.codes).toEqual([])
+    })
+
+    test('is nothing that a watch tells', async () => {
+      await using stage = await Stage.open({ redis: own.redis })
+      await stage.fill(20)
+      const { version } = await listed(stage.source)
+      const watch = stage.source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+      await watch.next()
+      await admin().xadd(stage.key('s'), '*', 'by', 'hand')
+      for (let batches = 0; batches < 4; batches++)
+        expect((await watch.next()).value).toMatchObject({ events: [], version })
+      await watch.return?.()
+    })
+
+    test('begins another history with the next write, which is listed once', async () => {
+      await using stage = await Stage.open({ redis: own.redis })
+      await stage.fill(20)
+      await stage.live()
+      await admin().xadd(stage.key('s'), '*', 'by', 'hand')
+      await stage.put(['k1', 5])
+      await stage.until('it to be told', () => stage.informer.get('k1')?.n === 5)
+      await stage.healed()
+      expect([stage.relists, stage.codes]).toEqual([1, ['EPOCH_CHANGED']])
+    })
+
+    test('before there is a collection is nothing, and what is written then is told', async () => {
+      await using stage = await Stage.open({ redis: own.redis })
+      await admin().xadd(stage.key('s'), '*', 'by', 'hand')
+      await stage.live()
+      await admin().xadd(stage.key('s'), '*', 'by', 'hand')
+      await stage.informer.waitFor(await stage.put(['k1', 5]), { timeoutMs: 60_000 })
+      await stage.healed()
+      expect(stage.codes).toEqual([])
+    })
+
+    test('that looks nearly like one of a writer gives no version that nobody can read', async () => {
+      await using stage = await Stage.open({ redis: own.redis })
+      const at = await stage.put(['k1', 1])
+      const [, epoch, sequence, chain] = at.split('.')
+      const watch = stage.source.watch({ ...context(), after: at, onNudge: () => {} })[Symbol.asyncIterator]()
+      await watch.next()
+      const about = `${chain} ${'.'.repeat(16)} word ${epoch}`
+      await admin().xadd(stage.key('s'), `${epoch}-${Number(sequence) + 1}`, 'm', about, 'uk2', '{"n":1}')
+      expect((await watch.next()).value).toMatchObject({ events: [], version: at })
+      await watch.return?.()
+    })
+
+    test.each([
+      '9007199254740991-0',
+      '1790000000000000000-0',
+      '18446744073709551615-1',
+      `${'18446744073709551615-'.repeat(2).slice(0, -1)}`,
+    ])(
+      'with the id %s, above which there are hardly any: a writer says what to do, and then goes on where it was',
+      async (id) => {
+        await using stage = await Stage.open({ redis: own.redis })
+        await stage.fill(20)
+        await stage.live()
+        await admin().xadd(stage.key('s'), id, 'by', 'hand')
+        await expect(stage.put(['k1', 5])).rejects.toMatchObject({
+          code: 'NOT_WRITTEN',
+          message: expect.stringContaining(`DEL ${stage.key('s')}`),
+        })
+        await admin().del(stage.key('s'))
+        await stage.informer.waitFor(await stage.put(['k1', 6]), { timeoutMs: 60_000 })
+        await stage.healed()
+        expect(stage.codes).toEqual([])
+      },
+    )
+
+    test('with an id of the future, below those: the next write comes after it', async () => {
+      await using stage = await Stage.open({ redis: own.redis })
+      await stage.fill(20)
+      await admin().xadd(stage.key('s'), '9007199254740989-5', 'by', 'hand')
+      await stage.live()
+      expect(await stage.put(['k1', 5])).toContain('redis1.9007199254740990.0.')
+      await stage.until('it to be told', () => stage.informer.get('k1')?.n === 5)
+      await stage.healed()
+    })
+  })
+
+  test('a field added past the writer is found while nothing is written', async () => {
+    await using stage = await Stage.open({ redis: own.redis })
+    await stage.fill(20)
+    await stage.live()
+    await admin().hset(stage.key('h'), 'extra', '{"n":1}')
+    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
+    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and its history says 20')
+    expect(stage.informer.has('extra')).toBe(false)
+  })
+
+  test('a field written where there is no collection is found, and a writer takes it on', async () => {
+    await using stage = await Stage.open({ redis: own.redis })
+    await stage.live()
+    await admin().hset(stage.key('h'), 'extra', '{"n":1}')
+    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
+    expect(stage.errors.at(-1)?.message).toContain('apply([]) by a redisWriter makes a collection of it')
+    await stage.writer.apply([])
+    await stage.until('it to be listed', () => stage.informer.get('extra')?.n === 1, 60_000)
+    await stage.healed()
+  })
+
+  test('a field overwritten past the writer is not found: only a list shows it', async () => {
+    await using stage = await Stage.open({ redis: own.redis })
+    await stage.fill(20)
+    await stage.live()
+    await admin().hset(stage.key('h'), 'k7', '{"n":7}')
+    await stage.informer.waitFor(await stage.put(['k1', 5]), { timeoutMs: 60_000 })
+    expect([stage.codes, stage.informer.get('k7')]).toEqual([[], { n: 0 }])
+    expect((await listed(stage.source)).objects.get('k7')).toEqual({ n: 7 })
+  })
+
+  test('an entry added while the answer to a write was on its way does not make a conflict of it', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+    const name = 'by-hand-lost'
+    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), name })
+    const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
+    await admin().xadd(`{${name}}:s`, '*', 'by', 'hand')
+    void proxy.cutAfter(1, 'toClient')
+    const again = () => writer.apply([{ put: 'a', object: 2 }], { ifVersion })
+    await expect(again()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
+    expect(await again()).toBe(await source.head(context()))
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest'
+import { redisCollection, redisKeys, redisStream, redisWriter, type StreamDecode } from '../../adapters/redis/index.js'
+import type { ListerWatcher } from '../../src/source.js'
+import { describeRedis } from '../servers/index.js'
+import { userClient } from './drivers.js'
+import { context, listed } from './follow.js'
+import { useRedis } from './support.js'
+
+let names = 0
+
+describeRedis('a codec of the user', (server) => {
+  const own = useRedis(server)
+  const collection = (): { readonly name: string; readonly client: ReturnType<typeof userClient> } => ({
+    name: `codec-${++names}`,
+    client: userClient('ioredis 6', own.redis.port),
+  })
+
+  test('makes values of objects and objects of values, and is told their keys', async () => {
+    const of = collection()
+    const codec = (at: Date, key: string): string => `${key}=${at.getTime()}`
+    await using writer = redisWriter<Date>({ ...of, codec })
+    await writer.apply([{ put: 'a', object: new Date(5) }])
+    expect(await own.redis.client().hgetall(`{${of.name}}:h`)).toEqual({ a: 'a=5' })
+    const decode = (value: Uint8Array, key: string): Date =>
+      new Date(
+        Number(
+          Buffer.from(value)
+            .toString()
+            .slice(key.length + 1),
+        ),
+      )
+    const { objects } = await listed(redisCollection<Date>({ ...of, codec: decode }))
+    expect([...objects]).toEqual([['a', new Date(5)]])
+  })
+
+  test('that throws makes that object invalid in a mirror; a writer rejects, and writes nothing', async () => {
+    const of = collection()
+    const broken = (): never => {
+      throw new RangeError('no such object')
+    }
+    await using writer = redisWriter<string>({ ...of, codec: 'string' })
+    await writer.apply([{ put: 'a', object: 'x' }])
+    await using other = redisWriter<string>({ ...of, codec: broken })
+    await expect(other.apply([{ put: 'b', object: 'x' }])).rejects.toThrow('no such object')
+    expect((await listed(redisCollection({ ...of, codec: broken }))).invalid).toEqual(['a'])
+    expect(await own.redis.client().hlen(`{${of.name}}:h`)).toBe(1)
+  })
+
+  test('may encode into one buffer again and again', async () => {
+    const of = collection()
+    const buffer = new Uint8Array(3)
+    const codec = (text: string): Uint8Array => {
+      buffer.set(Buffer.from(text))
+      return buffer
+    }
+    await using writer = redisWriter<string>({ ...of, codec })
+    await writer.apply([
+      { put: 'a', object: 'one' },
+      { put: 'b', object: 'two' },
+    ])
+    expect(await own.redis.client().hgetall(`{${of.name}}:h`)).toEqual({ a: 'one', b: 'two' })
+  })
+
+  test('bytes that are changed after apply are written as they were', async () => {
+    const of = collection()
+    await using writer = redisWriter<Uint8Array>({ ...of, codec: 'bytes' })
+    const object = new Uint8Array(Buffer.from('one'))
+    const written = writer.apply([{ put: 'a', object }])
+    object.set(Buffer.from('two'))
+    await written
+    expect(await own.redis.client().hgetall(`{${of.name}}:h`)).toEqual({ a: 'one' })
+  })
+
+  describe('that is asynchronous by mistake', () => {
+    const late = async (): Promise<never> => {
+      throw new RangeError('nobody waits for it')
+    }
+    /** What nobody caught while `work` went on. */
+    const unhandled = async (work: () => Promise<void>): Promise<unknown[]> => {
+      const caught: unknown[] = []
+      const note = (error: unknown): unknown => caught.push(error)
+      process.on('unhandledRejection', note)
+      await work()
+      await new Promise((resolve) => setImmediate(resolve))
+      process.off('unhandledRejection', note)
+      return caught
+    }
+    const errorsOf = async (source: ListerWatcher<unknown>): Promise<unknown[]> => {
+      const errors: unknown[] = []
+      for await (const { events } of source.list({ ...context(), pageSize: 100 }))
+        for (const event of events) if (event.type === 'invalid') errors.push(event.error)
+      return errors
+    }
+    const promised = expect.objectContaining({ message: expect.stringContaining('gave a promise') })
+
+    test('makes objects of a collection invalid, and never ends the process', async () => {
+      const of = collection()
+      await using writer = redisWriter({ ...of })
+      await writer.apply([{ put: 'a', object: 1 }])
+      const source = redisCollection<unknown>({ ...of, codec: late })
+      const caught = await unhandled(async () => {
+        expect(await errorsOf(source)).toEqual([promised])
+      })
+      expect(caught).toEqual([])
+    })
+
+    test('makes plain keys invalid, and never ends the process', async () => {
+      const { client, name } = collection()
+      await own.redis.client().set(`${name}:a`, '1')
+      const source = redisKeys<unknown>({ client, prefix: `${name}:`, codec: late })
+      const caught = await unhandled(async () => {
+        expect(await errorsOf(source)).toEqual([promised])
+      })
+      expect(caught).toEqual([])
+    })
+
+    test('is refused by a writer, and never ends the process', async () => {
+      const of = collection()
+      await using writer = redisWriter<unknown>({ ...of, codec: late as unknown as () => string })
+      const caught = await unhandled(async () => {
+        await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toThrow('gave a promise')
+      })
+      expect(caught).toEqual([])
+      expect(await own.redis.client().exists(`{${of.name}}:s`)).toBe(0)
+    })
+
+    const decodes: readonly (readonly [what: string, decode: (fields: ReadonlyMap<string, string>) => unknown])[] = [
+      ['all that an entry says', late],
+      ['one of the things that it says', () => [late()]],
+      ['an object', () => ({ key: 'a', object: late() })],
+    ]
+    test.each(decodes)('makes invalid what a stream says, and never ends the process: %s', async (_what, decode) => {
+      const { client, name: stream } = collection()
+      await own.redis.client().xadd(stream, '*', 'a', '1')
+      const source = redisStream<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })
+      const caught = await unhandled(async () => {
+        expect(await errorsOf(source)).toEqual([promised])
+      })
+      expect(caught).toEqual([])
+    })
+  })
+})
