@@ -114,7 +114,7 @@ export class Stage implements AsyncDisposable {
     await this.until('the watch to be live', () => this.informer.status.state === 'live')
   }
 
-  async until(what: string, isSo: () => boolean, ms = 40_000): Promise<void> {
+  async until(what: string, isSo: () => boolean, ms = 90_000): Promise<void> {
     await waitUntil(what, isSo, ms).catch((error: unknown) => {
       throw new Error(this.story, { cause: error })
     })

@@ -140,7 +140,7 @@ export class Stage implements AsyncDisposable {
     await this.until('the watch to be open', isOpen)
   }
 
-  async until(what: string, isSo: () => boolean, ms = 30_000): Promise<void> {
+  async until(what: string, isSo: () => boolean, ms = 90_000): Promise<void> {
     await waitUntil(what, isSo, ms).catch((error: unknown) => {
       throw new Error(this.story, { cause: error })
     })
