@@ -1,4 +1,4 @@
-import { SourceError } from '../../src/errors.js'
+import { messageOf, SourceError } from '../../src/errors.js'
 import type { RedisReply } from './client.js'
 import { unavailable } from './redis-errors.js'
 import type { Route } from './route.js'
@@ -68,6 +68,7 @@ export class TrackedKeys {
   async all(): Promise<Values> {
     this.#isFlushed = false
     this.#take()
+    await this.#read(new Set()) // Else another server's keys are looked through, or those of a slot that is still to come.
     const names = await this.#scan()
     for (let rounds = 0; rounds < MAX_ROUNDS; rounds++) {
       const values = await this.#read(names)
@@ -87,10 +88,7 @@ export class TrackedKeys {
     if (this.#written.size === 0 && !this.#isFlushed) await this.#wait(waitMs)
     if (this.#isFlushed) return undefined
     const names = this.#take()
-    if (names.size === 0) {
-      await this.#fence() // Else nobody knows whether there was anything to tell.
-      return new Map()
-    }
+    if (names.size === 0) return await this.#read(names) // Else nobody knows whether there was anything to tell.
     for (let rounds = 0; ; rounds++) {
       const values = await this.#read(names)
       if (this.#isFlushed) return undefined
@@ -161,17 +159,45 @@ export class TrackedKeys {
     return names
   }
 
-  /** The values of these keys at one moment; all that was written before it has been told when this settles. */
+  /**
+   * The values of these keys at one moment, at which all that begin with the prefix were here; all that was written before it
+   * has been told when this settles.
+   */
   async #read(names: ReadonlySet<string>): Promise<Values> {
     this.#assertFits(names.size)
     const all = [...names]
-    const commands: RedisCommand[] = []
+    const commands: RedisCommand[] = [this.#probe]
     for (let at = 0; at < all.length; at += CHUNK)
       commands.push(['MGET', ...all.slice(at, at + CHUNK).map((name) => Buffer.from(name, 'latin1'))])
-    const replies = commands.length === 0 ? [] : await this.#values.transaction(commands)
+    const [, ...replies] = await this.#values.transaction(commands).catch((error: unknown) => {
+      throw this.#meaning(error)
+    })
     await this.#fence()
     const found = replies.flatMap((reply) => [...listOf(reply)])
     return new Map(all.map((name, at) => [name, bytesOf(found[at])]))
+  }
+
+  /**
+   * What a server of a cluster does only if it has all of the slot: of keys that are not there it says where else they might be. They are
+   * two, so that a prefix without a hash tag is found out. Nothing else that is asked here is bound to a slot: elsewhere it finds nothing.
+   */
+  get #probe(): RedisCommand {
+    const { prefix } = this.#options
+    return ['MGET', `${prefix}\0listwatch 0`, `${prefix}\0listwatch 1`]
+  }
+
+  #meaning(error: unknown): unknown {
+    const [code] = messageOf(error).split(' ', 1)
+    const { prefix } = this.#options
+    if (code === 'ASK' || code === 'TRYAGAIN')
+      return unavailable(
+        `the slot of ${JSON.stringify(prefix)} is on its way to another server, a part of its keys is there already`,
+      )
+    if (code !== 'CROSSSLOT') return error
+    return new SourceError(
+      `keys that begin with ${JSON.stringify(prefix)} are on many servers of a cluster: give the prefix a hash tag, such as "{user}:"`,
+      { code: 'PROTOCOL' },
+    )
   }
 
   async #fence(): Promise<void> {
