@@ -36,3 +36,25 @@ export function steered(
   }
   return Object.assign(Object.create(user) as RedisClient, { duplicate })
 }
+
+/** A client, and how many bytes each answer had that came to its connections. */
+export function measured(port: number): { readonly client: RedisClient; readonly answers: readonly number[] } {
+  const user = userClient('ioredis 6', port)
+  const answers: number[] = []
+  const duplicate = (override: object): unknown => {
+    const connection = user.duplicate(override as object)
+    const send = connection.callBuffer.bind(connection) as (...command: readonly unknown[]) => Promise<unknown>
+    const counted = async (...command: readonly unknown[]): Promise<unknown> => {
+      const answer = await send(...command)
+      answers.push(bytesIn(answer))
+      return answer
+    }
+    return Object.assign(connection, { callBuffer: counted })
+  }
+  return { client: Object.assign(Object.create(user) as RedisClient, { duplicate }), answers }
+}
+
+function bytesIn(answer: unknown): number {
+  if (Array.isArray(answer)) return answer.reduce((sum: number, each) => sum + bytesIn(each), 0)
+  return Buffer.isBuffer(answer) ? answer.length : 0
+}
