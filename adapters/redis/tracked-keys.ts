@@ -1,7 +1,7 @@
 import { SourceError } from '../../src/errors.js'
 import type { RedisReply } from './client.js'
 import { KeyReader, namesOf, type Values } from './key-reader.js'
-import { unavailable } from './redis-errors.js'
+import { isNotAllowed, unavailable } from './redis-errors.js'
 import type { Route } from './route.js'
 import { type Session, type SessionOptions, textOf } from './session.js'
 
@@ -205,8 +205,16 @@ function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean 
   return true
 }
 
-/** Which run of which server it is; empty where the user may not ask. */
+/** Which run of which server it is. Behind a balancer, or Sentinels, two connections may lead to two: what one tells says nothing of the other. */
 async function runOf(session: Session): Promise<string> {
-  const info = await session.command(['INFO', 'server']).catch(() => '')
-  return /^run_id:(\w+)/m.exec(textOf(info))?.[1] ?? ''
+  const info = await session.command(['INFO', 'server']).catch((error: unknown) => {
+    if (!isNotAllowed(error)) throw error
+    const why = 'nobody knows whether both connections lead to one server'
+    throw new SourceError(`INFO is not allowed, so ${why}; allow it: ACL SETUSER <user> +info`, {
+      code: 'UNAUTHORIZED',
+    })
+  })
+  const [, run] = /^run_id:(\w+)/m.exec(textOf(info)) ?? []
+  if (run === undefined) throw new SourceError(`INFO of ${session.address} has no run_id`, { code: 'PROTOCOL' })
+  return run
 }

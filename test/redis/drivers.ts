@@ -17,8 +17,9 @@ export function steered(
   ports: readonly number[],
   happen: () => Promise<unknown> = async () => {},
   before = 'MULTI',
+  options: object = {},
 ): RedisClient {
-  const user = userClient('ioredis 6', ports[0] ?? 0)
+  const user = userClient('ioredis 6', ports[0] ?? 0, options)
   let made = 0
   const duplicate = (override: object): unknown => {
     const connection = user.duplicate({ ...override, port: ports[made++ % ports.length] } as object)

@@ -36,6 +36,17 @@ describeRedis('what plain keys are at one moment', (server) => {
     })
   })
 
+  test('is not known where nobody may say whether both connections led to one server', async () => {
+    await using other = await RedisServer.start({ server })
+    const rules = ['reset', 'on', '>word', '~*', '&*', '+@all', '-info']
+    for (const redis of [own.redis, other]) await redis.client().call('ACL', 'SETUSER', 'blind', ...rules)
+    const client = steered([own.redis.port, other.port], undefined, undefined, { username: 'blind', password: 'word' })
+    await expect(listed(sourceOf(client, 'two:'))).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringContaining('allow it: ACL SETUSER <user> +info'),
+    })
+  })
+
   test('has the keys that were made after they were looked for, though the server’s word comes late', async () => {
     await using slow = await startFaultProxy({ targetPort: own.redis.port })
     const prefix = `moment-${++prefixes}:`
