@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { redisKeys } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { userClient } from './drivers.js'
 import { listed } from './follow.js'
 import { type Item, Mirror } from './mirror.js'
@@ -94,6 +95,22 @@ describeRedis('plain keys in a cluster', (server) => {
       expect(mirror.informer.status.isSynced).toBe(false)
     })
     await shows(all(1))
+    expect([deleted, mirror.codes]).toEqual([[], []])
+  })
+
+  test.runIf(server.name === 'valkey 9.1')('whose slot moves as a whole are followed', async () => {
+    const { cluster, prefix, mirror, deleted, set, shows } = await open(ten)
+    await using _ = mirror
+    await mirror.live()
+    const from = await cluster.ownerOf(prefix)
+    const [source, target] = [from, await cluster.another(from)].map((at) => cluster.nodes[at]?.client())
+    const slot = String(await source?.call('CLUSTER', 'KEYSLOT', prefix))
+    const id = String(await target?.call('CLUSTER', 'MYID'))
+    await source?.call('CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', slot, slot, 'NODE', id)
+    await waitUntil('the slot to have moved', async () => (await cluster.ownerOf(prefix)) !== from)
+    await cluster.agreed()
+    await set('new', 2)
+    await shows({ ...all(1), new: 2 })
     expect([deleted, mirror.codes]).toEqual([[], []])
   })
 
