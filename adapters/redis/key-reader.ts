@@ -74,7 +74,7 @@ export class KeyReader {
         { code: 'PROTOCOL' },
       )
     if (count > 0 && message.startsWith('no answer '))
-      return unavailable(`${message}: it was asked for ${count} values; if they are large, raise timeoutMs`)
+      return unavailable(`${message}; the values of ${count} keys were to come: if they are large, raise timeoutMs`)
     return error
   }
 }

@@ -43,7 +43,7 @@ export function measured(port: number): { readonly client: RedisClient; readonly
   const user = userClient('ioredis 6', port)
   const answers: number[] = []
   const duplicate = (override: object): unknown => {
-    const connection = user.duplicate(override as object)
+    const connection = user.duplicate(override)
     const send = connection.callBuffer.bind(connection) as (...command: readonly unknown[]) => Promise<unknown>
     const counted = async (...command: readonly unknown[]): Promise<unknown> => {
       const answer = await send(...command)

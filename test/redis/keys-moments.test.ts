@@ -150,17 +150,36 @@ describeRedis('what plain keys are at one moment', (server) => {
     expect(first).toEqual([undefined, '1', '1', ...Array.from({ length: 28 }, () => '0'), '2'])
   })
 
-  test('is asked for with a sign of life now and then, if it takes long', async () => {
+  test('is read with a sign of life now and then, if it takes long', async () => {
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
     for (let n = 0; n < 20; n++) await admin.set(`${prefix}${n}`, `"${'x'.repeat(1024 * 1024)}"`)
     let now = 0
     const clock = { sleep: systemClock.sleep, now: () => (now += 1_000) }
-    const pages: number[] = []
     const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
+    const pages: number[] = []
     for await (const page of source.list({ ...context(), clock, pageSize: 100 })) pages.push(page.events.length)
-    expect(pages.slice(0, 2)).toEqual([0, 0])
-    expect(pages.at(-1)).toBe(20)
+    expect([pages.slice(0, 2), pages.at(-1)]).toEqual([[0, 0], 20])
+    const watch = source.watch({ ...context(), clock, after: 'redisk1.0', onNudge: () => {} })[Symbol.asyncIterator]()
+    expect((await watch.next()).value).toEqual({ events: [], version: 'redisk1.0' })
+    await watch.return?.()
+  })
+
+  test('is not known where values do not come in time: what to do is said', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+    const prefix = `moment-${++prefixes}:`
+    await own.redis.client().set(`${prefix}a`, '1')
+    let reads = 0
+    const cut = async (): Promise<void> => {
+      if (++reads === 2) proxy.halfOpen()
+    }
+    const client = steered([proxy.port, own.redis.port], cut, 'MGET')
+    await expect(listed(sourceOf(client, prefix, { timeoutMs: 2_000 }))).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(
+        /no answer .*the values of 1 keys were to come: if they are large, raise timeoutMs/,
+      ),
+    })
   })
 
   test('is not told again where it is what was listed', async () => {

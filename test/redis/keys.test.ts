@@ -182,15 +182,18 @@ describeRedis('plain keys', (server) => {
   })
 
   test.concurrent('of which very many are named at once are all read again', async () => {
-    const { prefix, mirror, shows } = await keysOf(own.redis, { maxKeys: 3 })
+    await using redis = await RedisServer.start({ server })
+    const { prefix, mirror, shows } = await keysOf(redis, { maxKeys: 3 })
     await using _ = mirror
-    const client = own.redis.client()
+    const client = redis.client()
     await client.mset(`${prefix}a`, item(1), `${prefix}b`, item(1))
     await mirror.live()
+    await client.config('RESETSTAT')
     const burst = "for n = 1, 30000 do redis.call('SET', ARGV[1] .. n, '') redis.call('DEL', ARGV[1] .. n) end"
     await client.call('EVAL', `${burst} redis.call('SET', ARGV[1] .. 'a', ARGV[2])`, 0, prefix, item(2))
     await shows({ a: 2, b: 1 })
     expect(mirror.errors).toEqual([])
+    expect(await client.info('commandstats')).toContain('cmdstat_scan')
   })
 
   test.concurrent('that one transaction writes are seen together, while others write all the time', async () => {
