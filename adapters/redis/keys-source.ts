@@ -13,10 +13,11 @@ import type {
 import type { Version } from '../../src/version.js'
 import { asCluster, clientFlaw, keyPrefixOf, type RedisClient } from './client.js'
 import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from './codec.js'
+import type { Values } from './key-reader.js'
 import { redisError } from './redis-errors.js'
 import { Route } from './route.js'
 import { checkRole, checkServer, Warnings } from './server-checks.js'
-import { TrackedKeys, type Values } from './tracked-keys.js'
+import { TrackedKeys } from './tracked-keys.js'
 
 export interface RedisKeysOptions<T> {
   /** Your own `Redis` of ioredis, or a `Cluster` where the prefix has a whole hash tag. It stays yours. */
@@ -27,7 +28,7 @@ export interface RedisKeysOptions<T> {
   readonly codec?: RedisCodecName | RedisDecode<T>
   /** Keys are UTF-8 (`string`, the default), or strings with one character for each byte (`bytes`). */
   readonly keys?: RedisKeys
-  /** Most keys that there may be: they are read in one transaction, for which the server lets all others wait. Default 100 000. */
+  /** Most keys that there may be. Default 100 000. */
   readonly maxKeys?: number
   /** After so many milliseconds of silence the server is asked whether it is there. Default 2 000. */
   readonly blockMs?: number
@@ -97,7 +98,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     yield* this.#visit(context, async function* (this: KeysSource<T>, keys: TrackedKeys) {
-      const values = await keys.all()
+      const values = yield* this.#patiently(context, keys.all(), () => ({ events: [] }))
       const events = this.#events(values)
       const size = context.pageSize
       for (let at = 0; at + size < events.length; at += size)
@@ -113,13 +114,14 @@ class KeysSource<T> implements RedisKeysSource<T> {
       // Makes versions that name a change differ from all others: nothing can be resumed from them.
       const word = Math.floor(context.random.next() * 2 ** 48).toString(36)
       let version = context.after
+      const still = (): WatchBatch<T> => ({ events: [], version })
       for (;;) {
-        const all = await keys.all()
+        const all = yield* this.#patiently(context, keys.all(), still)
         const found = versionOf(all)
         yield found === version ? { events: [], version } : this.#replacement(all, found)
         version = found
         for (;;) {
-          const changes = await keys.changes(this.#blockMs)
+          const changes = yield* this.#patiently(context, keys.changes(this.#blockMs), still)
           if (changes === undefined) break
           if (changes.size === 0) await checkRole(keys.session, this.#warnings)
           else version = `redisk1.${word}.${++this.#batches}`
@@ -127,6 +129,22 @@ class KeysSource<T> implements RedisKeysSource<T> {
         }
       }
     })
+  }
+
+  /** What was read; says now and then that something comes still: much takes longer than anybody waits for a sign of life. */
+  async *#patiently<V, S>(
+    { clock }: Pick<SourceContext, 'clock'>,
+    reading: AsyncGenerator<undefined, V>,
+    still: () => S,
+  ): AsyncGenerator<S, V> {
+    for (let since: number | undefined; ; ) {
+      const { done, value } = await reading.next()
+      if (done === true) return value
+      since ??= clock.now()
+      if (clock.now() - since < this.#blockMs) continue
+      since = clock.now()
+      yield still()
+    }
   }
 
   async *#visit<V>(

@@ -1,18 +1,18 @@
 import { SourceError } from '../../src/errors.js'
 import type { RedisReply } from './client.js'
-import { unavailable } from './redis-errors.js'
+import { KeyReader, namesOf, type Values } from './key-reader.js'
+import { isNotAllowed, unavailable } from './redis-errors.js'
 import type { Route } from './route.js'
-import { type RedisCommand, type Session, type SessionOptions, textOf } from './session.js'
+import { type Session, type SessionOptions, textOf } from './session.js'
 
 /** Where Redis tells which keys are no longer what they were. */
 const CHANNEL = '__redis__:invalidate'
-/** How many keys one command asks for. */
-const CHUNK = 1_000
-/** How often all is asked again because something changed meanwhile. */
+/** How many are asked for at once, where they are small. */
+const MOST = 10_000
+/** How often what was written meanwhile is read before all of it is asked for at once, however large. */
+const PORTIONED = 5
+/** How often it is read until it is left at what it was at several moments. */
 const MAX_ROUNDS = 50
-
-/** A key as it is in Redis, with one character for each byte; and its value, undefined where there is none. */
-export type Values = ReadonlyMap<string, Buffer | undefined>
 
 export interface TrackedKeysOptions extends SessionOptions {
   /** What all keys begin with. */
@@ -26,15 +26,17 @@ export interface TrackedKeysOptions extends SessionOptions {
  * all that was told of writes before it.
  */
 export class TrackedKeys {
-  readonly #values: Session
+  readonly #reader: KeyReader
   readonly #news: Session
   readonly #options: TrackedKeysOptions
+  /** What there is, as far as it was told. */
+  #present = new Set<string>()
   #written = new Set<string>()
   #isFlushed = false
   #wake: (() => void) | undefined
 
   private constructor(values: Session, news: Session, options: TrackedKeysOptions) {
-    this.#values = values
+    this.#reader = new KeyReader(values, options.prefix, MOST)
     this.#news = news
     this.#options = options
     news.onMessage((message) => this.#hear(message))
@@ -61,59 +63,50 @@ export class TrackedKeys {
 
   /** The connection that reads. */
   get session(): Session {
-    return this.#values
+    return this.#reader.session
   }
 
-  /** All keys and their values, at one moment. */
-  async all(): Promise<Values> {
-    this.#isFlushed = false
-    this.#take()
-    const names = await this.#scan()
-    for (let rounds = 0; rounds < MAX_ROUNDS; rounds++) {
-      const values = await this.#read(names)
-      // What was made meanwhile was not asked for; what was written is told again, which does no harm.
-      const size = names.size
-      for (const name of this.#written) names.add(name)
-      if (names.size === size) return values
+  /** All keys and their values, at one moment. Yields whenever something has come. */
+  async *all(): AsyncGenerator<undefined, Values> {
+    for (let tries = 0; tries < MAX_ROUNDS; tries++) {
+      this.#isFlushed = false
+      this.#take()
+      await this.#reader.read([]) // Else another server's keys are looked through, or those of a slot that is still to come.
+      const values = new Map<string, Buffer | undefined>()
+      yield* this.#settle(yield* this.#scan(), values)
+      if (this.#isFlushed) continue
+      this.#present.clear()
+      return this.#noted(values)
     }
-    throw unavailable('keys are made faster than they can be read')
+    throw unavailable('more is written than can be read')
   }
 
   /**
    * What has been written since it was last asked for, at one moment; `undefined` where that may be anything. Waits for so many
-   * milliseconds at most; then there is nothing.
+   * milliseconds at most; then there is nothing. Yields whenever something has come.
    */
-  async changes(waitMs: number): Promise<Values | undefined> {
+  async *changes(waitMs: number): AsyncGenerator<undefined, Values | undefined> {
     if (this.#written.size === 0 && !this.#isFlushed) await this.#wait(waitMs)
-    if (this.#isFlushed) return undefined
-    const names = this.#take()
-    if (names.size === 0) {
-      await this.#fence() // Else nobody knows whether there was anything to tell.
-      return new Map()
-    }
-    for (let rounds = 0; ; rounds++) {
-      const values = await this.#read(names)
-      if (this.#isFlushed) return undefined
-      // Where others never rest, what is told belongs to several moments; each key is still as it was.
-      if (this.#written.size === 0 || rounds === MAX_ROUNDS) return values
-      for (const name of this.#take()) names.add(name)
-    }
+    const values = new Map<string, Buffer | undefined>()
+    // Also where there are none: else nobody knows whether there was anything to tell.
+    if (!this.#isFlushed) yield* this.#settle(this.#take(), values)
+    return this.#isFlushed ? undefined : this.#noted(values)
   }
 
   close(): void {
-    this.#values.close()
+    this.session.close()
     this.#news.close()
   }
 
   async #track(): Promise<void> {
     const [id, here, there] = await Promise.all([
       this.#news.command(['CLIENT', 'ID']),
-      runOf(this.#values),
+      runOf(this.session),
       runOf(this.#news),
     ])
     if (here !== there) throw unavailable('two connections led to two servers')
     await this.#news.command(['subscribe', CHANNEL])
-    await this.#values.command([
+    await this.session.command([
       'CLIENT',
       'TRACKING',
       'ON',
@@ -126,9 +119,13 @@ export class TrackedKeys {
   }
 
   #hear(message: RedisReply): void {
-    // Nothing is named where everything is gone.
-    if (!Array.isArray(message)) this.#isFlushed = true
-    else for (const name of message) if (Buffer.isBuffer(name)) this.#written.add(name.toString('latin1'))
+    // Nothing is named where everything is gone. What somebody published there is of no concern.
+    if (message === null) this.#isFlushed = true
+    else for (const name of namesOf(message)) this.#written.add(name)
+    if (this.#written.size > Math.max(this.#options.maxKeys, MOST)) {
+      this.#take()
+      this.#isFlushed = true
+    }
     this.#wake?.()
   }
 
@@ -141,37 +138,53 @@ export class TrackedKeys {
   async #wait(ms: number): Promise<void> {
     const timer = new AbortController()
     this.#wake = () => timer.abort()
-    const ending = this.#values.ending ?? this.#news.ending
+    const ending = this.session.ending ?? this.#news.ending
     if (ending !== undefined) throw ending
     await this.#options.clock.sleep(ms, timer.signal).catch(() => {}) // Woken.
     this.#wake = undefined
   }
 
-  async #scan(): Promise<Set<string>> {
+  async *#scan(): AsyncGenerator<undefined, Set<string>> {
     const names = new Set<string>()
-    const pattern = `${this.#options.prefix.replace(/[\\*?[\]]/g, '\\$&')}*`
-    let cursor = '0'
-    do {
-      const reply = await this.#values.command(['SCAN', cursor, 'MATCH', pattern, 'COUNT', CHUNK, 'TYPE', 'string'])
-      const [next, found] = listOf(reply)
-      cursor = textOf(next)
-      for (const name of listOf(found)) if (Buffer.isBuffer(name)) names.add(name.toString('latin1'))
-      this.#assertFits(names.size)
-    } while (cursor !== '0')
+    for await (const found of this.#reader.scan()) {
+      for (const name of found) names.add(name)
+      this.#assertFits(names.size / 2) // Some may be gone by now.
+      yield
+    }
     return names
   }
 
-  /** The values of these keys at one moment; all that was written before it has been told when this settles. */
-  async #read(names: ReadonlySet<string>): Promise<Values> {
-    this.#assertFits(names.size)
-    const all = [...names]
-    const commands: RedisCommand[] = []
-    for (let at = 0; at < all.length; at += CHUNK)
-      commands.push(['MGET', ...all.slice(at, at + CHUNK).map((name) => Buffer.from(name, 'latin1'))])
-    const replies = commands.length === 0 ? [] : await this.#values.transaction(commands)
-    await this.#fence()
-    const found = replies.flatMap((reply) => [...listOf(reply)])
-    return new Map(all.map((name, at) => [name, bytesOf(found[at])]))
+  /**
+   * Reads these keys, and what is written meanwhile, until all is as it was at one moment: that of the newest answer, if nothing was written
+   * since the older ones but what that one has. Where others never rest, each key is as it was, and what is left is told later.
+   */
+  async *#settle(first: Set<string>, values: Map<string, Buffer | undefined>): AsyncGenerator<undefined, void> {
+    let names = first
+    for (let round = 1; ; round++) {
+      const all = [...names]
+      let answers = 0
+      for (let at = 0; at < all.length || answers === 0; answers++) {
+        const some = all.slice(at, at + (round > PORTIONED ? all.length : this.#reader.portion))
+        for (const [name, value] of await this.#reader.read(some)) values.set(name, value)
+        at += some.length
+        yield
+      }
+      await this.#fence()
+      const isOneMoment = answers === 1 && isWithin(this.#written, names)
+      if (this.#isFlushed || this.#written.size === 0 || isOneMoment || round === MAX_ROUNDS) return
+      const told = this.#take()
+      if (answers === 1) for (const name of told) names.add(name)
+      else names = told
+    }
+  }
+
+  #noted(values: Values): Values {
+    for (const [name, value] of values) {
+      if (value === undefined) this.#present.delete(name)
+      else this.#present.add(name)
+    }
+    this.#assertFits(this.#present.size)
+    return values
   }
 
   async #fence(): Promise<void> {
@@ -187,16 +200,21 @@ export class TrackedKeys {
   }
 }
 
-/** Which run of which server it is; empty where the user may not ask. */
+function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
+  for (const each of some) if (!all.has(each)) return false
+  return true
+}
+
+/** Which run of which server it is. Behind a balancer, or Sentinels, two connections may lead to two: what one tells says nothing of the other. */
 async function runOf(session: Session): Promise<string> {
-  const info = await session.command(['INFO', 'server']).catch(() => '')
-  return /^run_id:(\w+)/m.exec(textOf(info))?.[1] ?? ''
-}
-
-function bytesOf(reply: RedisReply | undefined): Buffer | undefined {
-  return Buffer.isBuffer(reply) ? reply : undefined
-}
-
-function listOf(reply: RedisReply | undefined): readonly RedisReply[] {
-  return Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
+  const info = await session.command(['INFO', 'server']).catch((error: unknown) => {
+    if (!isNotAllowed(error)) throw error
+    const why = 'nobody knows whether both connections lead to one server'
+    throw new SourceError(`INFO is not allowed, so ${why}; allow it: ACL SETUSER <user> +info`, {
+      code: 'UNAUTHORIZED',
+    })
+  })
+  const [, run] = /^run_id:(\w+)/m.exec(textOf(info)) ?? []
+  if (run === undefined) throw new SourceError(`INFO of ${session.address} has no run_id`, { code: 'PROTOCOL' })
+  return run
 }

@@ -17,8 +17,9 @@ export function steered(
   ports: readonly number[],
   happen: () => Promise<unknown> = async () => {},
   before = 'MULTI',
+  options: object = {},
 ): RedisClient {
-  const user = userClient('ioredis 6', ports[0] ?? 0)
+  const user = userClient('ioredis 6', ports[0] ?? 0, options)
   let made = 0
   const duplicate = (override: object): unknown => {
     const connection = user.duplicate({ ...override, port: ports[made++ % ports.length] } as object)
@@ -35,4 +36,26 @@ export function steered(
     return connection
   }
   return Object.assign(Object.create(user) as RedisClient, { duplicate })
+}
+
+/** A client, and how many bytes each answer had that came to its connections. */
+export function measured(port: number): { readonly client: RedisClient; readonly answers: readonly number[] } {
+  const user = userClient('ioredis 6', port)
+  const answers: number[] = []
+  const duplicate = (override: object): unknown => {
+    const connection = user.duplicate(override)
+    const send = connection.callBuffer.bind(connection) as (...command: readonly unknown[]) => Promise<unknown>
+    const counted = async (...command: readonly unknown[]): Promise<unknown> => {
+      const answer = await send(...command)
+      answers.push(bytesIn(answer))
+      return answer
+    }
+    return Object.assign(connection, { callBuffer: counted })
+  }
+  return { client: Object.assign(Object.create(user) as RedisClient, { duplicate }), answers }
+}
+
+function bytesIn(answer: unknown): number {
+  if (Array.isArray(answer)) return answer.reduce((sum: number, each) => sum + bytesIn(each), 0)
+  return Buffer.isBuffer(answer) ? answer.length : 0
 }

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { type RedisClient, type RedisKeysSource, redisKeys } from '../../adapters/redis/index.js'
+import { systemClock } from '../../src/clock.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
-import { steered, userClient } from './drivers.js'
+import { measured, steered, userClient } from './drivers.js'
 import { context, listed } from './follow.js'
 import { useRedis } from './support.js'
 
@@ -35,13 +36,28 @@ describeRedis('what plain keys are at one moment', (server) => {
     })
   })
 
+  test('is not known where nobody may say whether both connections led to one server', async () => {
+    await using other = await RedisServer.start({ server })
+    const rules = ['reset', 'on', '>word', '~*', '&*', '+@all', '-info']
+    for (const redis of [own.redis, other]) await redis.client().call('ACL', 'SETUSER', 'blind', ...rules)
+    const client = steered([own.redis.port, other.port], undefined, undefined, { username: 'blind', password: 'word' })
+    await expect(listed(sourceOf(client, 'two:'))).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringContaining('allow it: ACL SETUSER <user> +info'),
+    })
+  })
+
   test('has the keys that were made after they were looked for, though the server’s word comes late', async () => {
     await using slow = await startFaultProxy({ targetPort: own.redis.port })
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
     await admin.set(`${prefix}early`, '1')
     slow.delay(50)
-    const client = steered([own.redis.port, slow.port], () => admin.set(`${prefix}late`, '1'))
+    let reads = 0
+    const write = async (): Promise<void> => {
+      if (++reads === 2) await admin.set(`${prefix}late`, '1') // The first is before they are looked for.
+    }
+    const client = steered([own.redis.port, slow.port], write, 'MGET')
     const { objects } = await listed(sourceOf(client, prefix))
     expect([...objects.keys()].sort()).toEqual([`${prefix}early`, `${prefix}late`])
   })
@@ -55,7 +71,7 @@ describeRedis('what plain keys are at one moment', (server) => {
       isArmed = false
       await admin.mset(`${prefix}left`, '2', `${prefix}right`, '2')
     }
-    const watch = await watching(sourceOf(steered([own.redis.port], both), prefix))
+    const watch = await watching(sourceOf(steered([own.redis.port], both, 'MGET'), prefix))
     isArmed = true
     await admin.set(`${prefix}left`, '1')
     const { value } = await watch.next()
@@ -100,6 +116,70 @@ describeRedis('what plain keys are at one moment', (server) => {
         { type: 'invalid', key: `${prefix}a`, error: expect.any(SyntaxError) },
       ],
     ])
+  })
+
+  test('has large values, which do not come in one answer', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    const keys = Array.from({ length: 32 }, (_, n) => `${prefix}${n}`)
+    for (const key of keys) await admin.set(key, `"${'x'.repeat(1024 * 1024)}"`)
+    const { client, answers } = measured(own.redis.port)
+    const { objects } = await listed(redisKeys<string>({ client, prefix }))
+    expect([...objects.keys()].sort()).toEqual([...keys].sort())
+    expect(Math.max(...answers)).toBeLessThan(8 * 1024 * 1024)
+  })
+
+  test('has what was written to large values while others came', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    const keys = Array.from({ length: 32 }, (_, n) => `${prefix}${n}`)
+    const value = (n: number): string => `"${n}${'x'.repeat(1024 * 1024)}"`
+    for (const key of keys) await admin.set(key, value(0))
+    let reads = 0
+    const write = async (): Promise<void> => {
+      if (++reads === 5) for (const key of keys.slice(0, 3)) await admin.set(key, value(1))
+      if (reads === 6)
+        await admin
+          .multi()
+          .del(keys[0] ?? '')
+          .set(keys[31] ?? '', value(2))
+          .exec()
+    }
+    const { objects } = await listed(redisKeys<string>({ client: steered([own.redis.port], write, 'MGET'), prefix }))
+    const first = keys.map((key) => objects.get(key)?.[0])
+    expect(first).toEqual([undefined, '1', '1', ...Array.from({ length: 28 }, () => '0'), '2'])
+  })
+
+  test('is read with a sign of life now and then, if it takes long', async () => {
+    const prefix = `moment-${++prefixes}:`
+    const admin = own.redis.client()
+    for (let n = 0; n < 20; n++) await admin.set(`${prefix}${n}`, `"${'x'.repeat(1024 * 1024)}"`)
+    let now = 0
+    const clock = { sleep: systemClock.sleep, now: () => (now += 1_000) }
+    const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
+    const pages: number[] = []
+    for await (const page of source.list({ ...context(), clock, pageSize: 100 })) pages.push(page.events.length)
+    expect([pages.slice(0, 2), pages.at(-1)]).toEqual([[0, 0], 20])
+    const watch = source.watch({ ...context(), clock, after: 'redisk1.0', onNudge: () => {} })[Symbol.asyncIterator]()
+    expect((await watch.next()).value).toEqual({ events: [], version: 'redisk1.0' })
+    await watch.return?.()
+  })
+
+  test('is not known where values do not come in time: what to do is said', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+    const prefix = `moment-${++prefixes}:`
+    await own.redis.client().set(`${prefix}a`, '1')
+    let reads = 0
+    const cut = async (): Promise<void> => {
+      if (++reads === 2) proxy.halfOpen()
+    }
+    const client = steered([proxy.port, own.redis.port], cut, 'MGET')
+    await expect(listed(sourceOf(client, prefix, { timeoutMs: 2_000 }))).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(
+        /no answer .*the values of 1 keys were to come: if they are large, raise timeoutMs/,
+      ),
+    })
   })
 
   test('is not told again where it is what was listed', async () => {

@@ -116,6 +116,20 @@ describeRedis('plain keys', (server) => {
     await expect(batches).rejects.toThrow('is a replica')
   })
 
+  test.concurrent('are not read again because somebody publishes where the server tells of them', async () => {
+    await using redis = await RedisServer.start({ server })
+    const { prefix, mirror, shows } = await keysOf(redis)
+    await using _ = mirror
+    const client = redis.client()
+    await client.set(`${prefix}a`, item(1))
+    await mirror.live()
+    await client.config('RESETSTAT')
+    await client.publish('__redis__:invalidate', `${prefix}a`)
+    await client.set(`${prefix}b`, item(1))
+    await shows({ a: 1, b: 1 })
+    expect(await client.info('commandstats')).not.toContain('cmdstat_scan')
+  })
+
   test.concurrent('of other types are none', async () => {
     const { prefix, mirror, shows } = await keysOf(own.redis)
     await using _ = mirror
@@ -136,6 +150,50 @@ describeRedis('plain keys', (server) => {
     mirror.informer.start()
     await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
     expect(mirror.errors[0]?.message).toContain('raise maxKeys')
+  })
+
+  test.concurrent('that become more than was said are refused, and what was there is kept', async () => {
+    const { prefix, mirror, shows } = await keysOf(own.redis, { maxKeys: 3 })
+    await using _ = mirror
+    await own.redis.client().mset(`${prefix}a`, item(1), `${prefix}b`, item(1), `${prefix}c`, item(1))
+    await mirror.live()
+    await own.redis.client().set(`${prefix}d`, item(1))
+    await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+    await shows({ a: 1, b: 1, c: 1 })
+    await own.redis.client().del(`${prefix}a`)
+    await shows({ b: 1, c: 1, d: 1 })
+  })
+
+  test.concurrent('that are replaced by others at once are as many as there are then', async () => {
+    const { prefix, mirror, shows } = await keysOf(own.redis, { maxKeys: 3 })
+    await using _ = mirror
+    const client = own.redis.client()
+    const [before, after] = [
+      ['a', 'b', 'c'],
+      ['d', 'e', 'f'],
+    ].map((keys) => keys.map((key) => prefix + key))
+    for (const key of before ?? []) await client.set(key, item(1))
+    await mirror.live()
+    const transaction = client.multi().del(...(before ?? []))
+    for (const key of after ?? []) transaction.set(key, item(2))
+    await transaction.exec()
+    await shows({ d: 2, e: 2, f: 2 })
+    expect(mirror.errors).toEqual([])
+  })
+
+  test.concurrent('of which very many are named at once are all read again', async () => {
+    await using redis = await RedisServer.start({ server })
+    const { prefix, mirror, shows } = await keysOf(redis, { maxKeys: 3 })
+    await using _ = mirror
+    const client = redis.client()
+    await client.mset(`${prefix}a`, item(1), `${prefix}b`, item(1))
+    await mirror.live()
+    await client.config('RESETSTAT')
+    const burst = "for n = 1, 30000 do redis.call('SET', ARGV[1] .. n, '') redis.call('DEL', ARGV[1] .. n) end"
+    await client.call('EVAL', `${burst} redis.call('SET', ARGV[1] .. 'a', ARGV[2])`, 0, prefix, item(2))
+    await shows({ a: 2, b: 1 })
+    expect(mirror.errors).toEqual([])
+    expect(await client.info('commandstats')).toContain('cmdstat_scan')
   })
 
   test.concurrent('that one transaction writes are seen together, while others write all the time', async () => {

@@ -34,15 +34,12 @@ const KEYS_READER = [
   '&__redis__:invalidate',
   '+scan',
   '+mget',
-  '+multi',
-  '+exec',
   '+subscribe',
   '+ping',
   '+client|id',
   '+client|tracking',
   '+role',
   '+info',
-  '+eval',
 ]
 
 describeRedis('what is wrong is said in one line, with what to do', (server) => {

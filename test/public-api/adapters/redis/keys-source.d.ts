@@ -10,7 +10,7 @@ export interface RedisKeysOptions<T> {
     readonly codec?: RedisCodecName | RedisDecode<T>;
     /** Keys are UTF-8 (`string`, the default), or strings with one character for each byte (`bytes`). */
     readonly keys?: RedisKeys;
-    /** Most keys that there may be: they are read in one transaction, for which the server lets all others wait. Default 100 000. */
+    /** Most keys that there may be. Default 100 000. */
     readonly maxKeys?: number;
     /** After so many milliseconds of silence the server is asked whether it is there. Default 2 000. */
     readonly blockMs?: number;

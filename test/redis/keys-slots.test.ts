@@ -1,0 +1,158 @@
+import { Cluster } from 'ioredis'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { redisKeys } from '../../adapters/redis/index.js'
+import { describeRedis } from '../servers/index.js'
+import { RedisCluster } from '../servers/redis-cluster.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { userClient } from './drivers.js'
+import { listed } from './follow.js'
+import { type Item, Mirror } from './mirror.js'
+
+const item = (n: number): string => JSON.stringify({ n })
+const ten = Array.from({ length: 10 }, (_, n) => `k${n}`)
+
+describeRedis('plain keys in a cluster', (server) => {
+  let started: RedisCluster | undefined
+  let names = 0
+  beforeAll(async () => {
+    started = await RedisCluster.start(server)
+  })
+  afterAll(async () => {
+    await started?.[Symbol.asyncDispose]()
+  })
+
+  /** The user's own, which does not look by itself where the slots are. */
+  const clientOf = (cluster: RedisCluster): Cluster => {
+    const nodes = cluster.nodes.map(({ port }) => ({ port, host: '127.0.0.1' }))
+    const made = new Cluster(nodes, { slotsRefreshInterval: 0 })
+    made.on('error', () => {})
+    onTestFinished(() => made.disconnect())
+    return made
+  }
+
+  /** Keys in one slot, some of which are there already; a mirror of them; and what moves them. */
+  const open = async (keys: readonly string[]) => {
+    if (started === undefined) throw new Error('the cluster is not up yet')
+    const cluster = started
+    const [first] = cluster.nodes
+    if (first === undefined) throw new Error('there is no node')
+    const prefix = `{slots-${++names}}:`
+    const writer = clientOf(cluster)
+    const set = async (key: string, n: number): Promise<unknown> => await writer.set(prefix + key, item(n))
+    for (const key of keys) await set(key, 1)
+    const user = clientOf(cluster)
+    const mirror = await Mirror.open(first, () => redisKeys<Item>({ client: user, prefix, blockMs: 300 }))
+    const deleted: string[] = []
+    mirror.informer.subscribe({ delete: ({ key }) => void deleted.push(key) })
+    return {
+      cluster,
+      prefix,
+      mirror,
+      user,
+      deleted,
+      set,
+      move: async (between?: () => Promise<void>): Promise<void> =>
+        await cluster.migrate(prefix, await cluster.another(await cluster.ownerOf(prefix)), between),
+      shows: async (wanted: Readonly<Record<string, number>>): Promise<void> =>
+        await mirror.shows(Object.fromEntries(Object.entries(wanted).map(([key, n]) => [prefix + key, n]))),
+    }
+  }
+  const all = (n: number): Record<string, number> => Object.fromEntries(ten.map((key) => [key, n]))
+
+  test('are followed to the server that their slot moves to, though nothing is written', async () => {
+    const { mirror, deleted, set, move, shows } = await open(['a'])
+    await using _ = mirror
+    await mirror.live()
+    await move()
+    await set('b', 2)
+    await shows({ a: 1, b: 2 })
+    await move()
+    await set('a', 3)
+    await shows({ a: 3, b: 2 })
+    expect([deleted, mirror.codes]).toEqual([[], []])
+  })
+
+  test('half of which have moved are none that were deleted: nothing is told until all have', async () => {
+    const { mirror, deleted, set, move, shows } = await open(ten)
+    await using _ = mirror
+    await mirror.live()
+    await move(async () => {
+      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      await set('new', 1) // At the other server.
+      await mirror.until('another try', () => mirror.errors.length > 1)
+    })
+    await shows({ ...all(1), new: 1 })
+    expect([deleted, mirror.codes]).toEqual([[], []])
+    expect(mirror.errors[0]?.message).toContain('on its way to another server')
+  })
+
+  test('half of which have moved are not listed', async () => {
+    const { mirror, deleted, move, shows } = await open(ten)
+    await using _ = mirror
+    await move(async () => {
+      mirror.informer.start()
+      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      expect(mirror.informer.status.isSynced).toBe(false)
+    })
+    await shows(all(1))
+    expect([deleted, mirror.codes]).toEqual([[], []])
+  })
+
+  test.runIf(server.name === 'valkey 9.1')('whose slot moves as a whole are followed', async () => {
+    const { cluster, prefix, mirror, deleted, set, shows } = await open(ten)
+    await using _ = mirror
+    await mirror.live()
+    const from = await cluster.ownerOf(prefix)
+    const [source, target] = [from, await cluster.another(from)].map((at) => cluster.nodes[at]?.client())
+    const slot = String(await source?.call('CLUSTER', 'KEYSLOT', prefix))
+    const id = String(await target?.call('CLUSTER', 'MYID'))
+    await source?.call('CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', slot, slot, 'NODE', id)
+    await waitUntil('the slot to have moved', async () => (await cluster.ownerOf(prefix)) !== from)
+    await cluster.agreed()
+    await set('new', 2)
+    await shows({ ...all(1), new: 2 })
+    expect([deleted, mirror.codes]).toEqual([[], []])
+  })
+
+  test('are looked for where they are now, if the client has not heard that they moved', async () => {
+    const { mirror, user, prefix, move, shows } = await open(['a', 'b'])
+    await using _ = mirror
+    await user.get(`${prefix}a`)
+    await move()
+    mirror.informer.start()
+    await shows({ a: 1, b: 1 })
+  })
+
+  test('are none only where their slot is, if there are none', async () => {
+    const { mirror, user, prefix, set, move, shows } = await open([])
+    await using _ = mirror
+    await user.get(`${prefix}a`)
+    await move()
+    await mirror.live()
+    await move()
+    await set('a', 1)
+    await shows({ a: 1 })
+  })
+
+  test('are not mirrored by one node where they are on many: a list says what to do', async () => {
+    const { cluster } = await open([])
+    for (const { port } of cluster.nodes) {
+      await expect(listed(redisKeys({ client: userClient('ioredis 6', port), prefix: 'user:' }))).rejects.toMatchObject(
+        {
+          code: 'PROTOCOL',
+          message: expect.stringContaining('give the prefix a hash tag, such as "{user}:"'),
+        },
+      )
+    }
+  })
+
+  test('are followed to the replica that takes over, and nothing is told as deleted', async () => {
+    const { cluster, prefix, mirror, deleted, set, shows } = await open(ten)
+    await using _ = mirror
+    await mirror.live()
+    await cluster.failover(await cluster.addReplica(await cluster.ownerOf(prefix)))
+    await set('new', 1)
+    await shows({ ...all(1), new: 1 })
+    expect([deleted, mirror.codes]).toEqual([[], []])
+  })
+})
