@@ -103,6 +103,25 @@ describeKubernetes('watch kubernetes://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  test('kubernetes://default/pods mirrors what there is of them', async () => {
+    const { admin } = own.kubernetes
+    const spec = { containers: [{ name: 'one', image: 'example.com/one' }] }
+    await admin.create('/api/v1/namespaces/default/pods', { metadata: { name: 'web' }, spec })
+    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes) }
+    const child = listwatch(['watch', 'kubernetes://default/pods', '--json'], { env })
+    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+    await admin.patch('/api/v1/namespaces/default/pods/web', { metadata: { labels: { app: 'web' } } })
+    await child.until(() => child.lines.some((line) => line.includes('"update"')), 'the change')
+    const told = child.lines.map((line) => JSON.parse(line) as unknown)
+    expect(told).toMatchObject([
+      { type: 'add', key: 'default/web', object: { kind: 'Pod', spec } },
+      { type: 'synced' },
+      { type: 'update', key: 'default/web', object: { metadata: { labels: { app: 'web' } } } },
+    ])
+    child.kill('SIGINT')
+    await child.ended
+  })
+
   test('in a pipe says how many objects there are', async () => {
     const { admin } = own.kubernetes
     await admin.create('/api/v1/namespaces', { metadata: { name: 'counted' } })

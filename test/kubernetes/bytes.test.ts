@@ -171,29 +171,23 @@ describe('an answer, however its bytes come', () => {
         },
       ))
 
-  for (const [name, items] of [
-    ['null', 'null'],
-    ['missing', undefined],
-  ] as const)
-    test(`whose items are ${name} is an empty list`, () =>
-      Mirror.with(
-        {
-          prepare: (fake) => {
-            fake.collection.hasStreamedLists = false
-            fake.next(isPlainList, (exchange) => {
-              const metadata = `"metadata":{"resourceVersion":"${fake.collection.version}"}`
-              exchange.text(
-                `{"kind":"ConfigMapList",${metadata}${items === undefined ? '' : `,"items":${items}`}}`,
-                200,
-              )
-            })
-          },
-        },
-        async (mirror) => {
-          await mirror.live()
-          expect(mirror.informer.size).toBe(0)
-        },
-      ))
+  test('whose items are null is an empty list, and the end of what there was', () =>
+    Mirror.with(
+      { source: { streamingLists: false }, prepare: ({ collection }) => collection.fill(2) },
+      async (mirror) => {
+        await mirror.live()
+        const { collection } = mirror.fake
+        for (const watch of collection.watching) collection.forget(watch)
+        mirror.fake.next(isPlainList, (exchange) => {
+          for (const name of collection.names) collection.delete(name)
+          const metadata = `"metadata":{"resourceVersion":"${collection.version}"}`
+          exchange.text(`{"kind":"ConfigMapList",${metadata},"items":null}`, 200)
+        })
+        const relisted = mirror.informer.relist().then(() => true)
+        await mirror.soon(relisted)
+        expect([mirror.informer.size, mirror.errors]).toEqual([0, []])
+      },
+    ))
 
   test('with an object without a name is invalid, and the rest of it is there', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
@@ -202,6 +196,9 @@ describe('an answer, however its bytes come', () => {
       await collection.watching[0]?.event('MODIFIED', { metadata: { resourceVersion: collection.pass() } })
       mirror.fake.collection.put('k1', 1)
       await mirror.healed()
+      expect(mirror.errors).toMatchObject([{ code: 'DECODE' }])
+      expect(mirror.errors[0]?.message).toContain('it has no metadata.name')
+      expect([mirror.relists, mirror.informer.status.reconnects]).toEqual([0, 0])
     }))
 
   test('of a kind that nobody knows is let pass', () =>

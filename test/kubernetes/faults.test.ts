@@ -87,6 +87,8 @@ describeKubernetes('a Kubernetes that fails', (server) => {
     await using kubernetes = await startKubernetes({ server })
     await using between = await startFaultProxy({ targetPort: kubernetes.etcd.port })
     const lagging = await kubernetes.addApiServer({ etcdPort: between.port })
+    const other = kubernetes.client({ port: lagging.port })
+    await using way = await startFaultProxy({ targetPort: lagging.port })
     await Stage.with({ kubernetes }, async (stage) => {
       await stage.fill(20)
       await stage.live()
@@ -95,9 +97,12 @@ describeKubernetes('a Kubernetes that fails', (server) => {
       await stage.remove('k2')
       await stage.healed()
       const told = stage.told.count
-      stage.proxy.redirect(lagging.port)
+      const { items } = await other.list(`${stage.path}?resourceVersion=0`)
+      stage.proxy.redirect(way.port)
       stage.proxy.reset()
-      await stage.until('the other to be asked', () => stage.errors.length > 0)
+      await stage.until('the other to be asked, again and again', () => way.counts.accepted >= 3)
+      expect(items.map(({ metadata }) => metadata.name)).toContain('k2') // It is behind.
+      expect([stage.told.count, stage.informer.has(`${stage.namespace}/k2`)]).toEqual([told, false])
       between.pass()
       await stage.put('k3', 1)
       await stage.healed()

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { describeKubernetes } from '../servers/index.js'
+import { KubeRefusal } from '../servers/kube-client.js'
 import type { KubernetesOptions } from '../servers/kubernetes.js'
 import { CONFIGMAPS, PODS, type Resource, Stage } from './stage.js'
 import { useKubernetes } from './support.js'
@@ -17,13 +18,25 @@ const SERVERS: readonly (readonly [name: string, options: Omit<KubernetesOptions
 const CALLS = 400
 const NAMES = 60
 
+/** Puts the whole object back with a change, unless it is gone or somebody was faster. */
+async function replace({ kubernetes: { admin }, path }: Stage, name: string, n: number): Promise<void> {
+  try {
+    const object = await admin.read(`${path}/${name}`)
+    const labels = { half: String(n % 2), put: String(n) }
+    await admin.update(`${path}/${name}`, { ...object, metadata: { ...object.metadata, labels } })
+  } catch (error) {
+    if (!(error instanceof KubeRefusal && [404, 409].includes(error.status))) throw error
+  }
+}
+
 /** Creates, updates, patches, deletes, and now and then half of all at once. */
 async function storm(stage: Stage, random: SeededRandom): Promise<void> {
   const { admin } = stage.kubernetes
   await admin.many(CALLS, async (at) => {
     const name = `k${random.below(NAMES)}`
     const kind = random.next()
-    if (kind < 0.7) await stage.put(name, at)
+    if (kind < 0.5) await stage.put(name, at)
+    else if (kind < 0.7) await replace(stage, name, at)
     else if (kind < 0.98) await stage.remove(name)
     else await admin.deleteCollection(stage.path, `half=${at % 2}`)
   })

@@ -1,0 +1,73 @@
+import { KubeConfig } from '@kubernetes/client-node'
+import { expect, test } from 'vitest'
+import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { systemClock } from '../../src/clock.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { describeKubernetes } from '../servers/index.js'
+import { useKubernetes } from './support.js'
+
+describeKubernetes('what is asked for', (server) => {
+  const own = useKubernetes(server)
+
+  /** Lists it; rejects as that does. */
+  async function listed(options: Omit<KubernetesSourceOptions, 'kubeConfig'>): Promise<number> {
+    const kubeConfig = new KubeConfig()
+    kubeConfig.loadFromOptions(own.kubernetes.kubeConfig())
+    const source = kubernetesSource({ kubeConfig, ...options })
+    const { signal } = new AbortController()
+    const pages = source.list({ signal, clock: systemClock, random: new SeededRandom(1), pageSize: 100 })
+    let objects = 0
+    for await (const { events } of pages) objects += events.length
+    return objects
+  }
+
+  test.each([
+    [
+      'a kind with a letter wrong',
+      { kind: 'ConfgMap' },
+      'the server has no kind "ConfgMap" in v1; did you mean ConfigMap?',
+    ],
+    ['a kind in small letters', { kind: 'configmap' }, 'did you mean ConfigMap?'],
+    ['a plural that is none', { plural: 'pod' }, 'the server has no resource "pod" in v1; did you mean pods?'],
+    [
+      'a kind that is like nothing',
+      { kind: 'Unheard' },
+      'the server has no kind "Unheard" in v1 (kubectl api-resources lists all)',
+    ],
+    ['a kind of another group', { kind: 'Deployment' }, 'the server has no kind "Deployment" in v1'],
+    [
+      'a group that is not there',
+      { apiVersion: 'example.org/v1', kind: 'Thing' },
+      'the server has no API "example.org/v1" (check apiVersion: kubectl api-versions)',
+    ],
+    ['a part of another', { plural: 'pods-status' }, 'the server has no resource "pods-status"'],
+  ])('%s is NOT_FOUND, and the message says what is meant', async (_what, options, says) => {
+    await expect(listed(options)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining(says) as unknown,
+    })
+  })
+
+  test.each([
+    [
+      'a namespace of what is in none',
+      { kind: 'Namespace', namespace: 'default' },
+      'namespaces are in no namespace (leave out namespace: "default")',
+    ],
+    ['what cannot be listed', { kind: 'Binding' }, 'bindings of v1 cannot be listed and watched; it has create'],
+    [
+      'what can be listed, and not watched',
+      { kind: 'ComponentStatus' },
+      'componentstatuses of v1 cannot be listed and watched; it has get, list',
+    ],
+  ])('%s is PROTOCOL, and the message says why', async (_what, options, says) => {
+    await expect(listed(options)).rejects.toMatchObject({
+      code: 'PROTOCOL',
+      message: expect.stringContaining(says) as unknown,
+    })
+  })
+
+  test('what is in no namespace is there without one', async () => {
+    expect(await listed({ kind: 'Namespace' })).toBeGreaterThan(0)
+  })
+})

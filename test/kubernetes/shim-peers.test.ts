@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import { type ClientNodeInformer, makeInformer } from '../../adapters/kubernetes/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { FakeKubernetes, isAnyList, isWatch } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
+import { EXPIRED } from './fake-exchange.js'
+
+const PATH = '/api/v1/namespaces/default/configmaps'
+
+interface Scene {
+  readonly fake: FakeKubernetes
+  readonly informer: ClientNodeInformer<FakeObject>
+  /** As `verb name n`. */
+  readonly told: string[]
+  readonly errors: unknown[]
+  /** It has what the fake has. */
+  healed(): Promise<void>
+}
+
+/** An informer as client-node's users make one, over a fake; stopped at the end, when nothing may be left of it. */
+async function withInformer(
+  prepare: (fake: FakeKubernetes) => void,
+  act: (scene: Scene) => Promise<void>,
+): Promise<void> {
+  await using fake = await FakeKubernetes.start()
+  prepare(fake)
+  const informer = makeInformer<FakeObject>(fake.config(), PATH, () => Promise.resolve({}))
+  const told: string[] = []
+  const errors: unknown[] = []
+  for (const verb of ['add', 'update', 'delete'] as const)
+    informer.on(verb, (object) => told.push(`${verb} ${textOf(object)}`))
+  informer.on('error', (error) => errors.push(error))
+  const isEqual = (): boolean => textsOf(informer.list()) === textsOf(fake.collection.at())
+  const healed = (): Promise<void> => waitUntil('it to have what the server has', isEqual)
+  await act({ fake, informer, told, errors, healed })
+  await informer.stop()
+  await waitUntil('no connection to be left', () => fake.connections === 0)
+}
+
+const textOf = ({ metadata, data }: FakeObject): string => `${metadata.name} ${Object(data).n}`
+const textsOf = (objects: readonly FakeObject[]): string => objects.map(textOf).sort().join()
+const filled = ({ collection }: FakeKubernetes): void => collection.fill(2)
+const opened = (fake: FakeKubernetes): Promise<void> =>
+  waitUntil('the watch to be open', () => fake.collection.watching.length > 0)
+
+/** The stories of `peers`, by the same letters, where what stands in the place of client-node's adds something of its own. */
+describe("in the place of client-node's, where others fail", () => {
+  test('A: an object has one shape, whether it came with a list or with a watch', () =>
+    withInformer(filled, async ({ fake, informer, healed }) => {
+      await informer.start()
+      fake.collection.put('k0', 'changed')
+      await healed()
+      const shapes = informer
+        .list()
+        .map(({ apiVersion, kind, metadata }) => [apiVersion, kind, metadata['creationTimestamp']])
+      expect(new Set(shapes.map(String))).toEqual(new Set(['v1,ConfigMap,2026-01-02T03:04:05Z']))
+    }))
+
+  test('C: a connection that is reset is made again, and the watch goes on where it was', () =>
+    withInformer(filled, async ({ fake, informer, told, healed }) => {
+      await informer.start()
+      await opened(fake)
+      const version = fake.collection.put('k0', 'before')
+      await healed()
+      for (const watch of fake.collection.watching) watch.reset()
+      fake.collection.put('k1', 'after')
+      await healed()
+      expect(fake.watches.at(-1)?.query.get('resourceVersion')).toBe(version)
+      expect(told).toEqual(['add k0 0', 'add k1 1', 'update k0 before', 'update k1 after'])
+      expect(informer.latestResourceVersion()).toBe(fake.collection.version)
+    }))
+
+  test('E: a first list that fails ends the wait of start, is told, and is tried again', () =>
+    withInformer(
+      (fake) => {
+        filled(fake)
+        fake.next(isAnyList, (exchange) => exchange.refuse({ code: 500, reason: 'InternalError' }))
+      },
+      async ({ informer, told, errors, healed }) => {
+        await informer.start()
+        expect([errors, told]).toMatchObject([[{ code: 'UNAVAILABLE', phase: 'list' }], []])
+        await healed()
+        expect(told).toEqual(['add k0 0', 'add k1 1'])
+      },
+    ))
+
+  test('F: a failure within a stream is told, and the watch opened again', () =>
+    withInformer(filled, async ({ fake, informer, errors, healed }) => {
+      await informer.start()
+      await opened(fake)
+      const [watch] = fake.collection.watching
+      await watch?.error({ code: 500, reason: 'InternalError', message: 'etcdserver: request timed out' })
+      watch?.end()
+      await waitUntil('it to be told', () => errors.length > 0)
+      fake.collection.put('k1', 'after')
+      await healed()
+      expect(errors[0]).toMatchObject({ message: expect.stringContaining('etcdserver: request timed out') as unknown })
+    }))
+
+  test('G: a start after an error, as users of client-node had to call it, makes no second watch', () =>
+    withInformer(filled, async ({ fake, informer, told, errors, healed }) => {
+      informer.on('error', () => void informer.start())
+      await informer.start()
+      await opened(fake)
+      for (const watch of fake.collection.watching) watch.reset()
+      await waitUntil('it to be told', () => errors.length > 0)
+      fake.collection.put('k1', 'after')
+      await healed()
+      await opened(fake)
+      expect([fake.collection.watching.length, fake.lists.length]).toEqual([1, 1])
+      expect(told).toEqual(['add k0 0', 'add k1 1', 'update k1 after'])
+    }))
+
+  test('I: a stop while a list is on its way ends the wait of start, and nothing is told', () =>
+    withInformer(filled, async ({ fake, informer, told, errors }) => {
+      const asked = fake.taken(isAnyList)
+      const started = informer.start()
+      const list = await asked
+      const stopped = informer.stop()
+      fake.collection.answer(list)
+      await Promise.all([stopped, started])
+      expect([told, errors, fake.watches]).toEqual([[], [], []])
+    }))
+
+  test('L: an object that was deleted and made anew meanwhile is told as a delete and an add', () =>
+    withInformer(filled, async ({ fake, informer, told, healed }) => {
+      await informer.start()
+      await opened(fake)
+      const over = fake.rule(isWatch, (exchange) => exchange.reset())
+      for (const watch of fake.collection.watching) watch.reset()
+      fake.collection.delete('k0')
+      fake.collection.put('k0', 'again')
+      fake.collection.compact()
+      over()
+      await healed()
+      expect(told).toEqual(['add k0 0', 'add k1 1', 'delete k0 0', 'add k0 again'])
+    }))
+
+  test('M: a version that has expired is followed by one list, of which only what differs is told', () =>
+    withInformer(filled, async ({ fake, informer, told, healed }) => {
+      await informer.start()
+      await opened(fake)
+      const [watch] = fake.collection.watching
+      fake.collection.forget(watch)
+      fake.collection.put('k0', 'after')
+      fake.collection.delete('k1')
+      await watch?.error(EXPIRED)
+      watch?.end()
+      await healed()
+      expect(told.slice(2).sort()).toEqual(['delete k1 1', 'update k0 after'])
+      expect(fake.lists.length).toBe(2)
+    }))
+
+  test('Q: a stop is no error', () =>
+    withInformer(filled, async ({ fake, informer, errors }) => {
+      await informer.start()
+      await opened(fake)
+      await informer.stop()
+      await waitUntil('the connections to be gone', () => fake.connections === 0)
+      expect(errors).toEqual([])
+    }))
+
+  test('R: a list in pages is read to its end before start is over', () =>
+    withInformer(
+      ({ collection }) => {
+        collection.fill(25)
+        collection.hasStreamedLists = false
+        collection.largestPage = 10
+      },
+      async ({ informer }) => {
+        await informer.start()
+        expect(informer.list()).toHaveLength(25)
+      },
+    ))
+})

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { describeKubernetes } from '../servers/index.js'
+import { Mirror } from './mirror.js'
+import { Stage } from './stage.js'
+import { useKubernetes } from './support.js'
+
+describe('a watch is open for maxWatchMs at most', () => {
+  const options = { source: { maxWatchMs: 20_000 }, prepare: ({ collection }: Mirror['fake']) => collection.fill(1) }
+
+  test('which the server is told, half of it at least', () =>
+    Mirror.with(options, async (mirror) => {
+      await mirror.live()
+      for (let times = 0; times < 4; times++) {
+        const opened = mirror.fake.watches.length
+        mirror.fake.collection.watching.at(-1)?.reset()
+        await mirror.until('another watch', () => mirror.fake.watches.length > opened)
+      }
+      for (const { query } of mirror.fake.exchanges.filter(({ isWatch }) => isWatch)) {
+        expect(Number(query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(10)
+        expect(Number(query.get('timeoutSeconds'))).toBeLessThanOrEqual(20)
+      }
+    }))
+
+  test('also where the server does not end it', () =>
+    Mirror.with(options, async (mirror) => {
+      await mirror.live()
+      const [first] = mirror.fake.collection.watching
+      await mirror.pass(21_000)
+      await mirror.until('another watch', () => first?.isOpen === false && mirror.fake.collection.watching.length > 0)
+      mirror.fake.collection.put('k0', 'after')
+      await mirror.healed()
+      expect([mirror.relists, mirror.errors]).toEqual([0, []])
+    }))
+})
+
+describeKubernetes('a right that is taken away', (server) => {
+  const own = useKubernetes(server)
+
+  test('ends a watch that is open by maxWatchMs, and leaves what there was', () =>
+    Stage.with(
+      { kubernetes: own.kubernetes, way: { user: 'bob' }, speed: 1, source: { maxWatchMs: 4_000 } },
+      async (stage) => {
+        await own.kubernetes.grant('bob', 'bob-reads', ['list', 'watch'], ['configmaps'])
+        await stage.fill(5)
+        await stage.live()
+        await own.kubernetes.revoke('bob-reads')
+        await stage.until('it to fail', () => stage.informer.status.state === 'failed')
+        expect([stage.informer.size, stage.proxy.counts.reset]).toEqual([5, 0])
+        expect(stage.errors.at(-1)).toMatchObject({ code: 'UNAUTHORIZED' })
+      },
+    ))
+})
