@@ -77,9 +77,11 @@ function isServed(value: unknown): value is Served {
 
 function unknown({ apiVersion, kind, plural }: ResourceName, served: readonly Served[]): SourceError {
   const asked = (kind ?? plural ?? '').toLowerCase()
-  const near = served.find(({ name, kind: other, singularName, shortNames = [] }) =>
-    [name, other, singularName ?? '', ...shortNames].some((each) => each !== '' && isNear(each.toLowerCase(), asked)),
-  )
+  const like = (isLike: (name: string) => boolean): Served | undefined =>
+    served.find(({ name, kind: other, singularName, shortNames = [] }) =>
+      [name, other, singularName ?? '', ...shortNames].some((each) => each !== '' && isLike(each.toLowerCase())),
+    )
+  const near = like((name) => name === asked) ?? like((name) => isNear(name, asked))
   const meant = near === undefined ? '' : `; did you mean ${kind === undefined ? near.name : near.kind}?`
   const what = kind === undefined ? `resource "${plural}"` : `kind "${kind}"`
   const message = `the server has no ${what} in ${apiVersion}${meant} (kubectl api-resources lists all)`

@@ -28,6 +28,7 @@ describeKubernetes('what is asked for', (server) => {
       'the server has no kind "ConfgMap" in v1; did you mean ConfigMap?',
     ],
     ['a kind in small letters', { kind: 'configmap' }, 'did you mean ConfigMap?'],
+    ['a kind by its short name', { kind: 'cm' }, 'did you mean ConfigMap?'],
     ['a plural that is none', { plural: 'pod' }, 'the server has no resource "pod" in v1; did you mean pods?'],
     [
       'a kind that is like nothing',
