@@ -239,7 +239,8 @@ export class Reflector<T> {
     let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
     let isCommitted = false
     try {
-      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE }))
+      const shown = ignoreVersions ? undefined : this.#version
+      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, shown }))
       let version: Version | undefined
       for (;;) {
         const page = await attempt.race(pages.next())

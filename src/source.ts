@@ -25,6 +25,12 @@ export interface SourceContext {
 export interface ListContext extends SourceContext {
   /** How many objects a page should hold; a source may send more or fewer. */
   readonly pageSize: number
+  /**
+   * Up to where the mirror shows everything; undefined before it does, and where versions are not trusted any more. The core refuses
+   * a list that ends before as `STALE_LIST`, and lists again. A source that is sure that the history itself went back throws
+   * `EPOCH_CHANGED` instead.
+   */
+  readonly shown?: Version | undefined
 }
 
 export interface WatchContext extends SourceContext {
