@@ -294,7 +294,9 @@ export class Reflector<T> {
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
       const doubt = (reason: string): void => this.#hooks.onDoubt?.(reason)
-      batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), after, onNudge, doubt }))
+      const isWaitedFor = (): boolean => this.#hooks.isWaitedFor?.() ?? true
+      const context = { ...this.#context(attempt), after, onNudge, isWaitedFor, doubt }
+      batches = iterated('watch', this.#source.watch(context))
       for (;;) {
         const batch = await attempt.race(batches.next())
         attempt.check()

@@ -41,6 +41,8 @@ export interface WatchContext extends SourceContext {
    * with a bookmark at once; others ignore it.
    */
   onNudge(listener: () => void): void
+  /** Whether somebody waits for a version now; what was waited for when the core called may be there by the time it is asked for. */
+  isWaitedFor?(): boolean
   /**
    * Says that all that can be proved is right, and that something speaks against it all the same. Where there is an audit, the store
    * is compared with the source within 10 s, and again until that was possible.

@@ -219,7 +219,7 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const { after, random, clock, onNudge } = context
+    const { after, random, clock } = context
     assertResourceVersion(after)
     const stay = this.#home.stay(context.signal, after)
     try {
@@ -229,7 +229,12 @@ class ApiSource<T> implements KubernetesSource<T> {
         this.#shared(requests),
         after,
         this.#decoder(requests),
-        { signal: stay.signal, onNudge, told: (version) => stay.moveTo(version) },
+        {
+          signal: stay.signal,
+          onNudge: (listener) => context.onNudge(listener),
+          isWaitedFor: () => context.isWaitedFor?.() ?? true,
+          told: (version) => stay.moveTo(version),
+        },
         {
           clock,
           maxObjectBytes: this.#maxObjectBytes,

@@ -36,6 +36,8 @@ export type WatchEnd = 'in time' | 'early'
 export interface FollowContext {
   readonly signal: AbortSignal
   onNudge(listener: () => void): void
+  /** Whether somebody waits for a version. */
+  isWaitedFor(): boolean
   /** Everything up to there is told with what comes next. */
   told(version: Version): void
 }
@@ -43,6 +45,8 @@ export interface FollowContext {
 interface Follower {
   /** What it has read; undefined once it has fallen too far behind. */
   place: Portion | undefined
+  /** Whether anybody waits for more of it. */
+  isWaitedFor(): boolean
 }
 
 /** Those that are open, by what they watch; each by the configuration that it was opened with. */
@@ -137,9 +141,9 @@ class SharedWatch {
   async *follow<T>(
     after: Version,
     decoder: Decoder<T>,
-    { signal, onNudge, told }: FollowContext,
+    { signal, onNudge, isWaitedFor, told }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-    const follower: Follower = { place: this.#log.placeOf(after) }
+    const follower: Follower = { place: this.#log.placeOf(after), isWaitedFor }
     const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
     this.#followers.add(follower)
     try {
@@ -205,7 +209,12 @@ class SharedWatch {
       const silentAt = Math.max(this.#heardAt + this.#options.heartbeatMs, this.#notBefore)
       if (now >= this.#endsAt) return this.#finish('in time')
       const due = Math.min(this.#endsAt, silentAt, this.#proofAt ?? Infinity)
-      if (now >= due) return await this.#changeOver(this.#proofAt !== undefined && now >= this.#proofAt)
+      if (now >= due) {
+        const isProof = this.#proofAt !== undefined && now >= this.#proofAt
+        if (!isProof || this.#isWaitedFor) return await this.#changeOver(isProof)
+        this.#proofAt = undefined
+        continue
+      }
       const body = this.#body
       const taken = body === undefined ? undefined : await this.#visit.take(body, due - now)
       if (taken === SILENCE) continue
@@ -284,6 +293,10 @@ class SharedWatch {
 
   #finish(end: WatchEnd): void {
     this.#end ??= end
+  }
+
+  get #isWaitedFor(): boolean {
+    return [...this.#followers].some((follower) => follower.isWaitedFor())
   }
 
   #nudge(): void {
