@@ -57,7 +57,7 @@ describe('a wait for a version', () => {
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       await using other = mirror.beside()
-      await mirror.until('the other to be live', () => other.status.state === 'live')
+      await mirror.untilPassing('the other to be live', () => other.status.state === 'live')
       const { collection } = mirror.fake
       const wait = other.waitFor(collection.pass()).then(() => 'there')
       await mirror.untilPassing('a short watch', () => mirror.fake.watches.length === 2)
