@@ -239,8 +239,8 @@ export class Reflector<T> {
     let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
     let isCommitted = false
     try {
-      const shown = ignoreVersions || this.#version === undefined ? {} : { shown: this.#version }
-      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, ...shown }))
+      const shown = ignoreVersions ? undefined : this.#version
+      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, shown }))
       let version: Version | undefined
       for (;;) {
         const page = await attempt.race(pages.next())
@@ -294,7 +294,9 @@ export class Reflector<T> {
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
       const doubt = (reason: string): void => this.#hooks.onDoubt?.(reason)
-      batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), after, onNudge, doubt }))
+      const isWaitedFor = (): boolean => this.#hooks.isWaitedFor?.() ?? true
+      const context = { ...this.#context(attempt), after, onNudge, isWaitedFor, doubt }
+      batches = iterated('watch', this.#source.watch(context))
       for (;;) {
         const batch = await attempt.race(batches.next())
         attempt.check()

@@ -44,7 +44,7 @@ export class Router<T> {
   }
 
   get isAwaited(): boolean {
-    return this.#awaited.size > 0
+    return [...this.#awaited].some(({ hasWaiters }) => hasWaiters)
   }
 
   route(commit: Commit<T>, tracked: Iterable<DeclaredIndex<T>>): void {

@@ -31,6 +31,11 @@ export class Body {
     return this.#chunks.length > 0 || this.#isOver
   }
 
+  /** Whether nothing more comes, though something may be left to take. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   /** What has come; waits where nothing has. Undefined at the end; rejects where the answer broke off. One at a time. */
   async take(): Promise<readonly Buffer[] | undefined> {
     if (this.#chunks.length === 0 && !this.#isOver) {

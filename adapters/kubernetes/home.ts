@@ -1,21 +1,31 @@
 import { SourceError } from '../../src/errors.js'
+import type { Version } from '../../src/version.js'
+import { compareVersions } from './kubernetes-version.js'
 
 /** A watch that ends where its source turns out to lead elsewhere. */
 export interface Stay {
   readonly signal: AbortSignal
+  /** Everything up to this version is told. */
+  moveTo(version: Version): void
   end(): void
 }
 
+interface Staying {
+  at: Version
+  /** With `next`, the mirror is told to list there. */
+  leave(reason: SourceError, next?: { readonly place: string | undefined }): void
+}
+
 /**
- * Which cluster a mirror is of. A version says nothing of that, and a kubeConfig may come to lead to another one once its
- * credentials are refused: then nothing from there may be compared with what is known before all was listed there.
+ * Which cluster a mirror is of, and how far its history was. A version says nothing of that, and a kubeConfig may come to lead to another one
+ * once its credentials are refused: then nothing from there may be compared with what is known before all was listed there.
  */
 export class Home {
   /** What the mirror shows comes from there. */
   #place: string | undefined
   /** The mirror was told that it has to list there, and trusts no version meanwhile. */
   #next: string | undefined
-  readonly #leaving = new Set<(place: string | undefined, reason: SourceError) => void>()
+  readonly #staying = new Set<Staying>()
 
   /** A list comes from there. Throws `EPOCH_CHANGED` where that is another cluster, and the mirror was not told. */
   listing(place: string | undefined, signal: AbortSignal): void {
@@ -38,26 +48,48 @@ export class Home {
   compare(place: string | undefined): void {
     if (this.#next === undefined && this.#isHere(place)) return
     const error = elsewhere()
-    if (!this.#isHere(place)) for (const leave of [...this.#leaving]) leave(place, error)
+    if (!this.#isHere(place)) for (const { leave } of [...this.#staying]) leave(error, { place })
     throw error
   }
 
-  /** For a watch, until its signal aborts or home turns out to be elsewhere. */
-  stay(signal: AbortSignal): Stay {
-    const staying = new AbortController()
-    const abort = (): void => staying.abort(signal.reason)
-    const leave = (place: string | undefined, reason: SourceError): void => {
-      if (!staying.signal.aborted) this.#next = place
-      staying.abort(reason)
+  /**
+   * Before something is read that is as new as that which a majority of etcd has when it is asked for. What it gives is told at which version
+   * that was, and throws `EPOCH_CHANGED` where a watch was ahead of it; these end so, too.
+   */
+  reading(): (version: Version) => void {
+    const before = Array.from(this.#staying, (staying) => ({ staying, at: staying.at }))
+    return (version) => {
+      const ahead = before.filter(({ at }) => compareVersions(version, at) < 0)
+      const [first] = ahead
+      if (first === undefined) return
+      const error = wentBack(first.at, version)
+      for (const { staying } of ahead) staying.leave(error)
+      throw error
+    }
+  }
+
+  /** For a watch from `after`, until its signal aborts or home turns out to be elsewhere, or another. */
+  stay(signal: AbortSignal, after: Version): Stay {
+    const until = new AbortController()
+    const abort = (): void => until.abort(signal.reason)
+    const staying: Staying = {
+      at: after,
+      leave: (reason, next) => {
+        if (!until.signal.aborted && next !== undefined) this.#next = next.place
+        until.abort(reason)
+      },
     }
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
-    this.#leaving.add(leave)
+    this.#staying.add(staying)
     return {
-      signal: staying.signal,
+      signal: until.signal,
+      moveTo: (version) => {
+        staying.at = version
+      },
       end: () => {
         signal.removeEventListener('abort', abort)
-        this.#leaving.delete(leave)
+        this.#staying.delete(staying)
       },
     }
   }
@@ -72,6 +104,11 @@ export class Home {
   #isHere(place: string | undefined): boolean {
     return this.#place === undefined || place === this.#place
   }
+}
+
+/** A history never goes back by itself. */
+export function wentBack(from: Version, to: Version): SourceError {
+  return new SourceError(`the history went back from ${from} to ${to}: etcd was restored`, { code: 'EPOCH_CHANGED' })
 }
 
 function elsewhere(): SourceError {

@@ -30,6 +30,7 @@ interface Copyable extends KubeConfigLike {
   readonly users: unknown
   readonly contexts: unknown
   loadFromOptions(options: object): void
+  addAuthenticator?(authenticator: unknown): void
 }
 
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername', 'auth'] as const
@@ -40,6 +41,11 @@ export class Credentials {
   readonly context: string | undefined
   readonly #giver: KubeConfigGiver
   #config: KubeConfigLike | undefined
+  /** What the function gave, of which `#config` may be a copy. */
+  #original: KubeConfigLike | undefined
+  /** What the function gave, and the server refused: it may remember what was refused. */
+  readonly #refused = new WeakSet<KubeConfigLike>()
+  #renewals = 0
   #place: string | undefined
 
   constructor(giver: KubeConfigGiver) {
@@ -52,10 +58,12 @@ export class Credentials {
     return this.#place
   }
 
-  /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
+  /**
+   * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
+   * function that gives it fails.
+   */
   async access(): Promise<Access> {
-    const config = this.#pinned(this.#config ?? (await this.#given()))
-    this.#config = config
+    const config = await this.#current()
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) throw noCluster(config)
     if (!URL.canParse(cluster.server)) throw refusal(`the cluster's server "${redact(cluster.server)}" is no URL`)
@@ -71,12 +79,36 @@ export class Credentials {
 
   /** The next access is with new credentials, where they can be had. */
   renew(): void {
-    this.#config = typeof this.#giver === 'function' ? undefined : copyOf(this.#giver, this.context)
+    this.#renewals++
+    if (typeof this.#giver !== 'function') {
+      this.#config = copyOf(this.#giver, this.context) ?? this.#giver
+      return
+    }
+    if (this.#original !== undefined) this.#refused.add(this.#original)
+    this.#config = undefined
+  }
+
+  async #current(): Promise<KubeConfigLike> {
+    for (;;) {
+      if (this.#config !== undefined) return this.#pinned(this.#config)
+      const renewals = this.#renewals
+      const given = await this.#given()
+      // What was on its way when credentials were refused may be what was refused; and others may have been quicker.
+      if (renewals !== this.#renewals || this.#config !== undefined) continue
+      this.#original = given
+      const isRefused = this.#refused.has(given)
+      this.#config = (isRefused ? copyOf(given, given.getCurrentContext()) : undefined) ?? given
+    }
   }
 
   #pinned(config: KubeConfigLike): KubeConfigLike {
-    if (this.context === undefined || config.getCurrentContext() === this.context) return config
-    return copyOf(config, this.context)
+    const now = config.getCurrentContext()
+    if (this.context === undefined || now === this.context) return config
+    const copy = copyOf(config, this.context)
+    if (copy === undefined)
+      throw refusal(`the kubeConfig's context was "${this.context}", and has become "${now}": give each source its own`)
+    this.#config = copy
+    return copy
   }
 
   async #given(): Promise<KubeConfigLike> {
@@ -85,7 +117,8 @@ export class Credentials {
     try {
       config = await this.#giver()
     } catch (error) {
-      throw refusal(`kubeConfig() failed: ${redact(messageOf(error))}`, error)
+      const message = `kubeConfig() failed: ${redact(messageOf(error))}`
+      throw new SourceError(message, { code: 'UNAVAILABLE', cause: error })
     }
     if (isKubeConfig(config)) return config
     throw refusal('kubeConfig() gave no KubeConfig of the package @kubernetes/client-node')
@@ -97,13 +130,13 @@ export function isKubeConfig(value: unknown): value is KubeConfigLike {
   return [applyToHTTPSOptions, getCurrentCluster, getCurrentContext].every((each) => typeof each === 'function')
 }
 
-/** The same without what it remembers, in this context; itself, where no other like it can be made. */
-function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike {
+/** The same in this context without what it remembers, but for authenticators of the user; undefined where no other like it can be made. */
+function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike | undefined {
   const { clusters, users, contexts, loadFromOptions } = config as Partial<Copyable>
-  // Authenticators that were added to it would be missing.
   const { custom_authenticators: added = [] } = config as { readonly custom_authenticators?: readonly unknown[] }
-  if (typeof loadFromOptions !== 'function' || added.length > 0) return config
+  if (typeof loadFromOptions !== 'function') return undefined
   const copy = new (config.constructor as new () => Copyable)()
+  for (const authenticator of added) copy.addAuthenticator?.(authenticator)
   copy.loadFromOptions({ clusters, users, contexts, currentContext })
   return copy
 }

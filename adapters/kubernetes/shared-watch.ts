@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/clock.js'
-import type { SourceError } from '../../src/errors.js'
+import { SourceError } from '../../src/errors.js'
 import type { WatchBatch } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
-import type { ApiStatus } from './api-errors.js'
+import { type ApiStatus, refusalIn } from './api-errors.js'
 import { BatchReader } from './batch-reader.js'
 import type { Body } from './body.js'
 import type { Decoder } from './decoder.js'
@@ -36,11 +36,17 @@ export type WatchEnd = 'in time' | 'early'
 export interface FollowContext {
   readonly signal: AbortSignal
   onNudge(listener: () => void): void
+  /** Whether somebody waits for a version. */
+  isWaitedFor(): boolean
+  /** Everything up to there is told with what comes next. */
+  told(version: Version): void
 }
 
 interface Follower {
   /** What it has read; undefined once it has fallen too far behind. */
   place: Portion | undefined
+  /** Whether anybody waits for more of it. */
+  isWaitedFor(): boolean
 }
 
 /** Those that are open, by what they watch; each by the configuration that it was opened with. */
@@ -79,6 +85,8 @@ const PATIENCE_MS = 250
 /** A server that did not say it is asked again after so long, in milliseconds, and not more often than this. */
 const PROOF_AGAIN_MS = 1_000
 const MAX_VAIN_PROOFS = 3
+/** A server that is too busy for another stream is left alone for so long, where it does not say for how long, in milliseconds. */
+const BUSY_MS = 5_000
 /** While there is news, nobody asks more often than this, in milliseconds. */
 const PROOF_SPACING_MS = 10_000
 
@@ -95,6 +103,8 @@ class SharedWatch {
   #lines: Line[] = []
   #slicer: LineSlicer
   #heardAt: number
+  /** The server wishes that no other stream is opened before then. */
+  #notBefore = -Infinity
   #reading: Promise<void> | undefined
   #end: WatchEnd | undefined
   /** Somebody waits for a version: when the server is to be asked where it is. */
@@ -131,9 +141,9 @@ class SharedWatch {
   async *follow<T>(
     after: Version,
     decoder: Decoder<T>,
-    { signal, onNudge }: FollowContext,
+    { signal, onNudge, isWaitedFor, told }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-    const follower: Follower = { place: this.#log.placeOf(after) }
+    const follower: Follower = { place: this.#log.placeOf(after), isWaitedFor }
     const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
     this.#followers.add(follower)
     try {
@@ -157,6 +167,7 @@ class SharedWatch {
         portion.end ??= reader.heard
         if (follower.place !== undefined) follower.place = portion
         const batch = reader.take()
+        told(reader.version)
         if (batch !== undefined) {
           this.#toldNews(batch)
           yield batch
@@ -195,10 +206,15 @@ class SharedWatch {
     const { clock } = this.#options
     for (;;) {
       const now = clock.now()
-      const silentAt = this.#heardAt + this.#options.heartbeatMs
+      const silentAt = Math.max(this.#heardAt + this.#options.heartbeatMs, this.#notBefore)
       if (now >= this.#endsAt) return this.#finish('in time')
       const due = Math.min(this.#endsAt, silentAt, this.#proofAt ?? Infinity)
-      if (now >= due) return await this.#changeOver(this.#proofAt !== undefined && now >= this.#proofAt)
+      if (now >= due) {
+        const isProof = this.#proofAt !== undefined && now >= this.#proofAt
+        if (!isProof || this.#isWaitedFor) return await this.#changeOver(isProof)
+        this.#proofAt = undefined
+        continue
+      }
       const body = this.#body
       const taken = body === undefined ? undefined : await this.#visit.take(body, due - now)
       if (taken === SILENCE) continue
@@ -222,23 +238,42 @@ class SharedWatch {
     this.#log.release(Math.min(...Array.from(this.#followers, ({ place }) => place?.at ?? at)))
   }
 
-  /** Goes on over another connection, from where we are: nothing is lost, and what has gone silent is left behind. */
+  /**
+   * Goes on over another connection, from where we are: nothing is lost, and what has gone silent is left behind, once there is
+   * something in its place.
+   */
   async #changeOver(isProof: boolean): Promise<void> {
     const { end } = this.#log.last
     if (end === undefined) return // Somebody is reading it.
-    this.#body?.destroy(new Error('another connection has taken over'))
-    this.#body = undefined
-    this.#lines = []
-    this.#slicer = this.#newSlicer()
     const { clock } = this.#options
     const left = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
-    this.#isProof = isProof && left > PROOF_SECONDS
+    const isShort = isProof && left > PROOF_SECONDS
     if (isProof) {
       this.#proofAt = undefined
       this.#provedAt = clock.now()
     }
-    await this.#open(end, this.#isProof ? PROOF_SECONDS : left, true)
+    const before = this.#body
+    try {
+      await this.#open(end, isShort ? PROOF_SECONDS : left, true)
+    } catch (error) {
+      const againAt = before?.isOver === false ? this.#againAt(error) : undefined
+      if (againAt === undefined) throw error
+      this.#notBefore = againAt
+      if (isProof) this.#proofAt = againAt
+      return
+    }
+    before?.destroy(new Error('another connection has taken over'))
+    this.#isProof = isShort
+    this.#lines = []
+    this.#slicer = this.#newSlicer()
     this.#log.append([], end)
+  }
+
+  /** Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent. */
+  #againAt(error: unknown): number | undefined {
+    if (!(error instanceof SourceError) || refusalIn(error)?.code !== 429) return undefined
+    const at = this.#options.clock.now() + Math.max(error.retryAfterMs ?? 0, BUSY_MS)
+    return at <= this.#heardAt + 2 * this.#options.heartbeatMs ? at : undefined
   }
 
   /** A server without a watch cache never says it: it is not asked for ever. */
@@ -258,6 +293,10 @@ class SharedWatch {
 
   #finish(end: WatchEnd): void {
     this.#end ??= end
+  }
+
+  get #isWaitedFor(): boolean {
+    return [...this.#followers].some((follower) => follower.isWaitedFor())
   }
 
   #nudge(): void {

@@ -80,11 +80,15 @@ export class Visit {
     }
   }
 
-  /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`, and then it is of no use. */
+  /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`. */
   async take(body: Body, ms: number = this.#options.stallMs): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
     try {
       // A timer for each piece of a long list would cost more than the pieces.
-      return body.isReady && this.#reason === undefined ? await body.take() : await this.#within(ms, body.take())
+      if (body.isReady && this.#reason === undefined) return await body.take()
+      const taken = await this.#within(ms, body.take())
+      // Who waits in vain would take what comes later, and nobody would get it.
+      if (taken === SILENCE) body.poke()
+      return taken
     } catch (error) {
       throw connectionError(error, 'the server')
     }

@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KubeConfig } from '@kubernetes/client-node'
-import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
+import {
+  type KubernetesSource,
+  type KubernetesSourceOptions,
+  kubernetesSource,
+} from '../../adapters/kubernetes/index.js'
 import type { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
@@ -22,20 +26,22 @@ export interface MirrorOptions {
 export class Mirror implements AsyncDisposable {
   readonly fake: FakeKubernetes
   readonly clock = new VirtualClock()
+  readonly source: KubernetesSource<FakeObject>
   readonly informer: Informer<FakeObject>
   readonly told = new Told<FakeObject>()
   readonly errors: SourceError[] = []
 
   private constructor(fake: FakeKubernetes, { source, audit, configOf }: MirrorOptions) {
     this.fake = fake
+    this.source = kubernetesSource<FakeObject>({
+      kubeConfig: configOf?.(fake) ?? fake.config(),
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      namespace: 'default',
+      ...source,
+    })
     this.informer = createInformer({
-      source: kubernetesSource<FakeObject>({
-        kubeConfig: configOf?.(fake) ?? fake.config(),
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        namespace: 'default',
-        ...source,
-      }),
+      source: this.source,
       clock: this.clock,
       audit: audit ?? false,
     })
@@ -60,6 +66,13 @@ export class Mirror implements AsyncDisposable {
       throw new Error(`${left} are left after the stop`, { cause: error })
     })
     if (mirror.told.flaws.length > 0) throw new Error(mirror.told.flaws.join('; '))
+  }
+
+  /** Another informer over the same source, begun. */
+  beside(): Informer<FakeObject> {
+    const informer = createInformer({ source: this.source, clock: this.clock, audit: false })
+    informer.on('error', () => {})
+    return informer.start()
   }
 
   get relists(): number {

@@ -80,7 +80,7 @@ describe('credentials', () => {
       () => {
         throw new Error('password=hunter2')
       },
-      'PROTOCOL',
+      'UNAVAILABLE',
       'kubeConfig() failed',
     ],
     [

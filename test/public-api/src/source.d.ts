@@ -23,10 +23,11 @@ export interface ListContext extends SourceContext {
     /** How many objects a page should hold; a source may send more or fewer. */
     readonly pageSize: number;
     /**
-     * What the caller has shown, and will not go back behind; absent where there is nothing, or where it has been told `EPOCH_CHANGED`. A source whose
-     * versions have no epoch of their own knows by it that a list which ends before it is of another history.
+     * Up to where the mirror shows everything; undefined before it does, and where versions are not trusted any more. The core refuses
+     * a list that ends before as `STALE_LIST`, and lists again. A source that is sure that the history itself went back throws
+     * `EPOCH_CHANGED` instead.
      */
-    readonly shown?: Version;
+    readonly shown?: Version | undefined;
 }
 export interface WatchContext extends SourceContext {
     /** Everything after this version is wanted, nothing at or before it. */
@@ -36,6 +37,8 @@ export interface WatchContext extends SourceContext {
      * with a bookmark at once; others ignore it.
      */
     onNudge(listener: () => void): void;
+    /** Whether somebody waits for a version now; what was waited for when the core called may be there by the time it is asked for. */
+    isWaitedFor?(): boolean;
     /**
      * Says that all that can be proved is right, and that something speaks against it all the same. Where there is an audit, the store
      * is compared with the source within 10 s, and again until that was possible.

@@ -29,7 +29,10 @@ export declare class Credentials {
     constructor(giver: KubeConfigGiver);
     /** Where the last access led to, and the next one will, as far as is known. */
     get place(): string | undefined;
-    /** Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials. */
+    /**
+     * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
+     * function that gives it fails.
+     */
     access(): Promise<Access>;
     /** The next access is with new credentials, where they can be had. */
     renew(): void;

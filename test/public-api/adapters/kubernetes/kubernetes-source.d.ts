@@ -32,7 +32,10 @@ export interface KubernetesSourceOptions {
      * open watch outlives the rights it was opened with, so that is also how long revoked rights go on. Default 600 000.
      */
     readonly maxWatchMs?: number;
-    /** After so many milliseconds without a word the watch goes on over another connection. Default 60 000, the server's own beat. */
+    /**
+     * After so many milliseconds without a word the watch goes on over another connection. Default 75 000: the server says where it
+     * is once a minute and a little later, and what is less than that takes healthy watches for dead ones.
+     */
     readonly heartbeatMs?: number;
     /** What is not answered for so many milliseconds counts as lost; a list that is not streamed on is read in pages. Default 15 000. */
     readonly stallMs?: number;

@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { isAny, isAnyList, isWatch } from './fake.js'
+import { FakeCollection } from './fake-collection.js'
+import { EXPIRED, type Exchange } from './fake-exchange.js'
+import { Mirror, type MirrorOptions } from './mirror.js'
+
+const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' }
+
+interface Restore {
+  readonly mirror: Mirror
+  /** From now on the server is what it was before the ghost came; its version is lower, too. */
+  restore(): void
+  /** The mirror is what the server is now, and follows it. */
+  converged(): Promise<void>
+}
+
+/** A mirror that has seen an object of which a backup of the server knows nothing. */
+async function withBackup(options: MirrorOptions, act: (restore: Restore) => Promise<void>): Promise<void> {
+  const backup = new FakeCollection()
+  backup.fill(3)
+  const prepare = ({ collection }: { readonly collection: FakeCollection }): void => {
+    collection.fill(3)
+    collection.put('ghost', 1)
+  }
+  await Mirror.with({ ...options, prepare }, async (mirror) => {
+    await mirror.live()
+    expect(mirror.informer.has('default/ghost')).toBe(true)
+    await act({
+      mirror,
+      restore: () => void mirror.fake.rule(isAny, (exchange) => backup.answer(exchange)),
+      async converged() {
+        await mirror.until('the ghost to be gone', () => !mirror.informer.has('default/ghost'))
+        backup.put('k3', 'after')
+        await mirror.until('what comes next', () => mirror.informer.has('default/k3'))
+        expect(mirror.informer.size).toBe(4)
+      },
+    })
+  })
+}
+
+/** Everything that was open breaks off, and a list is next: what came after our version is gone. */
+function expire({ fake }: Mirror): void {
+  fake.next(isWatch, (exchange) => exchange.refuse(EXPIRED))
+  for (const watch of fake.collection.watching) watch.end()
+}
+
+const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
+
+describe('a history that went back', () => {
+  test('while the source was to be listed leaves no ghost', () =>
+    withBackup({}, async ({ mirror, restore, converged }) => {
+      const down = mirror.fake.rule(isAnyList, (exchange) => exchange.reset())
+      expire(mirror)
+      await mirror.until('the list to fail', () => mirror.errors.some(({ phase }) => phase === 'list'))
+      restore()
+      down()
+      await converged()
+      expect(mirror.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+    }))
+
+  test('while the resource was missing leaves no ghost', () =>
+    withBackup({}, async ({ mirror, restore, converged }) => {
+      const missing = mirror.fake.rule(isAny, (exchange) => exchange.refuse(MISSING))
+      for (const watch of mirror.fake.collection.watching) watch.end()
+      await mirror.until('it to fail', () => mirror.informer.status.state === 'failed')
+      restore()
+      missing()
+      await converged()
+    }))
+
+  test('under a watch that goes on is seen by the audit, and leaves no ghost', () =>
+    withBackup({ audit: { periodMs: 20_000 } }, async ({ mirror, restore, converged }) => {
+      restore()
+      await mirror.untilPassing('the audit', () => mirror.errors.length > 0)
+      await converged()
+      expect(mirror.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+    }))
+
+  test('under a watch that goes on is seen by who asks how far the server is', () =>
+    withBackup({}, async ({ mirror, restore, converged }) => {
+      restore()
+      const fresh = mirror.informer.fresh().then(
+        () => 'resolved',
+        (error: unknown) => (error as { readonly code?: string }).code,
+      )
+      await converged()
+      expect(await fresh).toBe('EPOCH_CHANGED')
+    }))
+
+  test('under the watches of several mirrors leaves no ghost in any of them', () =>
+    withBackup({ audit: { periodMs: 20_000 } }, async ({ mirror, restore, converged }) => {
+      await using other = mirror.beside()
+      await mirror.untilPassing('the other to be there', () => other.has('default/ghost'))
+      restore()
+      await mirror.untilPassing('the audit', () => mirror.errors.length > 0)
+      await converged()
+      await mirror.untilPassing(
+        'the other to be the same',
+        () => !other.has('default/ghost') && other.has('default/k3'),
+      )
+    }))
+})
+
+describe('a server that is behind', () => {
+  test('is waited for where it lists less than was shown, and another knows better', () =>
+    withBackup({}, async ({ mirror }) => {
+      const behind = new FakeCollection()
+      behind.fill(3)
+      const lagging = mirror.fake.rule(isAnyList, (exchange) => behind.answer(exchange))
+      expire(mirror)
+      await mirror.until('its list to be refused', () => mirror.errors.some(({ code }) => code === 'STALE_LIST'))
+      lagging()
+      mirror.fake.collection.put('k1', 'after')
+      await mirror.healed()
+      expect(mirror.errors.map(({ code }) => code)).not.toContain('EPOCH_CHANGED')
+      expect(mirror.fake.exchanges.some(isHead)).toBe(true)
+    }))
+})

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { describeKubernetes } from '../servers/index.js'
+import { isWatch } from './fake.js'
+import type { Exchange } from './fake-exchange.js'
+import { Mirror } from './mirror.js'
+import { Stage } from './stage.js'
+import { useKubernetes } from './support.js'
+
+const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
+const BUSY = { code: 429, reason: 'TooManyRequests', message: 'too many requests' }
+
+/** Whether the client asks how far the server is. */
+const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
+
+describe('a watch of what is quiet', () => {
+  test('is kept where the server says once a minute where it is, and a little late', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      for (let minute = 0; minute < 3; minute++) {
+        await mirror.pass(65_000)
+        const version = mirror.fake.collection.pass()
+        await mirror.fake.collection.bookmark()
+        await mirror.until('the bookmark to be there', () => mirror.hasReached(version))
+      }
+      expect(mirror.fake.watches).toHaveLength(1)
+    }))
+
+  test('is not given up before another has taken its place', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const [watch] = mirror.fake.collection.watching
+      let next: Exchange | undefined
+      mirror.fake.next(isWatch, (exchange) => {
+        next = exchange
+      })
+      await mirror.untilPassing('another to be asked for', () => next !== undefined)
+      expect(watch?.isOpen).toBe(true)
+      next?.open()
+      await mirror.until('the old one to be given up', () => watch?.isOpen === false)
+    }))
+
+  test('outlives a server that is too busy for another, and tells what comes', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      let refused = 0
+      const over = mirror.fake.rule(isHead, (exchange) => {
+        refused++
+        exchange.refuse(BUSY, { 'retry-after': '1' })
+      })
+      await mirror.untilPassing('it to be refused', () => refused > 0)
+      const version = mirror.fake.collection.put('k0', 'after')
+      await mirror.until('the event to be there', () => mirror.hasReached(version))
+      over()
+      expect([mirror.fake.watches.length, mirror.errors]).toEqual([1, []])
+    }))
+
+  test('of a busy server is opened anew as soon as it may, where it stays silent', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      mirror.fake.next(isHead, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))
+      const [watch] = mirror.fake.collection.watching
+      await mirror.untilPassing('another', () => mirror.fake.watches.length === 2 && watch?.isOpen === false)
+      mirror.fake.collection.put('k0', 'after')
+      await mirror.healed()
+      expect(mirror.errors).toEqual([])
+    }))
+})
+
+describeKubernetes('a collection in which nothing happens', (server) => {
+  const own = useKubernetes(server)
+
+  test('keeps its watches over the minutes, and hears how far the server is', async () => {
+    const { kubernetes } = own
+    const idle = async (): Promise<void> =>
+      Stage.with({ kubernetes, speed: 1 }, async (stage) => {
+        await stage.fill(1)
+        await stage.live()
+        await stage.healed()
+        const { accepted } = stage.proxy.counts
+        // Elsewhere something does.
+        for (let beat = 0; beat < 3; beat++) {
+          const { metadata } = await kubernetes.admin.patch('/api/v1/namespaces/default', {
+            metadata: { labels: { beat: String(beat) } },
+          })
+          const mark = Number(metadata.resourceVersion)
+          await stage.until('its version to come', () => Number(stage.informer.version) >= mark, 100_000)
+        }
+        expect([stage.proxy.counts.accepted - accepted, stage.reconnects]).toEqual([0, 0])
+      })
+    await Promise.all([idle(), idle(), idle(), idle(), idle(), idle()])
+  }, 400_000)
+})
