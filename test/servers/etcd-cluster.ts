@@ -117,6 +117,16 @@ export class EtcdCluster implements AsyncDisposable {
     this.#cut = undefined
   }
 
+  /** All members run, hear each other, and answer. */
+  async mend(): Promise<void> {
+    this.join()
+    for (const member of this.members) {
+      if (member.isRunning) member.signal('SIGCONT')
+      else await member.launch()
+    }
+    for (const member of this.members) await member.ready()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const member of this.members) await member[Symbol.asyncDispose]()
     for (const gate of this.#gates) await gate[Symbol.asyncDispose]()

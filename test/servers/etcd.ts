@@ -138,6 +138,8 @@ export class EtcdServer extends ServerProcess {
     return [
       ...['--name', name, '--data-dir', this.#dataFolder],
       ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', advertised],
+      // Members hear each other through this process, which may be busy.
+      ...(member === undefined ? [] : ['--heartbeat-interval', '300', '--election-timeout', '3000']),
       ...['--initial-cluster', member?.cluster ?? `${name}=${peer}`, '--initial-cluster-token', this.#token],
     ]
   }

@@ -51,6 +51,10 @@ export abstract class ServerProcess implements AsyncDisposable {
     })
   }
 
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
   /** As a crash. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
