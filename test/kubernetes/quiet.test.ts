@@ -71,7 +71,8 @@ describeKubernetes('a collection in which nothing happens', (server) => {
 
   test('keeps its watches over the minutes', async () => {
     const { kubernetes } = own
-    const idle = async (): Promise<void> =>
+    let changes = 0
+    const idle = (): Promise<void> =>
       Stage.with({ kubernetes, speed: 1 }, async (stage) => {
         await stage.fill(1)
         await stage.live()
@@ -81,8 +82,11 @@ describeKubernetes('a collection in which nothing happens', (server) => {
           const before = stage.informer.status.lastContactAt
           await stage.until('a word', () => stage.informer.status.lastContactAt !== before, 100_000)
         }
-        expect([stage.proxy.counts.accepted - accepted, stage.reconnects]).toEqual([0, 0])
+        changes += stage.proxy.counts.accepted - accepted
+        expect([stage.reconnects, stage.relists]).toEqual([0, 0])
       })
     await Promise.all([idle(), idle(), idle(), idle(), idle(), idle()])
+    // A word of a server on a busy machine may be late now and then, and not every minute or two.
+    expect(changes).toBeLessThan(4)
   }, 400_000)
 })
