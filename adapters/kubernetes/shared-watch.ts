@@ -82,9 +82,10 @@ const MAX_BEHIND_BYTES = 16 * 1024 * 1024
 const PROOF_SECONDS = 3
 /** What a waiter waits for most often comes by itself within this time, in milliseconds. */
 const PATIENCE_MS = 250
-/** A server that did not say it is asked again after so long, in milliseconds, and not more often than this. */
+/** A server that did not say it is asked again after so long, in milliseconds; ever more rarely after some times in vain. */
 const PROOF_AGAIN_MS = 1_000
-const MAX_VAIN_PROOFS = 3
+const PROOF_RARELY_MS = 30_000
+const EAGER_PROOFS = 3
 /** A server that is too busy for another stream is left alone for so long, where it does not say for how long, in milliseconds. */
 const BUSY_MS = 5_000
 /** While there is news, nobody asks more often than this, in milliseconds. */
@@ -276,12 +277,17 @@ class SharedWatch {
     return at <= this.#heardAt + 2 * this.#options.heartbeatMs ? at : undefined
   }
 
-  /** A server without a watch cache never says it: it is not asked for ever. */
+  /**
+   * A server says nothing new where the last that it knows of is an object that a selector leaves out: only once anything else
+   * was written. One without a watch cache never says it.
+   */
   async #afterProof(): Promise<void> {
     const { end } = this.#log.last
     const isVain = end !== undefined && this.#head !== undefined && compareVersions(end, this.#head) < 0
     await this.#changeOver(false)
-    if (isVain && ++this.#vainProofs < MAX_VAIN_PROOFS) this.#proofAt ??= this.#options.clock.now() + PROOF_AGAIN_MS
+    if (!isVain || !this.#isWaitedFor) return
+    const afterMs = PROOF_AGAIN_MS * 2 ** Math.max(0, ++this.#vainProofs - EAGER_PROOFS)
+    this.#proofAt ??= this.#options.clock.now() + Math.min(afterMs, PROOF_RARELY_MS)
   }
 
   async #open(after: Version, timeoutSeconds: number, isAgain: boolean): Promise<void> {

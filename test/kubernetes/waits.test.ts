@@ -53,6 +53,24 @@ describe('a wait for a version', () => {
       expect(await mirror.soon(wait)).toBe('there')
     }))
 
+  test('has the server asked again and again, ever more rarely, where it does not say it', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const { fake, clock } = mirror
+      const since = clock.now()
+      const wait = mirror.informer.waitFor(fake.collection.pass()).then(() => 'there')
+      const shorts = (): readonly Exchange[] => fake.watches.filter(({ query }) => query.get('timeoutSeconds') === '3')
+      for (let asked = 1; asked <= 6; asked++) {
+        await mirror.untilPassing(`the short watch ${asked}`, () => shorts().length === asked)
+        const short = shorts().at(-1)
+        await mirror.until('it to be open', () => short?.isOpen === true)
+        if (asked < 6) short?.end()
+      }
+      expect(clock.now() - since).toBeLessThan(120_000)
+      await fake.collection.bookmark()
+      expect(await mirror.soon(wait)).toBe('there')
+    }))
+
   test('at one of two informers over one watch is enough for that', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
