@@ -71,7 +71,6 @@ describeKubernetes('a collection in which nothing happens', (server) => {
 
   test('keeps its watches over the minutes', async () => {
     const { kubernetes } = own
-    let changes = 0
     const idle = (): Promise<void> =>
       Stage.with({ kubernetes, speed: 1 }, async (stage) => {
         await stage.fill(1)
@@ -82,11 +81,10 @@ describeKubernetes('a collection in which nothing happens', (server) => {
           const before = stage.informer.status.lastContactAt
           await stage.until('a word', () => stage.informer.status.lastContactAt !== before, 100_000)
         }
-        changes += stage.proxy.counts.accepted - accepted
+        // A server in which nothing at all was written since says nothing: then another connection asks it.
+        expect(stage.proxy.counts.accepted - accepted).toBeLessThan(3)
         expect([stage.reconnects, stage.relists]).toEqual([0, 0])
       })
     await Promise.all([idle(), idle(), idle(), idle(), idle(), idle()])
-    // A word of a server on a busy machine may be late now and then, and not every minute or two.
-    expect(changes).toBeLessThan(4)
   }, 400_000)
 })
