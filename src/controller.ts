@@ -202,7 +202,9 @@ export class FeedController<T> implements Controller {
         item[role] = open
         open.left++
       }
-      this.#queue.addAt(change.key, item.failedAt + RETRY_MS[0])
+      // During a run it waits for how that ends: a failure has its own distance.
+      if (role === 'duringRun') this.#queue.add(change.key)
+      else this.#queue.addAt(change.key, item.failedAt + RETRY_MS[0])
     }
     if (before !== undefined) this.#settle(before)
     this.#settle(open)

@@ -47,7 +47,7 @@ export interface Planned {
 }
 
 /** Something that takes more steps than this will not end. */
-const MAX_STEPS = 60_000
+const MAX_STEPS = 300_000
 /** A source must be read again so long after something useless came from it, at most. */
 const INCOMPLETE_MS = 400_000
 const AFTER_STOP_MS = 60_000
