@@ -272,6 +272,23 @@ describe('a run that fails', () => {
     expect(runs.begun).toHaveLength(before + 1)
   })
 
+  test('news during a second run wait for its failure, not for the one before', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(100)
+    expect(runs.begun).toHaveLength(2)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(99)
+    expect(runs.begun).toHaveLength(2)
+    await mirror.clock.advance(1)
+    expect(runs.begun.at(-1)).toBe('a=2')
+  })
+
   test('a storm of changes to a key that fails is no storm of runs', async () => {
     const mirror = numbers(['a', 1])
     let runs = 0
