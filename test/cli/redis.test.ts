@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { Cluster } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { redisWriter } from '../../adapters/redis/index.js'
-import { freePort } from '../../src/cli/free-port.js'
 import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
+import { startTlsRedis } from '../redis/tls-server.js'
 import { describeServer } from '../servers/index.js'
-import { RedisServer } from '../servers/redis.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
@@ -136,21 +133,12 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
   })
 
   test('rediss:// speaks TLS, and believes only who it knows', async () => {
-    const redis = await RedisServer.create({ server })
-    await using _ = redis
-    const [key, certificate] = [join(redis.folder, 'key.pem'), join(redis.folder, 'certificate.pem')]
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
-    const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-keyout', key]
-    await promisify(execFile)('openssl', ['req', '-x509', ...made, '-out', certificate, ...subject])
-    const tlsPort = await freePort()
-    const secure = ['--tls-port', String(tlsPort), '--tls-cert-file', certificate, '--tls-key-file', key]
-    const plain = ['--port', String(redis.port), '--bind', '127.0.0.1', '--dir', redis.folder, '--save', '']
-    await redis.run([...plain, ...secure, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no'])
-    await using writer = redisWriter({ client: userClient('ioredis 6', redis.port), name: 'orders' })
+    await using secure = await startTlsRedis(server, 'localhost', 'DNS:localhost,IP:127.0.0.1')
+    await using writer = redisWriter({ client: userClient('ioredis 6', secure.redis.port), name: 'orders' })
     await writer.apply([{ put: '1', object: 1 }])
-    const args = ['watch', `rediss://127.0.0.1:${tlsPort}`, '--collection', 'orders', '--json']
+    const args = ['watch', `rediss://127.0.0.1:${secure.tlsPort}`, '--collection', 'orders', '--json']
     expect(await refusalOf(listwatch(args))).toContain('rediss:// speaks TLS, redis:// does not')
-    const child = listwatch(args, { env: { NODE_EXTRA_CA_CERTS: certificate } })
+    const child = listwatch(args, { env: { NODE_EXTRA_CA_CERTS: secure.certificate } })
     await synced(child)
     expect(told(child)[0]).toEqual(['add', '1', 1])
   })
