@@ -1,4 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../../src/clock.js'
+import { over } from '../../src/errors.js'
+
+/** Nothing came in time. */
+export const SILENCE: unique symbol = Symbol('silence')
 
 /** So much is taken in before somebody asks for it, in bytes. */
 const HIGH_WATER = 512 * 1024
@@ -6,14 +11,20 @@ const HIGH_WATER = 512 * 1024
 /** The bytes of an answer as they come, all that have come at once. Stops reading while nobody takes them. */
 export class Body {
   readonly #response: IncomingMessage
+  readonly #clock: Clock
   #chunks: Buffer[] = []
   #bytes = 0
   #isOver = false
   #error: unknown
-  #wake: (() => void) | undefined
+  /** Whoever waits goes on; whether because nothing came in time. */
+  #wake: ((isLate?: boolean) => void) | undefined
+  /** When whoever waits has waited long enough. */
+  #lateAt = 0
+  #timer: { readonly at: number; readonly control: AbortController } | undefined
 
-  constructor(response: IncomingMessage) {
+  constructor(response: IncomingMessage, clock: Clock) {
     this.#response = response
+    this.#clock = clock
     response.on('data', (chunk: Buffer) => {
       this.#chunks.push(chunk)
       this.#bytes += chunk.length
@@ -36,14 +47,12 @@ export class Body {
     return this.#isOver
   }
 
-  /** What has come; waits where nothing has. Undefined at the end; rejects where the answer broke off. One at a time. */
-  async take(): Promise<readonly Buffer[] | undefined> {
-    if (this.#chunks.length === 0 && !this.#isOver) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-      this.#wake = undefined
-    }
+  /**
+   * What has come; waits where nothing has, for `ms` and then says `SILENCE`. Undefined at the end; rejects where the
+   * answer broke off. One at a time.
+   */
+  async take(ms: number): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
+    if (!this.isReady && (await this.#wait(ms))) return SILENCE
     if (this.#chunks.length > 0 || !this.#isOver) {
       const taken = this.#chunks
       this.#chunks = []
@@ -53,6 +62,37 @@ export class Body {
     }
     if (this.#error !== undefined) throw this.#error
     return undefined
+  }
+
+  /** Until there is something to take; true where nothing came for `ms`. */
+  #wait(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#wake = (isLate = false) => {
+        this.#wake = undefined
+        resolve(isLate)
+      }
+      this.#lateAt = this.#clock.now() + ms
+      if (this.#timer !== undefined && this.#timer.at <= this.#lateAt) return
+      this.#timer?.control.abort(over)
+      void this.#keepTime()
+    })
+  }
+
+  /** While somebody waits. One timer goes on from piece to piece: one for each would cost more than the pieces. */
+  async #keepTime(): Promise<void> {
+    while (this.#wake !== undefined) {
+      const now = this.#clock.now()
+      if (now >= this.#lateAt) this.#wake(true)
+      else {
+        this.#timer = { at: this.#lateAt, control: new AbortController() }
+        try {
+          await this.#clock.sleep(this.#lateAt - now, this.#timer.control.signal)
+        } catch {
+          return // Another keeps time, or the answer is over.
+        }
+        this.#timer = undefined
+      }
+    }
   }
 
   /** Whoever waits gets nothing, at once, and may go on waiting. */
@@ -71,6 +111,7 @@ export class Body {
     if (this.#isOver) return
     this.#isOver = true
     this.#error = error
+    this.#timer?.control.abort(over)
     this.#wake?.()
   }
 }

@@ -49,8 +49,6 @@ interface RawEvent {
   readonly object?: KubernetesObject
 }
 
-/** How an item begins that does not say what it is. */
-const NAMELESS = '{"metadata"'
 /** Less than this cannot nest so deep that anything overflows. */
 const SMALL_BYTES = 4 * 1024
 const END_OF_LIST = 'k8s.io/initial-events-end'
@@ -58,13 +56,9 @@ const END_OF_LIST = 'k8s.io/initial-events-end'
 /** Makes events of what the API server says, the same in a list and in a watch. Nothing that comes makes it throw. */
 export class Decoder<T> {
   readonly #options: DecoderOptions
-  /** What an item of a list begins with that does not say what it is, and what it should. */
-  readonly #prefix: string
 
   constructor(options: DecoderOptions) {
     this.#options = options
-    const { kind, apiVersion } = options
-    this.#prefix = `${JSON.stringify({ kind, apiVersion }).slice(0, -1)},`
   }
 
   /** An item of a list. */
@@ -95,35 +89,32 @@ export class Decoder<T> {
     }
   }
 
-  /** Several items of a list, with `between` where one ends and the next begins; undefined where it is anything else. */
+  /**
+   * Several items of a list, in brackets, with `between` where one ends and the next begins; undefined where it is anything
+   * else.
+   */
   guessedItems(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
     if (!isUtf8(bytes)) return undefined
     const text = bytes.toString()
-    const items = text.split(between)
-    if (items.some(({ length }) => length > SMALL_BYTES)) return undefined
-    // Where a border is inside of an item, the number is not where it should be.
-    const all = `[${this.#named(items.join(`},0,${this.#named(between.slice(2))}`))}]`
+    if (hasLargeItem(text, between)) return undefined
     try {
-      const parsed = JSON.parse(all) as unknown[]
-      if (parsed.length !== items.length * 2 - 1) return undefined
-      const puts: Put<T>[] = []
-      for (let at = 0; at < parsed.length; at++) {
-        if (at % 2 === 0) puts.push(this.#put(parsed[at] as KubernetesObject))
-        else if (parsed[at] !== 0) return undefined
-      }
-      return puts
+      // What is JSON in brackets of its own begins and ends where items do.
+      const items = JSON.parse(text) as KubernetesObject[]
+      return items.map((item) => this.#put(this.#named(item)))
     } catch {
       return undefined
     }
   }
 
   #parsedItem(bytes: Buffer): KubernetesObject {
-    return JSON.parse(this.#named(bytes.toString())) as KubernetesObject
+    return this.#named(JSON.parse(bytes.toString()) as KubernetesObject)
   }
 
   /** Items of a list of the server's own kinds do not say what they are; what the watch tells does. */
-  #named(text: string): string {
-    return text.startsWith(NAMELESS) ? this.#prefix + text.slice(1) : text
+  #named(item: KubernetesObject): KubernetesObject {
+    if (item.kind !== undefined) return item
+    const { kind, apiVersion } = this.#options
+    return { kind, apiVersion, ...item }
   }
 
   /** A line of a watch. */
@@ -229,4 +220,15 @@ function keyOf(namespace: unknown, name: string): string {
 /** Throws where it nests too deep. What is small cannot nest so deep that it does harm, and is not looked at. */
 function assertDepth(bytes: Buffer): void {
   if (bytes.length > SMALL_BYTES) assertJsonDepth(bytes.toString('latin1'))
+}
+
+/** Whether any of several items may be so large that it could nest too deep. */
+function hasLargeItem(text: string, between: string): boolean {
+  let begin = 0
+  while (text.length - begin > SMALL_BYTES) {
+    const next = text.lastIndexOf(between, begin + SMALL_BYTES)
+    if (next <= begin) return true
+    begin = next
+  }
+  return false
 }

@@ -1,11 +1,12 @@
 import { messageOf, SourceError } from '../../src/errors.js'
 import type { Invalid, ListPage, Put } from '../../src/source.js'
 import { apiError, statusOf } from './api-errors.js'
+import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { assertResourceVersion } from './kubernetes-version.js'
 import type { Requests } from './request.js'
 import { ListSlicer } from './slices.js'
-import { type Question, SILENCE, type Visit } from './visit.js'
+import type { Question, Visit } from './visit.js'
 
 export interface PagesOptions {
   /** Most objects that one request asks for; undefined: all at once. */

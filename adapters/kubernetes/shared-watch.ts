@@ -5,10 +5,11 @@ import type { Version } from '../../src/version.js'
 import { type ApiStatus, refusalIn } from './api-errors.js'
 import { BatchReader } from './batch-reader.js'
 import type { Body } from './body.js'
+import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { compareVersions } from './kubernetes-version.js'
 import { LineSlicer } from './lines.js'
-import { SILENCE, type Visit } from './visit.js'
+import type { Visit } from './visit.js'
 import { type Line, type Portion, WatchLog } from './watch-log.js'
 
 export interface SharedWatchOptions {

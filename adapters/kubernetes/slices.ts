@@ -10,7 +10,10 @@ export interface TakeItems {
   item(bytes: Buffer, shape: ItemShape): void
   /** Takes what may be an item; false where it is none. What is JSON as a whole, from where an item begins, is one. */
   guess(bytes: Buffer): boolean
-  /** Takes what may be several items with `between` where one ends and the next begins; false where it is anything else. */
+  /**
+   * Takes what may be several items, in brackets as an array, with `between` where one ends and the next begins; false
+   * where it is anything else.
+   */
   guessRun(bytes: Buffer, between: Buffer): boolean
 }
 
@@ -196,14 +199,28 @@ export class ListSlicer {
     if (this.#border === undefined && from + LEAD_BYTES > chunk.length) return -1
     this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
     const run = this.#isByRuns ? chunk.lastIndexOf(this.#border) + 1 : 0
-    if (run > from && run - from <= this.#maxBytes) {
-      if (this.#take.guessRun(chunk.subarray(from, run), this.#border)) return run
+    if (from > 0 && run > from && run - from <= this.#maxBytes) {
+      if (this.#takesRun(chunk, from, run, this.#border)) return run
       this.#isByRuns = false
     }
     const border = chunk.indexOf(this.#border, from + 1)
     if (border === -1 || border - from >= this.#maxBytes) return -1
     const end = border + 1
     return this.#take.guess(chunk.subarray(from, end)) ? end : -1
+  }
+
+  /** The bytes around the run make room for its brackets: a copy of everything would take much longer. */
+  #takesRun(chunk: Buffer, from: number, run: number, border: Buffer): boolean {
+    const before = chunk[from - 1] ?? 0
+    const after = chunk[run] ?? 0
+    chunk[from - 1] = OPEN_BRACKET
+    chunk[run] = CLOSE_BRACKET
+    try {
+      return this.#take.guessRun(chunk.subarray(from - 1, run + 1), border)
+    } finally {
+      chunk[from - 1] = before
+      chunk[run] = after
+    }
   }
 
   #keep(bytes: Buffer): void {

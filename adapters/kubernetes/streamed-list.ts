@@ -1,11 +1,12 @@
 import { SourceError } from '../../src/errors.js'
 import type { ListEvent, ListPage } from '../../src/source.js'
 import { apiError, isTooLarge, refusalIn } from './api-errors.js'
+import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { assertResourceVersion } from './kubernetes-version.js'
 import { LineSlicer } from './lines.js'
 import type { Requests } from './request.js'
-import { SILENCE, type Visit } from './visit.js'
+import type { Visit } from './visit.js'
 
 export interface StreamedListOptions {
   readonly pageSize: number

@@ -1,9 +1,9 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { Clock } from '../../src/clock.js'
-import { SourceError } from '../../src/errors.js'
+import { over, SourceError } from '../../src/errors.js'
 import { type Asked, apiError, connectionError, refusalIn, retryAfterMsOf, statusOf } from './api-errors.js'
-import { Body } from './body.js'
+import { Body, SILENCE } from './body.js'
 import type { Access, Credentials } from './kube-config.js'
 
 export interface VisitOptions {
@@ -19,8 +19,6 @@ export interface Question extends Asked {
   readonly accept?: string
 }
 
-/** Nothing came in time. */
-export const SILENCE: unique symbol = Symbol('silence')
 /** Of an answer that says what went wrong so much is read, in bytes. */
 const MAX_STATUS_BYTES = 64 * 1024
 /** What is larger is no small answer, in bytes. */
@@ -83,43 +81,36 @@ export class Visit {
   /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`. */
   async take(body: Body, ms: number = this.#options.stallMs): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
     try {
-      // A timer for each piece of a long list would cost more than the pieces.
-      if (body.isReady && this.#reason === undefined) return await body.take()
-      const taken = await this.#within(ms, body.take())
-      // Who waits in vain would take what comes later, and nobody would get it.
-      if (taken === SILENCE) body.poke()
-      return taken
+      if (this.#reason !== undefined) throw this.#reason
+      return await body.take(ms)
     } catch (error) {
       throw connectionError(error, 'the server')
     }
   }
 
-  /** `promise`, or that nothing came in time. Rejects where nobody wants it any more. */
-  async #within<V>(ms: number, promise: Promise<V>): Promise<V | typeof SILENCE> {
+  /** `promise`, where it comes in time. Rejects where nobody wants it any more. */
+  async #answer<V>(promise: Promise<V>): Promise<V> {
+    const { clock, stallMs } = this.#options
     const timer = new AbortController()
-    const { promise: other, resolve, reject } = Promise.withResolvers<typeof SILENCE>()
+    const { promise: none, reject } = Promise.withResolvers<never>()
     this.#breaks.add(reject)
     try {
       if (this.#reason !== undefined) throw this.#reason
-      this.#options.clock.sleep(ms, timer.signal).then(
-        () => resolve(SILENCE),
+      clock.sleep(stallMs, timer.signal).then(
+        () => reject(this.#noAnswer()),
         () => {}, // Answered.
       )
-      return await Promise.race([promise, other])
+      return await Promise.race([promise, none])
     } finally {
       this.#breaks.delete(reject)
-      timer.abort()
+      timer.abort(over)
       promise.catch(() => {})
-      other.catch(() => {})
+      none.catch(() => {})
     }
   }
 
-  /** The same, where silence is an error. */
-  async #answer<V>(promise: Promise<V>): Promise<V> {
-    const { stallMs } = this.#options
-    const answer = await this.#within(stallMs, promise)
-    if (answer === SILENCE) throw new SourceError(`no answer for ${stallMs} ms`, { code: 'UNAVAILABLE' })
-    return answer
+  #noAnswer(): SourceError {
+    return new SourceError(`no answer for ${this.#options.stallMs} ms`, { code: 'UNAVAILABLE' })
   }
 
   close(): void {
@@ -138,7 +129,7 @@ export class Visit {
     const { clock } = this.#options
     const access = await this.#answer(this.#credentials.access())
     const response = await this.#response(access, question)
-    const body = new Body(response)
+    const body = new Body(response, clock)
     // Whatever happens to the visit happens to what it has open.
     const fail = (reason: unknown): void => body.destroy(reason)
     this.#breaks.add(fail)
@@ -209,7 +200,7 @@ export class Visit {
       if (taken === undefined) break
       if (taken === SILENCE) {
         body.destroy(unwanted())
-        throw new SourceError(`no answer for ${this.#options.stallMs} ms`, { code: 'UNAVAILABLE' })
+        throw this.#noAnswer()
       }
       chunks.push(...taken)
       bytes += taken.reduce((sum, { length }) => sum + length, 0)

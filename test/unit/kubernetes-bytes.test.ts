@@ -227,23 +227,62 @@ describe('a list whose first item begins at the end of a chunk', () => {
 describe('several items of a list in one piece', () => {
   const between = '},{"metadata"'
   const nameless = { metadata, spec: { n: 1 } }
-  const bytes = (...items: readonly unknown[]): Buffer => Buffer.from(JSON.stringify(items).slice(1, -1))
-
-  test('are what each of them is alone', () => {
-    const other = { metadata: { ...metadata, name: 'b' }, $: "$&$'" }
-    const alone = [nameless, other].map((each) => decoder.item(bytesOf(each), whole))
-    expect(decoder.guessedItems(bytes(nameless, other), between)).toEqual(alone)
-  })
+  const nesting = { ...nameless, of: [nameless, nameless] }
+  const other = { kind: 'Pod', metadata: { ...metadata, name: 'b' }, $: "$&$'" }
+  const alone = (...items: readonly unknown[]): unknown[] => items.map((item) => decoder.item(bytesOf(item), whole))
 
   test.each([
-    ['one of them has such items inside', bytes({ ...nameless, of: [nameless, nameless] }, nameless)],
-    ['something other than an item is between them', Buffer.from(`${bytes(nameless)},0,${bytes(nameless)}`)],
-    ['one of them begins in another way', bytes(nameless, { kind: 'Pod', metadata }, nameless)],
-    ['one of them has no name', bytes(nameless, { metadata: {} })],
-    ['one of them is large', bytes(nameless, { metadata, x: 'x'.repeat(5_000) })],
-    ['they are no UTF-8', Buffer.concat([bytes(nameless), Buffer.from(',{"metadata":"\xff"}', 'latin1')])],
-    ['the last one is not whole', bytes(nameless, nameless).subarray(0, -3)],
+    ['are what each of them is alone', [nameless, nameless]],
+    ['may have such items inside', [nesting, nameless, nesting]],
+    ['may begin in other ways', [nameless, other, nameless]],
+  ])('%s', (_what, items) => {
+    expect(decoder.guessedItems(bytesOf(items), between)).toEqual(alone(...items))
+  })
+
+  const text = JSON.stringify([nesting, nameless])
+  const within = text.indexOf('{', text.indexOf('"of"'))
+  test.each([
+    ['something other than an item is between them', Buffer.from(text.replace(']},{', ']},0,{'))],
+    ['one of them has no name', bytesOf([nameless, { metadata: {} }])],
+    ['one of them is large', bytesOf([nameless, { metadata, x: 'x'.repeat(5_000) }, nameless])],
+    ['they are no UTF-8', Buffer.from('[{"metadata":{"name":"\xff"}}]', 'latin1')],
+    ['the last one is not whole', Buffer.from(`${text.slice(0, text.indexOf(between, within) + 1)}]`)],
+    ['the first one began before', Buffer.from(`[${text.slice(within)}`)],
   ])('are looked at one by one where %s', (_what, run) => {
     expect(decoder.guessedItems(run, between)).toBeUndefined()
+  })
+
+  test('are found wherever the body is cut, and the bytes stay what they were', () => {
+    const items = [nameless, nesting, nameless, other, nameless, nesting].map((item, at) => ({
+      ...item,
+      metadata: { ...item.metadata, name: `n${at}` },
+    }))
+    const body = bytesOf({ items, metadata: { resourceVersion: '9' } })
+    let runs = 0
+    for (let at = 1; at < body.length; at++) {
+      const told: unknown[] = []
+      const guess = (events: readonly unknown[]): boolean => {
+        told.push(...events)
+        return events.length > 0
+      }
+      const slicer = new ListSlicer(
+        {
+          item: (bytes, shape) => told.push(decoder.item(bytes, shape)),
+          guess: (bytes) => guess([decoder.guessedItem(bytes) ?? []].flat()),
+          guessRun: (bytes, border) => {
+            const isRun = guess(decoder.guessedItems(bytes, border.toString()) ?? [])
+            if (isRun) runs++
+            return isRun
+          },
+        },
+        10_000,
+      )
+      const pieces = [Buffer.from(body.subarray(0, at)), Buffer.from(body.subarray(at))]
+      for (const piece of pieces) slicer.push(piece)
+      expect([at, told]).toEqual([at, alone(...items)])
+      expect(slicer.envelope()).toEqual({ items: [], metadata: { resourceVersion: '9' } })
+      expect(Buffer.concat(pieces).equals(body)).toBe(true)
+    }
+    expect(runs).toBeGreaterThan(body.length / 2)
   })
 })
