@@ -1,6 +1,7 @@
 import { createInformer, type Informer } from '../../src/informer.js'
 import { isKubeConfig, type KubeConfigLike } from './kube-config.js'
-import { type KubernetesSourceOptions, kubernetesSource } from './kubernetes-source.js'
+import type { KubernetesSourceOptions } from './kubernetes-options.js'
+import { kubernetesSource } from './kubernetes-source.js'
 import { keyOf, mismatch, type Named } from './list-check.js'
 
 /** The informer of @kubernetes/client-node, as its users know it. */
