@@ -51,6 +51,8 @@ interface RawEvent {
 
 /** Less than this cannot nest so deep that anything overflows. */
 const SMALL_BYTES = 4 * 1024
+/** What is around the object in a line of a watch, without the type. */
+const LINE_BYTES = '{"type":"","object":}'.length
 const END_OF_LIST = 'k8s.io/initial-events-end'
 
 /** Makes events of what the API server says, the same in a list and in a watch. Nothing that comes makes it throw. */
@@ -65,7 +67,8 @@ export class Decoder<T> {
   item(bytes: Buffer, { isWhole, depth }: ItemShape): Put<T> | Invalid {
     try {
       this.#check(bytes, isWhole)
-      if (depth > MAX_JSON_DEPTH) throw new RangeError(`it nests deeper than ${MAX_JSON_DEPTH} levels`)
+      if (bytes.length > SMALL_BYTES && depth > MAX_JSON_DEPTH)
+        throw new RangeError(`it nests deeper than ${MAX_JSON_DEPTH} levels`)
       return this.#put(this.#parsedItem(bytes))
     } catch (error) {
       return invalid(bytes, error)
@@ -96,10 +99,13 @@ export class Decoder<T> {
   guessedItems(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
     if (!isUtf8(bytes)) return undefined
     const text = bytes.toString()
-    if (hasLargeItem(text, between)) return undefined
+    const borders = bordersBetweenSmall(text, between)
+    if (borders === undefined) return undefined
     try {
       // What is JSON in brackets of its own begins and ends where items do.
       const items = JSON.parse(text) as KubernetesObject[]
+      // Each border was one between two items: no item is larger than it seemed.
+      if (items.length !== borders + 1 || !items.every((item) => beginsWith(item, between.slice(2)))) return undefined
       return items.map((item) => this.#put(this.#named(item)))
     } catch {
       return undefined
@@ -122,8 +128,8 @@ export class Decoder<T> {
     let raw: RawEvent
     try {
       this.#check(bytes, isWhole)
-      assertDepth(bytes)
       raw = JSON.parse(bytes.toString()) as RawEvent
+      assertDepth(bytes, 1, LINE_BYTES + String(Object(raw).type).length)
     } catch (error) {
       return unreadable(bytes, error)
     }
@@ -217,18 +223,29 @@ function keyOf(namespace: unknown, name: string): string {
   return typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name
 }
 
-/** Throws where it nests too deep. What is small cannot nest so deep that it does harm, and is not looked at. */
-function assertDepth(bytes: Buffer): void {
-  if (bytes.length > SMALL_BYTES) assertJsonDepth(bytes.toString('latin1'))
+/**
+ * Throws where it nests too deep. What is small cannot nest so deep that it does harm, and is not looked at. `levels` and `besides`
+ * are what is around the object.
+ */
+function assertDepth(bytes: Buffer, levels = 0, besides = 0): void {
+  if (bytes.length - besides > SMALL_BYTES) assertJsonDepth(bytes.toString('latin1'), MAX_JSON_DEPTH + levels)
 }
 
-/** Whether any of several items may be so large that it could nest too deep. */
-function hasLargeItem(text: string, between: string): boolean {
+/** How many borders there are; undefined where two of them are so far apart that an item may nest too deep. */
+function bordersBetweenSmall(text: string, between: string): number | undefined {
+  let count = 0
   let begin = 0
-  while (text.length - begin > SMALL_BYTES) {
-    const next = text.lastIndexOf(between, begin + SMALL_BYTES)
-    if (next <= begin) return true
+  for (;;) {
+    const next = text.indexOf(between, begin + 1)
+    if ((next === -1 ? text.length : next) - begin > SMALL_BYTES) return undefined
+    if (next === -1) return count
     begin = next
+    count++
   }
+}
+
+/** Whether the text of an object begins so, as far as its first key tells. */
+function beginsWith(item: KubernetesObject, lead: string): boolean {
+  for (const key in item) return `{"${key}"`.startsWith(lead)
   return false
 }

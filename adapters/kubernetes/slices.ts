@@ -4,6 +4,8 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
+const COMMA = 0x2c
+const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 export interface TakeItems {
   /** Takes one item of a list; where it is too large, only its beginning. */
@@ -30,6 +32,8 @@ const LEAD_BYTES = 11
 const OUTER_DEPTH = 2
 /** Of what is too large so much is kept, so that its name can be told. */
 const HEAD_BYTES = 64 * 1024
+/** What are no runs of items is tried so often. */
+const MAX_FAILED_RUNS = 3
 /** What is around the items of a list is not larger than this, in bytes. */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
 
@@ -45,6 +49,9 @@ export class ListSlicer {
   #isInString = false
   #isEscaped = false
   #isInItems = false
+  #hasItems = false
+  /** What may come next between two items. */
+  #next: 'first' | 'item' | 'comma' = 'first'
   /** The bytes of the last string at the top, where the next bracket may belong to. */
   #word: number[] | undefined
   #name = ''
@@ -59,8 +66,10 @@ export class ListSlicer {
   #deepest = 0
   /** The end of an item and the beginning of the next, as it most often is in this list. */
   #border: Buffer | undefined
-  /** Whether items can be taken by the run. Where they once could not, something in this list looks like a border. */
-  #isByRuns = true
+  /** Whether another border may be in this chunk: looking for it after each item would take longer than all else. */
+  #mayHaveBorder = true
+  /** Where items cannot be taken by the run, something in this list looks like a border, or its items are large. */
+  #failedRuns = 0
 
   constructor(take: TakeItems, maxBytes: number) {
     this.#take = take
@@ -77,10 +86,11 @@ export class ListSlicer {
     return JSON.parse(Buffer.concat(this.#envelope).toString()) as unknown
   }
 
-  /** Throws a RangeError where what is around the items is larger than that of any list. */
+  /** Throws where this is no list: what is around the items is larger than that of any, or between them is something else. */
   push(chunk: Buffer): void {
     const end = chunk.length
     let at = 0
+    this.#mayHaveBorder = true
     this.#itemAt = 0
     while (at < end) at = this.#isInItem ? this.#item(chunk, at, end) : this.#around(chunk, at, end)
   }
@@ -129,6 +139,7 @@ export class ListSlicer {
     let begin = from
     for (let at = from; at < end; at++) {
       const byte = chunk[at] ?? 0
+      if (this.#isInItems) this.#between(byte)
       if (this.#isInString) {
         this.#inString(byte)
         continue
@@ -155,8 +166,9 @@ export class ListSlicer {
         }
         if (this.#depth === 2 && byte === OPEN_BRACKET && this.#name === 'items') {
           this.#surround(chunk.subarray(begin, at + 1))
+          if (this.#hasItems) throw new SyntaxError('it has items twice')
           begin = end
-          this.#isInItems = true
+          this.#isInItems = this.#hasItems = true
         }
       } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
         this.#depth--
@@ -168,6 +180,19 @@ export class ListSlicer {
     }
     if (!this.#isInItems && begin < end) this.#surround(chunk.subarray(begin, end))
     return end
+  }
+
+  /** Nothing but items is between the items: what is taken for a list of less than there is would delete the rest. */
+  #between(byte: number): void {
+    if (SPACES.has(byte)) return
+    const isExpected =
+      byte === COMMA
+        ? this.#next === 'comma'
+        : byte === CLOSE_BRACKET
+          ? this.#next !== 'item'
+          : byte === OPEN_BRACE && this.#next !== 'comma'
+    if (!isExpected) throw new SyntaxError('something else is among its items')
+    this.#next = byte === COMMA ? 'item' : 'comma'
   }
 
   /** A copy: the chunk that it was cut from may be much larger. */
@@ -196,15 +221,21 @@ export class ListSlicer {
    */
   #guessed(chunk: Buffer, from: number): number {
     // From a part of it more would be found than what is meant.
-    if (this.#border === undefined && from + LEAD_BYTES > chunk.length) return -1
+    if (!this.#mayHaveBorder || from + LEAD_BYTES > chunk.length) return -1
     this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
-    const run = this.#isByRuns ? chunk.lastIndexOf(this.#border) + 1 : 0
-    if (from > 0 && run > from && run - from <= this.#maxBytes) {
-      if (this.#takesRun(chunk, from, run, this.#border)) return run
-      this.#isByRuns = false
-    }
     const border = chunk.indexOf(this.#border, from + 1)
-    if (border === -1 || border - from >= this.#maxBytes) return -1
+    if (border === -1) {
+      this.#mayHaveBorder = false
+      // Perhaps that item begins like no other.
+      this.#border = undefined
+      return -1
+    }
+    const run = from > 0 && this.#failedRuns < MAX_FAILED_RUNS ? chunk.lastIndexOf(this.#border) + 1 : 0
+    if (run > from && run - from <= this.#maxBytes) {
+      if (this.#takesRun(chunk, from, run, this.#border)) return run
+      this.#failedRuns++
+    }
+    if (border - from >= this.#maxBytes) return -1
     const end = border + 1
     return this.#take.guess(chunk.subarray(from, end)) ? end : -1
   }

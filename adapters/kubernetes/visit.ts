@@ -192,11 +192,14 @@ export class Visit {
     }
   }
 
+  /** A small answer comes whole in the time that a word may take, however it is dealt out. */
   async #text(body: Body, maxBytes: number): Promise<string> {
+    const { clock, stallMs } = this.#options
+    const due = clock.now() + stallMs
     const chunks: Buffer[] = []
     let bytes = 0
     for (;;) {
-      const taken = await this.take(body)
+      const taken = await this.take(body, Math.max(0, due - clock.now()))
       if (taken === undefined) break
       if (taken === SILENCE) {
         body.destroy(unwanted())

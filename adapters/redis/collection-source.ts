@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/clock.js'
 import { SourceError } from '../../src/errors.js'
 import type { ListContext, ListEvent, ListPage, SourceContext, WatchBatch, WatchContext } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
@@ -24,6 +25,8 @@ export interface CollectionSettings<T> {
 
 /** Most entries of the stream that one read asks for. */
 const MOST_ENTRIES = 1_000
+/** Where something is written all the time, hash and history are compared after so many times `blockMs`. */
+const PROOF_BLOCKS = 5
 
 export class CollectionSource<T> implements RedisCollection<T> {
   readonly name: string
@@ -50,7 +53,8 @@ export class CollectionSource<T> implements RedisCollection<T> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    yield* this.#visit(context, MOST_ENTRIES, (reader, session) => this.#watch(reader, session, context.after))
+    const { clock, after } = context
+    yield* this.#visit(context, MOST_ENTRIES, (reader, session) => this.#watch(reader, session, clock, after))
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
@@ -110,7 +114,12 @@ export class CollectionSource<T> implements RedisCollection<T> {
     }
   }
 
-  async *#watch(reader: CollectionReader, session: Session, after: Version): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(
+    reader: CollectionReader,
+    session: Session,
+    clock: Clock,
+    after: Version,
+  ): AsyncGenerator<WatchBatch<T>> {
     let at = parseVersion(after)
     const { blockMs, timeoutMs } = this.#settings
     const batch = (entries: readonly LogEntry[]): WatchBatch<T> => {
@@ -122,9 +131,13 @@ export class CollectionSource<T> implements RedisCollection<T> {
     for (;;) {
       const { entries, flaw } = await reader.prove(at)
       if (flaw !== undefined) throw expired(flaw)
-      if (entries.length === 0) await checkRole(session, this.#warnings)
+      await checkRole(session, this.#warnings)
       yield batch(entries)
-      for await (const news of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) yield batch(news)
+      const again = clock.now() + PROOF_BLOCKS * blockMs
+      for await (const news of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) {
+        yield batch(news)
+        if (clock.now() >= again) break
+      }
     }
   }
 

@@ -37,6 +37,7 @@ describe('an answer to a list', () => {
   test.each([
     ['that has no items', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' } }],
     ['that is a table', { kind: 'Table', metadata: { resourceVersion: '5000' }, rows: [] }],
+    ['whose items are no objects', { metadata: { resourceVersion: '5000' }, items: [null, 1] }],
     ['whose items are no array', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' }, items: {} }],
   ])('%s deletes nothing', (_what, body) =>
     Mirror.with(PAGED, async (mirror) => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -98,6 +99,18 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       await stage.until('it to be told', () => stage.informer.get('k1')?.n === 5)
       await stage.healed()
     })
+  })
+
+  test('a field added past the writer is found also while something is written all the time', async () => {
+    await using stage = await Stage.open({ redis: own.redis })
+    await stage.fill(20)
+    await stage.live()
+    await admin().hset(stage.key('h'), 'extra', '{"n":1}')
+    for (let n = 0; !stage.codes.includes('PROTOCOL') && n < 1_000; n++) {
+      await stage.put(['k1', n])
+      await sleep(50)
+    }
+    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and its history says 20')
   })
 
   test('a field added past the writer is found while nothing is written', async () => {
