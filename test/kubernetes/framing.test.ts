@@ -88,6 +88,26 @@ describe('a list whose answer', () => {
   )
 })
 
+test('a refusal that comes drop by drop is waited for no longer than for a word, and the list is read again', () =>
+  Mirror.with({ source: { streamingLists: false } }, async (mirror) => {
+    const { fake, informer } = mirror
+    fake.collection.fill(3)
+    let drop: (() => void) | undefined
+    fake.next(isPlainList, (exchange) => {
+      exchange.raw('HTTP/1.1 500 Error\r\nContent-Length: 60000\r\n\r\n')
+      drop = () => exchange.isOpen && exchange.raw('x')
+    })
+    informer.start()
+    await mirror.until('the list', () => drop !== undefined)
+    for (let n = 0; n < 20 && mirror.errors.length === 0; n++) {
+      drop?.()
+      await mirror.pass(4_000)
+    }
+    expect(mirror.errors).toMatchObject([{ code: 'UNAVAILABLE', message: expect.stringContaining('no answer for') }])
+    await mirror.until('the list', () => informer.status.isSynced)
+    await mirror.healed()
+  }))
+
 describe('a list that is streamed and', () => {
   test.each(BROKEN)('%s is no list, and read again', (broken, send) =>
     Mirror.with({}, async (mirror) => {
