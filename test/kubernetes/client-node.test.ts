@@ -152,8 +152,8 @@ describeKubernetes('a version that is waited for', (server) => {
     onTestFinished(() => maps.stop())
     await maps.start().synced({ timeoutMs: 60_000 })
     const { metadata } = await admin.create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'filtered' } })
-    // The server says where it is once a minute.
-    await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 60_000 })
+    // The server says where it is once a minute: that would be too late.
+    await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 30_000 })
     await maps.fresh({ timeoutMs: 60_000 })
     expect(maps.size).toBe(0)
   })

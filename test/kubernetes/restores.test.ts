@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest'
 import { describeKubernetes, type KubernetesPrograms } from '../servers/index.js'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
-import { Stage } from './stage.js'
+import { Stage, type StageOptions } from './stage.js'
 
 /** In the mirror's own time; a tenth of that in ours. */
-const AUDIT = { periodMs: 50_000 }
+const PERIOD_MS = 300_000
 
 /** A mirror that has seen what a backup has not, of a server that is going to be another. */
 async function withBackup(
   server: KubernetesPrograms,
+  options: Partial<StageOptions>,
   act: (stage: Stage, kubernetes: Kubernetes, backup: string) => Promise<void>,
 ): Promise<void> {
   await using kubernetes = await startKubernetes({ server })
-  await Stage.with({ kubernetes, audit: AUDIT }, async (stage) => {
+  await Stage.with({ kubernetes, ...options }, async (stage) => {
     await stage.fill(20)
     const backup = await kubernetes.etcd.backup()
     await stage.live()
@@ -24,26 +25,30 @@ async function withBackup(
 }
 
 describeKubernetes('a restored backup', (server) => {
-  test('leaves no ghost, where its version is lower than ours', () =>
-    withBackup(server, async (stage, kubernetes, backup) => {
+  test('leaves no ghost, where its version is lower than ours: that is seen without an audit', () =>
+    withBackup(server, {}, async (stage, kubernetes, backup) => {
       await kubernetes.restore(backup)
       await stage.healed(80_000)
       expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)
       expect(stage.informer.has(`${stage.namespace}/k1`)).toBe(true)
+      expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
     }))
 
-  test('leaves no ghost, where it has got past us before we are back', () =>
-    withBackup(server, async (stage, kubernetes, backup) => {
+  test('leaves no ghost for longer than an audit period, where it has got past us before we are back', () =>
+    withBackup(server, { audit: { periodMs: PERIOD_MS } }, async (stage, kubernetes, backup) => {
       stage.proxy.refuse()
       await kubernetes.restore(backup)
       for (let at = 0; at < 60; at++) await stage.put(`new${at % 5}`, at)
       stage.proxy.pass()
+      await stage.until('the watch to go on', () => stage.informer.status.state === 'live', 80_000)
+      const since = stage.clock.now()
       await stage.healed(80_000)
       expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)
+      expect(stage.clock.now() - since).toBeLessThan(PERIOD_MS)
     }))
 
   test('that holds nothing at all empties the mirror', () =>
-    withBackup(server, async (stage, kubernetes) => {
+    withBackup(server, {}, async (stage, kubernetes) => {
       await kubernetes.api.kill()
       await kubernetes.etcd.wipe('another')
       await kubernetes.etcd.start()

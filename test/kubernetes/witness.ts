@@ -31,12 +31,22 @@ export class Witness<T> implements ListerWatcher<T> {
   }
 
   async *list(context: ListContext): AsyncIterable<ListPage<T>> {
-    const seen = new Set<string>()
+    const told = new Map<string, Version | undefined>()
     for await (const page of this.#source.list(context)) {
-      for (const event of page.events) if (event.type === 'put') seen.add(event.key)
-      if (page.version !== undefined) this.#reached = numberOf(page.version)
+      for (const event of page.events) {
+        if (event.type === 'put') told.set(event.key, event.version)
+        else if (event.type === 'delete') told.delete(event.key)
+      }
+      if (page.version !== undefined) this.#judgeList(told, page.version)
       yield page
     }
+  }
+
+  #judgeList(told: ReadonlyMap<string, Version | undefined>, version: Version): void {
+    this.#reached = numberOf(version)
+    for (const [key, at] of told)
+      if (at === undefined || numberOf(at) > this.#reached)
+        this.#flaw(`${key} is listed at ${at}, beyond the list, ${version}`)
   }
 
   async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
