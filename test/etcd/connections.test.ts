@@ -112,8 +112,8 @@ describeEtcd('a connection that fails', (server) => {
     stage(async (mirror) => {
       await mirror.fill(20)
       await mirror.live()
-      mirror.proxy.refuse()
       mirror.proxy.reset()
+      mirror.proxy.refuse()
       mirror.proxy.refuse()
       for (let at = 0; at < 10; at++) await mirror.put([`k${at}`, at === 5 ? undefined : 7])
       await mirror.compact()

@@ -151,8 +151,8 @@ class Campaign {
 
   async #refused(during: () => Promise<void>): Promise<void> {
     const { proxy } = this.#stage
-    proxy.refuse()
     proxy.reset()
+    proxy.refuse()
     // `reset` lets new connections pass.
     proxy.refuse()
     await during()

@@ -118,8 +118,8 @@ describeKubernetes('history that is gone', (server) => {
     Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
       await stage.fill(20)
       await stage.live()
-      stage.proxy.refuse()
       stage.proxy.reset()
+      stage.proxy.refuse()
       stage.proxy.refuse()
       for (let at = 0; at < 5; at++) await stage.put(`k${at}`, 7)
       await stage.remove('k9')

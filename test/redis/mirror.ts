@@ -51,8 +51,8 @@ export class Mirror implements AsyncDisposable {
 
   /** Nothing comes through any more, in both directions. */
   cut(): void {
-    this.proxy.refuse()
     this.proxy.reset()
+    this.proxy.refuse()
   }
 
   /** It holds these, and so does whoever was told the changes. */
