@@ -21,6 +21,13 @@ function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
   return new Mirror<number>().list(entries, '5')
 }
 
+/** One of which the key `stuck` is never done. */
+function subscribeStuck(mirror: Mirror<number>, options: Options): HandlerSubscription<number> {
+  const tell = ({ key }: { readonly key: string }): unknown =>
+    key === 'stuck' ? new Promise(() => {}) : mirror.clock.sleep(3)
+  return subscribe(mirror, { add: tell, update: tell, delete: tell }, options)
+}
+
 /** A handler that waits for the test: what has begun, and how to let it end. */
 class Gates {
   readonly begun: string[] = []
@@ -300,6 +307,73 @@ describe('concurrency', () => {
     for (let i = 0; i < 1_000; i++) mirror.put('stuck', i, `${6 + i}`)
     await mirror.clock.advance(0)
     expect(subscription.backlog.keys).toBeLessThanOrEqual(10 + 1)
+  })
+
+  // I12
+  test.each(['every', 'latest'] as const)(
+    'behind a stuck key nothing is kept of what others have done, with delivery %s',
+    async (delivery) => {
+      const mirror = numbers()
+      const subscription = subscribeStuck(mirror, { concurrency: 4, delivery })
+      mirror.put('stuck', 1, '6')
+      let most = 0
+      for (let i = 0; i < 1_000; i++) {
+        mirror.put(`k${i % 20}`, i, `${7 + i}`)
+        await mirror.clock.advance(1)
+        most = Math.max(most, subscription.held)
+      }
+      await mirror.clock.advance(100)
+      expect(most).toBeLessThanOrEqual(4)
+      expect([subscription.held, subscription.backlog.keys, subscription.version]).toEqual([1, 0, '5'])
+    },
+  )
+
+  // I12
+  test('behind a stuck key that goes on changing, what is kept is its own changes, up to the capacity', async () => {
+    const mirror = numbers()
+    const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10 })
+    mirror.put('stuck', 1, '6')
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(i % 100 === 0 ? 'stuck' : `k${i % 20}`, i, `${7 + i}`)
+      await mirror.clock.advance(1)
+    }
+    await mirror.clock.advance(100)
+    expect([subscription.held, subscription.backlog.keys]).toEqual([1 + 10, 10 + 20])
+  })
+
+  // I12
+  test('with delivery latest, one change of it', async () => {
+    const mirror = numbers()
+    const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10, delivery: 'latest' })
+    mirror.put('stuck', 1, '6')
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(i % 100 === 0 ? 'stuck' : `k${i % 20}`, i, `${7 + i}`)
+      await mirror.clock.advance(1)
+    }
+    await mirror.clock.advance(100)
+    expect([subscription.held, subscription.backlog.keys]).toEqual([1 + 1, 1])
+  })
+
+  // I7
+  test('once the stuck key has ended, the version is where all has been handled, though one behind it is not', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(
+      mirror,
+      { add: (change) => (change.key.startsWith('slow') ? gates.handle(change) : undefined) },
+      { concurrency: 3 },
+    )
+    await mirror.clock.advance(0)
+    for (const [i, key] of ['slow1', 'a', 'b', 'slow2', 'c'].entries()) mirror.put(key, 1, `${6 + i}`)
+    await mirror.clock.advance(0)
+    const waited = subscription.waitFor('8')
+    expect([subscription.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'pending'])
+    gates.next()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+    expect(subscription.version).toBe('8')
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('10')
   })
 
   // I3, I4, I5
