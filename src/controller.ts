@@ -137,7 +137,7 @@ export class FeedController<T> implements Controller {
     this.#feed.close(new SourceError('the controller was closed', { code: 'STOPPED' }))
     this.#queue.close()
     this.#stop.abort(new SourceError('the controller was closed', { code: 'STOPPED' }))
-    if (this.#queue.running === 0) return
+    if (this.#queue.running === 0 && !this.#isTaking) return
     await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
   }

@@ -166,6 +166,7 @@ export class Feed<T> {
 
   /** The store has its first list: what it holds is told first. */
   begin(): void {
+    if (this.#closed !== undefined) return
     const { indexer, clock } = this.host
     this.#begunAt = indexer.commits
     this.#begunSince = clock.now()
@@ -173,6 +174,7 @@ export class Feed<T> {
     if (this.#told === undefined) this.#replay = { pin: indexer.store.pin(), entries: [], version, at: 0 }
     else {
       const entries = this.#candidates().filter((entry) => this.#passes(entry.object, entry.key))
+      if (this.#closed !== undefined) return // By a filter.
       for (const { key } of entries) this.#told.add(key)
       this.#replay = { pin: undefined, entries, version, at: 0 }
     }

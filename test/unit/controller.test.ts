@@ -575,6 +575,22 @@ describe('close', () => {
     expect([mirror.errors, runs.begun.length, mirror.clock.sleeping]).toEqual([[], 1, 0])
   })
 
+  test('leaves no timer while it is taking much at a time', async () => {
+    const mirror = numbers()
+    const now = mirror.clock.now.bind(mirror.clock)
+    let reads = 0
+    Object.assign(mirror.clock, { now: () => now() + 10 * reads++ })
+    const controller = reconcile(mirror, async () => {})
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 100; i++) mirror.put(`k${i}`, i, `${6 + i}`)
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(mirror.clock.sleeping).toBe(1)
+    const left = controller.close().then(() => mirror.clock.sleeping)
+    await mirror.clock.advance(0)
+    expect(await left).toBe(0)
+  })
+
   test('leaves no timer of a retry or of a key that waits', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async () => {
