@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
+import type { Change } from '../../src/delta.js'
 import type { FeedOptions } from '../../src/scope.js'
 import { HandlerSubscription, type Handlers } from '../../src/subscription.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
@@ -375,6 +376,56 @@ describe('concurrency', () => {
     await mirror.clock.advance(0)
     expect(subscription.version).toBe('10')
   })
+
+  // I7
+  test.each([1, 2, 5])(
+    'with %i at a time the version is never ahead of what handlers have finished',
+    async (concurrency) => {
+      for (let seed = 1; seed <= 20; seed++) {
+        const random = new SeededRandom(seed)
+        const mirror = numbers()
+        /** What was written, from version 6 on, and what a handler has finished last of each key. */
+        const written: { readonly key: string; readonly isThere: boolean }[] = []
+        const finished = new Map<string, { readonly version: number; readonly isThere: boolean }>()
+        const finish = ({ key, type, version }: Change<number>): void =>
+          void finished.set(key, { version: Number(version), isThere: type !== 'delete' })
+        const handle = (change: Change<number>): unknown =>
+          random.chance(0.4) ? finish(change) : mirror.clock.sleep(random.below(60)).then(() => finish(change))
+        const subscription = subscribe(
+          mirror,
+          { add: handle, update: handle, delete: handle },
+          { concurrency, capacity: 20, delivery: random.chance(0.5) ? 'every' : 'latest' },
+        )
+        await mirror.clock.advance(0)
+        /** Keys of which a handler has finished neither the state at the version nor a later one. */
+        const unfinished = (): string[] => {
+          const upTo = Number(subscription.version) - 5
+          const keys = new Set(written.slice(0, upTo).map(({ key }) => key))
+          return [...keys].filter((key) => {
+            const last = finished.get(key)
+            const since = written.findLastIndex((write, i) => write.key === key && i < upTo)
+            return !written.some(
+              (write, i) =>
+                write.key === key &&
+                i >= since &&
+                ((last?.version ?? 0) >= i + 6 || (!write.isThere && last?.isThere !== true)),
+            )
+          })
+        }
+        for (let i = 6; i < 100; i++) {
+          const key = `k${random.below(5)}`
+          const isThere = !random.chance(0.3)
+          if (isThere) mirror.put(key, i, `${i}`)
+          else mirror.delete(key, `${i}`)
+          written.push({ key, isThere })
+          if (random.chance(0.4)) await mirror.clock.advance(random.below(20))
+          expect(unfinished(), `seed ${seed}, version ${subscription.version}`).toEqual([])
+        }
+        await mirror.clock.advance(10_000)
+        expect([subscription.version, unfinished()], `seed ${seed}`).toEqual(['99', []])
+      }
+    },
+  )
 
   // I3, I4, I5
   test.each([1, 2, 5])('with %i at a time every history is legal, whatever handlers do', async (concurrency) => {
