@@ -2,6 +2,7 @@ import { type Backoff, backoff, drawDelay, grown } from './backoff.js'
 import type { Change } from './delta.js'
 import { messageOf, SourceError } from './errors.js'
 import type { Feed } from './feed.js'
+import { type OpenBatch, OpenBatches } from './open-batches.js'
 import { checkOptions, isBoolean, isPositive } from './options.js'
 import type { Random } from './random.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './scope.js'
@@ -40,21 +41,15 @@ const SLOW_RUN_MS = 60_000
 /** The event loop gets a turn after this long of taking what happened. */
 const SLICE_MS = 8
 
-/** A taken batch, and how many keys have their earliest change that is not reconciled in it. */
-interface Open<T> {
-  readonly batch: ChangeBatch<T>
-  left: number
-}
-
 /** A key that is not yet as it should be. */
-interface Item<T> {
+interface Item {
   retry: Backoff
   attempt: number
   failedAt: number
   /** The batch with its earliest change that is not reconciled; undefined where only `enqueue` asked. */
-  since: Open<T> | undefined
+  since: OpenBatch | undefined
   /** The batch with the first change that came during the run that is under way. */
-  duringRun: Open<T> | undefined
+  duringRun: OpenBatch | undefined
   readonly waitingSince: number
 }
 
@@ -67,11 +62,10 @@ export class FeedController<T> implements Controller {
   readonly #slow: SlowWatch
   readonly #stop = new AbortController()
   readonly #signal: AbortSignal | undefined
-  readonly #items = new Map<string, Item<T>>()
+  readonly #items = new Map<string, Item>()
   readonly #deleted = new Map<string, T>()
-  /** Taken batches that are not reconciled, in order. Invariant: for each but the last some key waits. */
-  readonly #open = new Set<Open<T>>()
-  #newest: Open<T> | undefined
+  /** What is not reconciled: of each batch, for how many keys it has the earliest change that is not. */
+  readonly #open: OpenBatches<T>
   #isTaking = false
   #idle: (() => void)[] = []
 
@@ -88,6 +82,7 @@ export class FeedController<T> implements Controller {
     this.#fn = fn
     this.#concurrency = options.concurrency ?? 1
     this.#random = options.random
+    this.#open = new OpenBatches(feed)
     this.#queue = new WorkQueue(feed.host.clock, () => this.#wake())
     this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.#signal = options.signal
@@ -107,6 +102,11 @@ export class FeedController<T> implements Controller {
     let oldest = oldestMs
     for (const { waitingSince } of this.#items.values()) oldest = Math.max(oldest, now - waitingSince)
     return { keys: keys + this.#items.size, oldestMs: oldest }
+  }
+
+  /** @internal How many taken batches something is kept of. */
+  get held(): number {
+    return this.#open.size
   }
 
   enqueue(key: string, options: { readonly delayMs?: number } = {}): void {
@@ -137,7 +137,7 @@ export class FeedController<T> implements Controller {
     this.#feed.close(new SourceError('the controller was closed', { code: 'STOPPED' }))
     this.#queue.close()
     this.#stop.abort(new SourceError('the controller was closed', { code: 'STOPPED' }))
-    if (this.#queue.running === 0) return
+    if (this.#queue.running === 0 && !this.#isTaking) return
     await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
   }
@@ -188,10 +188,7 @@ export class FeedController<T> implements Controller {
   }
 
   #mark(batch: ChangeBatch<T>): void {
-    const before = this.#newest
-    const open: Open<T> = { batch, left: 0 }
-    this.#open.add(open)
-    this.#newest = open
+    const open = this.#open.begin(batch)
     for (const change of batch.changes) {
       // A key that waits, or runs, will be as it should be without being told again what it knew.
       if (change.origin === 'resync' && this.#items.has(change.key)) continue
@@ -200,14 +197,13 @@ export class FeedController<T> implements Controller {
       const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
       if (item[role] === undefined) {
         item[role] = open
-        open.left++
+        this.#open.add(open, 1)
       }
       // During a run it waits for how that ends: a failure has its own distance.
       if (role === 'duringRun') this.#queue.add(change.key)
       else this.#queue.addAt(change.key, item.failedAt + RETRY_MS[0])
     }
-    if (before !== undefined) this.#settle(before)
-    this.#settle(open)
+    this.#open.done(open)
   }
 
   #remember(change: Change<T>): void {
@@ -215,10 +211,10 @@ export class FeedController<T> implements Controller {
     else this.#deleted.delete(change.key)
   }
 
-  #item(key: string): Item<T> {
+  #item(key: string): Item {
     const known = this.#items.get(key)
     if (known !== undefined) return known
-    const item: Item<T> = {
+    const item: Item = {
       retry: backoff(...RETRY_MS),
       attempt: 1,
       failedAt: -Infinity,
@@ -251,26 +247,21 @@ export class FeedController<T> implements Controller {
     this.#wake()
   }
 
-  #succeeded(key: string, item: Item<T>, deleted: T | undefined): void {
+  #succeeded(key: string, item: Item, deleted: T | undefined): void {
     if (deleted !== undefined && this.#deleted.get(key) === deleted) this.#deleted.delete(key)
     const { since, duringRun } = item
     this.#items.delete(key)
     if (duringRun !== undefined) this.#item(key).since = duringRun
-    if (since === undefined) return
-    since.left--
-    this.#settle(since)
+    if (since !== undefined) this.#open.done(since)
   }
 
-  #failed(key: string, item: Item<T>, cause: unknown): void {
+  #failed(key: string, item: Item, cause: unknown): void {
     const { host, closed } = this.#feed
     this.#queue.done(key, false)
     if (closed !== undefined) return
     const hasChanged = item.duringRun !== undefined
     if (item.since === undefined) item.since = item.duringRun
-    else if (item.duringRun !== undefined) {
-      item.duringRun.left--
-      this.#settle(item.duringRun)
-    }
+    else if (item.duringRun !== undefined) this.#open.done(item.duringRun)
     item.duringRun = undefined
     // News may be the cure: then not so late, and yet not at once, however fast they come.
     const delayMs = hasChanged ? RETRY_MS[0] : drawDelay(item.retry, this.#random)
@@ -291,19 +282,5 @@ export class FeedController<T> implements Controller {
   get #name(): string {
     const { name, host } = this.#feed
     return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.sourceName}`
-  }
-
-  /**
-   * Ends a batch for which no key waits any more: as soon as all before it have ended; or, behind a stuck key, together
-   * with the one after it, so that this does not become a list of all that has happened since.
-   */
-  #settle(open: Open<T>): void {
-    if (open.left > 0 || !this.#open.has(open)) return
-    for (const first of this.#open) {
-      if (first.left > 0) break
-      this.#open.delete(first)
-      this.#feed.finish(first.batch)
-    }
-    if (open !== this.#newest && this.#open.delete(open)) this.#feed.absorb()
   }
 }

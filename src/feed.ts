@@ -54,6 +54,12 @@ interface Replay<T> {
   at: number
 }
 
+/** Where a feed is when a batch has been handled. */
+export interface BatchEnd {
+  readonly position: Version | undefined
+  readonly isSynced: boolean
+}
+
 /**
  * What one subscription is to be told, in order: first the store as it was when it began, then every change in its
  * scope exactly once. It knows nothing of how it is told.
@@ -160,6 +166,7 @@ export class Feed<T> {
 
   /** The store has its first list: what it holds is told first. */
   begin(): void {
+    if (this.#closed !== undefined) return
     const { indexer, clock } = this.host
     this.#begunAt = indexer.commits
     this.#begunSince = clock.now()
@@ -167,6 +174,7 @@ export class Feed<T> {
     if (this.#told === undefined) this.#replay = { pin: indexer.store.pin(), entries: [], version, at: 0 }
     else {
       const entries = this.#candidates().filter((entry) => this.#passes(entry.object, entry.key))
+      if (this.#closed !== undefined) return // By a filter.
       for (const { key } of entries) this.#told.add(key)
       this.#replay = { pin: undefined, entries, version, at: 0 }
     }
@@ -224,17 +232,22 @@ export class Feed<T> {
   }
 
   finish(batch: ChangeBatch<T>): void {
-    this.#inFlight--
-    if (batch.isSynced) {
-      this.#handled = this.#positions.get(batch) ?? batch.version
+    this.finishTo(this.endOf(batch), 1)
+  }
+
+  /** All that has to be kept of a taken batch to finish it later. */
+  endOf(batch: ChangeBatch<T>): BatchEnd {
+    return { position: this.#positions.get(batch) ?? batch.version, isSynced: batch.isSynced }
+  }
+
+  /** Finishes so many taken batches, the last of which has this end. */
+  finishTo({ position, isSynced }: BatchEnd, batches: number): void {
+    this.#inFlight -= batches
+    if (isSynced) {
+      this.#handled = position
       if (!this.#synced.isOpen) this.#synced.open()
     }
     this.advance()
-  }
-
-  /** Ends a taken batch whose end the next one's tells too. */
-  absorb(): void {
-    this.#inFlight--
   }
 
   /** The store has moved on, or this feed has: whoever waits may have waited enough. */

@@ -306,6 +306,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
     await within(STOP_GRACE_MS, Promise.all([ended, ...closing]), this.#clock)
     await Promise.all(closing)
+    // What outlives its second may still fail, and a source may still have something to say.
+    this.#listeners.close()
   }
 
   /** Whoever follows handles what waits. Nothing comes any more. */
@@ -485,6 +487,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   /** The informer ends what follows it. */
   #own<Sub extends Subscription>(feed: Feed<T>, subscription: Sub): Sub {
     if (feed.closed === undefined) this.#subscriptions.set(feed, subscription)
+    // A filter that was run over the store may have stopped this.
+    if (this.#isStopped) void subscription.close()
     return subscription
   }
 
@@ -577,6 +581,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   #report(error: SourceError, source = this.#name): void {
+    if (this.#listeners.isClosed) return
     const located = toSourceError(error, { phase: error.phase ?? 'apply', source })
     if (channels.error.hasSubscribers) channels.error.publish({ source, error: located })
     this.#listeners.error(located)

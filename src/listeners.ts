@@ -20,6 +20,7 @@ export class Listeners {
   readonly #logger: Logger | undefined
   readonly #nameNow: () => string
   #warnedAt = -Infinity
+  #isClosed = false
 
   constructor(clock: Clock, logger: Logger | undefined, nameNow: () => string) {
     this.#clock = clock
@@ -35,8 +36,18 @@ export class Listeners {
     this.#events.off(event, checked('off', event, listener))
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** From now on nobody is told anything. */
+  close(): void {
+    this.#isClosed = true
+  }
+
   /** An error that nobody listens to is a process warning. */
   error(error: SourceError): void {
+    if (this.#isClosed) return
     this.log('warn', error.message, { code: error.code, key: error.key })
     if (this.#events.listenerCount('error') > 0) this.#emit('error', error)
     else if (this.#logger === undefined) this.#warn(error)
@@ -44,6 +55,7 @@ export class Listeners {
 
   /** What stops nothing. Without a logger it is a process warning. */
   warning(message: string): void {
+    if (this.#isClosed) return
     this.log('warn', message, {})
     if (this.#logger === undefined) process.emitWarning(message, { type: 'ListwatchWarning' })
   }
@@ -53,6 +65,7 @@ export class Listeners {
   }
 
   log(level: keyof Logger, message: string, fields: object): void {
+    if (this.#isClosed) return
     try {
       this.#logger?.[level](message, fields)
     } catch (thrown) {

@@ -2,6 +2,7 @@ import { type Added, type Change, changesOf, type Deleted, mergePending, type Pe
 import { DEFAULT_CAPACITY } from './delta-fifo.js'
 import { messageOf, SourceError } from './errors.js'
 import type { Feed } from './feed.js'
+import { type OpenBatch, OpenBatches } from './open-batches.js'
 import { checkOptions, isBoolean, isFunction } from './options.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './scope.js'
 import { SlowWatch } from './slow-watch.js'
@@ -23,16 +24,10 @@ const SLICE_MS = 8
 /** How many changes are told between two looks at the clock. */
 const SLICE_CHANGES = 64
 
-/** A batch of which some changes are still being handled. */
-interface Open<T> {
-  readonly batch: ChangeBatch<T>
-  left: number
-}
-
 /** A taken change that no handler was called for yet. */
 interface Untold<T> {
   readonly change: Change<T>
-  readonly of: Open<T>
+  readonly of: OpenBatch
 }
 
 /** A subscription that calls handlers: the changes of a key one after the other, `concurrency` keys at a time. */
@@ -50,9 +45,9 @@ export class HandlerSubscription<T> implements Subscription {
   #untold = 0
   #untoldSince: number | undefined
 
-  /** With more than one key at a time: taken batches that are not done, in order. */
-  readonly #open: Open<T>[] = []
-  /** Changes that may be handled as soon as there is room. */
+  /** With more than one key at a time: what is not done. */
+  readonly #open: OpenBatches<T>
+  /** Changes that may be handled as soon as there is room, the next one last. */
   #ready: Untold<T>[] = []
   /** Changes of keys that are being handled. Invariant: a key is here exactly while its handler runs. */
   readonly #blocked = new Map<string, Untold<T>[]>()
@@ -63,6 +58,7 @@ export class HandlerSubscription<T> implements Subscription {
     this.#handlers = handlers
     this.#concurrency = options.concurrency ?? 1
     this.#capacity = options.capacity ?? DEFAULT_CAPACITY
+    this.#open = new OpenBatches(feed)
     this.#wantsLatest = options.delivery === 'latest'
     this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
     this.#signal = options.signal
@@ -81,6 +77,11 @@ export class HandlerSubscription<T> implements Subscription {
     if (this.#untold === 0) return { keys, oldestMs }
     const untoldMs = this.#feed.host.clock.now() - (this.#untoldSince ?? Infinity)
     return { keys: keys + this.#untold, oldestMs: Math.max(oldestMs, untoldMs) }
+  }
+
+  /** @internal How many taken batches something is kept of. */
+  get held(): number {
+    return this.#open.size
   }
 
   synced(wait?: Wait): Promise<void> {
@@ -170,7 +171,7 @@ export class HandlerSubscription<T> implements Subscription {
     const { clock } = this.#feed.host
     let turnAt = clock.now()
     while (this.#feed.closed === undefined && this.#blocked.size < this.#concurrency && this.#refill()) {
-      const next = this.#ready.shift()
+      const next = this.#ready.pop()
       if (next !== undefined) this.#start(next.change, next.of)
       if (clock.now() - turnAt <= SLICE_MS) continue
       await clock.sleep(0)
@@ -192,19 +193,20 @@ export class HandlerSubscription<T> implements Subscription {
     while (this.#ready.length === 0 && this.#blockedCount < this.#capacity) {
       const batch = this.#take()
       if (batch === undefined) return false
-      const of: Open<T> = { batch, left: batch.changes.length }
-      this.#open.push(of)
+      const of = this.#open.begin(batch)
+      this.#open.add(of, batch.changes.length)
       for (const change of batch.changes) {
         const blocked = this.#blocked.get(change.key)
         if (blocked === undefined) this.#ready.push({ change, of })
         else this.#block(blocked, { change, of })
       }
-      this.#finishInOrder()
+      this.#ready.reverse()
+      this.#open.done(of)
     }
     return this.#ready.length > 0
   }
 
-  #start(change: Change<T>, of: Open<T>): void {
+  #start(change: Change<T>, of: OpenBatch): void {
     const blocked = this.#blocked.get(change.key)
     if (blocked !== undefined) {
       this.#block(blocked, { change, of })
@@ -212,7 +214,7 @@ export class HandlerSubscription<T> implements Subscription {
     }
     const working = this.#tell(change)
     if (working === undefined) {
-      this.#done(of)
+      this.#open.done(of)
       return
     }
     this.#blocked.set(change.key, [])
@@ -220,7 +222,7 @@ export class HandlerSubscription<T> implements Subscription {
       const next = this.#blocked.get(change.key)?.shift()
       const others = this.#blocked.get(change.key) ?? []
       this.#blocked.delete(change.key)
-      this.#done(of)
+      this.#open.done(of)
       if (next !== undefined && this.#feed.closed === undefined) {
         this.#blockedCount--
         this.#startNext(change.key, next, others)
@@ -247,7 +249,7 @@ export class HandlerSubscription<T> implements Subscription {
     const [first, second] = blocked
     if (first !== undefined && untold.change.origin === 'resync') {
       this.#untold--
-      this.#done(untold.of)
+      this.#open.done(untold.of)
       return
     }
     if (!this.#wantsLatest || first === undefined) {
@@ -261,9 +263,9 @@ export class HandlerSubscription<T> implements Subscription {
     const more = changes.length - blocked.length
     this.#blockedCount += more
     this.#untold += more - 1
-    first.of.left += more
+    this.#open.add(first.of, more)
     blocked.splice(0, blocked.length, ...changes.map((change) => ({ change, of: first.of })))
-    this.#done(untold.of)
+    this.#open.done(untold.of)
   }
 
   /** What waited behind the change that has just been started: behind it still, or at once where it is done already. */
@@ -272,19 +274,7 @@ export class HandlerSubscription<T> implements Subscription {
     if (this.#blocked.has(key)) this.#blocked.set(key, others)
     else {
       this.#blockedCount -= others.length
-      this.#ready.unshift(...others)
-    }
-  }
-
-  #done(of: Open<T>): void {
-    of.left--
-    this.#finishInOrder()
-  }
-
-  #finishInOrder(): void {
-    for (let first = this.#open[0]; first?.left === 0; first = this.#open[0]) {
-      this.#open.shift()
-      this.#feed.finish(first.batch)
+      for (const untold of others.reverse()) this.#ready.push(untold)
     }
   }
 

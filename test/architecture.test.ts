@@ -21,7 +21,7 @@ const steps = {
   'L2 indexer': 'indexer',
   // L3: what moves.
   'L3 loop and feeds': 'feed reflector',
-  'L3 over them': 'audit router source-set',
+  'L3 over them': 'audit open-batches router source-set',
   'L3 one source': 'mirrored-source',
   // L4: how somebody is told.
   'L4 followers': 'change-stream controller subscription',

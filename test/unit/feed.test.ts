@@ -296,16 +296,25 @@ describe('the version', () => {
     expect(feed.version).toBe('5')
   })
 
-  test('a batch that is absorbed ends with the next one', () => {
+  test('batches that are finished together end where the last of them ends', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
     mirror.put('a', 2, '6').put('a', 3, '7')
-    const [, two] = [feed.take(), feed.take()]
-    feed.absorb()
+    feed.take()
+    const two = feed.take()
     expect(feed.version).toBe('5')
-    if (two !== undefined) feed.finish(two)
+    if (two !== undefined) feed.finishTo(feed.endOf(two), 2)
     expect(feed.version).toBe('7')
+    mirror.apply([], '8')
+    expect(feed.version).toBe('8')
+  })
+
+  test('what is kept to finish a batch later is none of its changes', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    const batch = feed.take()
+    expect(batch && feed.endOf(batch)).toEqual({ position: '5', isSynced: true })
   })
 
   test('stays where it was when the feed is closed: nothing is handled any more', () => {

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
+import type { Change } from '../../src/delta.js'
 import type { FeedOptions } from '../../src/scope.js'
 import { HandlerSubscription, type Handlers } from '../../src/subscription.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
@@ -19,6 +20,13 @@ function subscribe(
 
 function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
   return new Mirror<number>().list(entries, '5')
+}
+
+/** One of which the key `stuck` is never done. */
+function subscribeStuck(mirror: Mirror<number>, options: Options): HandlerSubscription<number> {
+  const tell = ({ key }: { readonly key: string }): unknown =>
+    key === 'stuck' ? new Promise(() => {}) : mirror.clock.sleep(3)
+  return subscribe(mirror, { add: tell, update: tell, delete: tell }, options)
 }
 
 /** A handler that waits for the test: what has begun, and how to let it end. */
@@ -301,6 +309,123 @@ describe('concurrency', () => {
     await mirror.clock.advance(0)
     expect(subscription.backlog.keys).toBeLessThanOrEqual(10 + 1)
   })
+
+  // I12
+  test.each(['every', 'latest'] as const)(
+    'behind a stuck key nothing is kept of what others have done, with delivery %s',
+    async (delivery) => {
+      const mirror = numbers()
+      const subscription = subscribeStuck(mirror, { concurrency: 4, delivery })
+      mirror.put('stuck', 1, '6')
+      let most = 0
+      for (let i = 0; i < 1_000; i++) {
+        mirror.put(`k${i % 20}`, i, `${7 + i}`)
+        await mirror.clock.advance(1)
+        most = Math.max(most, subscription.held)
+      }
+      await mirror.clock.advance(100)
+      expect(most).toBeLessThanOrEqual(4)
+      expect([subscription.held, subscription.backlog.keys, subscription.version]).toEqual([1, 0, '5'])
+    },
+  )
+
+  // I12
+  test('behind a stuck key that goes on changing, what is kept is its own changes, up to the capacity', async () => {
+    const mirror = numbers()
+    const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10 })
+    mirror.put('stuck', 1, '6')
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(i % 100 === 0 ? 'stuck' : `k${i % 20}`, i, `${7 + i}`)
+      await mirror.clock.advance(1)
+    }
+    await mirror.clock.advance(100)
+    expect([subscription.held, subscription.backlog.keys]).toEqual([1 + 10, 10 + 20])
+  })
+
+  // I12
+  test('with delivery latest, one change of it', async () => {
+    const mirror = numbers()
+    const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10, delivery: 'latest' })
+    mirror.put('stuck', 1, '6')
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(i % 100 === 0 ? 'stuck' : `k${i % 20}`, i, `${7 + i}`)
+      await mirror.clock.advance(1)
+    }
+    await mirror.clock.advance(100)
+    expect([subscription.held, subscription.backlog.keys]).toEqual([1 + 1, 1])
+  })
+
+  // I7
+  test('once the stuck key has ended, the version is where all has been handled, though one behind it is not', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(
+      mirror,
+      { add: (change) => (change.key.startsWith('slow') ? gates.handle(change) : undefined) },
+      { concurrency: 3 },
+    )
+    await mirror.clock.advance(0)
+    for (const [i, key] of ['slow1', 'a', 'b', 'slow2', 'c'].entries()) mirror.put(key, 1, `${6 + i}`)
+    await mirror.clock.advance(0)
+    const waited = subscription.waitFor('8')
+    expect([subscription.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'pending'])
+    gates.next()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+    expect(subscription.version).toBe('8')
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('10')
+  })
+
+  // I7
+  test.each([1, 2, 5])(
+    'with %i at a time the version is never ahead of what handlers have finished',
+    async (concurrency) => {
+      for (let seed = 1; seed <= 20; seed++) {
+        const random = new SeededRandom(seed)
+        const mirror = numbers()
+        /** What was written, from version 6 on, and what a handler has finished last of each key. */
+        const written: { readonly key: string; readonly isThere: boolean }[] = []
+        const finished = new Map<string, { readonly version: number; readonly isThere: boolean }>()
+        const finish = ({ key, type, version }: Change<number>): void =>
+          void finished.set(key, { version: Number(version), isThere: type !== 'delete' })
+        const handle = (change: Change<number>): unknown =>
+          random.chance(0.4) ? finish(change) : mirror.clock.sleep(random.below(60)).then(() => finish(change))
+        const subscription = subscribe(
+          mirror,
+          { add: handle, update: handle, delete: handle },
+          { concurrency, capacity: 20, delivery: random.chance(0.5) ? 'every' : 'latest' },
+        )
+        await mirror.clock.advance(0)
+        /** Keys of which a handler has finished neither the state at the version nor a later one. */
+        const unfinished = (): string[] => {
+          const upTo = Number(subscription.version) - 5
+          const keys = new Set(written.slice(0, upTo).map(({ key }) => key))
+          return [...keys].filter((key) => {
+            const last = finished.get(key)
+            const since = written.findLastIndex((write, i) => write.key === key && i < upTo)
+            return !written.some(
+              (write, i) =>
+                write.key === key &&
+                i >= since &&
+                ((last?.version ?? 0) >= i + 6 || (!write.isThere && last?.isThere !== true)),
+            )
+          })
+        }
+        for (let i = 6; i < 100; i++) {
+          const key = `k${random.below(5)}`
+          const isThere = !random.chance(0.3)
+          if (isThere) mirror.put(key, i, `${i}`)
+          else mirror.delete(key, `${i}`)
+          written.push({ key, isThere })
+          if (random.chance(0.4)) await mirror.clock.advance(random.below(20))
+          expect(unfinished(), `seed ${seed}, version ${subscription.version}`).toEqual([])
+        }
+        await mirror.clock.advance(10_000)
+        expect([subscription.version, unfinished()], `seed ${seed}`).toEqual(['99', []])
+      }
+    },
+  )
 
   // I3, I4, I5
   test.each([1, 2, 5])('with %i at a time every history is legal, whatever handlers do', async (concurrency) => {

@@ -26,6 +26,11 @@ export interface FeedHost<T> {
     /** Somebody waits for this feed to reach a version. */
     awaitVersion(feed: Feed<T>): void;
 }
+/** Where a feed is when a batch has been handled. */
+export interface BatchEnd {
+    readonly position: Version | undefined;
+    readonly isSynced: boolean;
+}
 /**
  * What one subscription is to be told, in order: first the store as it was when it began, then every change in its
  * scope exactly once. It knows nothing of how it is told.
@@ -66,8 +71,10 @@ export declare class Feed<T> {
     /** The next batch, or undefined where nothing waits. Each is ended by `finish`, in the order of taking. */
     take(): ChangeBatch<T> | undefined;
     finish(batch: ChangeBatch<T>): void;
-    /** Ends a taken batch whose end the next one's tells too. */
-    absorb(): void;
+    /** All that has to be kept of a taken batch to finish it later. */
+    endOf(batch: ChangeBatch<T>): BatchEnd;
+    /** Finishes so many taken batches, the last of which has this end. */
+    finishTo({ position, isSynced }: BatchEnd, batches: number): void;
     /** The store has moved on, or this feed has: whoever waits may have waited enough. */
     advance(): void;
     synced(call: string, wait?: Wait): Promise<void>;
