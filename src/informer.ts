@@ -20,6 +20,7 @@ import { assertSynchronous, flawInSchema, parserOf } from './schema.js'
 import type { FeedOptions, Scope, SubscribeOptions, Subscription } from './scope.js'
 import type { Entry, ListerWatcher } from './source.js'
 import { DynamicSourceSet } from './source-set.js'
+import { assertStartable, type Startable } from './startable.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
 import { channels, type Status } from './telemetry.js'
 import type { Version } from './version.js'
@@ -80,7 +81,7 @@ function isAudited(source: ListerWatcher<unknown>, audit: InformerOptions<unknow
   return source.hasReached !== undefined && audit !== false && (audit ?? source.versions) !== undefined
 }
 
-class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable {
+class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable, Startable {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names that they have in the set; a single one by its own. */
   readonly #mirrors = new Map<string, MirroredSource<S, T>>()
@@ -195,6 +196,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#limit = limit
   }
 
+  /** @internal */
+  [assertStartable](): void {
+    if (this.#isStopped) throw this.#stoppedError('start')
+  }
+
   // Reading.
 
   get(key: string): T | undefined {
@@ -253,7 +259,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   start(options: { readonly signal?: AbortSignal | undefined } = {}): this {
     checkOptions('start', options, { signal: isSignal })
-    if (this.#isStopped) throw this.#stoppedError('start')
+    this[assertStartable]()
     if (this.#isStarted) return this
     this.#isStarted = true
     const { signal } = options

@@ -9,12 +9,6 @@ export const mutantsOfReflector: readonly Mutant[] = [
     edits: [['return this.#source.hasReached?.(shown, version) === true', 'return false']],
   },
   {
-    name: 'the last batch told again is taken as it came',
-    breaks: 'no state that was passed is shown again (I3)',
-    file: 'reflector.ts',
-    edits: [['batch.version === this.#version ? outcomeOf(understood) : understood', 'understood']],
-  },
-  {
     name: 'a stale list is taken',
     breaks: 'a list older than what was shown is refused (I11)',
     file: 'reflector.ts',
