@@ -150,9 +150,11 @@ export class Audit<S, T> {
       if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
       await attempt.breathe(SLICE_MS)
     }
-    for (const { key } of listed === undefined ? [] : this.#host.part.entries()) {
+    attempt.check()
+    if (listed === undefined) return drift
+    for (const { key } of this.#host.part.entries()) {
       if (written.isReplaced) return drift
-      if (!written.keys.has(key) && listed?.has(key) === false) drift.push(key)
+      if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
       await attempt.breathe(SLICE_MS)
     }
     attempt.check()
