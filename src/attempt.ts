@@ -59,10 +59,10 @@ export class Attempt {
   }
 
   /** Waits for our own side, without counting the time as the source's silence. */
-  async busy(promise: PromiseLike<void>): Promise<void> {
+  async busy<V>(promise: PromiseLike<V>): Promise<V> {
     this.#isBusy = true
     try {
-      await this.race(promise)
+      return await this.race(promise)
     } finally {
       this.#isBusy = false
       this.contact()

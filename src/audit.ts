@@ -132,10 +132,32 @@ export class Audit<S, T> {
     if (before !== undefined && source.hasReached?.(version, before) !== true)
       throw new SourceError('the source shows less than the store has', { code: 'STALE_LIST' })
     await attempt.busy(waitFor(version, { signal: attempt.signal, timeoutMs: this.#periodMs }))
-    if (written.isReplaced) return []
+    return await attempt.busy(this.#drift(attempt, written, { doubtful, listed: isWhole ? listed : undefined }))
+  }
+
+  /** What is written between two slices is in the record, like everything before; what was found until a whole collection came stays found. */
+  async #drift(
+    attempt: Attempt,
+    written: WriteRecord,
+    {
+      doubtful,
+      listed,
+    }: { readonly doubtful: ReadonlyMap<string, Item<S>>; readonly listed: ReadonlySet<string> | undefined },
+  ): Promise<readonly string[]> {
     const drift: string[] = []
-    for (const [key, item] of doubtful) if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
-    for (const { key } of isWhole ? part.entries() : []) if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
+    for (const [key, item] of doubtful) {
+      if (written.isReplaced) return drift
+      if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
+      await attempt.breathe(SLICE_MS)
+    }
+    attempt.check()
+    if (listed === undefined) return drift
+    for (const { key } of this.#host.part.entries()) {
+      if (written.isReplaced) return drift
+      if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
+      await attempt.breathe(SLICE_MS)
+    }
+    attempt.check()
     return drift
   }
 

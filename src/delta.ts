@@ -1,4 +1,4 @@
-import type { WatchEvent } from './source.js'
+import type { Entry, ListEvent, WatchEvent } from './source.js'
 import type { Version } from './version.js'
 
 /**
@@ -93,6 +93,32 @@ export function namedInvalid(events: readonly WatchEvent<unknown>[]): ReadonlySe
     keys.add(event.key)
   }
   return keys
+}
+
+/**
+ * What a batch comes to: of each key its last event; where it tells of a whole collection, that one as the rest of the batch leaves
+ * it. Taking it twice is taking it once.
+ */
+export function outcomeOf<T>(events: readonly WatchEvent<T>[]): readonly WatchEvent<T>[] {
+  if (events.length < 2) return events
+  const last = new Map<string, ListEvent<T>>()
+  const withoutKey: ListEvent<T>[] = []
+  let whole: Map<string, Entry<T>> | undefined
+  for (const event of events) {
+    if (event.type === 'replace') {
+      whole = new Map(event.entries.map((entry) => [entry.key, entry]))
+      // Who is invalid counts as listed.
+      for (const [key, { type }] of last) if (type !== 'invalid' || whole.has(key)) last.delete(key)
+    } else if (event.key === undefined) withoutKey.push(event)
+    else {
+      last.delete(event.key)
+      whole?.delete(event.key)
+      if (event.type === 'put' && whole !== undefined) whole.set(event.key, event)
+      else last.set(event.key, event)
+    }
+  }
+  const rest = [...withoutKey, ...last.values()]
+  return whole === undefined ? rest : [{ type: 'replace', entries: [...whole.values()] }, ...rest]
 }
 
 /** How a DeltaFIFO that is used by hand names what happened to a key. */

@@ -10,6 +10,7 @@ import { newPart, Ownership, type Part } from './ownership.js'
 import { assertRoom, assertRoomForList, type Room } from './room.js'
 import type { Delete, Entry, Invalid, ListEvent, Replacement, Sink, WatchBatch, WatchEvent } from './source.js'
 import { type Ordinal, Store } from './store.js'
+import { Turns } from './turns.js'
 import type { Version } from './version.js'
 import { Snapshot, type StoreView } from './views.js'
 
@@ -26,6 +27,8 @@ export interface Commit<T> {
   readonly changes: readonly Change<T>[]
   /** Beside each change, where indexes are tracked; else empty. */
   readonly memberships: readonly Membership[]
+  /** The indexes that were tracked when it began, in the order of their values in the memberships. */
+  readonly tracked: readonly DeclaredIndex<T>[]
   readonly version: Version | undefined
   /** Where the store is now: the version; over several sources a count of its own. */
   readonly position: Version | undefined
@@ -70,7 +73,7 @@ export interface StorePart<T> extends Sink<T> {
   drop(): void
 }
 
-const NOTHING: readonly unknown[] = []
+const NOTHING: readonly never[] = []
 
 interface Batch<T> {
   readonly part: Part
@@ -82,6 +85,7 @@ interface Batch<T> {
   readonly isSilent: boolean
   readonly changes: Change<T>[]
   readonly memberships: Membership[]
+  readonly tracked: readonly DeclaredIndex<T>[]
   /** Keys that another source has given already. */
   readonly claimed: string[]
   /** Keys that the source gave, and that may be nobody's now. */
@@ -108,6 +112,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   readonly #recorders = new Set<{ readonly keys: Set<string>; readonly part: Part; isReplaced: boolean }>()
   #hasFilled = false
   #commits = 0
+  /** Whether the user's functions may be called between two parts of one step. */
+  #isWriting = false
+  /** @internal What may not come in the middle of a step of the store, or of what looks at all of it. */
+  readonly turns: Turns = new Turns()
 
   constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
   /** @internal */
@@ -185,11 +193,23 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   /** @internal */
   addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X {
     if (this.#declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
-    return (this.#declare((ix) => ({ [name]: build(ix) })) as Record<string, X>)[name] as X
+    return this.#inOneStep(
+      'addIndex',
+      () => (this.#declare((ix) => ({ [name]: build(ix) })) as Record<string, X>)[name] as X,
+    )
+  }
+
+  /** @internal Refuses a call out of a function that the store calls while it is written. */
+  assertNotWriting(call: string): void {
+    if (!this.#isWriting) return
+    throw new TypeError(
+      `${call}: the store is being written; schema, transform, equals and index functions may only read the object that they are given`,
+    )
   }
 
   /** @internal */
   snapshot(): StoreView<T, I> & Disposable {
+    this.assertNotWriting('snapshot')
     return new Snapshot<T, I>(
       this.#store.isVisible ? this.#store.pin() : new Store<T>().pin(),
       this.version,
@@ -216,7 +236,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       get version() {
         return part.version
       },
-      apply: (batch) => this.#apply(batch, part),
+      apply: (batch) => this.#inOneStep('apply', () => this.#apply(batch, part)),
       replace: ({ ignoreVersions = false } = {}) => this.#replace(ignoreVersions, part),
       entryOf: (key) => {
         const ordinal = store.ordinalOf(key)
@@ -239,7 +259,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         if (part.invalid.has(key)) return { version: part.invalid.get(key) }
         return part.omitted.has(key) ? { version: part.omitted.get(key) } : undefined
       },
-      drop: () => this.#drop(part),
+      drop: () => this.#inOneStep('drop', () => this.#drop(part)),
     }
   }
 
@@ -270,11 +290,24 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
-    this.#apply(batch, this.#whole)
+    this.#inOneStep('apply', () => this.#apply(batch, this.#whole))
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): Replacement<T> {
     return this.#replace(ignoreVersions, this.#whole)
+  }
+
+  /** One thing at a time: `act` calls the user's functions, which may not write what is being written. */
+  #inOneStep<V>(call: string, act: () => V): V {
+    this.assertNotWriting(call)
+    return this.turns.hold(() => {
+      this.#isWriting = true
+      try {
+        return act()
+      } finally {
+        this.#isWriting = false
+      }
+    })
   }
 
   #apply(batch: WatchBatch<T> | DeltaBatch<T>, part: Part): void {
@@ -291,7 +324,12 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   #replace(ignoreVersions: boolean, part: Part): Replacement<T> {
     const isFirst = !this.#hasFilled && this.#store.size === 0 && this.#ownership === undefined
-    return isFirst ? this.#fill() : this.#relist(ignoreVersions, part)
+    const { page, commit, abandon } = isFirst ? this.#fill() : this.#relist(ignoreVersions, part)
+    return {
+      page: (events) => this.#inOneStep('page', () => page(events)),
+      commit: (version) => this.#inOneStep('commit', () => commit(version)),
+      abandon: () => this.#inOneStep('abandon', abandon),
+    }
   }
 
   /** The first list: it fills the store directly, which nobody can see until it is whole. */
@@ -551,10 +589,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       this.#ownership?.set(commit.part, at)
       return
     }
-    const was = this.#valuesAt(ordinal)
+    const was = valuesAt(ordinal, commit)
     const at = this.#store.set(entry, ordinal)
     this.#ownership?.set(commit.part, at)
-    const is = this.#valuesAt(at)
+    const is = valuesAt(at, commit)
     const { key, object } = entry
     const { version, origin } = commit
     if (current === undefined) {
@@ -573,7 +611,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   #remove(key: string, last: T | undefined, commit: Batch<T>): void {
     const ordinal = this.#store.ordinalOf(key)
-    const was = this.#valuesAt(ordinal)
+    const was = valuesAt(ordinal, commit)
     const entry = this.#store.delete(key)
     if (this.#recorders.size > 0) this.#record(key)
     if (ordinal !== undefined && this.#ownership !== undefined) {
@@ -589,12 +627,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   #tell(change: Change<T>, was: readonly unknown[], is: readonly unknown[], commit: Batch<T>): void {
     commit.changes.push(change)
-    if (this.#tracked.size > 0) commit.memberships.push({ was, is })
-  }
-
-  #valuesAt(ordinal: Ordinal | undefined): readonly unknown[] {
-    if (ordinal === undefined || this.#tracked.size === 0) return NOTHING
-    return Array.from(this.#tracked.keys(), ({ index }) => index.valueAt(ordinal))
+    if (commit.tracked.length > 0) commit.memberships.push({ was, is })
   }
 
   #record(key: string): void {
@@ -622,6 +655,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       isSilent,
       changes: [],
       memberships: [],
+      tracked: this.#tracked.size === 0 ? NOTHING : [...this.#tracked.keys()],
       claimed: [],
       released: [],
     }
@@ -635,10 +669,12 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   #tellCommit(type: Commit<T>['type'], commit: Batch<T>, committedAt: number | undefined): void {
-    const { part, changes, memberships } = commit
+    const { part, changes, memberships, tracked } = commit
     const { version, name: source } = part
     this.#commits++
-    this.#hooks.onCommit?.({ type, changes, memberships, version, position: this.position, source, committedAt })
+    this.#isWriting = false // The store is whole.
+    const { position } = this
+    this.#hooks.onCommit?.({ type, changes, memberships, tracked, version, position, source, committedAt })
   }
 
   /** Tells of keys that two sources give, and gives those that are nobody's any more to the next. */
@@ -673,6 +709,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     if (this.by !== undefined) Object.assign(this.by as object, by)
     return by
   }
+}
+
+function valuesAt<T>(ordinal: Ordinal | undefined, { tracked }: Batch<T>): readonly unknown[] {
+  return ordinal === undefined || tracked.length === 0 ? NOTHING : tracked.map(({ index }) => index.valueAt(ordinal))
 }
 
 /** A delta as an event. Its version is that of its batch, not the object's own, so that it says nothing of equality. */

@@ -2,6 +2,7 @@ import { over, SourceError } from './errors.js'
 import type { Lifecycle } from './informer.js'
 import { checkOptions, isCount, isPositive, isSignal } from './options.js'
 import { isLimitable, type Limitable, limitRelists, RelistLimit } from './relist-limit.js'
+import { assertStartable, isStartable, type Startable } from './startable.js'
 import { checkWait, type Wait } from './waits.js'
 
 /**
@@ -18,7 +19,7 @@ export function groupInformers(
   return new InformerGroup(informers, options.maxRelists)
 }
 
-class InformerGroup implements Lifecycle, Limitable {
+class InformerGroup implements Lifecycle, Limitable, Startable {
   readonly #members: readonly Lifecycle[]
   #isStopped = false
 
@@ -32,9 +33,14 @@ class InformerGroup implements Lifecycle, Limitable {
     for (const member of this.#members) if (isLimitable(member)) member[limitRelists](limit)
   }
 
+  [assertStartable](): void {
+    if (this.#isStopped) throw new SourceError('start: the group was stopped', { code: 'STOPPED' })
+    for (const member of this.#members) if (isStartable(member)) member[assertStartable]()
+  }
+
   start(options: { readonly signal?: AbortSignal | undefined } = {}): this {
     checkOptions('start', options, { signal: isSignal })
-    if (this.#isStopped) throw new SourceError('start: the group was stopped', { code: 'STOPPED' })
+    this[assertStartable]() // Before any of them has begun.
     for (const member of this.#members) member.start(options)
     return this
   }
@@ -55,7 +61,8 @@ class InformerGroup implements Lifecycle, Limitable {
     }
   }
 
-  async stop(options?: { readonly drainMs?: number | undefined }): Promise<void> {
+  async stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+    checkOptions('stop', options, { drainMs: isPositive })
     this.#isStopped = true
     await Promise.all(this.#members.map((member) => member.stop(options)))
   }

@@ -20,6 +20,7 @@ import { assertSynchronous, flawInSchema, parserOf } from './schema.js'
 import type { FeedOptions, Scope, SubscribeOptions, Subscription } from './scope.js'
 import type { Entry, ListerWatcher } from './source.js'
 import { DynamicSourceSet } from './source-set.js'
+import { assertStartable, type Startable } from './startable.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
 import { channels, type Status } from './telemetry.js'
 import type { Version } from './version.js'
@@ -80,7 +81,7 @@ function isAudited(source: ListerWatcher<unknown>, audit: InformerOptions<unknow
   return source.hasReached !== undefined && audit !== false && (audit ?? source.versions) !== undefined
 }
 
-class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable {
+class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable, Startable {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names that they have in the set; a single one by its own. */
   readonly #mirrors = new Map<string, MirroredSource<S, T>>()
@@ -152,8 +153,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     } else {
       for (const [name, source] of this.#set.sources) this.#mirrors.set(name, this.#mirror(name, source))
       this.#unfollow = this.#set.follow({
-        added: (name, source) => this.#addSource(name, source),
-        removed: (name) => this.#removeSource(name),
+        added: (name, source) => this.#whenFree(() => this.#addSource(name, source)),
+        removed: (name) => this.#whenFree(() => this.#removeSource(name)),
       })
     }
   }
@@ -163,6 +164,13 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
     const auditMs = isAudited(source, this.#audit) && periodMs
     return new MirroredSource<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
+  }
+
+  /** Sources come and go between two steps of the store: what asks for it may be a function that the store calls in one. */
+  #whenFree(act: () => void): void {
+    this.#indexer.turns.whenFree(() => {
+      if (!this.#isStopped) act()
+    })
   }
 
   #addSource(name: string, source: ListerWatcher<S>): void {
@@ -186,6 +194,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   /** @internal */
   [limitRelists](limit: RelistLimit): void {
     this.#limit = limit
+  }
+
+  /** @internal */
+  [assertStartable](): void {
+    if (this.#isStopped) throw this.#stoppedError('start')
   }
 
   // Reading.
@@ -246,7 +259,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   start(options: { readonly signal?: AbortSignal | undefined } = {}): this {
     checkOptions('start', options, { signal: isSignal })
-    if (this.#isStopped) throw this.#stoppedError('start')
+    this[assertStartable]()
     if (this.#isStarted) return this
     this.#isStarted = true
     const { signal } = options
@@ -481,7 +494,9 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   #feed(call: string, options: FeedOptions<T>, wantsBookmarks = false): Feed<T> {
     if (this.#isStopped) throw this.#stoppedError(call)
-    return new Feed<T>(this.#host, call, options, wantsBookmarks)
+    this.#indexer.assertNotWriting(call)
+    // Its filter is run over the store now.
+    return this.#indexer.turns.hold(() => new Feed<T>(this.#host, call, options, wantsBookmarks))
   }
 
   /** The informer ends what follows it. */
@@ -540,7 +555,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const { version, committedAt, changes } = commit
     const mirror = this.#mirrorOf('commit', commit.source)
     mirror.committed(commit.type !== 'changed', committedAt)
-    if (!this.#openIfListed()) this.#router.route(commit, this.#indexer.tracked)
+    if (!this.#openIfListed()) this.#router.route(commit)
     if (channels.batch.hasSubscribers) {
       const { lagMs, source } = mirror
       channels.batch.publish({ source: source.name, changes: changes.length, version, lagMs })
@@ -555,7 +570,9 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     if (!Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)) return false
     this.#synced.open()
     // A filter may subscribe: what comes by that has begun already.
-    for (const feed of [...this.#router.feeds]) feed.begin()
+    this.#indexer.turns.hold(() => {
+      for (const feed of [...this.#router.feeds]) feed.begin()
+    })
     return true
   }
 

@@ -1,5 +1,6 @@
 import { Attempt } from './attempt.js'
 import { type Clock, systemClock } from './clock.js'
+import { outcomeOf } from './delta.js'
 import { over, SourceError, toSourceError } from './errors.js'
 import { checkOptions, isFunction, isObject, isSignal } from './options.js'
 import { type Random, systemRandom } from './random.js'
@@ -318,7 +319,9 @@ export class Reflector<T> {
       this.#hooks.onIgnored?.(batch.version)
       return
     }
-    const events = this.#understood(batch.events)
+    const understood = this.#understood(batch.events)
+    // It may be the last one once more, or what a source says that cannot tell a new place: both come to the same.
+    const events = batch.version === this.#version ? outcomeOf(understood) : understood
     const taken = events === batch.events ? batch : { ...batch, events }
     await this.#accepted(attempt, () => this.#sink.apply(taken))
     this.#version = batch.version
@@ -334,7 +337,7 @@ export class Reflector<T> {
     }
   }
 
-  /** Whether the sink has it already; an equal version is applied again, which changes nothing. */
+  /** Whether the sink has it already. Of an equal version it may have nothing yet. */
   #isIncluded(version: Version): boolean {
     const shown = this.#version
     if (shown === undefined || shown === version) return false

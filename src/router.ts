@@ -47,14 +47,14 @@ export class Router<T> {
     return [...this.#awaited].some(({ hasWaiters }) => hasWaiters)
   }
 
-  route(commit: Commit<T>, tracked: Iterable<DeclaredIndex<T>>): void {
+  route(commit: Commit<T>): void {
     if (this.#feeds.size === 0) return
     const { changes, position, source } = commit
     if (changes.length === 0) {
       for (const feed of this.#marked) feed.offer(changes, position, source)
     } else {
       for (const feed of this.#unscoped) feed.offer(changes, position, source)
-      if (this.#feeds.size > this.#unscoped.size) this.#routeScoped(commit, tracked)
+      if (this.#feeds.size > this.#unscoped.size) this.#routeScoped(commit)
     }
     for (const feed of this.#awaited) {
       feed.advance()
@@ -62,7 +62,7 @@ export class Router<T> {
     }
   }
 
-  #routeScoped({ changes, memberships, position, source }: Commit<T>, tracked: Iterable<DeclaredIndex<T>>): void {
+  #routeScoped({ changes, memberships, tracked, position, source }: Commit<T>): void {
     const positions = new Map<DeclaredIndex<T>, number>()
     for (const index of tracked) positions.set(index, positions.size)
     const touched = new Set<Feed<T>>(this.#lookers)

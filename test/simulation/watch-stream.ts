@@ -218,9 +218,6 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     const { history, draws, mark, note } = this.#source.stage
     const moment = history.inEpoch(upTo - draws.below('repeat', 3))
     if (moment === undefined || moment.mutations.length === 0) return
-    // The same key twice in one transaction, told again under the version that the store has, shows the first state again.
-    const keys = new Set(moment.mutations.map(({ key }) => key))
-    if (moment.sequence === upTo && keys.size < moment.mutations.length) return
     note(kind, moment.version)
     if (kind === 'repeat-older') mark('an event older than the stream came')
     this.#emit(this.#source.eventsOf(moment), moment.version)

@@ -26,7 +26,7 @@ export class Mirror<T, I extends object = object> {
       {
         report: (error) => this.errors.push(error),
         onCommit: (commit) => {
-          if (commit.type !== 'filled') this.router.route(commit, this.indexer.tracked)
+          if (commit.type !== 'filled') this.router.route(commit)
           else {
             this.#isFilled = true
             for (const feed of this.router.feeds) feed.begin()

@@ -1,6 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
+import { Audit } from '../../src/audit.js'
 import { SourceError } from '../../src/errors.js'
+import { Indexer } from '../../src/indexer.js'
 import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
 import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext } from '../../src/source.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
@@ -412,5 +414,84 @@ describe('an audit', () => {
     expect(() => createInformer({ source: plain, audit: {} })).toThrow(
       'createInformer: the source "plain" cannot be audited: it cannot compare versions',
     )
+  })
+})
+
+describe('the comparison of a large store', () => {
+  /** So many keys that the source does not have; each look at the clock finds 5 ms gone. */
+  async function comparing() {
+    const real = new VirtualClock()
+    let looks = 0
+    const clock = {
+      now: () => real.now() + 5 * looks++,
+      sleep: (ms: number, signal?: AbortSignal) => real.sleep(ms, signal),
+    }
+    const indexer = new Indexer<number>({}, { onCommit: () => {} })
+    const part = indexer.whole()
+    const list = part.replace()
+    await list.page(Array.from({ length: 100 }, (_, i) => put(`k${i}`, i)))
+    await list.commit('1')
+    const source: ListerWatcher<number> = {
+      ...scripted<number>({ hasReached: numbered }),
+      async *versions() {
+        yield { keys: [], version: '1' }
+      },
+    }
+    const reported: SourceError[] = []
+    const included = Promise.withResolvers<void>()
+    const audit = new Audit<number, number>(
+      {
+        source,
+        part,
+        clock,
+        random: { next: () => 0 },
+        isLive: () => true,
+        isHeld: () => true,
+        waitFor: () => included.promise,
+        relist: () => {},
+        report: (error) => reported.push(error),
+      },
+      1_000,
+    )
+    const control = new AbortController()
+    const running = audit.run(control.signal)
+    onTestFinished(async () => {
+      control.abort()
+      await running
+    })
+    await real.advance(1_000)
+    included.resolve()
+    for (let i = 0; i < 10_000; i++) await Promise.resolve()
+    expect(reported).toEqual([])
+    return { real, part, reported, control }
+  }
+
+  test('gives the event loop turns', async () => {
+    const { real, reported } = await comparing()
+    for (let turn = 0; turn < 200; turn++) await real.advance(0)
+    expect(reported.map(({ message }) => message)).toEqual([
+      expect.stringContaining('found a difference at the key "k0" and 99 more'),
+    ])
+  })
+
+  test('leaves out what is written between two of them', async () => {
+    const { real, part, reported } = await comparing()
+    await part.apply({ events: [put('k98', 0), { type: 'delete', key: 'k99' }, put('new', 1)], version: '2' })
+    for (let turn = 0; turn < 200; turn++) await real.advance(0)
+    expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining('"k0" and 97 more')])
+  })
+
+  test('ends where a whole collection comes between two of them', async () => {
+    const { real, part, reported } = await comparing()
+    await part.apply({ events: [{ type: 'replace', entries: [{ key: 'k99', object: 99 }] }], version: '2' })
+    for (let turn = 0; turn < 200; turn++) await real.advance(0)
+    expect(reported.map(({ message }) => message)).toEqual([expect.not.stringContaining('99 more')])
+  })
+
+  test('is broken off by stop', async () => {
+    const { real, reported, control } = await comparing()
+    control.abort()
+    for (let turn = 0; turn < 200; turn++) await real.advance(0)
+    expect([reported, real.sleeping]).toEqual([[], 0])
   })
 })

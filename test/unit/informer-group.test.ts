@@ -132,6 +132,38 @@ describe('a group', () => {
     expect([await outcomeOf(stopped, slow.clock), handled]).toEqual(['resolved', 3])
   })
 
+  test('of which one was stopped starts none of them', async () => {
+    const { slow, members } = three()
+    const group = groupInformers([...members.slice(0, 1), groupInformers(members.slice(1))])
+    await members[2]?.stop()
+    expect(() => group.start()).toThrow('start: the informer of c was stopped')
+    expect(members.map(({ status }) => status.state)).toEqual(['idle', 'idle', 'stopped'])
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test('of which an inner one was stopped starts none of them', async () => {
+    const { slow, members } = three()
+    const inner = groupInformers([])
+    const group = groupInformers([...members, inner])
+    await inner.stop()
+    expect(() => group.start()).toThrow('start: the group was stopped')
+    expect(members.map(({ status }) => status.state)).toEqual(['idle', 'idle', 'idle'])
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test.each([-1, Number.NaN, '1'])(
+    'that is stopped with drainMs: %j goes on as if nothing was asked',
+    async (drainMs) => {
+      const { slow, members } = three()
+      const group = groupInformers(members)
+      await expect(group.stop({ drainMs: drainMs as number })).rejects.toThrow('stop: option "drainMs" must be')
+      const synced = group.start().synced()
+      await slow.clock.advance(1_000)
+      expect(await outcomeOf(synced, slow.clock)).toBe('resolved')
+      await assertCleanStop(group, slow.clock)
+    },
+  )
+
   test.each<[string, () => Lifecycle, string]>([
     ['what is no array', () => groupInformers({} as never), 'must be an array of informers or groups'],
     ['what is no informer', () => groupInformers([{} as never]), 'must be an array of informers or groups'],

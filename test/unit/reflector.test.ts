@@ -1,11 +1,13 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
+import type { Change } from '../../src/delta.js'
 import { SourceError } from '../../src/errors.js'
+import type { Informer } from '../../src/informer.js'
 import { Reflector } from '../../src/reflector.js'
-import type { ListEvent, Sink, WatchBatch } from '../../src/source.js'
+import type { ListEvent, Sink, WatchBatch, WatchEvent } from '../../src/source.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import { deferred } from '../support/informers.js'
+import { deferred, informerOf } from '../support/informers.js'
 import { reflect, store } from '../support/reflectors.js'
 import { numbered, put, scripted } from '../support/scripted-source.js'
 
@@ -257,6 +259,63 @@ describe('batches', () => {
     expect(objects()).toEqual({ a: 1, b: 2 })
   })
 
+  // I3
+  test('one that is told again takes nothing back', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
+    const { clock, informer } = informerOf<number, object, typeof source>(source, { onInvalid: 'omit' })
+    const told = followed(informer)
+    await informer.start().synced()
+    await clock.advance(0)
+    const events: readonly WatchEvent<number>[] = [
+      put('a', 1),
+      put('a', 2),
+      { type: 'delete', key: 'b' },
+      put('b', 1),
+      put('gone', 1),
+      { type: 'delete', key: 'gone' },
+      { type: 'invalid', key: 'c', error: new Error('broken') },
+      put('c', 1),
+    ]
+    source.watches[0]?.batch(events, '2')
+    await clock.advance(0)
+    const once = [...told]
+    expect(once).toContain('update a 1')
+    source.watches[0]?.batch(events, '2')
+    await clock.advance(0)
+    expect(told).toEqual(once)
+  })
+
+  test('one of a whole collection that is told again takes nothing back', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
+    const { clock, informer } = informerOf<number, object, typeof source>(source)
+    const told = followed(informer)
+    await informer.start().synced()
+    await clock.advance(0)
+    const all = (object: number): WatchEvent<number> => ({ type: 'replace', entries: [{ key: 'a', object }] })
+    const events = [put('a', 1), put('b', 1), all(2), { type: 'delete', key: 'a' } as const, all(3), put('b', 2)]
+    source.watches[0]?.batch(events, '2')
+    await clock.advance(0)
+    const once = [...told]
+    expect(Object.fromEntries(Array.from(informer.entries(), ({ key, object }) => [key, object]))).toEqual({
+      a: 3,
+      b: 2,
+    })
+    source.watches[0]?.batch(events, '2')
+    await clock.advance(0)
+    expect(told.slice(once.length)).toEqual([])
+  })
+
+  test('one of an equal version may say what came without a key', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
+    const { clock, informer, errors } = informerOf(source)
+    await informer.start().synced()
+    await clock.advance(0)
+    const broken: WatchEvent<number> = { type: 'invalid', error: new Error('broken') }
+    source.watches[0]?.batch([broken, broken], '5')
+    await clock.advance(0)
+    expect(errors.map(({ code }) => code)).toEqual(['DECODE', 'DECODE'])
+  })
+
   test('without hasReached everything is applied as it comes', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], '5') })
     const { sink, objects } = store<number>()
@@ -286,6 +345,14 @@ describe('batches', () => {
     expect(source.watches[1]?.context.after).toBe('8')
   })
 })
+
+/** What a handler is told, as it comes. */
+function followed(informer: Informer<number>): string[] {
+  const told: string[] = []
+  const tell = ({ type, key, object }: Change<number>): void => void told.push(`${type} ${key} ${object}`)
+  informer.subscribe({ add: tell, update: tell, delete: tell })
+  return told
+}
 
 /** A sink whose `apply` does what the test says. */
 function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): Sink<number> & { listed: number } {

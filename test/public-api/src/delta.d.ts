@@ -45,6 +45,11 @@ export declare function changesOf<T>(pending: Pending<T>): readonly Change<T>[];
  * has no key, so that it may be any: then nothing is known to be gone.
  */
 export declare function namedInvalid(events: readonly WatchEvent<unknown>[]): ReadonlySet<string> | undefined;
+/**
+ * What a batch comes to: of each key its last event; where it tells of a whole collection, that one as the rest of the batch leaves
+ * it. Taking it twice is taking it once.
+ */
+export declare function outcomeOf<T>(events: readonly WatchEvent<T>[]): readonly WatchEvent<T>[];
 /** How a DeltaFIFO that is used by hand names what happened to a key. */
 export type DeltaType = 'added' | 'updated' | 'deleted' | 'replaced' | 'sync';
 export interface Delta<T> {

@@ -1,5 +1,6 @@
 import { type Change, type DeltaBatch } from './delta.js';
 import { SourceError } from './errors.js';
+import { type DeclaredIndex } from './index-builder.js';
 import type { IndexBuilder } from './index-types.js';
 import { type IntakeOptions } from './intake.js';
 import type { Entry, Replacement, Sink, WatchBatch } from './source.js';
@@ -17,6 +18,8 @@ export interface Commit<T> {
     readonly changes: readonly Change<T>[];
     /** Beside each change, where indexes are tracked; else empty. */
     readonly memberships: readonly Membership[];
+    /** The indexes that were tracked when it began, in the order of their values in the memberships. */
+    readonly tracked: readonly DeclaredIndex<T>[];
     readonly version: Version | undefined;
     /** Where the store is now: the version; over several sources a count of its own. */
     readonly position: Version | undefined;

@@ -12,7 +12,12 @@ export const mutantsOfAudit: readonly Mutant[] = [
     name: 'an audit ignores what a relist passes over',
     breaks: 'an audit finds what is wrong, and nothing else (I16)',
     file: 'audit.ts',
-    edits: [['    if (written.isReplaced) return []\n', '']],
+    edits: [
+      [
+        '      if (written.isReplaced) return drift\n      if (!written.keys.has(key) && this.#differs(item))',
+        '      if (!written.keys.has(key) && this.#differs(item))',
+      ],
+    ],
   },
   {
     name: 'an audit sees no ghosts',
