@@ -26,7 +26,8 @@ export function open(): Open {
     if (count > 0) counts.set(kind, (counts.get(kind) ?? 0) + count)
   }
   for (const kind of process.getActiveResourcesInfo()) add(kind, 1)
-  for (const name of process.eventNames()) add(`listener of the process for ${String(name)}`, process.listenerCount(name))
+  for (const name of process.eventNames())
+    add(`listener of the process for ${String(name)}`, process.listenerCount(name))
   for (const signal of signals) add('listener of a signal', listeners(signal.deref()))
   return counts
 }

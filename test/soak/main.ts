@@ -20,7 +20,7 @@ const { figures, left } = await runSoak(
     onSystemClock: 100,
     behindStuck: 10_000_000 / part,
   },
-  (text) => (isTerminal || process.env.SOAKP) && process.stderr.write(`\r\x1b[K${text}`),
+  (text) => isTerminal && process.stderr.write(`\r\x1b[K${text}`),
 )
 if (isTerminal) process.stderr.write('\r\x1b[K')
 for (const figure of figures) process.stdout.write(`${lineOf(figure)}\n`)

@@ -57,7 +57,7 @@ export async function runSoak(size: SoakSize, progress: (text: string) => void =
     await measure(mirror, { what: 'event', count: size.events, warmUp: 500_000, limit: 1, step, counted })
   })
   await during('faults', virtualTime(), KEYS_OF_FAULTS, async (mirror) => {
-    await measure(mirror, { ...reconnecting(mirror), count: size.reconnects, warmUp: 20_000 })
+    await measure(mirror, { ...reconnecting(mirror), count: size.reconnects, warmUp: 40_000 })
     await measure(mirror, { ...relisting(mirror), count: size.relists, warmUp: 5_000 })
     await measure(mirror, { ...joining(mirror), count: size.joins, warmUp: 1_000 })
   })
@@ -108,7 +108,7 @@ async function quiet(time: Time): Promise<Open> {
 /** In real time something may be on its way just then: what is left for good is left at every look. */
 async function stillMore(before: Open, time: Time): Promise<readonly string[]> {
   let left = more(before, await quiet(time))
-  for (let look = 0; left.length > 0 && look < 200; look++) {
+  for (let look = 0; left.length > 0 && look < 50; look++) {
     await time.pass(10_000)
     left = more(before, await quiet(time))
   }
