@@ -1,4 +1,7 @@
-// The long form: npm run soak. With a number, so many times less: npm run soak -- 100.
+// The long form: npm run soak. With a number, so many times fewer events: npm run soak -- 50. What is cheap, and needs its
+// number to stand out of the noise, is as much in either.
+import type { SoakFigure } from './growth.js'
+import { watchSignals } from './left.js'
 import { runSoak } from './soak.js'
 
 const part = Number(process.argv[2] ?? 1)
@@ -7,25 +10,26 @@ if (!(part >= 1)) {
   process.exit(2)
 }
 const isTerminal = process.stderr.isTTY
+watchSignals()
 const { figures, left } = await runSoak(
   {
     events: 50_000_000 / part,
-    reconnects: 10_000 / part,
-    relists: 10_000 / part,
-    joins: 1_000 / part,
+    reconnects: 20_000,
+    relists: 10_000,
+    joins: 1_000,
+    onSystemClock: 100,
     behindStuck: 10_000_000 / part,
   },
-  (text) => process.stderr.write(isTerminal ? `\r\x1b[K${text}` : `${text}\n`),
+  (text) => isTerminal && process.stderr.write(`\r\x1b[K${text}`),
 )
 if (isTerminal) process.stderr.write('\r\x1b[K')
-for (const { what, count, bytesPerUnit, grownBytes, limit, holds } of figures) {
-  const line = [
-    `${count.toLocaleString('en')} × ${what}`.padEnd(45),
-    `${bytesPerUnit.toFixed(3)} bytes each`.padEnd(22),
-  ]
-  process.stdout.write(
-    `${line.join('')}${(grownBytes / 1e6).toFixed(2)} MB in all, limit ${limit}: ${holds ? 'holds' : 'BROKEN'}\n`,
-  )
-}
-process.stdout.write(`left after stop: ${left.length === 0 ? 'nothing' : left.join(', ')}\n`)
+for (const figure of figures) process.stdout.write(`${lineOf(figure)}\n`)
+process.stdout.write(`left: ${left.length === 0 ? 'nothing' : left.join('; ')}\n`)
 process.exitCode = figures.every(({ holds }) => holds) && left.length === 0 ? 0 : 1
+
+function lineOf({ what, count, bytes, unit, limit, holds }: SoakFigure): string {
+  const measured = unit === 'each' ? `${bytes.toFixed(2)} bytes each` : `${(bytes / 1e6).toFixed(2)} MB in all`
+  const allowed = unit === 'each' ? `${limit} bytes` : `${limit / 1e6} MB`
+  const counted = `${count.toLocaleString('en')} × ${what}`
+  return `${counted.padEnd(78)}${measured.padEnd(20)} limit ${allowed}: ${holds ? 'holds' : 'BROKEN'}`
+}

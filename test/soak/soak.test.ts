@@ -1,18 +1,74 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { growthInAll, growthOfEach, type Load } from './growth.js'
 import { slope } from './heap.js'
-import { runSoak } from './soak.js'
+import { more, open } from './left.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
 
 describe('much of everything', () => {
-  test('leaves nothing in the heap, and nothing after stop', { timeout: 120_000 }, async () => {
-    const { figures, left } = await runSoak({
-      events: 1_000_000,
-      reconnects: 2_000,
-      relists: 2_000,
-      joins: 200,
-      behindStuck: 1_000_000,
-    })
-    expect(figures.filter(({ holds }) => !holds)).toEqual([])
-    expect(left).toEqual([])
+  // In a process of its own: its heap, timers and listeners are nobody else's.
+  test('leaves nothing in the heap, nor a handle or a listener', { timeout: 1_200_000 }, async () => {
+    const args = ['--import', './scripts/typescript.mjs', 'test/soak/main.ts', '50']
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root }).catch(
+      (failed: { readonly stdout?: string; readonly stderr?: string }) => ({
+        stdout: `failed: ${failed.stdout}${failed.stderr}`,
+      }),
+    )
+    expect(stdout).not.toMatch(/failed|BROKEN/)
+    expect(stdout).toMatch(/left: nothing\n$/)
+  })
+})
+
+describe('what judges the soak', () => {
+  const kept: number[] = []
+  const load: Load = {
+    what: 'number',
+    count: 1_000_000,
+    warmUp: 1_000,
+    limit: 5,
+    step: async () => {
+      for (let i = 0; i < 1_000; i++) kept.push(kept.length)
+    },
+    counted: () => kept.length,
+  }
+
+  test('a number that is kept for each is too much', async () => {
+    const figure = await growthOfEach(load, () => {})
+    expect(figure).toMatchObject({ holds: false, count: 1_000_000 })
+  })
+
+  test('what is kept since something began is seen, also where it is gone at the end', async () => {
+    let step = 0
+    let lost: object[] = []
+    const passing = async (): Promise<void> => {
+      step += 10
+      lost = step < 60 ? Array.from({ length: 50_000 }, () => ({})) : []
+    }
+    const ofPassing: Load = { ...load, count: 100, warmUp: 0, limit: 1e6, step: passing, counted: () => step }
+    expect(
+      await growthInAll(
+        ofPassing,
+        () => {},
+        () => {},
+      ),
+    ).toMatchObject({ holds: false, count: 100 })
+    expect(lost).toEqual([])
+  })
+
+  test('what counts for nothing is refused', async () => {
+    await expect(growthOfEach({ ...load, step: async () => {} }, () => {})).rejects.toThrow('nothing came of it')
+  })
+
+  test('a second handle of the same kind is seen', () => {
+    const first = setTimeout(() => {}, 60_000)
+    const before = open()
+    const second = setTimeout(() => {}, 60_000)
+    expect(more(before, open())).toEqual(['1 × Timeout'])
+    clearTimeout(first)
+    clearTimeout(second)
   })
 
   test('a slope is found', () => {
