@@ -53,9 +53,9 @@ export const brokenEndings: readonly Broken[] = [
     because: /a watch, aborted after [1-9]\d* microtasks, had not ended/,
     flaw: (memory) => ({
       async *watch(context) {
-        await undefined
+        await Promise.resolve()
         if (context.signal.aborted) return
-        await undefined
+        await Promise.resolve()
         const stop = new AbortController()
         context.signal.addEventListener('abort', () => stop.abort(), { once: true })
         yield* memory.watch({ ...context, signal: stop.signal })

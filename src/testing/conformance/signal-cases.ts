@@ -153,7 +153,7 @@ export async function abortEverywhere(
     const work = run(stop.signal, () => {})
     work.catch(() => {}) // However it ends, it ends.
     for (let at = 0; at < turn; at++) await systemClock.sleep(0)
-    for (let at = 0; at < step; at++) await undefined
+    for (let at = 0; at < step; at++) await Promise.resolve()
     stop.abort()
     const moment = turn === 0 ? `${step} microtasks` : `${turn} of ${turns} turns of the event loop`
     await endsInTime(`${what}, aborted after ${moment},`, work)
