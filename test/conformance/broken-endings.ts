@@ -1,7 +1,7 @@
 import { type Broken, batches, pages } from './broken.js'
 
 /** The turn in which a source is deaf: one that is missed where only some are tried. */
-const DEAF = 50
+const DEAF = 25
 
 const never = new AbortController().signal
 
@@ -68,7 +68,7 @@ export const brokenEndings: readonly Broken[] = [
     because: /a list, aborted after \d+ of \d+ turns of the event loop, had not ended/,
     flaw: (memory) => ({
       async *list(context) {
-        for (let turn = 0; turn < 100; turn++) {
+        for (let turn = 0; turn < 50; turn++) {
           if (context.signal.aborted) return
           await context.clock.sleep(0)
           if (context.signal.aborted && turn === DEAF) await context.clock.sleep(150)

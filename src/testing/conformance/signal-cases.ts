@@ -8,9 +8,9 @@ import type { Trial } from './trial.js'
 import { spread } from './version-cases.js'
 
 /** After how many turns of the event loop a call is aborted: after each, where it ends sooner by itself. */
-const CUTS = 120
+const CUTS = 60
 /** The same for microtasks: as far as a call gets where there is nothing to wait for. */
-const STEPS = 25
+const STEPS = 20
 
 export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
   {
