@@ -1,7 +1,7 @@
 import { type Broken, batches, pages } from './broken.js'
 
 /** The turn in which a source is deaf: one that is missed where only some are tried. */
-const DEAF = 25
+const DEAF = 24
 
 const never = new AbortController().signal
 
