@@ -181,7 +181,7 @@ class Memory<T> implements MemorySource<T> {
       const version = this.#version(this.#sequence)
       const stored = [...this.#stored.values()]
       for (let at = 0; at === 0 || at < stored.length; at += pageSize) {
-        await this.#pass(call, signal)
+        while (!mayPass(call, signal)) await woken(call)
         const events = stored.slice(at, at + pageSize).map(eventOf)
         const remaining = Math.max(0, stored.length - at - pageSize)
         yield remaining === 0 ? { events, version, remaining } : { events, remaining }
@@ -201,18 +201,20 @@ class Memory<T> implements MemorySource<T> {
       isAsked = true
       call.wake()
     }
+    const over = new AbortController()
     const beat = async (): Promise<void> => {
       for (;;) {
-        await clock.sleep(this.heartbeatMs, signal)
+        await clock.sleep(this.heartbeatMs, over.signal)
         ask()
       }
     }
     try {
       const { epoch, sequence } = this.#parse(after)
       onNudge(ask)
-      beat().catch(() => {}) // Only ever ended by the signal.
+      beat().catch(() => {}) // Only ever ended with the watch.
       for (let at = sequence; ; ) {
-        await this.#pass(call, signal)
+        // From here to where it waits there is no other await: what wakes it in between would be lost.
+        while (!mayPass(call, signal)) await woken(call)
         if (epoch !== this.#epoch) throw new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
         if (at < this.#compacted) throw new SourceError('the history was compacted', { code: 'VERSION_EXPIRED' })
         const next = this.#log[at - this.#compacted]
@@ -222,13 +224,10 @@ class Memory<T> implements MemorySource<T> {
         } else if (isAsked) {
           isAsked = false
           yield { events: [], version: this.#version(at) }
-        } else {
-          await new Promise<void>((resolve) => {
-            call.wake = resolve
-          })
-        }
+        } else await woken(call)
       }
     } finally {
+      over.abort()
       signal.removeEventListener('abort', stop)
       this.#calls.delete(call)
     }
@@ -244,17 +243,6 @@ class Memory<T> implements MemorySource<T> {
     const call: Call = { fault: undefined, wake: () => {} }
     this.#calls.add(call)
     return call
-  }
-
-  /** Lets an open call go on, unless something has happened to it. */
-  async #pass(call: Call, signal: AbortSignal): Promise<void> {
-    while (call.fault === 'stall' && !signal.aborted) {
-      await new Promise<void>((resolve) => {
-        call.wake = resolve
-      })
-    }
-    signal.throwIfAborted()
-    if (call.fault instanceof SourceError) throw call.fault
   }
 
   #strike(fault: () => SourceError | 'stall'): void {
@@ -319,4 +307,17 @@ function eventOf<T>({ error, ...entry }: Stored<T>): Put<T> | Invalid {
   if (error === undefined) return { type: 'put', ...entry }
   const { key, version } = entry
   return { type: 'invalid', key, error, ...(version === undefined ? {} : { version }) }
+}
+
+/** Whether an open call goes on; it throws where something has happened to it. */
+function mayPass(call: Call, signal: AbortSignal): boolean {
+  signal.throwIfAborted()
+  if (call.fault instanceof SourceError) throw call.fault
+  return call.fault !== 'stall'
+}
+
+function woken(call: Call): Promise<void> {
+  return new Promise((resolve) => {
+    call.wake = resolve
+  })
 }

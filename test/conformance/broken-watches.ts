@@ -104,6 +104,12 @@ export const brokenWatches: readonly Broken[] = [
     }),
   },
   {
+    name: 'reads ahead for who does not read',
+    refusedBy: ['a watch holds little for a reader who does not read, however much is written'],
+    because: /2\d MiB are held for who does not read; 25 MiB were written/,
+    flaw: (memory) => ({ watch: ahead(memory.watch.bind(memory)) }),
+  },
+  {
     name: 'drops what a slow reader has not taken',
     refusedBy: ['a watch waits for a slow reader, and loses nothing meanwhile'],
     because: /shows a state that there was not|in vain for what was written/,
@@ -255,4 +261,30 @@ function silent(watch: Watches): Watches {
       yield batch
     }
   }
+}
+
+/** Reads all that there is, wanted or not, and keeps it until it is. */
+function ahead(watch: Watches): Watches {
+  return async function* (context) {
+    const kept: WatchBatch<Item>[] = []
+    let wake = (): void => {}
+    const reading = (async () => {
+      for await (const { events, version } of watch(context)) {
+        kept.push({ events: events.map(copied), version })
+        wake()
+      }
+    })()
+    reading.catch(() => {}) // It is awaited below.
+    while (!context.signal.aborted) {
+      const batch = kept.shift()
+      if (batch !== undefined) yield batch
+      else await Promise.race([reading, new Promise<void>((resolve) => (wake = resolve))])
+    }
+    await reading
+  }
+}
+
+/** The same event with a value of its own, as one that came over a network. */
+function copied(event: WatchEvent<Item>): WatchEvent<Item> {
+  return event.type === 'put' ? { ...event, object: { value: Buffer.from(event.object.value).toString() } } : event
 }

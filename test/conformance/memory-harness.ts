@@ -1,4 +1,4 @@
-import type { ListContext, VersionPage } from '../../src/source.js'
+import type { ListContext, ListerWatcher, VersionPage } from '../../src/source.js'
 import type {
   ConformanceChange,
   ConformanceWish,
@@ -16,6 +16,7 @@ export interface Item {
 /** The memory source, and who writes to it. */
 export interface MemorySubject extends ListerWatcherSubject<Item> {
   readonly memory: MemorySource<Item>
+  readonly source: MemorySource<Item> & Required<Pick<ListerWatcher<Item>, 'versions'>>
 }
 
 export function memorySubject({ heartbeatMs }: ConformanceWish): MemorySubject {

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import type { Mutant } from './mutants/mutate.js'
 import { SimulationProcess } from './pool.js'
 import { type Kind, kinds } from './schedule.js'
 import { add, emptyTally, type Tally } from './tally.js'
@@ -13,6 +14,8 @@ export interface CampaignOptions {
   readonly seed: number
   /** Schedules of this kind alone, of each seed. Default: of one source, and of some seeds the others beside. */
   readonly kind?: Kind | undefined
+  /** Of this defect of the source, not of the source itself. */
+  readonly mutant?: Mutant | undefined
   /** Default: one for each core. */
   readonly threads?: number
   /** No further schedules are begun from then on, as `performance.now()` counts; those that were are told. */
@@ -26,12 +29,12 @@ export type Tallies = Readonly<Record<Kind, Tally>>
 
 /** Runs schedules of `runs` seeds, beginning with `seed`, on all cores. */
 export async function campaign(options: CampaignOptions): Promise<Tallies> {
-  const { runs, seed, kind: only, until = Infinity, onProgress } = options
+  const { runs, seed, kind: only, until = Infinity, mutant, onProgress } = options
   const threads = Math.min(options.threads ?? availableParallelism(), Math.ceil(runs / CHUNK))
   const tallies: Tallies = { one: emptyTally(), set: emptyTally(), group: emptyTally() }
   let next = seed
   const work = async (): Promise<void> => {
-    const thread = new SimulationProcess()
+    const thread = new SimulationProcess(mutant)
     try {
       while (next < seed + runs && performance.now() < until) {
         const from = next

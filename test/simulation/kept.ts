@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { runOne } from './lanes.js'
 import type { Shrunk } from './shrink.js'
-import type { Failure } from './tally.js'
+import { type Failure, failureOf } from './tally.js'
 
 /** Schedules that failed once, and those that killed a mutant which few others kill; they run first, for ever. */
 const folder = new URL('./seeds/', import.meta.url)
@@ -27,9 +27,8 @@ export async function rerunKept(): Promise<readonly Failure[]> {
   const failures: Failure[] = []
   for (const { kind = 'one', seed, only } of keptSeeds()) {
     for (const options of [{ kind, only }, { kind }]) {
-      const { violation } = await runOne(seed, options)
-      if (violation !== undefined)
-        failures.push({ kind, seed, invariant: violation.invariant, message: violation.message })
+      const outcome = await runOne(seed, options)
+      if (outcome.violation !== undefined) failures.push(failureOf(outcome, outcome.violation))
     }
   }
   return failures

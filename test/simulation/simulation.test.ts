@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { BESIDE, campaign } from './campaign.js'
+import { rarerThanSaid } from './enough.js'
 import { faults, kindOf } from './faults.js'
 import { keptSeeds, rerunKept } from './kept.js'
 import { runAll, runOne } from './lanes.js'
@@ -28,9 +29,10 @@ test('whatever goes wrong, what is promised holds', async () => {
   for (const kind of kinds) {
     expect(tallies[kind].schedules, `schedules of ${kind}`).toBeGreaterThanOrEqual(Math.floor(RUNS / BESIDE))
     expect(missing(tallies[kind], kind), `interesting states that were never reached by ${kind}`).toEqual([])
+    expect(rarerThanSaid(tallies[kind], kind), `states that are rarer than enough.ts says, of ${kind}`).toEqual([])
   }
   expect(
-    Object.keys(faults).filter((kind) => tallies.one.faults[kind] === undefined),
+    Object.entries(faults).filter(([kind, { of }]) => tallies.one.faults[of][kind] === undefined),
     'faults that never struck',
   ).toEqual([])
 })

@@ -1,3 +1,4 @@
+import { classes, classOf, type FaultClass } from './classes.js'
 import { kindOf } from './faults.js'
 import { type Mark, marksOf } from './marks.js'
 import type { Kind, Outcome } from './schedule.js'
@@ -6,22 +7,32 @@ import type { Invariant } from './stage.js'
 export interface Failure {
   readonly kind: Kind
   readonly seed: number
+  /** Whether a source was to break its promises. */
+  readonly isBreach: boolean
   readonly invariant: Invariant
   readonly message: string
+}
+
+/** What schedules with sources of one class came to: where all keep their promises, or where one breaks them. */
+export interface ClassTally {
+  schedules: number
+  steps: number
+  failures: number
 }
 
 /** What many schedules came to; it can be sent to another thread, and added up. */
 export interface Tally {
   schedules: number
-  /** How many of them were of sources that break their promises. */
-  breaches: number
   steps: number
   virtualMs: number
   /** Made of all traces, in any order: the same on every machine and every version of Node. */
   trace: number
   maxHealMs: number
-  /** How often each decision was taken, by kind. */
-  readonly faults: Record<string, number>
+  readonly classes: Readonly<Record<FaultClass, ClassTally>>
+  /** How often each kind of fault struck. */
+  readonly faults: Readonly<Record<FaultClass, Record<string, number>>>
+  /** How often writers and users did what they do. */
+  readonly actions: Record<string, number>
   readonly marks: Record<string, number>
   readonly failures: Failure[]
 }
@@ -29,46 +40,74 @@ export interface Tally {
 export function emptyTally(): Tally {
   return {
     schedules: 0,
-    breaches: 0,
     steps: 0,
     virtualMs: 0,
     trace: 0,
     maxHealMs: 0,
-    faults: {},
+    classes: { contract: { schedules: 0, steps: 0, failures: 0 }, breach: { schedules: 0, steps: 0, failures: 0 } },
+    faults: { contract: {}, breach: {} },
+    actions: {},
     marks: {},
     failures: [],
   }
 }
 
 export function count(tally: Tally, outcome: Outcome): void {
+  const { isBreach, violation } = outcome
+  const { [isBreach ? 'breach' : 'contract']: ofClass } = tally.classes
   tally.schedules++
-  if (outcome.isBreach) tally.breaches++
+  ofClass.schedules++
   tally.steps += outcome.steps
+  ofClass.steps += outcome.steps
   tally.virtualMs += outcome.virtualMs
   tally.trace = (tally.trace + outcome.trace) >>> 0
   tally.maxHealMs = Math.max(tally.maxHealMs, outcome.healMs)
-  for (const decision of outcome.taken) bump(tally.faults, kindOf(decision), 1)
+  for (const decision of outcome.taken) {
+    const kind = kindOf(decision)
+    const of = classOf(kind)
+    bump(of === undefined ? tally.actions : tally.faults[of], kind, 1)
+  }
   for (const mark of outcome.marks) bump(tally.marks, mark, 1)
-  const { violation, seed, kind } = outcome
-  if (violation === undefined) return
-  tally.failures.push({ kind, seed, invariant: violation.invariant, message: violation.message })
+  if (violation !== undefined) fail(tally, failureOf(outcome, violation))
+}
+
+/** One schedule that was counted has failed. */
+export function fail(tally: Tally, failure: Failure): void {
+  tally.classes[failure.isBreach ? 'breach' : 'contract'].failures++
+  tally.failures.push(failure)
+}
+
+export function failureOf(
+  { kind, seed, isBreach }: Outcome,
+  { invariant, message }: Pick<Failure, 'invariant' | 'message'>,
+): Failure {
+  return { kind, seed, isBreach, invariant, message }
 }
 
 export function add(to: Tally, from: Tally): void {
   to.schedules += from.schedules
-  to.breaches += from.breaches
   to.steps += from.steps
   to.virtualMs += from.virtualMs
   to.trace = (to.trace + from.trace) >>> 0
   to.maxHealMs = Math.max(to.maxHealMs, from.maxHealMs)
-  for (const [kind, times] of Object.entries(from.faults)) bump(to.faults, kind, times)
-  for (const [mark, times] of Object.entries(from.marks)) bump(to.marks, mark, times)
+  for (const each of classes) {
+    to.classes[each].schedules += from.classes[each].schedules
+    to.classes[each].steps += from.classes[each].steps
+    to.classes[each].failures += from.classes[each].failures
+    addCounts(to.faults[each], from.faults[each])
+  }
+  addCounts(to.actions, from.actions)
+  addCounts(to.marks, from.marks)
   to.failures.push(...from.failures)
 }
 
 /** Interesting states that were never reached. */
 export function missing({ marks: reached }: Tally, kind: Kind = 'one'): readonly Mark[] {
   return marksOf[kind].filter((mark) => reached[mark] === undefined)
+}
+
+function addCounts(to: Record<string, number>, from: Readonly<Record<string, number>>): void {
+  for (const [name, times] of Object.entries(from)) bump(to, name, times)
 }
 
 function bump(counts: Record<string, number>, name: string, by: number): void {

@@ -36,7 +36,7 @@ Error.stackTraceLimit = 0
 
 const { runAll, runOne } = await import('./lanes.js')
 const { shrink } = await import('./shrink.js')
-const { count, emptyTally } = await import('./tally.js')
+const { count, emptyTally, fail, failureOf } = await import('./tally.js')
 
 async function perform({ from, count: many, kind = 'one', every = 1, untilFailure, only }: Job): Promise<JobDone> {
   const tally = emptyTally()
@@ -56,7 +56,7 @@ async function perform({ from, count: many, kind = 'one', every = 1, untilFailur
     const second = await runOne(seed, { kind, only })
     if (second.trace === trace) continue
     const message = `the traces ${trace} and ${second.trace} of one seed`
-    tally.failures.push({ kind, seed, invariant: 'I17', message })
+    fail(tally, failureOf(second, { invariant: 'I17', message }))
   }
   return { tally, failedAfter, shrunk }
 }

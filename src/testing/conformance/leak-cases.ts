@@ -2,9 +2,13 @@ import { getEventListeners } from 'node:events'
 import type { ConformanceCase } from './conformance-case.js'
 import { casesOf } from './define-cases.js'
 import { fill } from './list-cases.js'
-import { check, eventually, within } from './patience.js'
-import { abortEverywhere, readList } from './signal-cases.js'
+import { check, eventually, sourceErrorOf, within } from './patience.js'
+import { abortEverywhere, readList, readVersions, versionPages } from './signal-cases.js'
 import type { Trial } from './trial.js'
+
+/** Batches of a watch; and how many listeners and timers more or less a watch may have, by where it is. */
+const ROUNDS = 30
+const SOME = 5
 
 export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', [
   {
@@ -34,6 +38,56 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
       const { signal } = new AbortController()
       for (let times = 0; times < 3; times++) await trial.source.head?.(trial.context(signal))
       await expectNothing(trial, signal)
+    },
+  },
+  {
+    name: 'of versions() that was read to its end, or left half-way: no listener, no timer',
+    needs: ['versions'],
+    async check(trial) {
+      await fill(trial, 20)
+      const { signal } = new AbortController()
+      await within(trial.patienceMs, 'the end of versions()', readVersions(trial, signal))
+      await expectNothing(trial, signal)
+      const pages = versionPages(trial, signal)
+      await within(trial.patienceMs, 'the first page', pages.next())
+      await within(trial.patienceMs, 'the end of versions() that was left', Promise.resolve(pages.return?.()))
+      await expectNothing(trial, signal)
+    },
+  },
+  {
+    name: 'of a watch that was left: no listener, no timer',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await trial.opened(watching)
+      await watching.leave()
+      await expectNothing(trial, watching.signal)
+    },
+  },
+  {
+    name: 'of a watch that broke off: no listener, no timer',
+    needs: ['outage'],
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await trial.opened(watching)
+      await trial.hook('disconnect')
+      const end = watching.until('the end of the watch', () => false)
+      await sourceErrorOf('the watch', end)
+      await expectNothing(trial, watching.signal)
+    },
+  },
+  {
+    name: 'of the batches of a watch that goes on: no listener, no timer',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await trial.opened(watching)
+      const [listeners, timers] = [listenersOf(watching.signal), trial.clock.sleeping]
+      for (let round = 0; round < ROUNDS; round++) {
+        await trial.put('k', `round ${round}`)
+        await watching.reaches(trial.now)
+      }
+      const [more, later] = [listenersOf(watching.signal) - listeners, trial.clock.sleeping - timers]
+      check(more <= SOME, `${ROUNDS} batches later there are ${more} more listeners on the signal`)
+      check(later <= SOME, `${ROUNDS} batches later there are ${later} more timers`)
     },
   },
   {
@@ -79,6 +133,10 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
 
 async function expectNothing(trial: Trial, signal: AbortSignal): Promise<void> {
   await eventually(trial.patienceMs, 'no timer is left', () => trial.clock.sleeping === 0)
-  const count = getEventListeners(signal, 'abort').length
+  const count = listenersOf(signal)
   check(count === 0, `${count} listeners are left on the signal`)
+}
+
+function listenersOf(signal: AbortSignal): number {
+  return getEventListeners(signal, 'abort').length
 }

@@ -1,4 +1,5 @@
 import { systemClock } from '../../clock.js'
+import type { VersionPage } from '../../source.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { casesOf } from './define-cases.js'
 import { fill } from './list-cases.js'
@@ -6,8 +7,10 @@ import { check, endsInTime, within } from './patience.js'
 import type { Trial } from './trial.js'
 import { spread } from './version-cases.js'
 
-/** At how many moments of its life a call is aborted. */
-const CUTS = 30
+/** After how many turns of the event loop a call is aborted: after each, where it ends sooner by itself. */
+const CUTS = 60
+/** The same for microtasks: as far as a call gets where there is nothing to wait for. */
+const STEPS = 20
 
 export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
   {
@@ -60,6 +63,26 @@ export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
     },
   },
   {
+    name: 'ends versions() within 100 ms, wherever it is',
+    needs: ['versions'],
+    async check(trial) {
+      await fill(trial, 20)
+      await abortEverywhere(trial, 'versions()', (signal) => readVersions(trial, signal))
+    },
+  },
+  {
+    name: 'ends versions() within 100 ms between two pages',
+    needs: ['versions'],
+    async check(trial) {
+      await fill(trial, 20)
+      const stop = new AbortController()
+      const pages = versionPages(trial, stop.signal)
+      await within(trial.patienceMs, 'the first page', pages.next())
+      stop.abort()
+      await endsInTime('versions()', drain(pages))
+    },
+  },
+  {
     name: 'that has aborted lets nothing begin',
     async check(trial) {
       await fill(trial, 2)
@@ -67,10 +90,13 @@ export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
       const context = trial.context(AbortSignal.abort())
       const list = trial.source.list({ ...context, pageSize: 10 })[Symbol.asyncIterator]()
       const watch = trial.source.watch({ ...context, after, onNudge: () => {} })[Symbol.asyncIterator]()
+      const versions = trial.source.versions?.({ ...context, pageSize: 10 })[Symbol.asyncIterator]()
       for (const [what, iterator] of [
         ['a list', list],
         ['a watch', watch],
+        ['versions()', versions],
       ] as const) {
+        if (iterator === undefined) continue
         const first = iterator.next().catch(() => ({ done: true }))
         await endsInTime(what, first)
         check((await first).done === true, `${what} gave something though its signal had aborted before`)
@@ -95,11 +121,24 @@ export async function readList(trial: Trial, signal: AbortSignal): Promise<void>
   await drain(trial.pages({ pageSize: 3, signal }))
 }
 
+/** What `versions` gives, in pages of a few. */
+export function versionPages(trial: Trial, signal: AbortSignal): AsyncIterator<VersionPage> {
+  check(trial.source.versions !== undefined, 'the source has no versions()')
+  return trial.source.versions({ ...trial.context(signal), pageSize: 3 })[Symbol.asyncIterator]()
+}
+
+export async function readVersions(trial: Trial, signal: AbortSignal): Promise<void> {
+  await drain(versionPages(trial, signal))
+}
+
 async function drain(iterator: AsyncIterator<unknown>): Promise<void> {
   while ((await iterator.next()).done !== true);
 }
 
-/** Lets a call run to its end, counting turns of the event loop; then aborts it after as many as fit in between. */
+/**
+ * Lets a call run to its end, counting turns of the event loop; then aborts it after each of its first microtasks, and after
+ * each of these turns, or as many of them as `cuts` allows.
+ */
 export async function abortEverywhere(
   trial: Trial,
   what: string,
@@ -107,14 +146,17 @@ export async function abortEverywhere(
   cuts: number = CUTS,
 ): Promise<void> {
   const turns = await turnsOf(trial, what, run)
-  const all = Array.from({ length: turns + 2 }, (_, turn) => turn)
-  for (const turn of spread(all, cuts)) {
+  const steps = Array.from({ length: Math.min(STEPS, cuts) }, (_, step) => ({ turn: 0, step }))
+  const all = Array.from({ length: turns + 1 }, (_, before) => ({ turn: before + 1, step: 0 }))
+  for (const { turn, step } of [...steps, ...spread(all, cuts)]) {
     const stop = new AbortController()
     const work = run(stop.signal, () => {})
     work.catch(() => {}) // However it ends, it ends.
     for (let at = 0; at < turn; at++) await systemClock.sleep(0)
+    for (let at = 0; at < step; at++) await Promise.resolve()
     stop.abort()
-    await endsInTime(`${what}, aborted after ${turn} of ${turns} turns of the event loop,`, work)
+    const moment = turn === 0 ? `${step} microtasks` : `${turn} of ${turns} turns of the event loop`
+    await endsInTime(`${what}, aborted after ${moment},`, work)
   }
 }
 

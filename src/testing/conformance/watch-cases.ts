@@ -1,10 +1,12 @@
+import { systemClock } from '../../clock.js'
 import { DEFAULT_HEARTBEAT_MS, type WatchEvent } from '../../source.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { shown } from './contents.js'
 import { casesOf } from './define-cases.js'
+import { heldBytes } from './held-bytes.js'
 import { fill } from './list-cases.js'
 import { check } from './patience.js'
-import type { Trial } from './trial.js'
+import { NothingToCheck, type Trial } from './trial.js'
 import type { Position } from './watching.js'
 
 export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
@@ -166,6 +168,24 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     },
   },
   {
+    name: 'holds little for a reader who does not read, however much is written',
+    async check(trial) {
+      const watching = trial.watch(await trial.list())
+      await trial.opened(watching)
+      // The same two strings again and again: what this side remembers of them costs nothing.
+      const values = ['a'.repeat(BIG), 'b'.repeat(BIG)]
+      const before = await heldBytes()
+      if (before === undefined) throw new NothingToCheck('what this process holds cannot be measured')
+      for (let round = 0; round < MANY; round++) await trial.put('k', values[round % 2] ?? '')
+      // Who reads ahead does so at once.
+      for (let looks = 0; looks < 10; looks++) await systemClock.sleep(20)
+      const held = Math.round((((await heldBytes()) ?? 0) - before) / MIB)
+      const written = (MANY * BIG) / MIB
+      check(held < written / 2, `${held} MiB are held for who does not read; ${written} MiB were written`)
+      await watching.reaches(trial.now)
+    },
+  },
+  {
     name: 'is independent of others: each gets everything, at its own pace, also when one ends',
     async check(trial) {
       const listing = await trial.list()
@@ -210,6 +230,10 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     },
   },
 ])
+
+const MIB = 1024 * 1024
+const BIG = MIB / 16
+const MANY = 400
 
 const WRITERS = ['w', 'x', 'y', 'z']
 const ROUNDS = 15

@@ -49,6 +49,11 @@ export class Watching implements Position {
     return this.batches.at(-1)?.version ?? this.trail[0]?.version ?? ''
   }
 
+  /** What it was given to be stopped by. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
   get values(): Values {
     return this.contents.values
   }

@@ -6,7 +6,7 @@ import type { Invariant } from '../stage.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
 
-/** A mutant that lives longer than this survives. */
+/** A mutant that lives longer than this survives, unless somebody asks for less. */
 export const MAX_SCHEDULES = 1_000
 /** How long a mutant may take for that; one that hangs is caught too. */
 const HANG_MS = 60_000
@@ -24,18 +24,24 @@ export interface Hunted {
   readonly shrunk: Shrunk | undefined
 }
 
+export interface HuntOptions {
+  /** Default: all. */
+  readonly which?: readonly Mutant[]
+  /** Makes the schedule that kills a mutant as short as it gets. */
+  readonly shrinks?: boolean
+  /** In how many schedules a mutant has to die. Default `MAX_SCHEDULES`. */
+  readonly schedules?: number
+}
+
 /** Runs every mutant until it dies, on all cores, and tells of each in the order of the list. */
-export async function hunt(
-  seed: number,
-  tell: (hunted: Hunted) => void,
-  { which = mutants, shrinks = false }: { readonly which?: readonly Mutant[]; readonly shrinks?: boolean } = {},
-): Promise<void> {
+export async function hunt(seed: number, tell: (hunted: Hunted) => void, options: HuntOptions = {}): Promise<void> {
+  const { which = mutants } = options
   const results: (Hunted | undefined)[] = []
   let next = 0
   let told = 0
   const work = async (): Promise<void> => {
     for (let at = next++; at < which.length; at = next++) {
-      results[at] = await huntOne(which[at] as Mutant, seed, shrinks)
+      results[at] = await huntOne(which[at] as Mutant, seed, options)
       for (let result = results[told]; result !== undefined; result = results[++told]) tell(result)
     }
   }
@@ -53,13 +59,17 @@ export async function rerun(mutant: Mutant, { kind, seed, only }: Kept): Promise
   }
 }
 
-async function huntOne(mutant: Mutant, seed: number, shrinks: boolean): Promise<Hunted> {
+async function huntOne(
+  mutant: Mutant,
+  seed: number,
+  { shrinks = false, schedules = MAX_SCHEDULES }: HuntOptions,
+): Promise<Hunted> {
   const thread = new SimulationProcess(mutant)
   try {
     const job = {
       kind: mutant.kind,
       from: seed,
-      count: MAX_SCHEDULES,
+      count: schedules,
       untilFailure: shrinks ? 'shrunk' : true,
     } as const
     const hangMs = HANG_MS * (mutant.kind === undefined ? 1 : LONGER)
@@ -68,7 +78,7 @@ async function huntOne(mutant: Mutant, seed: number, shrinks: boolean): Promise<
     return { mutant, killedAfter: failedAfter, invariant: failure?.invariant, message: failure?.message, shrunk }
   } catch (error) {
     if (!(error instanceof Error) || !error.message.includes('it hangs')) throw error
-    return { mutant, killedAfter: MAX_SCHEDULES, invariant: 'hang', message: error.message, shrunk: undefined }
+    return { mutant, killedAfter: schedules, invariant: 'hang', message: error.message, shrunk: undefined }
   } finally {
     await thread.close()
   }

@@ -1,0 +1,114 @@
+import { campaign, type Tallies } from './campaign.js'
+import { unreached } from './enough.js'
+import { keep, rerunKept } from './kept.js'
+import { runOne } from './lanes.js'
+import { type Hunted, hunt, MAX_SCHEDULES } from './mutants/hunt.js'
+import type { Mutant } from './mutants/mutate.js'
+import { commandOf, countsOf, progressOf, rowOf } from './report.js'
+import { type Kind, kinds, type Line } from './schedule.js'
+import { shrink, storyOf } from './shrink.js'
+
+/** What took so many schedules to kill a mutant is worth keeping. */
+const RARE = 100
+
+export interface CampaignCommand {
+  readonly runs: number
+  readonly seed: number
+  readonly kind: Kind | undefined
+  /** No schedule is begun after so many minutes. */
+  readonly minutes: number
+  readonly mutant: Mutant | undefined
+  readonly json: boolean
+}
+
+/** Runs many schedules, and reports; the process fails where one of them does, and where nothing was found out. */
+export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: CampaignCommand): Promise<void> {
+  const since = performance.now()
+  // What was kept was kept for the source as it is.
+  const kept = mutant === undefined ? await rerunKept() : []
+  const until = since + 60_000 * minutes
+  const onProgress = (soFar: Tallies): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${progressOf(soFar, { runs, kind, since })}\u001b[K`)
+  }
+  const tallies = await campaign({ runs, seed, kind, until, mutant, onProgress })
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+  const seconds = (performance.now() - since) / 1_000
+  const which = kind === undefined ? kinds : [kind]
+  const ran = tallies[kind ?? 'one'].schedules
+  const missed = which.map((each) => unreached(tallies[each], each))
+  const [never, notYet] = [missed.flatMap((each) => each.never), missed.flatMap((each) => each.notYet)]
+  const failures = [...kept, ...which.flatMap((each) => tallies[each].failures)]
+  if (json) {
+    const { one, set, group } = tallies
+    console.log(JSON.stringify({ ...one, failures, seconds, asked: runs, ran, never, notYet, set, group }))
+  } else {
+    if (ran < runs) console.log(`only ${ran} of ${runs} schedules were run: the ${minutes} minutes were over`)
+    console.log(`${seconds.toFixed(1)} s, ${failures.length} failures`)
+    for (const each of which) console.log(countsOf(each, tallies[each]))
+    if (notYet.length > 0) console.log('\nnot reached, and these are too few schedules to say that it never is')
+    for (const mark of notYet) console.log(`            ${mark}`)
+  }
+  for (const failure of failures.slice(0, 10)) {
+    const { seed: failed, invariant, message } = failure
+    console.error(`\nseed ${failed} breaks ${invariant}: ${message}\n  ${commandOf(failure, mutant)}`)
+  }
+  for (const mark of never) console.error(`\nnever reached in ${ran} schedules: ${mark}`)
+  if (failures.length > 0 || never.length > 0 || ran === 0) process.exitCode = 1
+}
+
+export interface ReplayCommand {
+  readonly seed: number
+  readonly kind: Kind
+  readonly keep: boolean
+}
+
+/** Runs one schedule, and tells its story: as short as it gets, where it fails. */
+export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promise<void> {
+  const shrunk = await shrink(seed, { kind })
+  if (shrunk === undefined) {
+    const lines: Line[] = []
+    const { steps, trace } = await runOne(seed, { kind, tell: (line) => lines.push(line) })
+    console.log(storyOf(lines).join('\n'))
+    const again = await runOne(seed, { kind })
+    if (again.trace !== trace) {
+      console.log(`\nseed ${seed} breaks I17: the traces ${trace} and ${again.trace} of one seed`)
+      process.exitCode = 1
+    } else console.log(`\nseed ${seed}: ${steps} steps, nothing is broken; the trace is ${trace}`)
+    return
+  }
+  const { story, only: left, invariant, message } = shrunk
+  console.log(story.join('\n'))
+  console.log(`\nseed ${seed} breaks ${invariant}: ${message}\n${left.length} decisions are left: ${left.join(', ')}`)
+  if (keeps) console.log(`kept as ${keep(shrunk)}`)
+  process.exitCode = 1
+}
+
+export interface HuntCommand {
+  readonly seed: number
+  /** In how many a mutant has to die. */
+  readonly schedules: number | undefined
+  /** Only this one. */
+  readonly mutant: Mutant | undefined
+  readonly json: boolean
+  readonly keep: boolean
+}
+
+/** Runs every mutant until it dies; the process fails where one survives. */
+export async function huntMutants({ seed, schedules, mutant, json, keep: keeps }: HuntCommand): Promise<void> {
+  const all: Hunted[] = []
+  const tell = (hunted: Hunted): void => {
+    all.push(hunted)
+    if (!json) console.log(rowOf(hunted))
+    const { shrunk, killedAfter = 0 } = hunted
+    if (shrunk !== undefined && killedAfter >= RARE) keep({ ...shrunk, of: hunted.mutant.name })
+  }
+  await hunt(seed, tell, {
+    schedules: schedules ?? MAX_SCHEDULES,
+    shrinks: keeps,
+    ...(mutant === undefined ? {} : { which: [mutant] }),
+  })
+  const survivors = all.filter((each) => each.killedAfter === undefined && each.mutant.equivalent === undefined)
+  if (json) console.log(JSON.stringify(all.map(({ mutant: { name }, ...hunted }) => ({ name, ...hunted }))))
+  else console.log(`\n${all.length} mutants, ${survivors.length} of them survive`)
+  if (survivors.length > 0) process.exitCode = 1
+}
