@@ -75,7 +75,7 @@ async function main(): Promise<void> {
       new Option('--rls <kind>', 'mirror in spite of row security: no policy reads other rows').choices(['row-local']),
     )
     .option('--json', 'one line of JSON for each change')
-    .option('--for <duration>', 'stop after this time: 20s, 10m')
+    .option('--for <duration>', 'stop so long after the first list: 20s, 10m')
     .action(async (url: string, flags, command) => {
       switch (watchedKind(url, flags)) {
         case 'kubernetes':

@@ -5,14 +5,15 @@ import { Failure, load } from './failure.js'
 
 /** The oldest version of the driver that is tested. */
 const OLDEST_MINOR = 16
+const INSTALL = `npm i pg@^8.${OLDEST_MINOR}`
 
 /** The user's driver, of a version that fits. */
 export async function loadPg(): Promise<typeof pg> {
-  const { default: driver } = await load('pg', () => import('pg'), 'npm i pg@^8.20')
+  const { default: driver } = await load('pg', () => import('pg'), INSTALL)
   const { version } = createRequire(import.meta.url)('pg/package.json') as { readonly version: string }
   const [major, minor] = version.split('.').map(Number)
   if (major !== 8 || (minor ?? 0) < OLDEST_MINOR) {
-    throw new Failure(`pg ${version} is not supported; install a newer one with: npm i pg@^8.20`)
+    throw new Failure(`pg ${version} is not supported; install a newer one with: ${INSTALL}`)
   }
   return driver
 }

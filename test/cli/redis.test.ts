@@ -10,7 +10,7 @@ import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
-import { listwatch, node, refusalOf, SECRET } from './support.js'
+import { listwatch, node, refusalOf, resultOf, SECRET } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -104,6 +104,55 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     child.kill('SIGINT')
     await child.ended
     expect(child.errors).toBe('')
+  })
+
+  describe('what cannot be decoded is named, and the rest is mirrored', () => {
+    test('a plain key that holds no JSON when the mirror begins, and one that does so later', async () => {
+      const client = own.redis.client()
+      await client.mset('odd:1', '{"n":1}', 'odd:2', 'notjson')
+      const child = listwatch(['watch', own.redis.url, '--keys', 'odd:*', '--json'])
+      await synced(child)
+      expect(told(child)[0]).toEqual(['add', 'odd:1', { n: 1 }])
+      await child.until(() => child.errors.includes('\n'), 'what it says of the bad value')
+      expect(child.errors).toMatch(/^listwatch: the object "odd:2" is invalid: [^\n]*JSON[^\n]*\n$/)
+      await client.set('odd:1', 'neither')
+      await child.until(() => child.errors.includes('"odd:1" is invalid'), 'what it says of the other')
+      child.kill('SIGINT')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+    })
+
+    test('a field of a collection', async () => {
+      await using writer = redisWriter({
+        client: userClient('ioredis 6', own.redis.port),
+        name: 'odd',
+        codec: 'string',
+      })
+      await writer.apply([
+        { put: 'a', object: '1' },
+        { put: 'b', object: 'notjson' },
+      ])
+      const child = listwatch(['watch', own.redis.url, '--collection', 'odd', '--json'])
+      await synced(child)
+      expect(told(child)[0]).toEqual(['add', 'a', 1])
+      await child.until(() => child.errors.includes('the object "b" is invalid: '), 'what it says of the bad value')
+    })
+
+    test('an entry of a stream without the field of --key', async () => {
+      await own.redis.client().xadd('nameless', '1-1', 'id', '7')
+      const child = listwatch(['watch', own.redis.url, '--stream', 'nameless', '--key', 'nope', '--json'])
+      await synced(child)
+      const says = 'an object whose key is unknown is invalid: the entry 1-1 has no field "nope"; it has id'
+      await child.until(() => child.errors.includes(says), 'what it says of the entry')
+    })
+
+    test('in a pipe the number of them is told too', async () => {
+      await own.redis.client().set('bad:1', 'notjson')
+      const env = { FORCE_COLOR: undefined }
+      const child = listwatch(['watch', own.redis.url, '--keys', 'bad:*', '--for', '1ms'], { env })
+      const { output, errors } = await resultOf(child)
+      expect(output).toMatch(/^\S+: 0 keys, .*, 1 cannot be decoded\n$/)
+      expect(errors).toContain('the object "bad:1" is invalid: ')
+    })
   })
 
   test('--cluster finds who has the keys; without it one is told to say so', async () => {

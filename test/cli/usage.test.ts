@@ -100,7 +100,7 @@ describe('what is missing is named, with the command that installs it', () => {
 
   test('the driver', async () => {
     const copy = copyWith(['commander', 'picocolors', 'eventemitter3'])
-    expect(await refusalOf(listwatch(ORDERS, { main: copy }))).toBe('pg is missing; install it with: npm i pg@^8.20')
+    expect(await refusalOf(listwatch(ORDERS, { main: copy }))).toBe('pg is missing; install it with: npm i pg@^8.16')
   })
 
   test('what the command line itself needs', async () => {
