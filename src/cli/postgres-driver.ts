@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type pg from 'pg'
 import { type Asked, failureOf } from './advice.js'
 import { Failure, load } from './failure.js'
+import { assertWhole, decoded, refuseUrl, withPlainScheme } from './server-url.js'
 
 /** The oldest version of the driver that is tested. */
 const OLDEST_MINOR = 16
@@ -18,12 +19,16 @@ export async function loadPg(): Promise<typeof pg> {
   return driver
 }
 
-/** A URL of Postgres, as given. One that is none is not repeated: it may hold a password anywhere. */
-export function checkPostgresUrl(url: string): string {
-  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' }
-  if (/^postgres(ql)?:\/\//.test(url) && protocol !== '') return url
-  const what = protocol === '' || protocol.startsWith('postgres') ? 'what was given' : `"${protocol}"`
-  throw new Failure(`${what} is no URL of Postgres; it should look like postgres://user@host:5432/database`)
+/** A URL of Postgres, which the driver understands as we do. One that is none is not repeated: it may hold a password anywhere. */
+export function checkPostgresUrl(given: string): string {
+  const url = withPlainScheme(given)
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
+    refuseUrl('Postgres', 'postgres://user@host:5432/database')
+  assertWhole(url)
+  const { username, password } = new URL(url)
+  decoded(username)
+  decoded(password)
+  return url
 }
 
 /** Runs `work` on a connection of its own. */

@@ -206,6 +206,9 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ['a codec for a stream', [url, '--stream', 's', '--key', 'id', '--codec', 'json'], '--codec is of --collection'],
     ['keys without a star', [url, '--keys', 'user:'], 'and a star in quotes: "user:*"'],
     ['all keys', [url, '--keys', '*'], 'must be what the keys begin with'],
+    ...['us*r:*', 'us?r:*', '[us]er:*', 'us\\er:*'].map(
+      (pattern) => [`the pattern ${pattern}`, [url, '--keys', pattern], '--keys is no pattern'] as const,
+    ),
     ['a table', [url, '--table', 't'], '--table is of Postgres; Redis has --collection'],
     ['a prefix', [url, '--prefix', 'p'], '--prefix is of etcd; Redis has --collection'],
     ['a collection of etcd', ['etcd://localhost', '--collection', 'a'], '--collection is of Redis; etcd has --prefix'],
