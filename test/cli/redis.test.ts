@@ -181,6 +181,35 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(says).toContain('another node of the cluster has the key: with --cluster it is found')
   })
 
+  test('--cluster of a server that is in none: one line that says so', async () => {
+    const says = await refusalOf(listwatch(['watch', own.redis.url, '--cluster', '--collection', 'a']))
+    expect(says).toBe('the server is no node of a cluster: leave out --cluster')
+  })
+
+  test.each([
+    ['a collection', ['--collection', 'rights']],
+    ['a stream', ['--stream', 'rights', '--key', 'id']],
+    ['plain keys', ['--keys', 'rights:*']],
+  ])('a user without the rights for %s is told the command that gives them', async (what, args) => {
+    const client = own.redis.client()
+    const user = what.replaceAll(' ', '-')
+    await client.call('ACL', 'SETUSER', user, 'reset', 'on', `>${SECRET}`, '+role', '+info')
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'rights' })
+    await writer.apply([{ put: '1', object: 1 }])
+    await client.del('rights')
+    await client.xadd('rights', '*', 'id', '1')
+    await client.set('rights:1', '1')
+    const command = ['watch', `redis://${user}:${SECRET}@${own.redis.endpoint}`, ...args, '--json']
+    const says = await refusalOf(listwatch(command))
+    const [, rules = ''] = /\(ACL SETUSER ([^)]*)\)$/.exec(says) ?? []
+    expect(rules, says).toMatch(new RegExp(`^${user} %R~`))
+    await client.call('ACL', 'SETUSER', ...rules.split(' '))
+    const child = listwatch(command)
+    await synced(child)
+    expect(told(child)[0]).toEqual(expect.arrayContaining(['add']))
+    expect(child.errors).toBe('')
+  })
+
   test('rediss:// speaks TLS, and believes only who it knows', async () => {
     await using secure = await startTlsRedis(server, 'localhost', 'DNS:localhost,IP:127.0.0.1')
     await using writer = redisWriter({ client: userClient('ioredis 6', secure.redis.port), name: 'orders' })
@@ -213,6 +242,11 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ['a prefix', [url, '--prefix', 'p'], '--prefix is of etcd; Redis has --collection'],
     ['a collection of etcd', ['etcd://localhost', '--collection', 'a'], '--collection is of Redis; etcd has --prefix'],
     ['no server', ['redis://127.0.0.1:1', '--collection', 'a'], 'no server listens there: check host and port'],
+    [
+      'no server where a node of a cluster should be',
+      ['redis://127.0.0.1:1', '--cluster', '--collection', 'a'],
+      'cannot connect to redis://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1 (no server listens there',
+    ],
     ['no such host', ['redis://no-such-host.invalid', '--collection', 'a'], 'no such host: check its name'],
     ['a % that stands for itself', ['redis://u:100%@localhost', '--collection', 'a'], '% is %25'],
     ['no URL', ['redis://', '--collection', 'a'], 'it should look like redis://host:6379'],

@@ -107,17 +107,16 @@ describe('a mistake gives one line that says what mends it, and exit code 2', ()
 
   const ENCODING = 'in user and password # is %23, ? is %3F, / is %2F, @ is %40, % is %25'
   const raw = ['#', '?', '/', '1#', '1?', '1/', 'a#b c', '%'].map((mark) => `u:${mark}${SECRET}@127.0.0.1:1`)
-  test.each([
-    ...raw.flatMap((rest) => [
-      [`postgres://${rest}/db`, '--table'],
-      [`redis://${rest}`, '--collection'],
-      [`rediss://${rest}/0`, '--collection'],
-      [`etcd://${rest}`, '--prefix'],
-    ]),
+  const cut: readonly (readonly [url: string, option: string])[] = [
+    ...raw.map((rest) => [`postgres://${rest}/db`, '--table'] as const),
+    ...raw.map((rest) => [`redis://${rest}`, '--collection'] as const),
+    ...raw.map((rest) => [`etcd://${rest}`, '--prefix'] as const),
+    [`rediss://u:#${SECRET}@127.0.0.1:1/0`, '--collection'],
     [`postgres://127.0.0.1:1/db#${SECRET}`, '--table'],
     [`redis://127.0.0.1:1?password=${SECRET}`, '--collection'],
     [`etcd://127.0.0.1:1?password=${SECRET}`, '--prefix'],
-  ] as const)('%s: no password is told, and how it is written', async (url, option) => {
+  ]
+  test.each(cut)('%s: no password is told, and how it is written', async (url, option) => {
     expect(await refusalOf(listwatch(['watch', url, option, 'a']))).toContain(ENCODING)
   })
 

@@ -1,8 +1,11 @@
 import type { RedisClient, StreamDecode } from '../../../adapters/redis/index.js'
 import { redisCollection, redisKeys, redisStream } from '../../../adapters/redis/index.js'
+import { SourceError } from '../../errors.js'
 import type { ListerWatcher } from '../../source.js'
+import { assertClusterNode } from '../cluster-node.js'
 import { Failure, load } from '../failure.js'
 import { durationOf, type MirrorFlags, mirror, type Row } from '../mirror.js'
+import { redisRights } from '../redis-rights.js'
 import { decoded, refuseUrl, shownAddress } from '../server-url.js'
 
 export interface RedisFlags extends MirrorFlags {
@@ -22,19 +25,24 @@ export async function watchRedis(url: string, flags: RedisFlags): Promise<void> 
   const { shown, ...address } = addressOf(url)
   const { Redis, Cluster } = await load('ioredis', () => import('ioredis'), 'npm i ioredis')
   const { host, port, ...redisOptions } = address
+  const advice = (message: string): string =>
+    adviceOf(message).replace(
+      /see the guide for the ACL[^)]*/,
+      redisRights(flags, address.username ?? 'default', address.db),
+    )
+  const failure = ({ code, message }: SourceError): Failure =>
+    new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${advice(message)}`)
+  const single = new Redis({ ...address, lazyConnect: true })
+  if (flags.cluster === true) {
+    await assertClusterNode(single).catch((error: unknown) => {
+      throw error instanceof SourceError ? failure(error) : error
+    })
+  }
   const client: RedisClient & { disconnect(): void } =
-    flags.cluster === true
-      ? new Cluster([{ host, port }], { redisOptions })
-      : new Redis({ ...address, lazyConnect: true })
+    flags.cluster === true ? new Cluster([{ host, port }], { redisOptions }) : single
   if (flags.cluster === true) Object(client).on('error', () => {}) // Our own connections say it better.
   try {
-    await mirror(sourceOf(client, flags), flags, {
-      kind: 'redis',
-      of,
-      failure: ({ code, message }) =>
-        new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${adviceOf(message)}`),
-      message: adviceOf,
-    })
+    await mirror(sourceOf(client, flags), flags, { kind: 'redis', of, failure, message: advice })
   } finally {
     client.disconnect()
   }
