@@ -197,7 +197,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'rights' })
     await writer.apply([{ put: '1', object: 1 }])
     await client.del('rights')
-    await client.xadd('rights', '*', 'id', '1')
+    await client.xadd('rights', '*', 'id', '1', 'n', '1')
     await client.set('rights:1', '1')
     const command = ['watch', `redis://${user}:${SECRET}@${own.redis.endpoint}`, ...args, '--json']
     const says = await refusalOf(listwatch(command))
