@@ -123,7 +123,7 @@ function hintFor({ code, message }: ApiStatus, asked: Asked): string {
       return ` (${missingRule(asked)})`
     case 400:
       if (/field (selector|label)/i.test(message)) return ' (check fieldSelector: the server knows few fields)'
-      return /parse requirement|label (key|value)/i.test(message)
+      return /parse requirement|label (key|value)|found '.*', expected/i.test(message)
         ? ' (check labelSelector: app=web,tier!=cache,track in (stable,beta))'
         : ''
     case 404:

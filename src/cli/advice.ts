@@ -2,6 +2,7 @@ import { codeOf, postgresError } from '../../adapters/postgres/postgres-errors.j
 import { messageOf } from '../errors.js'
 import { redact } from '../redact.js'
 import { Failure } from './failure.js'
+import { shownAddress } from './server-url.js'
 
 /** What was asked for, so that a message can name the command that mends it. */
 export interface Asked {
@@ -18,7 +19,7 @@ export function failureOf(thrown: unknown, asked: Asked): Failure {
   const code = codeOf(error.cause)
   const message = error.message.replace("set rls: 'row-local'", 'add --rls row-local')
   const isUnreached = code === undefined ? /SASL|client password/.test(message) : /^(E[A-Z]+|28...|3D000)$/.test(code)
-  const lead = isUnreached ? `cannot connect to ${redact(asked.url)}: ` : ''
+  const lead = isUnreached ? `cannot connect to ${serverOf(asked.url)}: ` : ''
   return new Failure(lead + withCommands(message + adviceFor(code, message), asked))
 }
 
@@ -51,9 +52,15 @@ export function withCommands(message: string, { url, table }: Asked): string {
   const role = URL.canParse(url) ? decodeURIComponent(new URL(url).username) : ''
   return message
     .replaceAll('listwatch pg ', `${PROGRAM} pg `)
-    .replaceAll('<url>', quoted(isForOwner ? ownersUrl(url) : redact(url)))
+    .replaceAll('<url>', quoted(isForOwner ? ownersUrl(url) : redact(new URL(url).href)))
     .replaceAll('<table>', table === undefined ? '<table>' : quoted(table))
     .replaceAll('<role>', role === '' ? '<role>' : quoted(role))
+}
+
+/** The server and the database; nothing of the parameters, any of which may be a secret. */
+function serverOf(url: string): string {
+  const { protocol, username, password, host, pathname } = new URL(url)
+  return shownAddress(protocol.slice(0, -1), username, password, host + pathname)
 }
 
 /** Who the owner is we do not know. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { SourceError } from '../errors.js'
 import { lineOf } from './advice.js'
 import { Failure, load } from './failure.js'
+import { withPlainScheme } from './server-url.js'
 import { watchedKind } from './watched-kinds.js'
 
 const INSTALL = 'npm i commander picocolors'
@@ -75,8 +76,9 @@ async function main(): Promise<void> {
       new Option('--rls <kind>', 'mirror in spite of row security: no policy reads other rows').choices(['row-local']),
     )
     .option('--json', 'one line of JSON for each change')
-    .option('--for <duration>', 'stop after this time: 20s, 10m')
-    .action(async (url: string, flags, command) => {
+    .option('--for <duration>', 'stop so long after the first list: 20s, 10m')
+    .action(async (given: string, flags, command) => {
+      const url = withPlainScheme(given)
       switch (watchedKind(url, flags)) {
         case 'kubernetes':
           return (await import('./commands/watch-kubernetes.js')).watchKubernetes(url, flags)
@@ -134,6 +136,15 @@ async function main(): Promise<void> {
     .action(async (flags) => (await import('./commands/demo.js')).demo(flags))
 
   for (const command of [program, ...program.commands, ...pg.commands]) {
+    for (const option of command.options.filter(({ required }) => required)) {
+      const { parseArg } = option
+      option.argParser((value: string, before: unknown) => {
+        const [word] = value.split('=', 1)
+        if (word === '--help' || command.options.some((other) => word === other.long || value === other.short))
+          command.error(`error: ${option.long} wants a value, got the option ${word}`)
+        return parseArg === undefined ? value : parseArg(value, before)
+      })
+    }
     const path = command === program ? '' : ` ${command.parent === pg ? 'pg ' : ''}${command.name()}`
     command.configureOutput({
       outputError: (text, write) => {

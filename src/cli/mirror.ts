@@ -47,12 +47,15 @@ export async function mirror(source: ListerWatcher<Row>, flags: MirrorFlags, spe
       ) as Indexes,
   })
   try {
-    if (process.stdout.isTTY && flags.json !== true)
-      process.stdout.write(colors.dim(`reading ${lineOf(speech.of)} …\n`))
+    const hasScreen = process.stdout.isTTY && flags.json !== true
+    if (hasScreen) process.stdout.write(colors.dim(`reading ${lineOf(speech.of)} …\n`))
+    const unnamed = tellErrors(rows, speech, hasScreen)
     await firstList(rows, speech, ending.signal)
     if (ending.signal.aborted) return
     endAfter(forMs, ending)
-    await (flags.json === true ? printChanges(rows, ending.signal) : showRows(rows, source, flags, speech, ending))
+    await (flags.json === true
+      ? printChanges(rows, ending.signal)
+      : showRows(rows, source, flags, speech, unnamed, ending))
   } finally {
     await rows.stop()
     endForGood(ending)
@@ -64,11 +67,33 @@ export function durationOf(flags: MirrorFlags): number | undefined {
   return flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
 }
 
-/** Before the first list is in, any failure ends the command: it is most likely a mistake in the command line. */
+/** An object that cannot be decoded: it is named, and the mirror goes on without it. */
+function isOfOneObject({ code, phase }: SourceError): boolean {
+  return code === 'DECODE' && phase === 'decode'
+}
+
+/**
+ * Tells of each object that cannot be decoded, and after the first list of everything else that fails. Where there is a screen
+ * nothing is printed: the picture has the state and its reason, and what is returned here, of the newest one without a key.
+ */
+function tellErrors(rows: Informer<Row, Indexes>, { message }: Speech, hasScreen: boolean): () => string | undefined {
+  let unnamed: string | undefined
+  rows.on('error', (error) => {
+    const line = lineOf(message(error.message))
+    if (!isOfOneObject(error) && !rows.status.isSynced) return // It ends the command.
+    if (isOfOneObject(error) && error.key === undefined) unnamed = line
+    if (!hasScreen) process.stderr.write(`listwatch: ${line}\n`)
+  })
+  return () => unnamed
+}
+
+/** Before the first list is in, any failure to read it ends the command: it is most likely a mistake in the command line. */
 async function firstList(rows: Informer<Row, Indexes>, speech: Speech, signal: AbortSignal): Promise<void> {
   const failed = Promise.withResolvers<never>()
-  const refuse = ({ code, cause }: SourceError): void =>
-    failed.reject(speech.failure(new SourceError(rows.status.reason, { code, cause })))
+  const refuse = (error: SourceError): void => {
+    const { code, cause } = error
+    if (!isOfOneObject(error)) failed.reject(speech.failure(new SourceError(rows.status.reason, { code, cause })))
+  }
   rows.on('error', refuse)
   try {
     await Promise.race([rows.start({ signal }).synced({ signal }), failed.promise])
@@ -76,9 +101,6 @@ async function firstList(rows: Informer<Row, Indexes>, speech: Speech, signal: A
     if (!signal.aborted) throw error
   } finally {
     rows.off('error', refuse)
-    rows.on('error', (error) => {
-      if (!process.stdout.isTTY) process.stderr.write(`listwatch: ${lineOf(speech.message(error.message))}\n`)
-    })
   }
 }
 
@@ -102,6 +124,7 @@ async function showRows(
   source: ListerWatcher<Row>,
   flags: MirrorFlags,
   { kind }: Speech,
+  unnamed: () => string | undefined,
   ending: AbortController,
 ): Promise<void> {
   const things = thingsOf(kind)
@@ -114,14 +137,24 @@ async function showRows(
   const picture = (): string[] => [
     ...statusLines(source.name, rows.status, [things, rows.size], meter),
     ...flags.index.flatMap((column) => topOf(column, rows.by[column])),
-    ...(rows.invalid.size === 0 ? [] : [colors.yellow(`${rows.invalid.size} ${things} cannot be decoded`)]),
+    ...undecoded(rows, things, unnamed()).map(colors.yellow),
     colors.dim('[q] quit'),
   ]
   const line = (): string => {
     const { state, relists, reconnects } = rows.status
-    return `${state}: ${rows.size} ${things}, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects`
+    const bad = rows.invalid.size === 0 ? '' : `, ${rows.invalid.size} cannot be decoded`
+    return `${state}: ${rows.size} ${things}, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects${bad}`
   }
   await show({ picture, line }, keys, systemClock, ending.signal)
+}
+
+/** How many objects cannot be decoded, and why the first cannot; and the newest of which not even the key is known. */
+function undecoded({ invalid }: Informer<Row, Indexes>, things: string, unnamed: string | undefined): string[] {
+  const [first] = invalid.values()
+  return [
+    ...(first === undefined ? [] : [`${thousands(invalid.size)} ${things} cannot be decoded`, lineOf(first)]),
+    ...(unnamed === undefined ? [] : [unnamed]),
+  ]
 }
 
 /** The values that most of them have. */

@@ -2,27 +2,33 @@ import { createRequire } from 'node:module'
 import type pg from 'pg'
 import { type Asked, failureOf } from './advice.js'
 import { Failure, load } from './failure.js'
+import { assertWhole, decoded, refuseUrl, withPlainScheme } from './server-url.js'
 
 /** The oldest version of the driver that is tested. */
 const OLDEST_MINOR = 16
+const INSTALL = `npm i pg@^8.${OLDEST_MINOR}`
 
 /** The user's driver, of a version that fits. */
 export async function loadPg(): Promise<typeof pg> {
-  const { default: driver } = await load('pg', () => import('pg'), 'npm i pg@^8.20')
+  const { default: driver } = await load('pg', () => import('pg'), INSTALL)
   const { version } = createRequire(import.meta.url)('pg/package.json') as { readonly version: string }
   const [major, minor] = version.split('.').map(Number)
   if (major !== 8 || (minor ?? 0) < OLDEST_MINOR) {
-    throw new Failure(`pg ${version} is not supported; install a newer one with: npm i pg@^8.20`)
+    throw new Failure(`pg ${version} is not supported; install a newer one with: ${INSTALL}`)
   }
   return driver
 }
 
-/** A URL of Postgres, as given. One that is none is not repeated: it may hold a password anywhere. */
-export function checkPostgresUrl(url: string): string {
-  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' }
-  if (/^postgres(ql)?:\/\//.test(url) && protocol !== '') return url
-  const what = protocol === '' || protocol.startsWith('postgres') ? 'what was given' : `"${protocol}"`
-  throw new Failure(`${what} is no URL of Postgres; it should look like postgres://user@host:5432/database`)
+/** A URL of Postgres, which the driver understands as we do. One that is none is not repeated: it may hold a password anywhere. */
+export function checkPostgresUrl(given: string): string {
+  const url = withPlainScheme(given)
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
+    refuseUrl('Postgres', 'postgres://user@host:5432/database')
+  assertWhole(url)
+  const { username, password } = new URL(url)
+  decoded(username)
+  decoded(password)
+  return url
 }
 
 /** Runs `work` on a connection of its own. */

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.js'
 
 /** How often the screen is drawn, in milliseconds. */
 const FRAME_MS = 250
-/** Where there is no screen, one line so often. */
+/** Where there is no screen, one line so often, and one at the end. */
 const LINE_MS = 2_000
 
 const HIDE_CURSOR = '\x1b[?25l'
@@ -25,7 +25,10 @@ export async function show(
 ): Promise<void> {
   const { stdin, stdout } = process
   if (!stdout.isTTY) {
-    while (await slept(LINE_MS, clock, signal)) stdout.write(`${view.line()}\n`)
+    do {
+      await slept(LINE_MS, clock, signal)
+      stdout.write(`${view.line()}\n`)
+    } while (!signal.aborted)
     return
   }
   const press = (_text: string | undefined, key: { readonly name?: string; readonly ctrl?: boolean }): void => {

@@ -25,15 +25,25 @@ const KINDS: Readonly<Record<WatchedKind, Described>> = {
     things: 'objects',
     options: ['selector', 'fieldSelector', 'context', 'metadataOnly'],
   },
-  // Says of whatever else is given how a URL should look.
-  postgres: { name: 'Postgres', scheme: /^/, things: 'rows', options: ['table', 'columns', 'where', 'rls'] },
+  postgres: {
+    name: 'Postgres',
+    scheme: /^postgres(ql)?:/,
+    things: 'rows',
+    options: ['table', 'columns', 'where', 'rls'],
+  },
 }
 
 const names = Object.keys(KINDS) as WatchedKind[]
 
-/** The kind of server that a URL is of; refuses options that are of another. */
+const SCHEMES =
+  'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://) or kubernetes://namespace/resource'
+
+/** The kind of server that a URL is of; refuses options that are of another. Of an unknown one nothing but the scheme is repeated. */
 export function watchedKind(url: string, given: Readonly<Record<string, unknown>>): WatchedKind {
-  const kind = names.find((name) => KINDS[name].scheme.test(url)) ?? 'postgres'
+  const [scheme] = /^[a-z][a-z0-9+.-]*:(?=\/\/)/i.exec(url) ?? []
+  if (scheme === undefined) throw new Failure(`what was given has no scheme; use ${SCHEMES}`)
+  const kind = names.find((name) => KINDS[name].scheme.test(scheme))
+  if (kind === undefined) throw new Failure(`unknown scheme "${scheme}"; use ${SCHEMES}`)
   const own = KINDS[kind]
   for (const option of Object.keys(given)) {
     if (given[option] === undefined || own.options.includes(option)) continue

@@ -46,6 +46,16 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     expect(child.lines[0]).toMatch(/^\S+: 2 keys, 0 changes/)
   })
 
+  test('a value that the codec does not fit is named, and the rest is mirrored', async () => {
+    const client = own.etcd.client()
+    await client.put('/odd/1').value('1')
+    await client.put('/odd/2').value('notjson')
+    const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/odd/', '--json'])
+    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+    expect(JSON.parse(child.lines[0] ?? '')).toMatchObject({ type: 'add', key: '/odd/1', object: 1 })
+    await child.until(() => child.errors.includes('the object "/odd/2" is invalid: '), 'what it says of the bad value')
+  })
+
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
     ['no prefix', ['etcd://localhost'], '--prefix is missing: etcd://host:2379 --prefix /jobs/'],
     ['an empty prefix', ['etcd://localhost', '--prefix', ''], 'must not be empty'],

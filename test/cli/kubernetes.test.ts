@@ -31,6 +31,7 @@ function kubeConfigFile(kubernetes: Kubernetes, way?: KubeWay): string {
 describe('without a cluster', () => {
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
     ['no resource', ['kubernetes://default'], 'it should look like kubernetes://default/pods'],
+    ['no namespace', ['kubernetes://namespaces'], 'kubernetes://*/nodes for what is in none'],
     ['a namespace that can be none', ['kubernetes://Default/pods'], '"Default" can be no namespace'],
     [
       'a table',
@@ -148,6 +149,18 @@ describeKubernetes('watch kubernetes://', (server) => {
       '--context: there is no "x"; there are test',
     ],
     ['a selector that does not parse', 'kubernetes://default/pods', ['-l', 'a in b'], 'check --selector: app=web'],
+    [
+      'a list of labels that ends early',
+      'kubernetes://default/pods',
+      ['-l', 'app==web,('],
+      'check --selector: app=web',
+    ],
+    [
+      'a namespace for what is in none',
+      'kubernetes://default/namespaces',
+      [],
+      'namespaces are in no namespace: kubernetes://*/namespaces',
+    ],
     ['a field that cannot be selected', 'kubernetes://default/pods', ['--field-selector', 'a.b=c'], '--field-selector'],
   ])('%s: one line that says what to do', async (_what, url, args, says) => {
     const env = { KUBECONFIG: kubeConfigFile(own.kubernetes) }

@@ -10,7 +10,7 @@ import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
-import { listwatch, node, refusalOf, SECRET } from './support.js'
+import { listwatch, node, refusalOf, resultOf, SECRET } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -106,6 +106,55 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  describe('what cannot be decoded is named, and the rest is mirrored', () => {
+    test('a plain key that holds no JSON when the mirror begins, and one that does so later', async () => {
+      const client = own.redis.client()
+      await client.mset('odd:1', '{"n":1}', 'odd:2', 'notjson')
+      const child = listwatch(['watch', own.redis.url, '--keys', 'odd:*', '--json'])
+      await synced(child)
+      expect(told(child)[0]).toEqual(['add', 'odd:1', { n: 1 }])
+      await child.until(() => child.errors.includes('\n'), 'what it says of the bad value')
+      expect(child.errors).toMatch(/^listwatch: the object "odd:2" is invalid: [^\n]*JSON[^\n]*\n$/)
+      await client.set('odd:1', 'neither')
+      await child.until(() => child.errors.includes('"odd:1" is invalid'), 'what it says of the other')
+      child.kill('SIGINT')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+    })
+
+    test('a field of a collection', async () => {
+      await using writer = redisWriter({
+        client: userClient('ioredis 6', own.redis.port),
+        name: 'odd',
+        codec: 'string',
+      })
+      await writer.apply([
+        { put: 'a', object: '1' },
+        { put: 'b', object: 'notjson' },
+      ])
+      const child = listwatch(['watch', own.redis.url, '--collection', 'odd', '--json'])
+      await synced(child)
+      expect(told(child)[0]).toEqual(['add', 'a', 1])
+      await child.until(() => child.errors.includes('the object "b" is invalid: '), 'what it says of the bad value')
+    })
+
+    test('an entry of a stream without the field of --key', async () => {
+      await own.redis.client().xadd('nameless', '1-1', 'id', '7')
+      const child = listwatch(['watch', own.redis.url, '--stream', 'nameless', '--key', 'nope', '--json'])
+      await synced(child)
+      const says = 'an object whose key is unknown is invalid: the entry 1-1 has no field "nope"; it has id'
+      await child.until(() => child.errors.includes(says), 'what it says of the entry')
+    })
+
+    test('in a pipe the number of them is told too', async () => {
+      await own.redis.client().set('bad:1', 'notjson')
+      const env = { FORCE_COLOR: undefined }
+      const child = listwatch(['watch', own.redis.url, '--keys', 'bad:*', '--for', '1ms'], { env })
+      const { output, errors } = await resultOf(child)
+      expect(output).toMatch(/^\S+: 0 keys, .*, 1 cannot be decoded\n$/)
+      expect(errors).toContain('the object "bad:1" is invalid: ')
+    })
+  })
+
   test('--cluster finds who has the keys; without it one is told to say so', async () => {
     await using cluster = await RedisCluster.start(server)
     const [first] = cluster.nodes
@@ -130,6 +179,35 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(elsewhere.length).toBeGreaterThan(0)
     const says = await refusalOf(listwatch(['watch', url, '--collection', elsewhere[0] ?? '']))
     expect(says).toContain('another node of the cluster has the key: with --cluster it is found')
+  })
+
+  test('--cluster of a server that is in none: one line that says so', async () => {
+    const says = await refusalOf(listwatch(['watch', own.redis.url, '--cluster', '--collection', 'a']))
+    expect(says).toBe('the server is no node of a cluster: leave out --cluster')
+  })
+
+  test.each([
+    ['a collection', ['--collection', 'rights']],
+    ['a stream', ['--stream', 'rights', '--key', 'id']],
+    ['plain keys', ['--keys', 'rights:*']],
+  ])('a user without the rights for %s is told the command that gives them', async (what, args) => {
+    const client = own.redis.client()
+    const user = what.replaceAll(' ', '-')
+    await client.call('ACL', 'SETUSER', user, 'reset', 'on', `>${SECRET}`, '+role', '+info')
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'rights' })
+    await writer.apply([{ put: '1', object: 1 }])
+    await client.del('rights')
+    await client.xadd('rights', '*', 'id', '1', 'n', '1')
+    await client.set('rights:1', '1')
+    const command = ['watch', `redis://${user}:${SECRET}@${own.redis.endpoint}`, ...args, '--json']
+    const says = await refusalOf(listwatch(command))
+    const [, rules = ''] = /\(ACL SETUSER ([^)]*)\)$/.exec(says) ?? []
+    expect(rules, says).toMatch(new RegExp(`^${user} %R~`))
+    await client.call('ACL', 'SETUSER', ...rules.split(' '))
+    const child = listwatch(command)
+    await synced(child)
+    expect(told(child)[0]).toEqual(expect.arrayContaining(['add']))
+    expect(child.errors).toBe('')
   })
 
   test('rediss:// speaks TLS, and believes only who it knows', async () => {
@@ -157,10 +235,18 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ['a codec for a stream', [url, '--stream', 's', '--key', 'id', '--codec', 'json'], '--codec is of --collection'],
     ['keys without a star', [url, '--keys', 'user:'], 'and a star in quotes: "user:*"'],
     ['all keys', [url, '--keys', '*'], 'must be what the keys begin with'],
+    ...['us*r:*', 'us?r:*', '[us]er:*', 'us\\er:*'].map(
+      (pattern) => [`the pattern ${pattern}`, [url, '--keys', pattern], '--keys is no pattern'] as const,
+    ),
     ['a table', [url, '--table', 't'], '--table is of Postgres; Redis has --collection'],
     ['a prefix', [url, '--prefix', 'p'], '--prefix is of etcd; Redis has --collection'],
     ['a collection of etcd', ['etcd://localhost', '--collection', 'a'], '--collection is of Redis; etcd has --prefix'],
     ['no server', ['redis://127.0.0.1:1', '--collection', 'a'], 'no server listens there: check host and port'],
+    [
+      'no server where a node of a cluster should be',
+      ['redis://127.0.0.1:1', '--cluster', '--collection', 'a'],
+      'cannot connect to redis://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1 (no server listens there',
+    ],
     ['no such host', ['redis://no-such-host.invalid', '--collection', 'a'], 'no such host: check its name'],
     ['a % that stands for itself', ['redis://u:100%@localhost', '--collection', 'a'], '% is %25'],
     ['no URL', ['redis://', '--collection', 'a'], 'it should look like redis://host:6379'],

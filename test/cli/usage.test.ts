@@ -29,6 +29,18 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
     ['watch', 'postgres://h/d', '--table', 'a', '--codec', 'json'],
     '--codec is of etcd and Redis; Postgres has --table, --columns, --where, --rls',
   ],
+  [
+    'an option in the place of a value',
+    [...ORDERS, '--columns', '--for', '3s'],
+    '--columns wants a value, got the option',
+  ],
+  [
+    'a short one',
+    [...ORDERS, '--columns', '-l', 'a=b'],
+    '--columns wants a value, got the option -l; see: listwatch watch',
+  ],
+  ['one with a value', [...ORDERS, '--for', '--columns=a'], '--for wants a value, got the option --columns'],
+  ['one that asks for help', [...INSTALL, '--key', '--help'], '--key wants a value, got the option --help'],
   ['no URL for an installation', ['pg', 'install', '--table', 'orders'], 'give the URL of the database, or --print'],
   ['nothing to uninstall', ['pg', 'uninstall', NOWHERE], 'name a table with --table, or everything with --all'],
   ['a name that is empty', ['watch', NOWHERE, '--table', ''], "option '--table <name>' argument '' is invalid"],
@@ -69,21 +81,60 @@ describe('a mistake gives one line that says what mends it, and exit code 2', ()
     expect(await refusalOf(listwatch(args))).toContain(says)
   })
 
+  const SCHEMES =
+    'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://) or'
   test.each([
-    ['no URL', `${SECRET}`],
-    ['one whose scheme is misspelt', `postgres//user:${SECRET}@host/db`],
-    ['one without slashes', `postgres:/user:${SECRET}@host/db`],
-    ['one without a scheme', `user:${SECRET}@host/db`],
-    ['one of another database', `mysql://user:${SECRET}@host/db`],
-  ])('%s is no URL of Postgres, and no password in it is told', async (_what, url) => {
-    const says = 'is no URL of Postgres; it should look like postgres://user@host:5432/database'
+    ['a misspelt scheme', 'rdis://h', 'unknown scheme "rdis:"; use postgres://'],
+    ['a scheme of another server', `mysql://user:${SECRET}@host/db`, `unknown scheme "mysql:"; ${SCHEMES}`],
+    ['a scheme of the web', 'http://localhost:26379', 'unknown scheme "http:"'],
+    ['a misspelt resource', 'kuberntes://default/pods', 'unknown scheme "kuberntes:"'],
+    ['no URL', SECRET, `what was given has no scheme; ${SCHEMES}`],
+    ['a host and a port', 'localhost:26379', 'what was given has no scheme'],
+    ['a URL without a scheme', `user:${SECRET}@host/db`, 'what was given has no scheme'],
+    ['a scheme without a colon', `postgres//user:${SECRET}@host/db`, 'what was given has no scheme'],
+    ['a scheme without slashes', `postgres:/user:${SECRET}@host/db`, 'what was given has no scheme'],
+  ])('%s: the schemes that there are, and no password', async (_what, url, says) => {
     expect(await refusalOf(listwatch(['watch', url, '--table', 'orders']))).toContain(says)
+  })
+
+  test.each([
+    ['postgres', 'POSTGRES://u@127.0.0.1:1/db', '--table'],
+    ['etcd', 'Etcd://127.0.0.1:1', '--prefix'],
+    ['Redis', 'Redis://127.0.0.1:1', '--collection'],
+  ])('the scheme of %s may be in capitals', async (_what, url, option) => {
+    expect(await refusalOf(listwatch(['watch', url, option, 'a']))).toContain('no server listens there')
+  })
+
+  const ENCODING = 'in user and password # is %23, ? is %3F, / is %2F, @ is %40, % is %25'
+  const raw = ['#', '?', '/', '1#', '1?', '1/', 'a#b c', '%'].map((mark) => `u:${mark}${SECRET}@127.0.0.1:1`)
+  const cut: readonly (readonly [url: string, option: string])[] = [
+    ...raw.map((rest) => [`postgres://${rest}/db`, '--table'] as const),
+    ...raw.map((rest) => [`redis://${rest}`, '--collection'] as const),
+    ...raw.map((rest) => [`etcd://${rest}`, '--prefix'] as const),
+    [`rediss://u:#${SECRET}@127.0.0.1:1/0`, '--collection'],
+    [`postgres://127.0.0.1:1/db#${SECRET}`, '--table'],
+    [`redis://127.0.0.1:1?password=${SECRET}`, '--collection'],
+    [`etcd://127.0.0.1:1?password=${SECRET}`, '--prefix'],
+  ]
+  test.each(cut)('%s: no password is told, and how it is written', async (url, option) => {
+    expect(await refusalOf(listwatch(['watch', url, option, 'a']))).toContain(ENCODING)
+  })
+
+  test.each([
+    ['as a command', [`redis://u:a#${SECRET}@h`], 'unknown command'],
+    ['as the name of a namespace', ['watch', `kubernetes://u:${SECRET}@h/pods`], 'is no URL of a resource'],
+    ['for an installation', ['pg', 'status', `postgres://u:1#${SECRET}@h/db`], ENCODING],
+    ['with a space', ['watch', `redis://u:a ${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],
+    ['with an @', ['watch', `redis://u:a@${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],
+    ['for etcd', ['watch', `etcd://u:${SECRET}@127.0.0.1:1`, '--prefix', 'a'], 'etcd://u:***@127.0.0.1:1:'],
+  ])('a password that is given %s is not told', async (_what, args, says) => {
+    expect(await refusalOf(listwatch(args))).toContain(says)
   })
 
   test('where nobody listens, no password is told', async () => {
     const url = `postgres://user:${SECRET}@127.0.0.1:1/db?password=${SECRET}`
     const line = await refusalOf(listwatch(['watch', url, '--table', 'orders', '--index', 'id']))
-    expect(line).toMatch(/^cannot connect to postgres:\/\/user:\*\*\*@127\.0\.0\.1:1/)
+    expect(line).toMatch(/^cannot connect to postgres:\/\/user:\*\*\*@127\.0\.0\.1:1\/db: connect ECONNREFUSED/)
   })
 })
 
@@ -100,7 +151,7 @@ describe('what is missing is named, with the command that installs it', () => {
 
   test('the driver', async () => {
     const copy = copyWith(['commander', 'picocolors', 'eventemitter3'])
-    expect(await refusalOf(listwatch(ORDERS, { main: copy }))).toBe('pg is missing; install it with: npm i pg@^8.20')
+    expect(await refusalOf(listwatch(ORDERS, { main: copy }))).toBe('pg is missing; install it with: npm i pg@^8.16')
   })
 
   test('what the command line itself needs', async () => {

@@ -135,8 +135,14 @@ describeServer('postgres 18', 'watch', (postgres) => {
       await child.until(() => child.lines.length > 0, 'a line')
       child.kill('SIGINT')
       expect(await child.ended).toEqual({ code: 0, signal: null })
-      expect(child.output).toMatch(/^live: 5 rows, 0 changes\/s, 0 relists, 0 reconnects\n$/)
+      expect(child.output).toMatch(/^(live: 5 rows, 0 changes\/s, 0 relists, 0 reconnects\n)+stopped: 5 rows, .*\n$/)
       expect(child.errors).toBe('')
+    })
+
+    test('ends with a line, however soon', async () => {
+      const db = await orders(5)
+      const { output, errors } = await resultOf(listwatch(['watch', urlOf(db), '--table', 'orders', '--for', '1ms']))
+      expect({ output, errors }).toEqual({ output: expect.stringMatching(/^stopped: 5 rows, .*\n$/), errors: '' })
     })
   })
 })

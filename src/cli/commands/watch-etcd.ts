@@ -1,7 +1,7 @@
 import { etcdSource } from '../../../adapters/etcd/index.js'
-import { redact } from '../../redact.js'
 import { Failure, load } from '../failure.js'
 import { durationOf, type MirrorFlags, mirror, type Row } from '../mirror.js'
+import { decoded, refuseUrl, shownAddress } from '../server-url.js'
 
 export interface EtcdFlags extends MirrorFlags {
   readonly prefix: string
@@ -11,7 +11,7 @@ export interface EtcdFlags extends MirrorFlags {
 /** Mirrors a range of keys of the user's, and tells of it. */
 export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
   durationOf(flags) // Before anything is opened.
-  const { endpoints, auth } = addressOf(url)
+  const { endpoints, auth, shown } = addressOf(url)
   await load('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
   const { prefix, codec = 'json' } = flags
   const source = etcdSource<Row>({ endpoints, prefix, codec, ...(auth === undefined ? {} : { auth }) })
@@ -19,7 +19,7 @@ export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
     kind: 'etcd',
     of: prefix,
     failure: ({ code, message }) =>
-      new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${redact(url)}: ` : ''}${adviceOf(message, prefix)}`),
+      new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${adviceOf(message, prefix)}`),
     message: (text) => adviceOf(text, prefix),
   })
 }
@@ -28,17 +28,17 @@ export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
 function addressOf(url: string): {
   readonly endpoints: readonly string[]
   readonly auth: { readonly username: string; readonly password: string } | undefined
+  /** As it may be printed. */
+  readonly shown: string
 } {
-  const match = /^(etcds?):\/\/(?:([^:@/]+):([^@/]*)@)?([^@/?#]+)\/?$/.exec(url)
-  if (match === null) throw new Failure('what was given is no URL of etcd; it should look like etcd://host:2379')
-  const [, scheme, username, password = '', hosts = ''] = match
+  const match = /^(etcds?):\/\/(?:([^:@/?#]+):([^@/?#]*)@)?([^@/?#]+)\/?$/.exec(url)
+  if (match === null) return refuseUrl('etcd', 'etcd://host:2379')
+  const [, scheme = '', username, password = '', hosts = ''] = match
   const lead = scheme === 'etcds' ? 'https://' : 'http://'
   return {
     endpoints: hosts.split(',').map((host) => `${lead}${/:\d+$/.test(host) ? host : `${host}:2379`}`),
-    auth:
-      username === undefined
-        ? undefined
-        : { username: decodeURIComponent(username), password: decodeURIComponent(password) },
+    auth: username === undefined ? undefined : { username: decoded(username), password: decoded(password) },
+    shown: shownAddress(scheme, username ?? '', password, hosts),
   }
 }
 

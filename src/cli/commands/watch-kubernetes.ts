@@ -13,7 +13,8 @@ export interface KubernetesFlags extends MirrorFlags {
 }
 
 const PACKAGE = '@kubernetes/client-node'
-const USAGE = 'it should look like kubernetes://default/pods, or kubernetes://*/pods for all namespaces'
+const USAGE =
+  'it should look like kubernetes://default/pods, kubernetes://*/pods for all namespaces, or kubernetes://*/nodes for what is in none'
 
 /** Mirrors objects of a Kubernetes API server, and tells of them. */
 export async function watchKubernetes(url: string, flags: KubernetesFlags): Promise<void> {
@@ -39,6 +40,8 @@ function addressOf(url: string): { readonly namespace: string | undefined; reado
   const [, namespace = '', resource = ''] = match.map((part) => part.trim())
   if (namespace === '' || namespace === '*') return { namespace: undefined, resource }
   if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) return { namespace, resource }
+  // What may be a password is not repeated.
+  if (/[:@]/.test(namespace)) throw new Failure(`what was given is no URL of a resource; ${USAGE}`)
   throw new Failure(`"${namespace}" can be no namespace: small letters, digits and "-", at most 63; ${USAGE}`)
 }
 
@@ -74,5 +77,8 @@ async function loadClient(): Promise<typeof import('@kubernetes/client-node')> {
 
 /** What the adapter says of its options, in words of the command line. */
 function adviceOf(message: string): string {
-  return message.replace('check labelSelector:', 'check --selector:').replace('fieldSelector:', '--field-selector:')
+  return message
+    .replace('check labelSelector:', 'check --selector:')
+    .replace('fieldSelector:', '--field-selector:')
+    .replace(/^(\S+) are in no namespace \(leave out namespace: [^)]*\)/, '$1 are in no namespace: kubernetes://*/$1')
 }

@@ -1,9 +1,12 @@
 import type { RedisClient, StreamDecode } from '../../../adapters/redis/index.js'
 import { redisCollection, redisKeys, redisStream } from '../../../adapters/redis/index.js'
-import { redact } from '../../redact.js'
+import { SourceError } from '../../errors.js'
 import type { ListerWatcher } from '../../source.js'
+import { assertClusterNode } from '../cluster-node.js'
 import { Failure, load } from '../failure.js'
 import { durationOf, type MirrorFlags, mirror, type Row } from '../mirror.js'
+import { redisRights } from '../redis-rights.js'
+import { decoded, refuseUrl, shownAddress } from '../server-url.js'
 
 export interface RedisFlags extends MirrorFlags {
   readonly collection?: string
@@ -19,22 +22,27 @@ export interface RedisFlags extends MirrorFlags {
 export async function watchRedis(url: string, flags: RedisFlags): Promise<void> {
   durationOf(flags) // Before anything is opened.
   const of = checkForm(flags)
-  const address = addressOf(url)
+  const { shown, ...address } = addressOf(url)
   const { Redis, Cluster } = await load('ioredis', () => import('ioredis'), 'npm i ioredis')
   const { host, port, ...redisOptions } = address
+  const advice = (message: string): string =>
+    adviceOf(message).replace(
+      /see the guide for the ACL[^)]*/,
+      redisRights(flags, address.username ?? 'default', address.db),
+    )
+  const failure = ({ code, message }: SourceError): Failure =>
+    new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${advice(message)}`)
+  const single = new Redis({ ...address, lazyConnect: true })
+  if (flags.cluster === true) {
+    await assertClusterNode(single).catch((error: unknown) => {
+      throw error instanceof SourceError ? failure(error) : error
+    })
+  }
   const client: RedisClient & { disconnect(): void } =
-    flags.cluster === true
-      ? new Cluster([{ host, port }], { redisOptions })
-      : new Redis({ ...address, lazyConnect: true })
+    flags.cluster === true ? new Cluster([{ host, port }], { redisOptions }) : single
   if (flags.cluster === true) Object(client).on('error', () => {}) // Our own connections say it better.
   try {
-    await mirror(sourceOf(client, flags), flags, {
-      kind: 'redis',
-      of,
-      failure: ({ code, message }) =>
-        new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${redact(url)}: ` : ''}${adviceOf(message)}`),
-      message: adviceOf,
-    })
+    await mirror(sourceOf(client, flags), flags, { kind: 'redis', of, failure, message: advice })
   } finally {
     client.disconnect()
   }
@@ -50,6 +58,10 @@ function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): 
     )
   if (keys !== undefined && !/^.+\*$/.test(keys))
     throw new Failure('--keys must be what the keys begin with, and a star in quotes: "user:*"')
+  if (keys !== undefined && /[*?[\\]/.test(keys.slice(0, -1)))
+    throw new Failure(
+      '--keys is no pattern: what the keys begin with, without * ? [ and \\, and one star at its end: "user:*"',
+    )
   if (stream !== undefined && key === undefined)
     throw new Failure('--key is missing: the field of an entry that names what it speaks of: --stream events --key id')
   if (stream === undefined && (key !== undefined || fold === true))
@@ -90,14 +102,16 @@ interface Address {
   readonly username?: string
   readonly password?: string
   readonly tls?: object
+  /** As it may be printed. */
+  readonly shown: string
 }
 
 /** `redis://user:password@host:6379/0` */
 function addressOf(url: string): Address {
   const match =
-    /^(rediss?):\/\/(?:([^:@/]*):([^/]*)@)?([^@/?#:]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?(?:\/(\d{0,4}))?$/i.exec(url)
-  if (match === null) throw new Failure('what was given is no URL of Redis; it should look like redis://host:6379')
-  const [, scheme, username = '', password = '', host = '', port = '6379', db = ''] = match
+    /^(rediss?):\/\/(?:([^:@/?#]*):([^/?#]*)@)?([^@/?#:]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?(?:\/(\d{0,4}))?$/i.exec(url)
+  if (match === null) return refuseUrl('Redis', 'redis://host:6379')
+  const [, scheme = '', username = '', password = '', host = '', port = '6379', db = ''] = match
   return {
     host: host.replace(/^\[|\]$/g, ''),
     port: Number(port),
@@ -105,14 +119,7 @@ function addressOf(url: string): Address {
     ...(username === '' ? {} : { username: decoded(username) }),
     ...(password === '' ? {} : { password: decoded(password) }),
     ...(scheme === 'rediss' ? { tls: {} } : {}),
-  }
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    throw new Failure('user and password in the URL must be encoded as URLs are: % is %25, @ is %40')
+    shown: shownAddress(scheme, username, password, `${host}:${port}${db === '' ? '' : `/${db}`}`),
   }
 }
 

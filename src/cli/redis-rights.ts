@@ -1,0 +1,19 @@
+/** What is mirrored; one of the three is given. */
+interface Mirrored {
+  readonly collection?: string
+  readonly stream?: string
+  readonly keys?: string
+  readonly cluster?: boolean
+}
+
+/** The command that gives a user of Redis 7 what a mirror needs: the keys, and each command that is sent. */
+export function redisRights({ collection, stream, keys = '', cluster }: Mirrored, user: string, db = 0): string {
+  const more = `${db === 0 ? '' : ' +select'}${cluster === true ? ' +cluster|slots' : ''}`
+  return `ACL SETUSER ${user} ${rules(collection, stream, keys)} +role +info${more}`
+}
+
+function rules(collection: string | undefined, stream: string | undefined, keys: string): string {
+  if (collection !== undefined) return `%R~{${collection}}:* +hmget +hlen +hscan +xread +xrevrange +multi +exec +time`
+  if (stream !== undefined) return `%R~${stream} +xread +xrange +xinfo|stream +multi +exec +eval`
+  return `%R~${keys} &__redis__:invalidate +scan +mget +subscribe +ping +client|id +client|tracking`
+}
