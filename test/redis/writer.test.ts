@@ -131,6 +131,14 @@ describeRedis('a writer', (server) => {
       await expect(writer.apply([{ put: 'c', object }])).rejects.toThrow(
         /^apply: the object under "c" cannot be written: \S/,
       )
+    const codec = (): string => {
+      throw new RangeError('no such unit')
+    }
+    const broken = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, codec })
+    await expect(broken.apply([{ put: 'd', object: 1 }])).rejects.toMatchObject({
+      message: 'apply: the object under "d" cannot be written: no such unit',
+      cause: expect.any(RangeError) as unknown,
+    })
     expect(await contents(name)).toEqual({})
     await writer.close()
   })
