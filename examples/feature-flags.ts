@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createInformer } from 'listwatch'
-import { redisCollection, redisWriter } from 'listwatch/redis'
+import { RedisWriteError, redisCollection, redisWriter } from 'listwatch/redis'
 
 interface Flag {
   readonly percent: number
@@ -17,8 +17,15 @@ else await set(name, Number(percent ?? 100))
 
 async function set(flag: string, of: number): Promise<void> {
   await using writer = redisWriter<Flag>({ client, name: 'flags' })
-  const version = await writer.apply([of === 0 ? { delete: flag } : { put: flag, object: { percent: of } }])
-  console.log(`${flag}: ${of} % since ${version}`)
+  try {
+    const version = await writer.apply([of === 0 ? { delete: flag } : { put: flag, object: { percent: of } }])
+    console.log(`${flag}: ${of} % since ${version}`)
+  } catch (error) {
+    if (!(error instanceof RedisWriteError)) throw error
+    // NOT_WRITTEN: try again. OUTCOME_UNKNOWN: look first. Here whoever calls is told which.
+    console.error(`${error.code}: ${error.message}`)
+    process.exitCode = 1
+  }
 }
 
 async function follow(): Promise<void> {

@@ -11,6 +11,7 @@ const TSCONFIG = {
     strict: true,
     noUncheckedIndexedAccess: true,
     exactOptionalPropertyTypes: true,
+    noPropertyAccessFromIndexSignature: true,
     module: 'nodenext',
     target: 'es2023',
     lib: ['es2024', 'esnext.disposable', 'esnext.iterator'],

@@ -1,4 +1,5 @@
 import { SourceError } from '../../src/errors.js'
+import { otherApisWith } from './other-apis.js'
 import type { Visit } from './visit.js'
 
 /** A kind of objects, as the API server serves it. */
@@ -36,14 +37,14 @@ export function resourcePath({ apiVersion, plural }: Resource, namespace: string
   return `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
 }
 
-/** Asks the server what it calls the resource. `NOT_FOUND` where it has none such, with what comes closest. */
+/** Asks the server what it calls the resource. `NOT_FOUND` where it has none such, with what comes closest, or which API has it. */
 export async function findResource(visit: Visit, wanted: ResourceName): Promise<Resource> {
   const { apiVersion, kind, plural } = wanted
   const slash = apiVersion.indexOf('/')
   const group = slash === -1 ? '' : apiVersion.slice(0, slash)
   const served = await resourcesOf(visit, apiVersion)
   const found = served.find((each) => (plural === undefined ? each.kind === kind : each.name === plural))
-  if (found === undefined) throw unknown(wanted, served)
+  if (found === undefined) throw await unknown(visit, wanted, served)
   if (!['list', 'watch'].every((verb) => found.verbs.includes(verb))) {
     const message = `${found.name} of ${apiVersion} cannot be listed and watched; it has ${found.verbs.join(', ')}`
     throw new SourceError(message, { code: 'PROTOCOL' })
@@ -75,17 +76,26 @@ function isServed(value: unknown): value is Served {
   return typeof name === 'string' && typeof kind === 'string' && Array.isArray(verbs)
 }
 
-function unknown({ apiVersion, kind, plural }: ResourceName, served: readonly Served[]): SourceError {
+async function unknown(visit: Visit, wanted: ResourceName, served: readonly Served[]): Promise<SourceError> {
+  const { apiVersion, kind, plural } = wanted
   const asked = (kind ?? plural ?? '').toLowerCase()
   const like = (isLike: (name: string) => boolean): Served | undefined =>
     served.find(({ name, kind: other, singularName, shortNames = [] }) =>
       [name, other, singularName ?? '', ...shortNames].some((each) => each !== '' && isLike(each.toLowerCase())),
     )
   const near = like((name) => name === asked) ?? like((name) => isNear(name, asked))
-  const meant = near === undefined ? '' : `; did you mean ${kind === undefined ? near.name : near.kind}?`
+  const meant =
+    near === undefined
+      ? inOthers(await otherApisWith(visit, wanted))
+      : `; did you mean ${kind === undefined ? near.name : near.kind}?`
   const what = kind === undefined ? `resource "${plural}"` : `kind "${kind}"`
   const message = `the server has no ${what} in ${apiVersion}${meant} (kubectl api-resources lists all)`
   return new SourceError(message, { code: 'NOT_FOUND' })
+}
+
+function inOthers(apis: readonly string[]): string {
+  if (apis.length === 0) return ''
+  return `: apiVersion ${apis.map((api) => `"${api}"`).join(', ')} ${apis.length === 1 ? 'has' : 'have'} it`
 }
 
 /** The same but for an ending, two letters that changed places, or one that is another, missing or too many. */

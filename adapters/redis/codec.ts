@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { messageOf } from '../../src/errors.js'
 import { assertJsonDepth } from '../../src/json.js'
 import type { Delete, Invalid, Put } from '../../src/source.js'
 
@@ -78,15 +79,25 @@ export function notPromised<V>(value: V, by: string): V {
 
 /** What an object is in Redis, in bytes of our own. A TypeError where it cannot be. */
 export function encodeValue<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Buffer | string {
-  const value =
-    typeof codec === 'function' ? notPromised(codec(object, key), 'apply: the codec') : encoders[codec](object)
+  const made = encoded(codec, object, key)
+  const value = typeof codec === 'function' ? notPromised(made, 'apply: the codec') : made
   if (value instanceof Uint8Array) return Buffer.from(value)
   if (typeof value === 'string' && value.isWellFormed()) return value
-  const [of, made] = [
-    `the object under ${JSON.stringify(key)}`,
-    typeof codec === 'function' ? 'the codec' : `"${codec}"`,
-  ]
-  throw new TypeError(`apply: ${of} cannot be written: ${made} makes no whole text or bytes of ${describe(object)}`)
+  const by = typeof codec === 'function' ? 'the codec' : `"${codec}"`
+  throw new TypeError(`${unwritable(key)}: ${by} makes no whole text or bytes of ${describe(object)}`)
+}
+
+function encoded<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Uint8Array | string | undefined {
+  try {
+    return typeof codec === 'function' ? codec(object, key) : encoders[codec](object)
+  } catch (error) {
+    const [said] = messageOf(error).split('\n', 1)
+    throw new TypeError(`${unwritable(key)}: ${said}`, { cause: error })
+  }
+}
+
+function unwritable(key: string): string {
+  return `apply: the object under ${JSON.stringify(key)} cannot be written`
 }
 
 /** What a key is in Redis. A TypeError where it cannot be. */

@@ -1,15 +1,24 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/errors.js'
 import { redact } from '../../src/redact.js'
+import type { RedisArgument } from './client.js'
 
 /**
  * What an error of the driver, the network or the server means; what is not here is transient. The driver's own error is
- * not kept: it carries the command with all of its arguments, the password of AUTH among them.
+ * not kept: it carries the command with all of its arguments, the password of AUTH among them. `command`: what was asked, where it is known.
  */
-export function redisError(thrown: unknown): SourceError {
+export function redisError(thrown: unknown, command: readonly RedisArgument[] = []): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const message = redact(messageOf(thrown)).replace(/^EXECABORT Transaction discarded because of: /, '')
+  const said = redact(messageOf(thrown)).replace(/^EXECABORT Transaction discarded because of: /, '')
+  const message = /^WRONGTYPE /.test(said) ? wrongType(said, command) : said
   const hint = hintFor(message)
   return new SourceError(message + (hint === '' ? '' : ` (${hint})`), { code: meaningOf(message), cause: bare(thrown) })
+}
+
+/** Which key holds something else, and what belongs there: the server does not say it, and scripts of ours do. */
+function wrongType(said: string, [name, ...args]: readonly RedisArgument[]): string {
+  if (typeof name !== 'string' || !/^[HX]/.test(name)) return said
+  const key = name === 'XREAD' ? args.at(-2) : args[name === 'XINFO' ? 1 : 0]
+  return `WRONGTYPE ${key} is no ${name.startsWith('X') ? 'stream' : 'hash'}`
 }
 
 /** The history from our version on is gone: one relist. */
@@ -66,7 +75,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
     "what answers there is no Redis, or wants TLS: check the client's port and option tls",
   ],
   [/^(WRONGPASS|NOAUTH) |invalid password/, "check the client's username and password"],
-  [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or DEL the key'],
+  [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or delete that key'],
   [NOT_ALLOWED, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
   [/^DENIED /, 'give the server a password, and the client the same'],
   [/^READONLY |^MASTERDOWN /, 'this is a replica: give the client the address of the master, or of the Sentinels'],

@@ -109,9 +109,9 @@ export class Session {
   }
 
   /** One command and its answer. Calls may overlap; answers come in the order of the calls. */
-  command([name, ...args]: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
+  command(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
     if (this.#ending !== undefined) return Promise.reject(this.#ending)
-    return this.#timed(this.#connection.callBuffer(name, ...args) as Promise<RedisReply>, timeoutMs)
+    return this.#timed(this.#connection.callBuffer(...command) as Promise<RedisReply>, timeoutMs, command)
   }
 
   /**
@@ -139,18 +139,18 @@ export class Session {
     }
     if (refused !== undefined) throw refused.reason
     const answer = settled.at(-1)
-    const replies = repliesOf(answer?.status === 'fulfilled' ? answer.value : null)
+    const replies = repliesOf(answer?.status === 'fulfilled' ? answer.value : null, commands)
     return isDamaged(replies) ? await this.transaction(commands) : replies
   }
 
   async #readAtOnce(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const words = commands.flatMap((command) => [command.length, ...command])
-    return repliesOf(await this.command(['EVAL', READING_SCRIPT, 0, ...words]))
+    return repliesOf(await this.command(['EVAL', READING_SCRIPT, 0, ...words]), commands)
   }
 
-  #texts([name, ...args]: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
+  #texts(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
     if (this.#ending !== undefined) return Promise.reject(this.#ending)
-    return this.#timed(this.#connection.call(name, ...args) as Promise<RedisReply>, timeoutMs)
+    return this.#timed(this.#connection.call(...command) as Promise<RedisReply>, timeoutMs, command)
   }
 
   /** Told of every message on the channels that this connection has subscribed to. */
@@ -187,7 +187,7 @@ export class Session {
   }
 
   /** `work`, or the failure of the connection, or that there was no answer in time. */
-  #timed<V>(work: Promise<V>, timeoutMs: number): Promise<V> {
+  #timed<V>(work: Promise<V>, timeoutMs: number, command?: RedisCommand): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       const timer = new AbortController()
       const done = (): void => {
@@ -205,7 +205,7 @@ export class Session {
           done()
           resolve(value)
         },
-        (error: unknown) => fail(this.#ending ?? this.#meaning(error)),
+        (error: unknown) => fail(this.#ending ?? this.#meaning(error, command)),
       )
       this.#options.clock.sleep(timeoutMs, timer.signal).then(
         () => this.destroy(unavailable(`no answer from ${this.address} for ${timeoutMs} ms${this.#hint}`)),
@@ -215,22 +215,22 @@ export class Session {
   }
 
   /** An answer that says no; anything else is the end of the connection. */
-  #meaning(error: unknown): SourceError {
-    const meaning = this.#lost(error)
+  #meaning(error: unknown, command?: RedisCommand): SourceError {
+    const meaning = this.#lost(error, command)
     if (!isAnswer(error)) this.destroy(meaning)
     return meaning
   }
 
-  #lost(error: unknown): SourceError {
-    const meaning = redisError(error)
+  #lost(error: unknown, command?: RedisCommand): SourceError {
+    const meaning = redisError(error, command)
     return /ECONNRESET|EPIPE/.test(meaning.message) ? unavailable(meaning.message + this.#hint) : meaning
   }
 }
 
 /** What was answered to each command of several; throws where one was refused. */
-function repliesOf(reply: RedisReply): readonly RedisReply[] {
+function repliesOf(reply: RedisReply, commands: readonly RedisCommand[]): readonly RedisReply[] {
   const replies = Array.isArray(reply) ? (reply as RedisReply[]) : []
-  for (const each of replies) if (each instanceof Error) throw redisError(each)
+  for (const [at, each] of replies.entries()) if (each instanceof Error) throw redisError(each, commands[at])
   return replies
 }
 

@@ -14,9 +14,17 @@ import { createHash } from 'node:crypto'
  */
 export const WRITER_SCRIPT = `
 local hash, stream, meta = KEYS[1], KEYS[2], KEYS[3]
-local m = redis.call('HMGET', meta, 'e', 'i', 'n', 'c')
+
+local function named(answer, key, kind)
+  if type(answer) ~= 'table' or not answer.err then return nil end
+  if not string.find(answer.err, 'WRONGTYPE') then return answer end
+  return redis.error_reply('WRONGTYPE ' .. key .. ' is no ' .. kind)
+end
+
+local m, size = redis.pcall('HMGET', meta, 'e', 'i', 'n', 'c'), redis.pcall('HLEN', hash)
+local refusal = named(m, meta, 'hash') or named(size, hash, 'hash')
+if refusal then return refusal end
 local epoch, last, chain, count = m[1], m[2], m[3], tonumber(m[4])
-local size = redis.call('HLEN', hash)
 if not (last and chain and count) then epoch, last, chain = nil, nil, nil end
 if ARGV[2] == 'none' and epoch then return redis.error_reply('CONFLICT ' .. last .. ' ' .. chain) end
 if ARGV[2] ~= '' and ARGV[2] ~= 'none' and (last ~= ARGV[2] or chain ~= ARGV[3]) then
@@ -37,7 +45,7 @@ end
 local function anew()
   local number = now
   local info = redis.pcall('XINFO', 'STREAM', stream)
-  if info.err and not string.find(info.err, 'no such key') then return info end
+  if info.err and not string.find(info.err, 'no such key') then return named(info, stream, 'stream') end
   for i = 1, #info, 2 do
     if info[i] == 'last-generated-id' then
       local newest = tonumber(string.match(info[i + 1], '^(%d+)'))
@@ -90,7 +98,7 @@ if type(id) == 'table' and (string.find(id.err, 'equal or smaller') or string.fi
   if flaw then return flaw end
   id, following = add()
 end
-if type(id) == 'table' then return id end
+if type(id) == 'table' then return named(id, stream, 'stream') end
 local i = 5
 while i <= #ARGV do
   if ARGV[i] == 'u' then

@@ -35,7 +35,18 @@ describeKubernetes('what is asked for', (server) => {
       { kind: 'Unheard' },
       'the server has no kind "Unheard" in v1 (kubectl api-resources lists all)',
     ],
-    ['a kind of another group', { kind: 'Deployment' }, 'the server has no kind "Deployment" in v1'],
+    [
+      'a kind of another API',
+      { kind: 'Deployment' },
+      'the server has no kind "Deployment" in v1: apiVersion "apps/v1" has it (kubectl api-resources lists all)',
+    ],
+    ['a plural of another API', { plural: 'deployments' }, 'no resource "deployments" in v1: apiVersion "apps/v1" has'],
+    ['a kind of the first API', { apiVersion: 'apps/v1', kind: 'Pod' }, 'apiVersion "v1" has it'],
+    [
+      'a kind that two APIs have',
+      { apiVersion: 'apps/v1', kind: 'Event' },
+      'apiVersion "v1", "events.k8s.io/v1" have it',
+    ],
     [
       'a group that is not there',
       { apiVersion: 'example.org/v1', kind: 'Thing' },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { waitUntil } from '../servers/wait-until.js'
 import { isAny, isAnyList, isWatch } from './fake.js'
+import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
 describe('a server that refuses', () => {
@@ -84,6 +85,23 @@ describe('a server that refuses', () => {
       await mirror.live()
       expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(12_000)
     }))
+
+  test.each<[string, (exchange: Exchange) => void]>([
+    ['may not be asked what there is', (exchange) => exchange.refuse({ code: 403, message: 'no' })],
+    ['knows the older form only', (exchange) => exchange.json({ kind: 'APIGroupList', groups: [{ name: 'apps' }] })],
+    ['answers with nonsense', (exchange) => exchange.json({ items: [null, { versions: [{ resources: [7] }] }] })],
+    ['answers with a page', (exchange) => exchange.text('<html>', 200)],
+  ])('for a kind that it has not, and %s, is told as one that has it nowhere', (_what, answer) =>
+    Mirror.with({ source: { kind: 'Unheard' } }, async (mirror) => {
+      mirror.fake.rule(({ path }) => path === '/api' || path === '/apis', answer)
+      mirror.informer.start()
+      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      expect([mirror.errors[0]?.code, mirror.errors[0]?.message]).toEqual([
+        'NOT_FOUND',
+        expect.stringContaining('the server has no kind "Unheard" in v1 (kubectl api-resources lists all)'),
+      ])
+    }),
+  )
 })
 
 describe('a server that says nothing', () => {

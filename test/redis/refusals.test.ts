@@ -137,10 +137,25 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect((await listed(quit)).objects.size).toBe(1)
       })
 
-      test('a key of another type', async () => {
-        await own.redis.client().set('{typed}:h', 'text')
-        const error = await refusal(source({}, 'typed'))
-        expect([error.code, error.message]).toEqual(['PROTOCOL', expect.stringContaining('choose another name')])
+      test.each(['h', 'm'])('a key of another type, by its name: %s', async (part) => {
+        const key = `{typed-${part}}:${part}`
+        await own.redis.client().set(key, 'text')
+        const error = await refusal(source({}, `typed-${part}`))
+        expect([error.code, error.message]).toEqual([
+          'PROTOCOL',
+          `WRONGTYPE ${key} is no hash (another kind of value is stored there: choose another name, or delete that key)`,
+        ])
+        await own.redis.client().del(key)
+      })
+
+      test('a stream that is none, by its name', async () => {
+        await own.redis.client().set('typed-stream', 'text')
+        const client = userClient(driver, own.redis.port)
+        const decode = (fields: unknown, key: string) => ({ key, object: fields })
+        const error = await refusal(redisStream<unknown>({ client, stream: 'typed-stream', decode }))
+        expect(error.message).toBe(
+          'WRONGTYPE typed-stream is no stream (another kind of value is stored there: choose another name, or delete that key)',
+        )
       })
 
       test('a user that may not', async () => {

@@ -125,18 +125,37 @@ describeRedis('a writer', (server) => {
     await expect(texts.apply([{ put: 'a', object: 'half \ud800' }])).rejects.toThrow(
       'the object under "a" cannot be written',
     )
+    const loop: { self?: unknown } = {}
+    loop.self = loop
+    for (const object of [1n, { deep: 1n }, loop])
+      await expect(writer.apply([{ put: 'c', object }])).rejects.toThrow(
+        /^apply: the object under "c" cannot be written: \S/,
+      )
+    const codec = (): string => {
+      throw new RangeError('no such unit')
+    }
+    const broken = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, codec })
+    await expect(broken.apply([{ put: 'd', object: 1 }])).rejects.toMatchObject({
+      message: 'apply: the object under "d" cannot be written: no such unit',
+      cause: expect.any(RangeError) as unknown,
+    })
     expect(await contents(name)).toEqual({})
     await writer.close()
   })
 
-  test('leaves a key of another type as it is', async () => {
+  test.each([
+    ['h', 'hash'],
+    ['s', 'stream'],
+    ['m', 'hash'],
+  ])('leaves a key of another type as it is, and names it: %s', async (part, kind) => {
     const [writer, name] = make()
-    await own.redis.client().set(`{${name}}:h`, 'text')
+    const key = `{${name}}:${part}`
+    await own.redis.client().set(key, 'text')
     await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toMatchObject({
       code: 'NOT_WRITTEN',
-      message: expect.stringContaining('WRONGTYPE'),
+      message: `nothing was written: WRONGTYPE ${key} is no ${kind} (another kind of value is stored there: choose another name, or delete that key)`,
     })
-    expect(await own.redis.client().exists(`{${name}}:s`, `{${name}}:m`)).toBe(0)
+    expect(await own.redis.client().keys(`{${name}}:*`)).toEqual([key])
     await writer.close()
   })
 

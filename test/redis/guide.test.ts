@@ -1,0 +1,49 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { describeServer } from '../servers/index.js'
+import { binary, ensureBuilt } from '../support/build.js'
+import { Child } from '../support/child.js'
+import { blocksOf } from '../support/documents.js'
+import { UserProject } from '../support/user-project.js'
+import { useRedis } from './support.js'
+
+beforeAll(ensureBuilt)
+
+const blocks = blocksOf(['docs/redis.md'])
+const programs = blocks.filter(({ language }) => language === 'ts').map(({ text }) => text)
+const rights = blocks.flatMap(({ text }) => Array.from(text.matchAll(/^ACL SETUSER .*$/gm), ([line]) => line))
+
+describeServer('redis 7.0', 'docs/redis.md', (server) => {
+  const own = useRedis(server)
+
+  /** Runs the program of the guide that has this in it, as it is printed but for the server; gives what it says. */
+  async function run(having: string, url = own.redis.url): Promise<string> {
+    const text = programs.find((each) => each.includes(having)) ?? ''
+    const project = new UserProject(['ioredis'])
+    onTestFinished(() => project[Symbol.dispose]())
+    project.write('program.ts', text.replace('redis://localhost:6379', url))
+    const child = new Child(binary('node'), ['program.ts'], { cwd: project.path })
+    onTestFinished(() => child[Symbol.asyncDispose]())
+    const { code } = await child.ended
+    expect({ code, errors: child.errors }).toEqual({ code: 0, errors: '' })
+    return child.output
+  }
+
+  test('the program of a collection shows what it wrote, and ends', async () => {
+    expect(await run('redisCollection<{')).toBe('{ enabled: true }\n')
+  })
+
+  test('the program of a collection needs no more rights than those of `both`', async () => {
+    const both = rights.find((line) => line.startsWith('ACL SETUSER both')) ?? ''
+    await own.redis.client().call('ACL', ...both.replace('…', 'word').split(/\s+/).slice(1))
+    expect(await run('redisCollection<{', `redis://both:word@${own.redis.endpoint}`)).toBe('{ enabled: true }\n')
+  })
+
+  test('the program of a stream shows what it wrote, and ends', async () => {
+    expect(await run('redisStream<')).toBe('{ cents: 250 }\n')
+  })
+
+  test('the program of plain keys shows one of them, and ends', async () => {
+    await own.redis.client().set('user:1', '{"name":"Ann"}')
+    expect(await run('redisKeys<')).toBe("{ name: 'Ann' }\n")
+  })
+})
