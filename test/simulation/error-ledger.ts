@@ -51,6 +51,7 @@ export class ErrorLedger {
     const { stage, followers } = this.#drive
     stage.mark('a subscription overflowed and was closed')
     const follower = followers.find(({ name }) => message.includes(`"${name}"`))
+    follower?.queue?.overflowed()
     if (follower?.mayOverflow === true) follower.isClosed = true
     else stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
   }

@@ -2,6 +2,7 @@ import type { Change } from '../../src/delta.js'
 import type { Subscription } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Item, Stored } from './history.js'
+import type { QueueJudge } from './queue-judge.js'
 import type { Resyncs } from './resyncs.js'
 import { nameOf, type Stage } from './stage.js'
 
@@ -25,7 +26,7 @@ export class Follower {
   isClosed = false
   /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow = false
-  capacity = Infinity
+  queue: QueueJudge | undefined
   /** What it is told again; undefined: nothing. */
   resyncs: Resyncs | undefined
   /** It was told everything that waited for it, and then that there is no more. */

@@ -24,14 +24,6 @@ export class Witness {
     return this.#changes.get(key)?.findLast((at) => at <= upTo)
   }
 
-  /** How many changes there were after `version`. */
-  since(version: Version): number {
-    const after = this.#stage.history.indexOf(version)
-    let count = 0
-    for (const changes of this.#changes.values()) for (const at of changes) if (at > after) count++
-    return count
-  }
-
   /** When it was last told of a key, in virtual milliseconds. */
   toldAt(key: string): number {
     return this.#toldAt.get(key) ?? -Infinity

@@ -133,4 +133,78 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'delta.ts',
     edits: [['version: second.version ?? first.version', 'version: first.version']],
   },
+  {
+    name: 'a subscription has no capacity',
+    breaks: '`every` holds at most its capacity (law 8, I12)',
+    file: 'feed.ts',
+    edits: [['capacity === undefined ? { delivery } : { delivery, capacity }', '{ delivery }']],
+  },
+  {
+    name: 'an overflow changes nothing',
+    breaks: '`every` holds at most its capacity (law 8, I12)',
+    file: 'feed.ts',
+    edits: [
+      [
+        "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
+        'void this.#onOverflow',
+      ],
+    ],
+  },
+  {
+    name: 'who wants to be closed by an overflow is not',
+    breaks: 'onOverflow: "fail" closes (law 8, I12)',
+    file: 'feed.ts',
+    edits: [
+      [
+        "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
+        'this.#fifo.coalesce()',
+      ],
+    ],
+  },
+  {
+    name: 'there is no end of what waits behind a handler',
+    breaks: '`every` holds at most its capacity (law 8, I12)',
+    file: 'subscription.ts',
+    edits: [['this.#ready.length === 0 && this.#blockedCount < this.#capacity', 'this.#ready.length === 0']],
+  },
+  {
+    name: 'nothing is merged behind a handler',
+    breaks: '`latest` holds two notes of a key at most (I12)',
+    file: 'subscription.ts',
+    edits: [['if (!this.#wantsLatest || first === undefined) {', 'if (first === undefined || this.#capacity > 0) {']],
+  },
+  {
+    name: 'an `every` subscription always merges',
+    breaks: '`every` tells each batch as it came (law 4)',
+    file: 'feed.ts',
+    edits: [
+      [
+        'if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {',
+        "if (!this.#fifo.push(changes, position, this.host.clock.now(), source) || this.#onOverflow === 'coalesce') {",
+      ],
+    ],
+  },
+  {
+    name: 'a queue that overflowed merges for ever',
+    breaks: '`every` behaves as `latest` only until it has caught up (law 8)',
+    file: 'delta-fifo.ts',
+    edits: [["this.#merged = this.#delivery === 'latest' ? new Map() : undefined", 'this.#merged &&= new Map()']],
+  },
+  {
+    name: 'what is told again counts',
+    breaks: 'replay and resync do not count (law 8)',
+    file: 'delta-fifo.ts',
+    edits: [['if (!isResync(changes)) this.#count += changes.length', 'this.#count += changes.length']],
+  },
+  {
+    name: 'a merged key loses its place',
+    breaks: 'a queued key keeps its place (law 1)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        '        merged.set(change.key, pending)',
+        '        merged.delete(change.key)\n        merged.set(change.key, pending)',
+      ],
+    ],
+  },
 ]
