@@ -17,6 +17,8 @@ export interface Told {
   readonly name: string
   readonly resyncs: Resyncs | undefined
   subscription: Subscription | undefined
+  /** The keys whose handler runs, and since when. */
+  readonly running?: Map<string, number>
   /** Who judges its queue, where somebody does. */
   readonly queue?: QueueJudge | undefined
   isStuck: boolean
@@ -91,8 +93,10 @@ export class HandlerScript<F extends Told> {
     if (work === undefined)
       return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
     this.#busy.add(change.key)
+    follower.running?.set(change.key, this.#stage.clock.elapsed)
     return work.then(() => {
       this.#busy.delete(change.key)
+      follower.running?.delete(change.key)
       if (strikes('handler-rejects')) throw this.#drive.planted(follower)
     })
   }

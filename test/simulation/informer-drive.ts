@@ -1,5 +1,6 @@
 import type { Informer, Lifecycle } from '../../src/informer.js'
 import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
+import { SLOW_MS } from '../../src/slow-watch.js'
 import type { Version } from '../../src/version.js'
 import { judgeBatch } from './batch-judge.js'
 import type { Drive } from './drive.js'
@@ -17,6 +18,9 @@ import { drawDrain, Stopping } from './stopping.js'
 import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
+
+/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+const LOOKS = 300
 
 /** One life of an informer over one source, with all who use it. */
 export class InformerDrive extends InformerCast<Stage, Follower> implements Drive {
@@ -130,6 +134,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.#stopping?.look()
     this.lookAtStore()
     this.#lookAtQueues()
+    if (!this.isStopping) this.#lookAtSlow()
     if (this.stage.settings.isBreach) return
     for (const follower of this.followers) follower.look()
   }
@@ -193,6 +198,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage, source } = this
+    for (const reconciler of this.reconcilers) reconciler.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
@@ -210,6 +216,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   }
 
   skipped(): void {
+    for (const { running } of this.followers)
+      for (const key of running.keys()) running.set(key, this.stage.clock.elapsed)
     this.opens.skipped()
   }
 
@@ -250,6 +258,15 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
       if (this.isStopping || (isClosed && !queue.isOverflowed)) queue.end()
       else if (subscription !== undefined) queue.look(subscription)
     }
+  }
+
+  /** A handler that does not settle is reported. */
+  #lookAtSlow(): void {
+    const { clock, settings, violate } = this.stage
+    for (const { name, running, isClosed } of this.followers)
+      for (const since of isClosed ? [] : running.values())
+        if (clock.elapsed - since > 2 * SLOW_MS + LOOKS * settings.driftMs)
+          violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and nobody was told`)
   }
 
   #silenced(): void {

@@ -161,9 +161,9 @@ export class QueueJudge {
       if (first >= 0) this.#waiting.splice(first, 1)
       return
     }
-    const at = this.#waiting.findLastIndex(
-      (waiting) => waiting.change.key === key && waiting.change.version === version,
-    )
+    const isIt = (waiting: Waiting): boolean => waiting.change.key === key && waiting.change.version === version
+    const exact = this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type)
+    const at = exact >= 0 ? exact : this.#waiting.findLastIndex(isIt)
     const found = this.#waiting[at]
     if (found === undefined) return
     const left = this.#waiting.filter((waiting, index) => index > at || waiting.change.key !== key)

@@ -1,9 +1,9 @@
-import type { Change } from '../../src/delta.js'
+import type { Change, Deleted } from '../../src/delta.js'
 import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
-import type { Stage } from './stage.js'
+import { nameOf, type Stage } from './stage.js'
 
 /** Told of every change at once, as it came: by this, what others are told merged is judged. */
 export class Witness {
@@ -29,7 +29,23 @@ export class Witness {
     return this.#toldAt.get(key) ?? -Infinity
   }
 
-  #tell({ key, version, origin }: Change<Item>): void {
+  /** A deletion of which the source told is known; what only a list lacks is not. */
+  #judgeFinal({ key, version, origin, finalState }: Deleted<Item>): void {
+    const { history, settings, violate } = this.#stage
+    if (settings.isBreach || version === undefined) return
+    const written = history.at(version).mutations.filter((mutation) => mutation.key === key)
+    const [only] = written
+    const isTold =
+      !settings.isPolled && written.length === 1 && only?.stored === undefined && only?.was?.isInvalid === false
+    if (origin === 'relist' && finalState === 'known')
+      violate('I4', `a list lacked ${nameOf(key)}, and its final state is said to be known`)
+    if (origin === 'watch' && isTold && finalState === 'unknown')
+      violate('I4', `the source told that ${nameOf(key)} was deleted, and its final state is said to be unknown`)
+  }
+
+  #tell(change: Change<Item>): void {
+    const { key, version, origin } = change
+    if (change.type === 'delete') this.#judgeFinal(change)
     this.#toldAt.set(key, this.#stage.clock.elapsed)
     if (origin === 'initial' || version === undefined) return
     const known = this.#changes.get(key)
