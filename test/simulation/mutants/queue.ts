@@ -207,4 +207,39 @@ export const mutantsOfQueue: readonly Mutant[] = [
       ],
     ],
   },
+  {
+    name: 'the queue never says that it has synced',
+    breaks: 'hasSynced is true after the whole first list was processed (law 7)',
+    file: 'delta-fifo.ts',
+    edits: [["return this.#firstList === 'processed'", "return this.#firstList === 'processed' && this.#count < 0"]],
+  },
+  {
+    name: 'every drain of the queue is a boundary',
+    breaks: 'who drains to a boundary has a state that the source had (law 2)',
+    file: 'delta-fifo.ts',
+    edits: [['taken.version, sequence >= this.#aheadOf)', 'taken.version, sequence >= 0)']],
+  },
+  {
+    name: 'a list is queued as many batches',
+    breaks: 'every batch, and every list, is atomic (law 2)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        '    const fits = this.push(changes, version)\n    const batch = this.#batches.at(-1)\n    if (batch !== undefined) this.#enter(batch)\n',
+        '    let fits = changes.length > 0 || this.push(changes, version)\n    for (const change of changes) {\n      fits = this.push([change], version)\n      const batch = this.#batches.at(-1)\n      if (batch !== undefined) this.#enter(batch)\n    }\n',
+      ],
+    ],
+  },
+  {
+    name: 'a queue takes no bookmarks',
+    breaks: 'bookmarks go through the queue like every batch (law 6)',
+    file: 'delta-fifo.ts',
+    edits: [['    this.#batches.push({ changes,', '    if (changes.length > 0) this.#batches.push({ changes,']],
+  },
+  {
+    name: 'two deletes keep the later object',
+    breaks: 'merging two deletes keeps the more informative object (law 5)',
+    file: 'delta.ts',
+    edits: [["second.finalState === 'unknown' && first.finalState === 'known' ? first : second", 'second']],
+  },
 ]
