@@ -243,10 +243,12 @@ function isSame(one: Change<Item> | undefined, other: Change<Item> | undefined):
 }
 
 function isAs(some: readonly Noted[], others: readonly Noted[]): boolean {
-  return (
-    some.length === others.length &&
-    some.every(({ type, key }, at) => type === others[at]?.type && key === others[at]?.key)
-  )
+  return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
+}
+
+function isLike(one: Noted, other: Noted | undefined): boolean {
+  if (one.type !== other?.type || one.key !== other.key) return false
+  return one.type !== 'delete' || (one.object === other.object && one.finalState === other.finalState)
 }
 
 function byKey(notes: readonly Noted[]): readonly Noted[] {

@@ -46,6 +46,8 @@ export class Witness {
   #tell(change: Change<Item>): void {
     const { key, version, origin } = change
     if (change.type === 'delete') this.#judgeFinal(change)
+    if (change.type === 'update' && change.object === change.previous)
+      this.#stage.violate('I3', `of ${nameOf(key)} the same object was told again`)
     this.#toldAt.set(key, this.#stage.clock.elapsed)
     if (origin === 'initial' || version === undefined) return
     const known = this.#changes.get(key)

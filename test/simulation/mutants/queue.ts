@@ -236,10 +236,4 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'delta-fifo.ts',
     edits: [['    this.#batches.push({ changes,', '    if (changes.length > 0) this.#batches.push({ changes,']],
   },
-  {
-    name: 'two deletes keep the later object',
-    breaks: 'merging two deletes keeps the more informative object (law 5)',
-    file: 'delta.ts',
-    edits: [["second.finalState === 'unknown' && first.finalState === 'known' ? first : second", 'second']],
-  },
 ]
