@@ -40,7 +40,6 @@ export class ByHandDrive implements Drive {
   #firstList: Version | undefined
   #entered = -1
   #isHealed = false
-  #drains = 0
   #listsWanted = 0
 
   constructor(stage: Stage) {
@@ -122,8 +121,7 @@ export class ByHandDrive implements Drive {
     const { stage } = this
     judgeStore(stage, stage.history.head.state, this.#indexer, 'I1', 'the store by hand')
     checkIndexes(stage, this.#indexer)
-    if (!this.#fifo.hasSynced && this.#drains > 1 && this.#delivery === 'every' && this.#accepted.length === 0)
-      this.stage.note('not synced yet')
+    if (!this.#fifo.hasSynced) stage.violate('queue', 'everything was taken, and the queue says that it has not synced')
   }
 
   stop(): void {
@@ -213,7 +211,6 @@ export class ByHandDrive implements Drive {
       if (this.#paceMs > 0 && !this.#isHealed) await clock.sleep(draws.below('pace', this.#paceMs))
       if (settings.mix.strikes('handler-stuck')) await clock.sleep(draws.below('stuck', 5_000))
       this.#indexer.apply(batch)
-      this.#drains++
       for (const { key } of batch.deltas) this.#seen.add(key)
       this.stage.note('takes', batch.deltas.length, batch.version ?? 'a part')
       if (batch.isBoundary) this.#judgeBoundary(batch.version)

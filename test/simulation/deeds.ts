@@ -14,6 +14,8 @@ export interface Place extends Stage {
 
 /** A laptop that sleeps. */
 const SUSPENDED_MS = 10 * 60_000
+/** How often it writes in a storm, at least. */
+const STORM = 8
 const DAY_MS = 24 * 3_600_000
 
 /** What writers and users do in a world. Each deed draws from a label of its own. */
@@ -55,6 +57,9 @@ export class Deeds {
         break
       case 'recreate':
         this.#recreate(key, label)
+        break
+      case 'storm':
+        this.#storm(key, label, draws.pick(label, [1, 20, 300]))
         break
       case 'transaction':
         this.#transaction(label)
@@ -116,6 +121,22 @@ export class Deeds {
     if (!settings.mix.strikes('write-in-gap')) return
     for (let count = 1 + draws.below('gap', 3); count > 0; count--)
       clock.in(draws.next('gap') * draws.pick('gap', [20, 200, 600]), () => this.#writeInGap())
+  }
+
+  /** One key is written again and again, faster than anybody is told. */
+  #storm(key: string, label: string, apartMs: number): void {
+    const { clock, draws } = this.#world
+    for (let nth = STORM + draws.below(label, STORM); nth > 0; nth--)
+      clock.in(nth * apartMs, () => {
+        if (!draws.isQuiet) this.#commit(label, [this.#put(key, label)])
+      })
+  }
+
+  /** Somebody is stuck at a key: a good moment to write it. */
+  pileUp(key: string): void {
+    const { draws, settings } = this.#world
+    if (!draws.isQuiet && settings.keys.includes(key) && settings.mix.strikes('pile-up'))
+      this.#storm(key, 'pile up', draws.pick('pile up', [1, 20, 100]))
   }
 
   comeAndGo(withinMs: number): void {

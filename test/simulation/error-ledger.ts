@@ -23,7 +23,8 @@ export class ErrorLedger {
   }
 
   reported(error: SourceError): void {
-    const { stage, opens } = this.#drive
+    const { stage, opens, isStopped } = this.#drive
+    if (isStopped) stage.violate('I15', `an error was reported after stop() had settled: ${error.message}`)
     const { phase, message, code } = error
     stage.note('reports', code, phase ?? '')
     if (phase === 'handle') this.#ofHandler(error)
@@ -38,19 +39,27 @@ export class ErrorLedger {
     if (this.#planted.size > 0) violate('I14', `${this.#planted.size} errors of handlers were never reported`)
   }
 
-  #ofHandler({ message, cause }: SourceError): void {
+  #ofHandler({ message, cause, key = '' }: SourceError): void {
     const { stage, isStopping, followers } = this.#drive
     if (message.includes('fell behind')) this.#overflowed(message)
+    else if (message.includes('has not settled')) this.#slow(message, key)
     else if (cause !== undefined && !this.#planted.delete(cause)) {
       const mayBeForgotten = isStopping || followers.some((follower) => follower.isClosed)
       if (!mayBeForgotten) stage.violate('I14', `an error of a handler was reported twice: ${message}`)
     }
   }
 
+  #slow(message: string, key: string): void {
+    const follower = this.#drive.followers.find(({ name }) => message.includes(`"${name}"`))
+    if (follower?.running.delete(key) === false && !follower.isClosed)
+      this.#drive.stage.violate('I14', `a handler was reported as slow twice, or before it began: ${message}`)
+  }
+
   #overflowed(message: string): void {
     const { stage, followers } = this.#drive
     stage.mark('a subscription overflowed and was closed')
     const follower = followers.find(({ name }) => message.includes(`"${name}"`))
+    follower?.queue?.overflowed()
     if (follower?.mayOverflow === true) follower.isClosed = true
     else stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
   }

@@ -31,6 +31,7 @@ export const faults = {
   'handler-rejects': { of: 'contract', rate: 0.06 },
   'handler-slow': { of: 'contract', rate: 0.3 },
   'handler-stuck': { of: 'contract', rate: 0.03 },
+  'pile-up': { of: 'contract', rate: 0.6 },
   'handler-hangs-for-ever': { of: 'contract', rate: 0.01 },
   'handler-subscribes': { of: 'contract', rate: 0.02 },
   'handler-closes-itself': { of: 'contract', rate: 0.02 },

@@ -2,6 +2,7 @@ import type { Change } from '../../src/delta.js'
 import type { Subscription } from '../../src/scope.js'
 import type { Version } from '../../src/version.js'
 import type { Item, Stored } from './history.js'
+import type { QueueJudge } from './queue-judge.js'
 import type { Resyncs } from './resyncs.js'
 import { nameOf, type Stage } from './stage.js'
 
@@ -20,12 +21,14 @@ export class Follower {
   /** The newest content that was told of each key, and in which epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
   subscription: Subscription | undefined
+  /** The keys whose handler runs, and since when, until it was reported as slow. */
+  readonly running = new Map<string, number>()
   /** Nothing more may be told. */
   isSilenced = false
   isClosed = false
   /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow = false
-  capacity = Infinity
+  queue: QueueJudge | undefined
   /** What it is told again; undefined: nothing. */
   resyncs: Resyncs | undefined
   /** It was told everything that waited for it, and then that there is no more. */
@@ -68,7 +71,7 @@ export class Follower {
     }
     if (type === 'delete') this.known.delete(key)
     else {
-      if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version)
+      if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version, type === 'update')
       this.known.set(key, object)
     }
   }
@@ -144,10 +147,12 @@ export class Follower {
     return undefined
   }
 
-  #order(key: string, n: number, version: Version | undefined): void {
+  #order(key: string, n: number, version: Version | undefined, isUpdate: boolean): void {
     if (version === undefined) return
     const { epoch } = this.#stage.history.at(version)
     const newest = this.#newest.get(key)
+    if (newest?.epoch === epoch && newest.n === n && isUpdate && this.#stage.history.isWrittenOnce(n))
+      this.#stage.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
     if (newest !== undefined && newest.epoch === epoch && n < newest.n)
       this.#stage.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
     this.#newest.set(key, { n, epoch })

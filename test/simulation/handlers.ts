@@ -5,6 +5,7 @@ import { hashOf, mix } from './draws.js'
 import type { FaultKind } from './faults.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
+import type { QueueJudge } from './queue-judge.js'
 import type { Resyncs } from './resyncs.js'
 import { nameOf, type Scene } from './stage.js'
 
@@ -16,6 +17,10 @@ export interface Told {
   readonly name: string
   readonly resyncs: Resyncs | undefined
   subscription: Subscription | undefined
+  /** The keys whose handler runs, and since when. */
+  readonly running?: Map<string, number>
+  /** Who judges its queue, where somebody does. */
+  readonly queue?: QueueJudge | undefined
   isStuck: boolean
   isStuckForEver: boolean
   tell(change: Change<Item>): void
@@ -31,6 +36,8 @@ export interface HandlerHost<F extends Told> {
   lookAtStore(): void
   untilHealed(ms: number): Promise<void>
   planted(follower: F): Error
+  /** A handler is stuck at a key. */
+  stuckAt(key: string): void
   follow(): void
   close(follower: F | undefined): void
   addIndex(): void
@@ -66,6 +73,7 @@ export class HandlerScript<F extends Told> {
     if (this.#busy.has(change.key)) violate('I4', `${follower.name} is called for ${nameOf(change.key)} twice at once`)
     if (this.#busy.size >= this.#concurrency)
       violate('I12', `${follower.name} is called more often at once than it said`)
+    follower.queue?.told(change)
     follower.tell(change)
     this.#drive.lookAtStore()
     // So that what a handler does depends on what it is told, and on nothing else.
@@ -81,11 +89,14 @@ export class HandlerScript<F extends Told> {
     this.#callBack(strikes)
     if (strikes('handler-throws')) throw this.#drive.planted(follower)
     const work = this.#work(strikes)
+    if (this.#follower.isStuck) this.#drive.stuckAt(change.key)
     if (work === undefined)
       return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
     this.#busy.add(change.key)
+    follower.running?.set(change.key, this.#stage.clock.elapsed)
     return work.then(() => {
       this.#busy.delete(change.key)
+      follower.running?.delete(change.key)
       if (strikes('handler-rejects')) throw this.#drive.planted(follower)
     })
   }

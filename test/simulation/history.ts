@@ -47,6 +47,7 @@ export class History {
   readonly #moments: Moment[] = []
   readonly #indexes = new Map<Version, number>()
   readonly #uids = new Map<number, string>()
+  readonly #writes = new Map<number, number>()
   /** Where the current epoch begins. */
   #base = 0
   /** The last sequence of this epoch that is forgotten: a watch from before it has expired. */
@@ -69,6 +70,7 @@ export class History {
       else {
         next.set(key, stored)
         this.#uids.set(stored.item.n, stored.uid)
+        this.#writes.set(stored.item.n, (this.#writes.get(stored.item.n) ?? 0) + 1)
       }
     }
     const version = `${epoch}.${sequence + 1}`
@@ -103,6 +105,11 @@ export class History {
   /** The identity of the object that had this content. */
   uidOf(n: number): string | undefined {
     return this.#uids.get(n)
+  }
+
+  /** Whether the object with this content was written once, and not again as it was. */
+  isWrittenOnce(n: number): boolean {
+    return (this.#writes.get(n) ?? 1) === 1
   }
 
   /** The place of a version among all there ever were. */

@@ -69,6 +69,8 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   protected abstract judgeBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
   abstract get truth(): ReconcilerHost['truth']
 
+  stuckAt(_key: string): void {}
+
   protected newInformer(source: InformerOptions<Item, Item, IndexesOf>['source']): Informer<Item, IndexesOf> {
     const { settings, draws } = this.stage
     const omitted = settings.omits
@@ -109,24 +111,25 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       ...(resyncMs !== undefined && { resyncMs }),
       name,
       delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
-      capacity: draws.pick('capacity', [2, 6, 10_000]),
+      capacity: draws.pick('capacity', [1, 2, 2, 6, 10_000]),
       onOverflow,
     }
     follower.mayOverflow = onOverflow === 'fail'
-    this.subscribed(follower, options)
+    const concurrency = draws.chance('reads', this.readers) ? undefined : draws.pick('concurrency', [1, 1, 2, 4])
+    this.subscribed(follower, options, concurrency)
     stage.note('subscribes', name)
     this.followers.push(follower)
-    if (draws.chance('reads', this.readers)) {
+    if (concurrency === undefined) {
       const isScoped = Object.keys(scope).length > 0
       follow(this, follower, options, (batch) => this.judgeBatch(follower, batch, isScoped))
     } else {
-      const handled = { ...options, concurrency: draws.pick('concurrency', [1, 1, 2, 4]) }
+      const handled = { ...options, concurrency }
       new HandlerScript<F>(this, follower, handled).subscribe(handled)
     }
   }
 
-  /** Somebody is about to follow, and how. */
-  protected subscribed(_follower: F, _options: SubscribeOptions<Item, IndexesOf>): void {}
+  /** Somebody is about to follow, and how; without a concurrency, as a reader. */
+  protected subscribed(_follower: F, _options: SubscribeOptions<Item, IndexesOf>, _concurrency?: number): void {}
 
   close(follower: F | undefined): void {
     if (follower === undefined || follower.isClosed) return

@@ -1,5 +1,6 @@
 import type { Informer, Lifecycle } from '../../src/informer.js'
 import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
+import { SLOW_MS } from '../../src/slow-watch.js'
 import type { Version } from '../../src/version.js'
 import { judgeBatch } from './batch-judge.js'
 import type { Drive } from './drive.js'
@@ -9,6 +10,7 @@ import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf } from './indexes.js'
 import { InformerCast } from './informer-cast.js'
 import { OpensJudge } from './opens.js'
+import { QueueJudge } from './queue-judge.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
 import { nameOf, type Stage } from './stage.js'
@@ -16,6 +18,9 @@ import { drawDrain, Stopping } from './stopping.js'
 import { flawIn, judgeStore } from './store-judge.js'
 import { Waiters } from './waiters.js'
 import { Witness } from './witness.js'
+
+/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+const LOOKS = 300
 
 /** One life of an informer over one source, with all who use it. */
 export class InformerDrive extends InformerCast<Stage, Follower> implements Drive {
@@ -28,6 +33,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   readonly witness: Witness | undefined
   protected readonly readers = 0.35
   readonly #errors: ErrorLedger
+  readonly #judgesQueues: boolean
   #stopping: Stopping | undefined
   #isStopped = false
   #version: Version | undefined
@@ -54,6 +60,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(stage, this.informer)
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
+    this.#judgesQueues = !settings.isBreach && draws.chance('queues', 0.85)
     this.#errors = new ErrorLedger(this)
     this.informer.on('error', (error) => this.#errors.reported(error))
     this.informer.on('status', (status, previous) => {
@@ -126,6 +133,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.opens.look()
     this.#stopping?.look()
     this.lookAtStore()
+    this.#lookAtQueues()
+    if (!this.isStopping) this.#lookAtSlow()
     if (this.stage.settings.isBreach) return
     for (const follower of this.followers) follower.look()
   }
@@ -141,8 +150,6 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
       this.#version = version
       stage.note('the store is at', version ?? 'nothing')
       if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
-      if (this.followers.some((follower) => this.#hasOverflowed(follower)))
-        stage.mark('a subscription overflowed and merged')
     }
     if (version === undefined) {
       if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
@@ -191,6 +198,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage, source } = this
+    for (const reconciler of this.reconcilers) reconciler.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
@@ -203,7 +211,13 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     if (isBreach && auditMs === false) this.relist()
   }
 
+  override stuckAt(key: string): void {
+    this.stage.pileUp(key)
+  }
+
   skipped(): void {
+    for (const { running } of this.followers)
+      for (const key of running.keys()) running.set(key, this.stage.clock.elapsed)
     this.opens.skipped()
   }
 
@@ -220,25 +234,39 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     return new Follower(this.stage, name, isIn)
   }
 
-  protected override subscribed(follower: Follower, options: SubscribeOptions<Item, IndexesOf>): void {
-    if (options.delivery === 'every') follower.capacity = options.capacity ?? Infinity
+  protected override subscribed(
+    follower: Follower,
+    options: SubscribeOptions<Item, IndexesOf>,
+    concurrency?: number,
+  ): void {
+    if (this.#judgesQueues) follower.queue = new QueueJudge(this.stage, this.informer, options, concurrency ?? 1)
   }
 
   protected judgeBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
     judgeBatch(this.stage, follower, batch, { isScoped, witness: this.witness })
   }
 
-  #hasOverflowed({ subscription, capacity, mayOverflow, isClosed }: Follower): boolean {
-    const version = subscription?.version
-    if (version === undefined || mayOverflow || isClosed || capacity > 100) return false
-    // What was taken already does not count.
-    return (this.witness?.since(version) ?? 0) > 2 * capacity + this.stage.settings.keys.length
-  }
-
   #moved(from: Version, to: Version): void {
     const { history, violate } = this.stage
     if (history.indexOf(to) >= history.indexOf(from)) return
     violate(history.at(to).epoch < history.at(from).epoch ? 'I11' : 'I10', `the store went back from ${from} to ${to}`)
+  }
+
+  #lookAtQueues(): void {
+    for (const { queue, isClosed, subscription } of this.followers) {
+      if (queue === undefined) continue
+      if (this.isStopping || (isClosed && !queue.isOverflowed)) queue.end()
+      else if (subscription !== undefined) queue.look(subscription)
+    }
+  }
+
+  /** A handler that does not settle is reported. */
+  #lookAtSlow(): void {
+    const { clock, settings, violate } = this.stage
+    for (const { name, running, isClosed } of this.followers)
+      for (const since of isClosed ? [] : running.values())
+        if (clock.elapsed - since > 2 * SLOW_MS + LOOKS * settings.driftMs)
+          violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and nobody was told`)
   }
 
   #silenced(): void {

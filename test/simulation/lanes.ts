@@ -42,6 +42,7 @@ export async function runAll(
       else open.push(laneOf(scheduleOf(kind, seed.value, { only })))
     }
   }
+  const ended: Schedule[] = []
   process.on('unhandledRejection', stray)
   try {
     for (refill(); open.length > 0; refill()) {
@@ -49,12 +50,17 @@ export async function runAll(
         const lane = open[at] as Lane
         if (!lane.run.next().done) continue
         open.splice(at, 1)
-        if (done(lane.world.outcome) === true) return
+        ended.push(lane.world)
       }
+      // What follows from a last step is judged too.
       await turn()
-      if (strays === 0) continue
+      if (strays === 0) {
+        for (const world of ended.splice(0)) if (done(world.outcome) === true) return
+        continue
+      }
       // Something was rejected that nobody waits for, and one of these worlds has done it.
-      for (const { world } of open.splice(0)) if (done(await runOne(world.draws.seed, { kind, only })) === true) return
+      for (const world of [...ended.splice(0), ...open.splice(0).map((lane) => lane.world)])
+        if (done(await runOne(world.draws.seed, { kind, only })) === true) return
       strays = 0
     }
   } finally {
@@ -74,6 +80,7 @@ export async function runOne(
   process.on('unhandledRejection', stray)
   try {
     while (!run.next().done) await turn()
+    await turn()
   } finally {
     process.off('unhandledRejection', stray)
   }

@@ -16,6 +16,7 @@ const marks = [
   'a fatal error, then a recovery',
   'a relist while a queue was full',
   'a relist was asked for during a list',
+  'the queue of a subscription was full',
   'a subscription overflowed and merged',
   'a subscription overflowed and was closed',
   'a subscription began inside a handler',

@@ -7,6 +7,7 @@ export const actions = {
   delete: 6,
   transaction: 2,
   recreate: 1.5,
+  storm: 0.4,
   corrupt: 0.8,
   compact: 2,
   restore: 0.9,

@@ -31,6 +31,8 @@ export class Reconciler {
   readonly #retries: Retries
   readonly #concurrency: number
   readonly controller: Controller
+  /** What its runs were given, to be told of the end. */
+  readonly #signals = new Set<AbortSignal>()
   readonly #resyncMs: number | undefined
   isSilenced = false
 
@@ -43,11 +45,17 @@ export class Reconciler {
     this.#retries = new Retries(stage, name, witness && ((key) => witness.toldAt(key)))
     this.#concurrency = 1 + stage.draws.below('controller', 3)
     this.#resyncMs = drawResync(stage, `${drive.life}.${name}`, 0.3)
-    this.controller = drive.informer.reconcile((key, { object, attempt }) => this.#reconcile(key, object, attempt), {
-      name,
-      concurrency: this.#concurrency,
-      ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
-    })
+    this.controller = drive.informer.reconcile(
+      (key, { object, attempt, signal }) => {
+        this.#signals.add(signal)
+        return this.#reconcile(key, object, attempt)
+      },
+      {
+        name,
+        concurrency: this.#concurrency,
+        ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
+      },
+    )
   }
 
   get isQuiet(): boolean {
@@ -72,6 +80,12 @@ export class Reconciler {
       const done = this.#done.get(key)
       if (done !== wanted) violate('I5', `${this.name} left ${nameOf(key)} at n${done}, the source has n${wanted}`)
     }
+  }
+
+  /** After a stop every run has been told to end. */
+  checkStopped(): void {
+    if ([...this.#signals].some((signal) => !signal.aborted))
+      this.#stage.violate('I15', `a run of ${this.name} was not told to end by stop()`)
   }
 
   /** After a stop that let it run what waited: all but what waits for its next try. */

@@ -68,5 +68,7 @@ export class Site implements Place {
 
   inGap = (): void => this.deeds.inGap()
 
+  pileUp = (key: string): void => this.deeds.pileUp(key)
+
   comeAndGo = (withinMs: number): void => this.deeds.comeAndGo(withinMs)
 }

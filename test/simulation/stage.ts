@@ -66,6 +66,8 @@ export interface Stage extends Scene {
   readonly history: History
   /** A watch broke off: a good moment for somebody to write. */
   inGap(): void
+  /** Somebody is stuck at a key: a good moment to write it again and again. */
+  pileUp(key: string): void
   /** A key that nobody has comes within so many milliseconds, and goes soon after. */
   comeAndGo(withinMs: number): void
 }

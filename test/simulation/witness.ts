@@ -1,9 +1,9 @@
-import type { Change } from '../../src/delta.js'
+import type { Change, Deleted } from '../../src/delta.js'
 import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
-import type { Stage } from './stage.js'
+import { nameOf, type Stage } from './stage.js'
 
 /** Told of every change at once, as it came: by this, what others are told merged is judged. */
 export class Witness {
@@ -24,20 +24,30 @@ export class Witness {
     return this.#changes.get(key)?.findLast((at) => at <= upTo)
   }
 
-  /** How many changes there were after `version`. */
-  since(version: Version): number {
-    const after = this.#stage.history.indexOf(version)
-    let count = 0
-    for (const changes of this.#changes.values()) for (const at of changes) if (at > after) count++
-    return count
-  }
-
   /** When it was last told of a key, in virtual milliseconds. */
   toldAt(key: string): number {
     return this.#toldAt.get(key) ?? -Infinity
   }
 
-  #tell({ key, version, origin }: Change<Item>): void {
+  /** A deletion of which the source told is known; what only a list lacks is not. */
+  #judgeFinal({ key, version, origin, finalState }: Deleted<Item>): void {
+    const { history, settings, violate } = this.#stage
+    if (settings.isBreach || version === undefined) return
+    const written = history.at(version).mutations.filter((mutation) => mutation.key === key)
+    const [only] = written
+    const isTold =
+      !settings.isPolled && written.length === 1 && only?.stored === undefined && only?.was?.isInvalid === false
+    if (origin === 'relist' && finalState === 'known')
+      violate('I4', `a list lacked ${nameOf(key)}, and its final state is said to be known`)
+    if (origin === 'watch' && isTold && finalState === 'unknown')
+      violate('I4', `the source told that ${nameOf(key)} was deleted, and its final state is said to be unknown`)
+  }
+
+  #tell(change: Change<Item>): void {
+    const { key, version, origin } = change
+    if (change.type === 'delete') this.#judgeFinal(change)
+    if (change.type === 'update' && change.object === change.previous)
+      this.#stage.violate('I3', `of ${nameOf(key)} the same object was told again`)
     this.#toldAt.set(key, this.#stage.clock.elapsed)
     if (origin === 'initial' || version === undefined) return
     const known = this.#changes.get(key)

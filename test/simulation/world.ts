@@ -33,6 +33,8 @@ export class World extends Schedule implements Stage {
 
   comeAndGo = (withinMs: number): void => this.#deeds.comeAndGo(withinMs)
 
+  pileUp = (key: string): void => this.#deeds.pileUp(key)
+
   inGap = (): void => this.#deeds.inGap()
 
   plan(): readonly Planned[] {

@@ -211,4 +211,22 @@ export const mutantsOfFollowers: readonly Mutant[] = [
       ['if (this.#isOpen) settle.resolve()\n', 'if (this.#isOpen || this.#waiting.size === 0) settle.resolve()\n'],
     ],
   },
+  {
+    name: 'a slow handler is not reported',
+    breaks: 'a handler that never settles is reported (I14)',
+    file: 'slow-watch.ts',
+    edits: [['          this.#report(running.key, ms)\n', '']],
+  },
+  {
+    name: 'a slow handler is reported again and again',
+    breaks: 'a handler that never settles is reported once (I14)',
+    file: 'slow-watch.ts',
+    edits: [['          running.isReported = true\n', '']],
+  },
+  {
+    name: 'a run is not told to end',
+    breaks: 'after stop() every run has been told to end (I15)',
+    file: 'controller.ts',
+    edits: [['signal: this.#stop.signal', 'signal: new AbortController().signal']],
+  },
 ]

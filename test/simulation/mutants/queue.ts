@@ -133,4 +133,107 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'delta.ts',
     edits: [['version: second.version ?? first.version', 'version: first.version']],
   },
+  {
+    name: 'a subscription has no capacity',
+    breaks: '`every` holds at most its capacity (law 8, I12)',
+    file: 'feed.ts',
+    edits: [['capacity === undefined ? { delivery } : { delivery, capacity }', '{ delivery }']],
+  },
+  {
+    name: 'an overflow changes nothing',
+    breaks: '`every` holds at most its capacity (law 8, I12)',
+    file: 'feed.ts',
+    edits: [
+      [
+        "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
+        'void this.#onOverflow',
+      ],
+    ],
+  },
+  {
+    name: 'who wants to be closed by an overflow is not',
+    breaks: 'onOverflow: "fail" closes (law 8, I12)',
+    file: 'feed.ts',
+    edits: [
+      [
+        "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
+        'this.#fifo.coalesce()',
+      ],
+    ],
+  },
+  {
+    name: 'there is no end of what waits behind a handler',
+    breaks: '`every` holds at most its capacity (law 8, I12)',
+    file: 'subscription.ts',
+    edits: [['this.#ready.length === 0 && this.#blockedCount < this.#capacity', 'this.#ready.length === 0']],
+  },
+  {
+    name: 'nothing is merged behind a handler',
+    breaks: '`latest` holds two notes of a key at most (I12)',
+    file: 'subscription.ts',
+    edits: [['if (!this.#wantsLatest || first === undefined) {', 'if (first === undefined || this.#capacity > 0) {']],
+  },
+  {
+    name: 'an `every` subscription always merges',
+    breaks: '`every` tells each batch as it came (law 4)',
+    file: 'feed.ts',
+    edits: [
+      [
+        'if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {',
+        "if (!this.#fifo.push(changes, position, this.host.clock.now(), source) || this.#onOverflow === 'coalesce') {",
+      ],
+    ],
+  },
+  {
+    name: 'a queue that overflowed merges for ever',
+    breaks: '`every` behaves as `latest` only until it has caught up (law 8)',
+    file: 'delta-fifo.ts',
+    edits: [["this.#merged = this.#delivery === 'latest' ? new Map() : undefined", 'this.#merged &&= new Map()']],
+  },
+  {
+    name: 'what is told again counts',
+    breaks: 'replay and resync do not count (law 8)',
+    file: 'delta-fifo.ts',
+    edits: [['if (!isResync(changes)) this.#count += changes.length', 'this.#count += changes.length']],
+  },
+  {
+    name: 'a merged key loses its place',
+    breaks: 'a queued key keeps its place (law 1)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        '        merged.set(change.key, pending)',
+        '        merged.delete(change.key)\n        merged.set(change.key, pending)',
+      ],
+    ],
+  },
+  {
+    name: 'the queue never says that it has synced',
+    breaks: 'hasSynced is true after the whole first list was processed (law 7)',
+    file: 'delta-fifo.ts',
+    edits: [["return this.#firstList === 'processed'", "return this.#firstList === 'processed' && this.#count < 0"]],
+  },
+  {
+    name: 'every drain of the queue is a boundary',
+    breaks: 'who drains to a boundary has a state that the source had (law 2)',
+    file: 'delta-fifo.ts',
+    edits: [['taken.version, sequence >= this.#aheadOf)', 'taken.version, sequence >= 0)']],
+  },
+  {
+    name: 'a list is queued as many batches',
+    breaks: 'every batch, and every list, is atomic (law 2)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        '    const fits = this.push(changes, version)\n    const batch = this.#batches.at(-1)\n    if (batch !== undefined) this.#enter(batch)\n',
+        '    let fits = changes.length > 0 || this.push(changes, version)\n    for (const change of changes) {\n      fits = this.push([change], version)\n      const batch = this.#batches.at(-1)\n      if (batch !== undefined) this.#enter(batch)\n    }\n',
+      ],
+    ],
+  },
+  {
+    name: 'a queue takes no bookmarks',
+    breaks: 'bookmarks go through the queue like every batch (law 6)',
+    file: 'delta-fifo.ts',
+    edits: [['    this.#batches.push({ changes,', '    if (changes.length > 0) this.#batches.push({ changes,']],
+  },
 ]

@@ -103,4 +103,32 @@ export const mutantsOfStore: readonly Mutant[] = [
       ],
     ],
   },
+  {
+    name: 'what is equal is told as an update',
+    breaks: 'nothing is told twice (I3, I13)',
+    file: 'indexer.ts',
+    edits: [['if (ordinal !== undefined && current?.object === entry.object && !isOther) {', 'if (ordinal === -1) {']],
+  },
+  {
+    name: 'every final state is known',
+    breaks: 'what only a list lacks has an unknown final state (I4)',
+    file: 'indexer.ts',
+    edits: [
+      [
+        '    const { version, origin, finalState } = commit\n',
+        "    const { version, origin } = commit\n    const finalState = 'known'\n",
+      ],
+    ],
+  },
+  {
+    name: 'no final state is known',
+    breaks: 'the final state of what the source deleted is known (I4)',
+    file: 'indexer.ts',
+    edits: [
+      [
+        '    const { version, origin, finalState } = commit\n',
+        "    const { version, origin } = commit\n    const finalState = 'unknown'\n",
+      ],
+    ],
+  },
 ]
