@@ -85,7 +85,10 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'after stop() nothing is opened (I15)',
     kind,
     file: 'informer.ts',
-    edits: [['    this.#unfollow()\n', '']],
+    edits: [
+      ['    this.#unfollow()\n', ''],
+      ['      if (!this.#isStopped) act()\n', '      act()\n'],
+    ],
   },
   {
     name: 'a relist deletes what another source gave',
