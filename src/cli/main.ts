@@ -65,7 +65,7 @@ async function main(): Promise<void> {
     .option('--metadata-only', 'Kubernetes: nothing but the metadata of each object')
     .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
     .option('--stream <key>', 'Redis: a stream that others write', name)
-    .option('--key <field>', 'with --stream: the field that says what an entry speaks of', name)
+    .option('--key <field>', 'with --stream: the field that says what an entry speaks of (default: id)', name)
     .option('--fold', 'with --stream: mirror what is left where entries were trimmed')
     .option('--keys <pattern>', 'Redis: plain keys that begin so: "user:*"', name)
     .option('--cluster', 'Redis: the server is a node of a cluster')

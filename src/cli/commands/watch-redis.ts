@@ -54,7 +54,7 @@ function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): 
   const [of, more] = given
   if (of === undefined || more !== undefined)
     throw new Failure(
-      `${of === undefined ? 'say what to mirror' : 'mirror one of these'}: --collection orders, --stream events --key id, or --keys "user:*"`,
+      `${of === undefined ? 'say what to mirror' : 'mirror one of these'}: --collection orders, --stream events, or --keys "user:*"`,
     )
   if (keys !== undefined && !/^.+\*$/.test(keys))
     throw new Failure('--keys must be what the keys begin with, and a star in quotes: "user:*"')
@@ -62,8 +62,6 @@ function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): 
     throw new Failure(
       '--keys is no pattern: what the keys begin with, without * ? [ and \\, and one star at its end: "user:*"',
     )
-  if (stream !== undefined && key === undefined)
-    throw new Failure('--key is missing: the field of an entry that names what it speaks of: --stream events --key id')
   if (stream === undefined && (key !== undefined || fold === true))
     throw new Failure('--key and --fold are of --stream')
   if (stream !== undefined && codec !== undefined)
@@ -73,7 +71,7 @@ function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): 
 
 function sourceOf(
   client: RedisClient,
-  { collection, stream, keys = '', key = '', fold, codec = 'json' }: RedisFlags,
+  { collection, stream, keys = '', key = 'id', fold, codec = 'json' }: RedisFlags,
 ): ListerWatcher<Row> {
   if (collection !== undefined) return redisCollection<Row>({ client, name: collection, codec })
   if (stream === undefined) return redisKeys<Row>({ client, prefix: keys.slice(0, -1), codec })
@@ -90,7 +88,9 @@ function decodeBy(field: string): StreamDecode<Row> {
   return (fields, id) => {
     const key = fields.get(field)
     if (key === undefined)
-      throw new TypeError(`the entry ${id} has no field "${field}"; it has ${[...fields.keys()].join(', ')}`)
+      throw new TypeError(
+        `the entry ${id} has no field "${field}"; it has ${[...fields.keys()].join(', ')}: say with --key which one names what it speaks of`,
+      )
     return { key, object: fields.size === 1 ? undefined : Object.fromEntries(fields) }
   }
 }
