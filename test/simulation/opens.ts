@@ -2,6 +2,7 @@ import type { SourceError } from '../../src/errors.js'
 import { LIST_STALL_MS } from '../../src/source.js'
 import { Doubts } from './doubts.js'
 import type { ListStream } from './list-stream.js'
+import { Rhythm } from './rhythm.js'
 import { type Opens, REFUSAL } from './simulated-source.js'
 import type { Stage } from './stage.js'
 import type { WatchStream } from './watch-stream.js'
@@ -36,6 +37,7 @@ export class OpensJudge implements Opens {
   /** What the reflector is doing. */
   readonly #state: () => string | undefined
   readonly #doubts: Doubts
+  readonly #rhythm: Rhythm
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
@@ -52,6 +54,7 @@ export class OpensJudge implements Opens {
   lists = 0
   #relistsWhenListed = false
   #wasFatal = false
+  #isStopped = false
 
   constructor(
     stage: Stage,
@@ -62,6 +65,7 @@ export class OpensJudge implements Opens {
     this.#stage = stage
     this.#state = state
     this.#doubts = new Doubts(stage, () => state() === 'live', isAuditing)
+    this.#rhythm = new Rhythm(stage, () => state() === 'live', isAuditing)
     this.#isExact = isExact
   }
 
@@ -114,6 +118,7 @@ export class OpensJudge implements Opens {
 
   audited(): void {
     this.#doubts.audited()
+    this.#rhythm.began()
   }
 
   auditFailed(): void {
@@ -190,6 +195,7 @@ export class OpensJudge implements Opens {
   skipped(): void {
     this.#skippedAt = this.#stage.clock.elapsed
     this.#doubts.skipped()
+    this.#rhythm.stopped()
     if (this.#mustListBy !== undefined) this.#mustListBy = this.#skippedAt + BEFORE_LONG_MS
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
@@ -199,11 +205,13 @@ export class OpensJudge implements Opens {
     this.#stream = undefined
     this.#mustListBy = undefined
     this.#doubts.stopped()
+    this.#isStopped = true
   }
 
   /** A stream that says nothing must be given up in time. */
   look(): void {
     this.#doubts.look()
+    if (!this.#isStopped) this.#rhythm.look()
     if (this.#stage.clock.elapsed > (this.#mustListBy ?? Infinity))
       this.#stage.violate('opens', 'something was left out long ago, and the source was not read again')
     const stream = this.#stream

@@ -9,6 +9,12 @@ export const mutantsOfAudit: readonly Mutant[] = [
     edits: [['if (!written.keys.has(key) && this.#differs(item)) drift.push(key)', 'drift.push(key)']],
   },
   {
+    name: 'an audit rests for fifty periods',
+    breaks: 'what is wrong is found within a period (I16)',
+    file: 'audit.ts',
+    edits: [['Math.max(drawnMs, REST', 'Math.max(50 * drawnMs, REST']],
+  },
+  {
     name: 'an audit ignores what a relist passes over',
     breaks: 'an audit finds what is wrong, and nothing else (I16)',
     file: 'audit.ts',
