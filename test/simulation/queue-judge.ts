@@ -103,6 +103,7 @@ export class QueueJudge {
     if (this.#isOver) return
     const { violate, mark } = this.#stage
     this.#enter()
+    this.#judgeBeside()
     if (this.isOverflowed) {
       if (!this.#mayMerge) violate('I12', `${this.#name} was closed, and only ${this.#waiting.length} changes waited`)
       this.end()
@@ -121,6 +122,15 @@ export class QueueJudge {
       if (!this.#wantsLatest) mark('the queue of a subscription was full')
     }
     this.#catchUp(subscription)
+  }
+
+  /** Who is always at once done is slowed by nobody, however long others take. */
+  #judgeBeside(): void {
+    const { settings, violate } = this.#stage
+    const { version } = this.#shadow
+    if (settings.driftMs > 0 || version === undefined) return
+    const at = this.#informer.version
+    if (version !== at) violate('I12', `who stands beside ${this.#name} is at ${version}, and the store at ${at}`)
   }
 
   #enter(): void {

@@ -25,7 +25,6 @@ export class Rhythm {
 
   began(): void {
     this.#beganAt = this.#stage.clock.elapsed
-    this.#wasReading = true
     this.#since = undefined
   }
 
@@ -38,6 +37,7 @@ export class Rhythm {
     const { clock, settings, violate } = this.#stage
     if (settings.auditMs === false) return
     const isReading = this.#isReading()
+    // One that was refused at once has read nothing, and the next rests as long as before.
     if (this.#wasReading && !isReading) this.#readMs = clock.elapsed - this.#beganAt
     this.#wasReading = isReading
     if (isReading || !this.#isLive()) {

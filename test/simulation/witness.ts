@@ -30,13 +30,14 @@ export class Witness {
   }
 
   /** A deletion of which the source told is known; what only a list lacks is not. */
-  #judgeFinal({ key, version, origin, finalState }: Deleted<Item>): void {
+  #judgeFinal({ key, version, origin, finalState, previous }: Deleted<Item>): void {
     const { history, settings, violate } = this.#stage
     if (settings.isBreach || version === undefined) return
     const written = history.at(version).mutations.filter((mutation) => mutation.key === key)
     const [only] = written
-    const isTold =
-      !settings.isPolled && written.length === 1 && only?.stored === undefined && only?.was?.isInvalid === false
+    // What came before in the same batch, which is told at the version of the whole, may have been another end.
+    const isLast = only?.was?.isInvalid === false && only.was.item.n === previous.n
+    const isTold = !settings.isPolled && written.length === 1 && only?.stored === undefined && isLast
     if (origin === 'relist' && finalState === 'known')
       violate('I4', `a list lacked ${nameOf(key)}, and its final state is said to be known`)
     if (origin === 'watch' && isTold && finalState === 'unknown')

@@ -3,6 +3,28 @@ import type { Mutant } from './mutate.js'
 /** Who is told, what, and when. */
 export const mutantsOfFollowers: readonly Mutant[] = [
   {
+    name: 'a handler that is busy holds up the others',
+    breaks: 'a stuck handler slows nobody (I12)',
+    file: 'subscription.ts',
+    edits: [
+      [
+        '        if (working !== undefined) await this.#slow.during(change.key, working)\n',
+        `        if (working !== undefined) {
+          Object(this.#feed.host).isHeldUp = true
+          await this.#slow.during(change.key, working)
+          Object(this.#feed.host).isHeldUp = false
+        }
+`,
+      ],
+      [
+        '    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {\n',
+        `    while (Object(this.#feed.host).isHeldUp) await clock.sleep(1)
+    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
+`,
+      ],
+    ],
+  },
+  {
     name: 'a late subscription misses the next change',
     breaks: 'late join: no gap (I13)',
     file: 'feed.ts',
