@@ -72,7 +72,20 @@ export class EtcdCluster implements AsyncDisposable {
     )
   }
 
-  static async start(server: FoundServer): Promise<EtcdCluster> {
+  /** Tried again where somebody else takes one of its nine ports before it does. */
+  static async start(server: FoundServer, tries = 3): Promise<EtcdCluster> {
+    const cluster = await EtcdCluster.#create(server)
+    try {
+      await cluster.#launch()
+      return cluster
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]()
+      if (tries <= 1 || !/address already in use|EADDRINUSE/.test(String(error))) throw error
+      return await EtcdCluster.start(server, tries - 1)
+    }
+  }
+
+  static async #create(server: FoundServer): Promise<EtcdCluster> {
     const ports = [await freePort(), await freePort(), await freePort()]
     const cluster = ports.map((port, at) => `m${at}=http://127.0.0.1:${port}`).join(',')
     const members: EtcdServer[] = []
@@ -80,13 +93,15 @@ export class EtcdCluster implements AsyncDisposable {
       const member = { name: `m${at}`, cluster, peerPort: await freePort(), advertisedPeerPort }
       members.push(await EtcdServer.create({ server, member }))
     }
-    const all = new EtcdCluster(members, ports)
-    for (const gate of all.#gates) await gate.listen()
-    for (const member of members) await member.launch()
-    for (const member of members) await member.ready()
-    const statuses = await Promise.all(members.map((member) => member.client().maintenance.status()))
-    all.#ids = statuses.map(({ header }) => BigInt(header.member_id).toString(16))
-    return all
+    return new EtcdCluster(members, ports)
+  }
+
+  async #launch(): Promise<void> {
+    for (const gate of this.#gates) await gate.listen()
+    for (const member of this.members) await member.launch()
+    for (const member of this.members) await member.ready()
+    const statuses = await Promise.all(this.members.map((member) => member.client().maintenance.status()))
+    this.#ids = statuses.map(({ header }) => BigInt(header.member_id).toString(16))
   }
 
   get endpoints(): string[] {
