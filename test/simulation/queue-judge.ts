@@ -52,6 +52,8 @@ export class QueueJudge {
   /** The largest batch that went in. */
   #largest = 0
   readonly #known = new Set<string>()
+  /** Somebody may also ask for it. */
+  #hasResynced: boolean
   #isOver = false
 
   constructor(
@@ -69,6 +71,7 @@ export class QueueJudge {
     this.#capacity = capacity
     this.#wantsLatest = delivery === 'latest'
     this.#mayMerge = this.#wantsLatest
+    this.#hasResynced = options.resyncMs !== undefined
     const scope = { ...(key !== undefined && { key }), ...(where && { where }), ...(filter && { filter }) }
     const tell = (change: Change<Item>): void => {
       if (change.origin === 'initial') this.#replayed++
@@ -79,6 +82,7 @@ export class QueueJudge {
 
   /** A handler is called. */
   told(change: Change<Item>): void {
+    if (change.origin === 'resync') this.#hasResynced = true
     if (!this.#isOver) this.#told.push(change)
   }
 
@@ -213,6 +217,10 @@ export class QueueJudge {
     const isAsItCame = first.length === news.length && first.every((change, at) => isSame(change, news[at]))
     const merged = mergedOf(waited, this.#known)
     const isMerged = this.#options.resyncMs === undefined ? isAs(news, merged) : isAs(byKey(news), byKey(merged))
+    // What waited may have come to nothing: then it had caught up, and what came last is told as it came.
+    const last = waited.slice(-news.length)
+    const isFresh = last.every((change, at) => isSame(change, news[at]))
+    if (isFresh && mergedOf(waited.slice(0, -news.length), this.#known).length === 0) return
     if (taken.some(({ overflow }) => overflow !== undefined) && first.length < waited.length && !isMerged)
       violate('I12', `${this.#name} took ${news.length} changes at ${version}, and not all that waited, merged`)
     else if (!isAsItCame && !(this.#mayMerge && isMerged))
@@ -228,7 +236,7 @@ export class QueueJudge {
     const merged = MOST_OF_A_KEY * keys
     // The next batch is taken where there is still room, and only then.
     const news = this.#wantsLatest ? merged : this.#capacity - 1 + Math.max(this.#largest, merged)
-    const most = keys + news + this.#replayed + (this.#options.resyncMs === undefined ? 0 : settings.keys.length)
+    const most = keys + news + this.#replayed + (this.#hasResynced ? settings.keys.length + this.#concurrency : 0)
     if (backlog.keys > most) violate('I12', `${backlog.keys} changes wait for ${this.#name}, ${most} at most`)
   }
 

@@ -64,7 +64,7 @@ export class Stopping {
 
 /** How long a stop takes by itself where our own code is slow, at most. */
 export function slownessOf({ settings }: Scene): number {
-  return 100 * settings.driftMs
+  return 300 * settings.driftMs
 }
 
 /** How long those who follow get to handle what waits; undefined: nothing more is handled. */
