@@ -101,11 +101,12 @@ export class Decoder<T> {
     const text = bytes.toString()
     const borders = bordersBetweenSmall(text, between)
     if (borders === undefined) return undefined
+    const lead = between.slice(2)
     try {
       // What is JSON in brackets of its own begins and ends where items do.
       const items = JSON.parse(text) as KubernetesObject[]
       // Each border was one between two items: no item is larger than it seemed.
-      if (items.length !== borders + 1 || !items.every((item) => beginsWith(item, between.slice(2)))) return undefined
+      if (items.length !== borders + 1 || !items.every((item) => beginsWith(item, lead))) return undefined
       return items.map((item) => this.#put(this.#named(item)))
     } catch {
       return undefined

@@ -195,7 +195,7 @@ export class OpensJudge implements Opens {
   skipped(): void {
     this.#skippedAt = this.#stage.clock.elapsed
     this.#doubts.skipped()
-    this.#rhythm.stopped()
+    this.#rhythm.skipped()
     if (this.#mustListBy !== undefined) this.#mustListBy = this.#skippedAt + BEFORE_LONG_MS
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }

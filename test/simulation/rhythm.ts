@@ -28,8 +28,8 @@ export class Rhythm {
     this.#since = undefined
   }
 
-  /** Time went by in which nobody could act, or nobody wants an audit any more. */
-  stopped(): void {
+  /** Time went by in which nobody could act. */
+  skipped(): void {
     this.#since = undefined
   }
 
