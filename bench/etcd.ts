@@ -3,7 +3,7 @@ import { atLeast, type Benchmark, contest, inTurn, median, medianRatio } from '.
 const KEYS = 200_000
 /** Keys of one transaction: so many events have one revision. */
 const TOGETHER = 100
-const ROUNDS = 5
+const ROUNDS = 11
 
 interface Result {
   readonly ms: number
