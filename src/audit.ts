@@ -11,7 +11,10 @@ import type { Wait } from './waits.js'
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
 /** The next audit waits at least so many times as long as the last one has read. */
 const REST_FACTOR = 100
-/** Where the source doubts, the audit comes within this time: drawn, so that not all mirrors of a server read it at once. */
+/**
+ * Where the source doubts, the audit comes within this time: drawn, so that not all mirrors of a server read it at once;
+ * and twice as late each time that it could not be done.
+ */
 const DOUBT_MS = 10_000
 /** The event loop gets a turn after this long of comparing. */
 const SLICE_MS = 8
@@ -44,6 +47,8 @@ export class Audit<S, T> {
   #readMs = 0
   /** Whether the source has said so since the last audit that could be done began. */
   #isDoubted = false
+  /** How often in a row a doubt could not be settled. */
+  #failures = 0
   #wake: (() => void) | undefined
 
   constructor(host: AuditHost<S, T>, periodMs: number) {
@@ -57,7 +62,7 @@ export class Audit<S, T> {
     while (!signal.aborted) {
       const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
       await this.#rest(Math.max(drawnMs, REST_FACTOR * this.#readMs), signal)
-      if (this.#isDoubted) await clock.sleep(DOUBT_MS * (0.1 + 0.9 * random.next()), signal).catch(() => {})
+      if (this.#isDoubted) await clock.sleep(this.#doubtMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
       if (!signal.aborted && this.#host.isLive()) await this.#once(signal)
     }
   }
@@ -66,6 +71,10 @@ export class Audit<S, T> {
   doubt(): void {
     this.#isDoubted = true
     this.#wake?.()
+  }
+
+  get #doubtMs(): number {
+    return Math.min(DOUBT_MS * 2 ** this.#failures, Math.max(DOUBT_MS, this.#periodMs))
   }
 
   /** Until then, or until there is doubt. */
@@ -90,6 +99,7 @@ export class Audit<S, T> {
     const written = this.#host.part.record()
     try {
       const drift = await this.#compare(attempt, written)
+      this.#failures = 0
       const [first] = drift
       if (first === undefined) return
       const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
@@ -99,6 +109,7 @@ export class Audit<S, T> {
     } catch (error) {
       if (signal.aborted) return
       this.#isDoubted ||= wasDoubted
+      this.#failures++
       const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
       const code = error instanceof SourceError ? error.code : 'UNAVAILABLE'
       report(new SourceError(message, { code, phase: 'list', cause: error }))
@@ -152,7 +163,7 @@ export class Audit<S, T> {
     }
     attempt.check()
     if (listed === undefined) return drift
-    for (const { key } of this.#host.part.entries()) {
+    for (const key of this.#host.part.keys()) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
       await attempt.breathe(SLICE_MS)

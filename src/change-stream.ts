@@ -43,7 +43,6 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
   }
 
   next(): Promise<Result<T>> {
-    this.#release()
     return new Promise((resolve, reject) => {
       this.#asking.push({ resolve, reject })
       this.#answer()
@@ -92,7 +91,8 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
 
   #answer(): void {
     const { closed } = this.#feed
-    while (this.#asking.length > 0 && this.#held === undefined) {
+    while (this.#asking.length > 0) {
+      this.#release()
       const batch = this.#feed.take()
       if (batch === undefined && closed === undefined) break
       const asking = this.#asking.shift()

@@ -61,7 +61,8 @@ export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
 /** What one source has in a store: all of it, or over several sources a part. */
 export interface StorePart<T> extends Sink<T> {
   entryOf(key: string): Entry<T> | undefined
-  entries(): Iterable<Entry<T>>
+  /** Of what it holds, and of what is invalid. */
+  keys(): Iterable<string>
   /** Keeps the keys that are written from now on, also by others, until it is stopped. */
   record(): WriteRecord
   /** Whether another source of the set has a key. */
@@ -242,11 +243,12 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
         const ordinal = store.ordinalOf(key)
         return ordinal !== undefined && owns(ordinal) ? store.entryAt(ordinal) : undefined
       },
-      *entries() {
+      *keys() {
         for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
           const entry = store.entryAt(ordinal)
-          if (entry !== undefined && owns(ordinal)) yield entry
+          if (entry !== undefined && owns(ordinal)) yield entry.key
         }
+        for (const key of part.invalid.keys()) if (store.ordinalOf(key) === undefined) yield key
       },
       record: () => {
         const record = { keys: new Set<string>(), part, isReplaced: false, stop: () => this.#recorders.delete(record) }

@@ -64,7 +64,9 @@ class InformerGroup implements Lifecycle, Limitable, Startable {
   async stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
     checkOptions('stop', options, { drainMs: isPositive })
     this.#isStopped = true
-    await Promise.all(this.#members.map((member) => member.stop(options)))
+    // All of them, also where one throws.
+    const stopped = await Promise.allSettled(this.#members.map(async (member) => member.stop(options)))
+    for (const each of stopped) if (each.status === 'rejected') throw each.reason
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

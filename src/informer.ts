@@ -136,7 +136,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       clock: this.#clock,
       random: this.#random,
       isAwaited: () => this.#router.isAwaited,
-      admit: (signal) => this.#limit?.acquire(signal),
+      admit: (signal) => this.#limit?.acquire(signal, this.#clock),
       moved: (mirror, previous) => this.#moved(mirror, previous),
       forked: (mirror, error) => this.#forked(mirror, error),
       report: (error) => this.#report(error),
@@ -423,8 +423,15 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
           settle.reject,
         )
         const stop = (): void => settle.reject(this.#stoppedError('fresh'))
+        // A source that was removed may never answer.
+        const watch = (): void => {
+          const gone = asked.find(({ refusal }) => refusal !== undefined)
+          if (gone !== undefined && !this.#isStopped) settle.reject(gone.refusal)
+        }
+        this.#watchers.add(watch)
         this.#stopping.signal.addEventListener('abort', stop, { once: true })
         return () => {
+          this.#watchers.delete(watch)
           this.#stopping.signal.removeEventListener('abort', stop)
           asking.abort(over)
         }

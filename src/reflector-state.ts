@@ -257,6 +257,7 @@ function afterFailure(state: ReflectorState, input: Of<'failed'>): Step {
     case 'DECODE':
     case 'STOPPED':
     case 'HANDLER':
+    default: // A code that only another copy of the package knows.
       return waitToOpen(broken, input)
   }
 }

@@ -144,7 +144,13 @@ export class Reflector<T> {
 
   /** @internal Asks the source where it is, because somebody waits. */
   nudge(): void {
-    for (const nudge of this.#nudges) nudge()
+    for (const nudge of this.#nudges) {
+      try {
+        nudge()
+      } catch (thrown) {
+        this.#hooks.onError?.(this.#located(thrown, 'watch')) // Whoever waits goes on waiting.
+      }
+    }
   }
 
   /** Takes one step. Where that leads away from what is being done, it is broken off. */

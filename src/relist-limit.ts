@@ -1,4 +1,10 @@
-/** Lets so many relists go on at a time; the others wait, in the order in which they came. */
+import type { Clock } from './clock.js'
+import { over } from './errors.js'
+
+/** Who takes longer goes on, and holds nobody up any more. */
+export const TURN_MS: number = 5 * 60_000
+
+/** Lets so many relists go on at a time; the others wait, in the order in which they came, for a list of five minutes at most. */
 export class RelistLimit {
   readonly #max: number
   #running = 0
@@ -9,19 +15,21 @@ export class RelistLimit {
   }
 
   /** Resolves when one more may begin; what it gives is called when that is over. Rejects when `signal` aborts. */
-  acquire(signal: AbortSignal): Promise<() => void> {
+  acquire(signal: AbortSignal, clock: Clock): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const begin = (): void => {
         this.#waiting.delete(begin)
         signal.removeEventListener('abort', leave)
         this.#running++
-        let isOver = false
-        resolve(() => {
-          if (isOver) return
-          isOver = true
+        const turn = new AbortController()
+        const end = (): void => {
+          if (turn.signal.aborted) return
+          turn.abort(over)
           this.#running--
           this.#waiting.values().next().value?.()
-        })
+        }
+        clock.sleep(TURN_MS, turn.signal).then(end, () => {})
+        resolve(end)
       }
       const leave = (): void => {
         this.#waiting.delete(begin)

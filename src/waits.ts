@@ -67,7 +67,12 @@ export function waiting<V>(
     }
     const abort = (): void => settle.reject(signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
-    unregister = register(settle)
+    try {
+      unregister = register(settle)
+    } catch (error) {
+      settle.reject(error)
+      return
+    }
     if (isSettled) unregister()
     else if (timeoutMs !== undefined && timer !== undefined) {
       const late = (): void => {

@@ -276,6 +276,35 @@ describe('an audit', () => {
     expect(informer.has('b')).toBe(false)
   })
 
+  test('that the source wishes for and that fails comes again less and less often', async () => {
+    const { clock, source } = await synced(new LossyVersioned(three))
+    source.stallMs = 1e9
+    source.doubt?.('it looks strange')
+    await clock.advance(3_600_000)
+    // By itself one comes in five minutes at most.
+    expect(source.reads).toBeLessThan(30)
+    expect(source.reads).toBeGreaterThan(10)
+  })
+
+  test('finds an object that was deleted while it was invalid', async () => {
+    const { clock, source, informer } = await synced(new LossyVersioned(three))
+    source.memory.corrupt('b', new Error('no JSON'))
+    await clock.advance(10)
+    expect([...informer.invalid.keys()]).toEqual(['b'])
+    source.lost.add('b')
+    source.memory.delete('b')
+    await clock.advance(2 * PERIOD_MS)
+    expect([...informer.invalid.keys()]).toEqual([])
+  })
+
+  test('leaves an invalid object alone that is still there', async () => {
+    const { clock, source, errors } = await synced(new LossyVersioned(three))
+    source.memory.corrupt('b', new Error('no JSON'))
+    await clock.advance(3 * PERIOD_MS)
+    expect(source.reads).toBeGreaterThan(1)
+    expect(errors.map(({ code }) => code)).toEqual(['DECODE'])
+  })
+
   test('does not come because of doubts where there is none', async () => {
     const { clock, source } = await synced(new LossyVersioned(three), { audit: false })
     source.doubt?.('it looks strange')

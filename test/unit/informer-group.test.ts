@@ -151,6 +151,27 @@ describe('a group', () => {
     await assertCleanStop(group, slow.clock)
   })
 
+  test('stops all its members, also where one of them throws', async () => {
+    const { slow, members } = three()
+    const broken: Lifecycle = {
+      ...groupInformers([]),
+      start: () => broken,
+      synced: async () => {},
+      health: () => ({ isLive: true, isReady: true, reason: 'none' }),
+      stop: () => {
+        throw new Error('it will not')
+      },
+      [Symbol.asyncDispose]: async () => {},
+    }
+    const group = groupInformers([broken, ...members])
+    group.start()
+    await slow.clock.advance(1_500)
+    const stopped = expect(group.stop()).rejects.toThrow('it will not')
+    await slow.clock.advance(1_000)
+    await stopped
+    expect(members.map(({ status }) => status.state)).toEqual(members.map(() => 'stopped'))
+  })
+
   test.each([-1, Number.NaN, '1'])(
     'that is stopped with drainMs: %j goes on as if nothing was asked',
     async (drainMs) => {

@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/errors.js'
+import { createInformer } from '../../src/informer.js'
+import type { ListerWatcher } from '../../src/source.js'
+import { sourceSet } from '../../src/source-set.js'
+import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
 import type { Version } from '../../src/version.js'
-import { informerOf, mirrorOf, outcomeOf, type World } from '../support/informers.js'
+import { assertCleanStop, informerOf, mirrorOf, outcomeOf, type World } from '../support/informers.js'
 import { numbered, put, scripted } from '../support/scripted-source.js'
 
 type Numbers = World<number, object, ReturnType<typeof memorySource<number>>>
@@ -160,6 +165,28 @@ describe('waitFor', () => {
     expect(() => Reflect.apply(informer.waitFor, informer, args)).toThrow(new TypeError(message))
   })
 
+  test('goes on where the source fails to be nudged, which is reported', async () => {
+    const memory = memorySource<number>()
+    const { clock, informer, errors } = informerOf<number, object, ListerWatcher<number>>({
+      name: 'deaf',
+      list: (context) => memory.list(context),
+      hasReached: (at, mark) => memory.hasReached(at, mark),
+      async *watch(context) {
+        context.onNudge(() => {
+          throw new Error('the socket is closed')
+        })
+        yield* memory.watch({ ...context, onNudge: () => {} })
+      },
+    })
+    const subscription = informer.subscribe({})
+    await informer.start().synced()
+    await clock.advance(0)
+    const mark = memory.put('a', 1)
+    const waits = Promise.all([informer.waitFor(mark), subscription.waitFor(mark)])
+    expect(await outcomeOf(waits, clock)).toBe('resolved')
+    expect(errors.map(({ message }) => message)).toContain('the socket is closed')
+  })
+
   test('is what a subscription offers too, for what has been handled', async () => {
     const { clock, source, informer } = await started()
     const seen: string[] = []
@@ -245,6 +272,20 @@ describe('fresh', () => {
     await clock.advance(100)
     await late
     expect(asked?.aborted).toBe(true)
+  })
+
+  test('rejects with STOPPED when a source that never answers is removed meanwhile', async () => {
+    const mute = Object.assign(memorySource<number>(), { head: () => new Promise<Version>(() => {}) })
+    const set = sourceSet<number>({ mute, other: memorySource<number>() })
+    const clock = new VirtualClock()
+    const informer = createInformer<number, object>({ source: set, clock, random: new SeededRandom(1) })
+    informer.start()
+    const fresh = informer.fresh()
+    const rejected = expect(fresh).rejects.toMatchObject({ code: 'STOPPED' })
+    await clock.advance(10)
+    set.remove('mute')
+    await rejected
+    await assertCleanStop(informer, clock)
   })
 
   test('rejects with STOPPED when the informer is stopped meanwhile', async () => {

@@ -150,6 +150,7 @@ describe('every code of a failure', () => {
   DECODE           backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
   STOPPED          backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
   HANDLER          backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
+  UNHEARD_OF       backing-off,list          backing-off,list          backing-off,watch         backing-off,watch
   UNAUTHORIZED     failed,list               failed,list               failed,watch              failed,watch
   NOT_FOUND        failed,list               failed,list               failed,watch              failed,watch
   PROTOCOL         failed,list               failed,list               failed,watch              failed,watch

@@ -2,18 +2,20 @@ import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { Indexer } from '../../src/indexer.js'
 import { Reflector } from '../../src/reflector.js'
-import { RelistLimit } from '../../src/relist-limit.js'
+import { RelistLimit, TURN_MS } from '../../src/relist-limit.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { outcomeOf } from '../support/informers.js'
 
 describe('a limit of relists', () => {
   test('lets them begin in the order in which they came, each when one is over', async () => {
     const limit = new RelistLimit(1)
+    const clock = new VirtualClock()
     const { signal } = new AbortController()
     const begun: string[] = []
-    const over = await limit.acquire(signal)
+    const over = await limit.acquire(signal, clock)
     const later = ['a', 'b'].map(async (name) => {
-      const release = await limit.acquire(signal)
+      const release = await limit.acquire(signal, clock)
       begun.push(name)
       release()
       release()
@@ -22,18 +24,38 @@ describe('a limit of relists', () => {
     over()
     await Promise.all(later)
     expect(begun).toEqual(['a', 'b'])
+    expect(clock.sleeping).toBe(0)
+  })
+
+  test('lets the next one begin where one takes longer than five minutes', async () => {
+    const limit = new RelistLimit(1)
+    const clock = new VirtualClock()
+    const { signal } = new AbortController()
+    const late = await limit.acquire(signal, clock)
+    const next = limit.acquire(signal, clock)
+    await clock.advance(TURN_MS - 1)
+    expect(await outcomeOf(next, clock)).toBe('pending')
+    await clock.advance(1)
+    expect(await outcomeOf(next, clock)).toBe('resolved')
+    late() // Its turn was over: there is no more room than before.
+    const third = limit.acquire(signal, clock)
+    expect(await outcomeOf(third, clock)).toBe('pending')
+    ;(await next)()
+    ;(await third)()
+    expect(clock.sleeping).toBe(0)
   })
 
   test('forgets who no longer waits', async () => {
     const limit = new RelistLimit(1)
+    const clock = new VirtualClock()
     const control = new AbortController()
-    const over = await limit.acquire(new AbortController().signal)
-    const waiting = limit.acquire(control.signal)
+    const over = await limit.acquire(new AbortController().signal, clock)
+    const waiting = limit.acquire(control.signal, clock)
     control.abort(new Error('no longer'))
     await expect(waiting).rejects.toThrow('no longer')
-    await expect(limit.acquire(control.signal)).rejects.toThrow('no longer')
+    await expect(limit.acquire(control.signal, clock)).rejects.toThrow('no longer')
     over()
-    expect(await limit.acquire(new AbortController().signal)).toBeTypeOf('function')
+    expect(await limit.acquire(new AbortController().signal, clock)).toBeTypeOf('function')
   })
 
   test('gets back a turn that comes to a reflector which has been stopped', async () => {
