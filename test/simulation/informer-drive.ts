@@ -3,6 +3,7 @@ import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
 import { SLOW_MS } from '../../src/slow-watch.js'
 import type { Version } from '../../src/version.js'
 import { judgeBatch } from './batch-judge.js'
+import { commitsOf } from './commits.js'
 import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'
 import { Follower, type IsIn } from './follower.js'
@@ -239,7 +240,9 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     options: SubscribeOptions<Item, IndexesOf>,
     concurrency?: number,
   ): void {
-    if (this.#judgesQueues) follower.queue = new QueueJudge(this.stage, this.informer, options, concurrency ?? 1)
+    const { stage, informer } = this
+    const commits = commitsOf(stage.history, informer)
+    if (this.#judgesQueues) follower.queue = new QueueJudge(stage, informer, commits, options, concurrency ?? 1)
   }
 
   protected judgeBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {

@@ -1,11 +1,11 @@
 import type { Change } from '../../src/delta.js'
 import type { Informer } from '../../src/informer.js'
 import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/scope.js'
-import type { Version } from '../../src/version.js'
+import { type Commits, isOfOneCommit } from './commits.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
-import { mergedOf, type Noted } from './merging.js'
-import { nameOf, type Stage } from './stage.js'
+import { isAs, mergedOf } from './merging.js'
+import { type Invariant, nameOf, type Scene } from './stage.js'
 
 /** Merged, a key waits as one change, or as a delete and then an add. */
 const MOST_OF_A_KEY = 2
@@ -30,9 +30,9 @@ interface Overflow {
  * everything that waits is one batch, merged by key, in the order in which the keys came; or the subscription is closed.
  */
 export class QueueJudge {
-  readonly #stage: Stage
+  readonly #scene: Scene
   readonly #name: string
-  readonly #informer: Informer<Item, IndexesOf>
+  readonly #commits: Commits
   readonly #options: SubscribeOptions<Item, IndexesOf>
   readonly #capacity: number
   readonly #concurrency: number
@@ -54,18 +54,21 @@ export class QueueJudge {
   readonly #known = new Set<string>()
   /** Somebody may also ask for it. */
   #hasResynced: boolean
+  /** How much it handles at the moment. */
+  #busy = 0
   #isOver = false
 
   constructor(
-    stage: Stage,
+    scene: Scene,
     informer: Informer<Item, IndexesOf>,
+    commits: Commits,
     options: SubscribeOptions<Item, IndexesOf>,
     concurrency: number,
   ) {
     const { name = '', key, where, filter, delivery, capacity = Infinity } = options
-    this.#stage = stage
+    this.#scene = scene
     this.#name = name
-    this.#informer = informer
+    this.#commits = commits
     this.#options = options
     this.#concurrency = concurrency
     this.#capacity = capacity
@@ -91,6 +94,15 @@ export class QueueJudge {
     if (!this.#isOver) this.#taken.push(batch)
   }
 
+  /** What was told takes time; `done` says that it is over. */
+  begins(): void {
+    this.#busy++
+  }
+
+  done(): void {
+    this.#busy--
+  }
+
   /** It was closed because it fell behind. */
   overflowed(): void {
     this.isOverflowed = true
@@ -105,7 +117,7 @@ export class QueueJudge {
 
   look(subscription: Subscription): void {
     if (this.#isOver) return
-    const { violate, mark } = this.#stage
+    const { violate, mark } = this.#scene
     this.#enter()
     this.#judgeBeside()
     if (this.isOverflowed) {
@@ -130,22 +142,20 @@ export class QueueJudge {
 
   /** Who is always at once done is slowed by nobody, however long others take. */
   #judgeBeside(): void {
-    const { settings, violate } = this.#stage
-    const { version } = this.#shadow
-    if (settings.driftMs > 0 || version === undefined) return
-    const at = this.#informer.version
-    if (version !== at) violate('I12', `who stands beside ${this.#name} is at ${version}, and the store at ${at}`)
+    const { settings, violate } = this.#scene
+    if (settings.driftMs === 0 && this.#commits.isLate(this.#shadow))
+      violate('I12', `who stands beside ${this.#name} has not handled what the store has`)
   }
 
   #enter(): void {
-    const sizes = new Map<Version | undefined, number>()
-    for (const change of this.#entered) {
-      const size = (sizes.get(change.version) ?? 0) + 1
-      sizes.set(change.version, size)
+    let size = 0
+    this.#entered.forEach((change, at) => {
+      const before = this.#entered[at - 1]
+      size = before !== undefined && isOfOneCommit(before, change, this.#commits) ? size + 1 : 1
       this.#largest = Math.max(this.#largest, size)
       this.#waiting.push({ change, mayBeInHand: false, overflow: undefined })
       if (this.#waiting.length > this.#capacity) this.#mayMerge = true
-    }
+    })
     this.#entered = []
   }
 
@@ -162,12 +172,12 @@ export class QueueJudge {
   }
 
   #judgeTold(change: Change<Item>): void {
-    const { violate, mark } = this.#stage
+    const { violate, mark } = this.#scene
     const { key, origin, version, type } = change
     if (origin === 'initial' || origin === 'resync') return
     if (!this.#mayMerge) {
       const first = this.#waiting.findIndex((waiting) => waiting.change.key === key)
-      if (!isSame(this.#waiting[first]?.change, change))
+      if (!isLike(this.#waiting[first]?.change, change))
         violate(
           'queue',
           `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, and that is not what came next`,
@@ -175,11 +185,15 @@ export class QueueJudge {
       if (first >= 0) this.#waiting.splice(first, 1)
       return
     }
-    const isIt = (waiting: Waiting): boolean => waiting.change.key === key && waiting.change.version === version
-    const exact = this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type)
+    const isIt = (waiting: Waiting): boolean =>
+      waiting.change.key === key && isOfOneCommit(waiting.change, change, this.#commits)
+    const exact = this.#waiting.findIndex((waiting) => isLike(waiting.change, change))
     const at = exact >= 0 ? exact : this.#waiting.findLastIndex(isIt)
     const found = this.#waiting[at]
-    if (found === undefined) return
+    if (found === undefined) {
+      violate('queue', `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, which did not wait`)
+      return
+    }
     const left = this.#waiting.filter((waiting, index) => index > at || waiting.change.key !== key)
     if (left.length < this.#waiting.length - 1 && !this.#wantsLatest) mark('a subscription overflowed and merged')
     this.#waiting = left
@@ -190,18 +204,15 @@ export class QueueJudge {
       violate('I12', `${this.#name} was told ${times} changes of ${nameOf(key)} that had to be merged`)
   }
 
-  #judgeTaken({ changes, version }: ChangeBatch<Item>): void {
-    // Where nothing waits something may be told again; it keeps its key's place for what comes.
-    const news = changes.filter(({ origin }) => origin !== 'resync')
-    const isReplay = changes.some(({ origin }) => origin === 'initial')
-    if (version !== undefined && news.length > 0 && !isReplay) {
-      const { history } = this.#stage
-      const upTo = history.indexOf(version)
-      const isIn = ({ change }: Waiting): boolean => history.indexOf(change.version ?? version) <= upTo
-      const taken = this.#waiting.filter(isIn)
-      this.#judgeBatch(news, taken, version)
-      this.#waiting = this.#waiting.filter((waiting) => !taken.includes(waiting))
-      this.#overflow = undefined
+  #judgeTaken(batch: ChangeBatch<Item>): void {
+    const { changes, version } = batch
+    const waited = this.#waiting.map(({ change }) => change)
+    if (!changes.some(({ origin }) => origin === 'initial')) {
+      const ends = this.#commits.endsOf(version, waited)
+      // Where nothing waits something may be told again; it keeps its key's place for what comes.
+      const news = changes.filter(({ origin }) => origin !== 'resync')
+      if (news.length === 0) this.#mayHaveLeft(ends.findLast((end) => this.#isNothing(waited.slice(0, end))))
+      else this.#judgeBatch(batch, news, ends)
     }
     for (const { key, type } of changes) {
       if (type === 'delete') this.#known.delete(key)
@@ -209,29 +220,77 @@ export class QueueJudge {
     }
   }
 
+  /** Where several ends are right it may have been the last of them: what follows the first came to nothing. */
+  #judgeBatch(batch: ChangeBatch<Item>, news: readonly Change<Item>[], ends: readonly number[]): void {
+    const { violate, mark } = this.#scene
+    const found = ends.map((end) => ({ end, ...this.#find(batch, news, end) }))
+    const right = found.filter(({ flaw }) => flaw === undefined)
+    const [first] = right
+    if (first === undefined) {
+      const [invariant, what] = found.at(-1)?.flaw ?? ['queue', 'and nothing waited']
+      violate(invariant, `${this.#name} took ${news.length} changes at ${news.at(-1)?.version}, ${what}`)
+      return
+    }
+    if (first.isMerged && !this.#wantsLatest) mark('a subscription overflowed and merged')
+    this.#mayHaveLeft(right.at(-1)?.end)
+    this.#waiting.splice(0, first.end)
+    this.#overflow = undefined
+  }
+
   /** A batch is the first of what waited; or all of it, merged, after there was too much. */
-  #judgeBatch(news: readonly Change<Item>[], taken: readonly Waiting[], version: Version): void {
-    const { violate, mark } = this.#stage
+  #find(
+    { source }: ChangeBatch<Item>,
+    news: readonly Change<Item>[],
+    end: number,
+  ): { readonly flaw?: readonly [Invariant, string]; readonly isMerged?: boolean } {
+    const [taken, left] = [this.#waiting.slice(0, end), this.#waiting.slice(end)]
     const waited = taken.map(({ change }) => change)
-    const first = waited.filter((change) => change.version === waited[0]?.version)
-    const isAsItCame = first.length === news.length && first.every((change, at) => isSame(change, news[at]))
-    const merged = mergedOf(waited, this.#known)
-    const isMerged = this.#options.resyncMs === undefined ? isAs(news, merged) : isAs(byKey(news), byKey(merged))
+    const isLeftOut = left.some(({ overflow, mayBeInHand }) => overflow !== undefined && !mayBeInHand)
+    const isAll = taken.length === this.#sizeOfFirst
+    const isAsItCame = isAll && isSame(waited, news)
+    const isMerged = this.#isMerged(news, waited)
     // What waited may have come to nothing: then it had caught up, and what came last is told as it came.
     const last = waited.slice(-news.length)
-    const isFresh = last.every((change, at) => isSame(change, news[at]))
-    if (isFresh && mergedOf(waited.slice(0, -news.length), this.#known).length === 0) return
-    if (taken.some(({ overflow }) => overflow !== undefined) && first.length < waited.length && !isMerged)
-      violate('I12', `${this.#name} took ${news.length} changes at ${version}, and not all that waited, merged`)
-    else if (!isAsItCame && !(this.#mayMerge && isMerged))
-      violate('queue', `${this.#name} took a batch at ${version} that is neither what came nor what waited, merged`)
-    else if (!isAsItCame && !this.#wantsLatest) mark('a subscription overflowed and merged')
+    const isFresh = isSame(last, news) && this.#isNothing(waited.slice(0, -news.length))
+    const surely = isFresh ? last : taken.flatMap(({ change, mayBeInHand }) => (mayBeInHand ? [] : [change]))
+    const sources = new Set(surely.map(this.#commits.sourceOf))
+    const isOfAnother = sources.size > 1 || (sources.size === 1 && !sources.has(source))
+    if (source !== undefined && isOfAnother) return { flaw: ['sets', `of ${source}, and they are of ${[...sources]}`] }
+    if (isFresh && !isLeftOut) return {}
+    const isTooFew = isLeftOut || (!isAll && !isMerged && taken.some(({ overflow }) => overflow !== undefined))
+    if (isTooFew) return { flaw: ['I12', 'and not all that waited, merged'] }
+    if (!isAsItCame && !(this.#mayMerge && isMerged))
+      return { flaw: ['queue', 'which are neither what came nor what waited, merged'] }
+    if (!this.#mayMerge && source === undefined && !sources.has(undefined))
+      return { flaw: ['sets', 'as they came, and it does not say of which source'] }
+    return { isMerged: !isAsItCame }
+  }
+
+  /** How many of what waits were committed together with what has waited longest. */
+  get #sizeOfFirst(): number {
+    const [first, ...rest] = this.#waiting
+    if (first === undefined) return 0
+    const next = rest.findIndex(({ change }) => !isOfOneCommit(first.change, change, this.#commits))
+    return next < 0 ? this.#waiting.length : next + 1
+  }
+
+  #isMerged(news: readonly Change<Item>[], waited: readonly Change<Item>[]): boolean {
+    const merged = mergedOf(waited, this.#known)
+    return this.#options.resyncMs === undefined ? isAs(news, merged) : isAs(byKey(news), byKey(merged))
+  }
+
+  #isNothing(waited: readonly Change<Item>[]): boolean {
+    return mergedOf(waited, this.#known).length === 0
+  }
+
+  #mayHaveLeft(end = 0): void {
+    for (const waiting of this.#waiting.slice(0, end)) waiting.mayBeInHand = true
   }
 
   /** Behind handlers that are busy there is room for so many changes, or for the last state of each key. */
   #judgeBehindHandlers({ backlog }: Subscription): void {
     if (this.#concurrency === 1) return
-    const { settings, violate } = this.#stage
+    const { settings, violate } = this.#scene
     const keys = new Set(this.#waiting.map(({ change }) => change.key)).size
     const merged = MOST_OF_A_KEY * keys
     // The next batch is taken where there is still room, and only then.
@@ -241,17 +300,21 @@ export class QueueJudge {
   }
 
   /** At rest nothing waits, whatever was merged into nothing. */
-  #catchUp({ version, backlog }: Subscription): void {
-    if (backlog.keys > 0) return
+  #catchUp(subscription: Subscription): void {
+    if (subscription.backlog.keys > 0) return
     for (const waiting of this.#waiting) waiting.mayBeInHand = true
     this.#overflow = undefined
-    if (version === undefined || version !== this.#informer.version) return
+    if (!this.#commits.isLevel(subscription, this.#busy > 0)) return
     this.#waiting = []
     this.#mayMerge = this.#wantsLatest
   }
 }
 
-function isSame(one: Change<Item> | undefined, other: Change<Item> | undefined): boolean {
+function isSame(some: readonly Change<Item>[], others: readonly Change<Item>[]): boolean {
+  return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
+}
+
+function isLike(one: Change<Item> | undefined, other: Change<Item> | undefined): boolean {
   return (
     one?.type === other?.type &&
     one?.key === other?.key &&
@@ -260,15 +323,6 @@ function isSame(one: Change<Item> | undefined, other: Change<Item> | undefined):
   )
 }
 
-function isAs(some: readonly Noted[], others: readonly Noted[]): boolean {
-  return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
-}
-
-function isLike(one: Noted, other: Noted | undefined): boolean {
-  if (one.type !== other?.type || one.key !== other.key) return false
-  return one.type !== 'delete' || (one.object === other.object && one.finalState === other.finalState)
-}
-
-function byKey(notes: readonly Noted[]): readonly Noted[] {
+function byKey<N extends { readonly key: string }>(notes: readonly N[]): readonly N[] {
   return notes.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
