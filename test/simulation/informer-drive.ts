@@ -11,6 +11,7 @@ import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf } from './indexes.js'
 import { InformerCast } from './informer-cast.js'
 import { OpensJudge } from './opens.js'
+import { judgePins } from './pins.js'
 import { QueueJudge } from './queue-judge.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
@@ -194,11 +195,13 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     for (const reconciler of this.reconcilers) reconciler.check()
     this.#errors.check()
     this.snapshots.endAll()
+    judgePins(stage, this.informer, 'I12')
   }
 
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage, source } = this
+    judgePins(stage, this.informer, 'I15')
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)

@@ -11,6 +11,7 @@ import { Turns } from '../groups/turns.js'
 import type { Item, State } from '../history.js'
 import { checkIndexes, type IndexesOf } from '../indexes.js'
 import { InformerCast } from '../informer-cast.js'
+import { judgePins } from '../pins.js'
 import { QueueJudge } from '../queue-judge.js'
 import { nameOf, type Scene } from '../stage.js'
 import { drawDrain, slownessOf } from '../stopping.js'
@@ -218,11 +219,13 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (!slots.overlap) for (const reconciler of this.reconcilers) reconciler.check()
     this.#errors.check()
     while (this.#snapshots.length > 0) this.endSnapshot()
+    judgePins(stage, informer, 'I12')
   }
 
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage } = this
+    judgePins(stage, this.informer, 'I15')
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     this.#checkSignals('was not told to end by stop()')
     if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
