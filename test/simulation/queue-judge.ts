@@ -256,13 +256,13 @@ export class QueueJudge {
     const sources = new Set(surely.map(this.#commits.sourceOf))
     const isOfAnother = sources.size > 1 || (sources.size === 1 && !sources.has(source))
     if (source !== undefined && isOfAnother) return { flaw: ['sets', `of ${source}, and they are of ${[...sources]}`] }
+    if (!this.#mayMerge && source === undefined && !sources.has(undefined))
+      return { flaw: ['sets', 'and the batch does not say of which source'] }
     if (isFresh && !isLeftOut) return {}
     const isTooFew = isLeftOut || (!isAll && !isMerged && taken.some(({ overflow }) => overflow !== undefined))
     if (isTooFew) return { flaw: ['I12', 'and not all that waited, merged'] }
     if (!isAsItCame && !(this.#mayMerge && isMerged))
       return { flaw: ['queue', 'which are neither what came nor what waited, merged'] }
-    if (!this.#mayMerge && source === undefined && !sources.has(undefined))
-      return { flaw: ['sets', 'as they came, and it does not say of which source'] }
     return { isMerged: !isAsItCame }
   }
 

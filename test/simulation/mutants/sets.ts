@@ -258,6 +258,18 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a list of one of several sources tells again what is equal',
+    breaks: 'what did not change is not told (I3)',
+    kind,
+    file: 'indexer.ts',
+    edits: [
+      [
+        'this.#intake.take(event, current, ignoreVersions)',
+        'this.#intake.take(event, part.name === undefined ? current : undefined, ignoreVersions)',
+      ],
+    ],
+  },
+  {
     name: 'what is equal is a change in a part of a store',
     breaks: 'what did not change is not told (I3)',
     kind,

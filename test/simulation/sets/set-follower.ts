@@ -134,7 +134,7 @@ export class SetFollower implements Told {
   #order(change: Change<Item>): void {
     const { type, key, object, version } = change
     const { n } = object
-    const { violate } = this.#scene
+    const { violate, mark } = this.#scene
     const slot = this.#slots.writerOf(n)?.slot
     if (version === undefined || slot === undefined || slot.settings.isBreach) return
     const id = `${slot.name} ${key}`
@@ -147,6 +147,7 @@ export class SetFollower implements Told {
     const newest = this.#newest.get(id)
     this.#newest.set(id, { n, epoch })
     if (newest?.epoch !== epoch) return
+    if (stay > 0) mark('a source that came back told of a key again and again')
     if (n < newest.n) violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
     if (n === newest.n && type === 'update' && slot.isWrittenOnce(n))
       violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
