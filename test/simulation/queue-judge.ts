@@ -4,25 +4,11 @@ import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/scop
 import { type Commits, isOfOneCommit } from './commits.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
-import { isAs, mergedOf } from './merging.js'
-import { type Invariant, nameOf, type Scene } from './stage.js'
+import { nameOf, type Scene } from './stage.js'
+import { isLike, isNothing, judgeTaken, type Overflow, type Waiting } from './taken.js'
 
 /** Merged, a key waits as one change, or as a delete and then an add. */
 const MOST_OF_A_KEY = 2
-
-/** One change that a follower has not been told yet. */
-interface Waiting {
-  readonly change: Change<Item>
-  /** It may have left the queue: with a batch that is being told. */
-  mayBeInHand: boolean
-  /** It waited when there was more than the queue may hold: everything of then comes as one batch. */
-  overflow: Overflow | undefined
-}
-
-/** How often each key was told of what had to be merged. */
-interface Overflow {
-  readonly told: Map<string, number>
-}
 
 /**
  * Judges the queue of one follower by what goes in and what comes out. What goes in somebody else tells, who follows the
@@ -211,7 +197,7 @@ export class QueueJudge {
       const ends = this.#commits.endsOf(version, waited)
       // Where nothing waits something may be told again; it keeps its key's place for what comes.
       const news = changes.filter(({ origin }) => origin !== 'resync')
-      if (news.length === 0) this.#mayHaveLeft(ends.findLast((end) => this.#isNothing(waited.slice(0, end))))
+      if (news.length === 0) this.#mayHaveLeft(ends.findLast((end) => isNothing(waited.slice(0, end), this.#known)))
       else this.#judgeBatch(batch, news, ends)
     }
     for (const { key, type } of changes) {
@@ -221,9 +207,18 @@ export class QueueJudge {
   }
 
   /** Where several ends are right it may have been the last of them: what follows the first came to nothing. */
-  #judgeBatch(batch: ChangeBatch<Item>, news: readonly Change<Item>[], ends: readonly number[]): void {
+  #judgeBatch({ source }: ChangeBatch<Item>, news: readonly Change<Item>[], ends: readonly number[]): void {
     const { violate, mark } = this.#scene
-    const found = ends.map((end) => ({ end, ...this.#find(batch, news, end) }))
+    const taking = {
+      news,
+      source,
+      waiting: this.#waiting,
+      known: this.#known,
+      commits: this.#commits,
+      mayMerge: this.#mayMerge,
+      isResynced: this.#options.resyncMs !== undefined,
+    }
+    const found = ends.map((end) => ({ end, ...judgeTaken(taking, end) }))
     const right = found.filter(({ flaw }) => flaw === undefined)
     const [first] = right
     if (first === undefined) {
@@ -235,52 +230,6 @@ export class QueueJudge {
     this.#mayHaveLeft(right.at(-1)?.end)
     this.#waiting.splice(0, first.end)
     this.#overflow = undefined
-  }
-
-  /** A batch is the first of what waited; or all of it, merged, after there was too much. */
-  #find(
-    { source }: ChangeBatch<Item>,
-    news: readonly Change<Item>[],
-    end: number,
-  ): { readonly flaw?: readonly [Invariant, string]; readonly isMerged?: boolean } {
-    const [taken, left] = [this.#waiting.slice(0, end), this.#waiting.slice(end)]
-    const waited = taken.map(({ change }) => change)
-    const isLeftOut = left.some(({ overflow, mayBeInHand }) => overflow !== undefined && !mayBeInHand)
-    const isAll = taken.length === this.#sizeOfFirst
-    const isAsItCame = isAll && isSame(waited, news)
-    const isMerged = this.#isMerged(news, waited)
-    // What waited may have come to nothing: then it had caught up, and what came last is told as it came.
-    const last = waited.slice(-news.length)
-    const isFresh = isSame(last, news) && this.#isNothing(waited.slice(0, -news.length))
-    const surely = isFresh ? last : taken.flatMap(({ change, mayBeInHand }) => (mayBeInHand ? [] : [change]))
-    const sources = new Set(surely.map(this.#commits.sourceOf))
-    const isOfAnother = sources.size > 1 || (sources.size === 1 && !sources.has(source))
-    if (source !== undefined && isOfAnother) return { flaw: ['sets', `of ${source}, and they are of ${[...sources]}`] }
-    if (!this.#mayMerge && source === undefined && !sources.has(undefined))
-      return { flaw: ['sets', 'and the batch does not say of which source'] }
-    if (isFresh && !isLeftOut) return {}
-    const isTooFew = isLeftOut || (!isAll && !isMerged && taken.some(({ overflow }) => overflow !== undefined))
-    if (isTooFew) return { flaw: ['I12', 'and not all that waited, merged'] }
-    if (!isAsItCame && !(this.#mayMerge && isMerged))
-      return { flaw: ['queue', 'which are neither what came nor what waited, merged'] }
-    return { isMerged: !isAsItCame }
-  }
-
-  /** How many of what waits were committed together with what has waited longest. */
-  get #sizeOfFirst(): number {
-    const [first, ...rest] = this.#waiting
-    if (first === undefined) return 0
-    const next = rest.findIndex(({ change }) => !isOfOneCommit(first.change, change, this.#commits))
-    return next < 0 ? this.#waiting.length : next + 1
-  }
-
-  #isMerged(news: readonly Change<Item>[], waited: readonly Change<Item>[]): boolean {
-    const merged = mergedOf(waited, this.#known)
-    return this.#options.resyncMs === undefined ? isAs(news, merged) : isAs(byKey(news), byKey(merged))
-  }
-
-  #isNothing(waited: readonly Change<Item>[]): boolean {
-    return mergedOf(waited, this.#known).length === 0
   }
 
   #mayHaveLeft(end = 0): void {
@@ -308,21 +257,4 @@ export class QueueJudge {
     this.#waiting = []
     this.#mayMerge = this.#wantsLatest
   }
-}
-
-function isSame(some: readonly Change<Item>[], others: readonly Change<Item>[]): boolean {
-  return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
-}
-
-function isLike(one: Change<Item> | undefined, other: Change<Item> | undefined): boolean {
-  return (
-    one?.type === other?.type &&
-    one?.key === other?.key &&
-    one?.object === other?.object &&
-    one?.version === other?.version
-  )
-}
-
-function byKey<N extends { readonly key: string }>(notes: readonly N[]): readonly N[] {
-  return notes.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
