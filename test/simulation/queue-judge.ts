@@ -173,10 +173,14 @@ export class QueueJudge {
     }
     const isIt = (waiting: Waiting): boolean =>
       waiting.change.key === key && isOfOneCommit(waiting.change, change, this.#commits)
-    const exact = this.#waiting.findIndex((waiting) => isLike(waiting.change, change))
-    const at = exact >= 0 ? exact : this.#waiting.findLastIndex(isIt)
-    const found = this.#waiting[at]
-    if (found === undefined) {
+    // Merged, it may be of another type than what came last, and of deletes the one may have the other's object.
+    const at = [
+      this.#waiting.findIndex((waiting) => isLike(waiting.change, change)),
+      this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type),
+      this.#waiting.findLastIndex(isIt),
+    ].find((found) => found >= 0)
+    const found = at === undefined ? undefined : this.#waiting[at]
+    if (at === undefined || found === undefined) {
       violate('queue', `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, which did not wait`)
       return
     }
