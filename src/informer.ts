@@ -21,6 +21,7 @@ import type { FeedOptions, Scope, SubscribeOptions, Subscription } from './scope
 import type { Entry, ListerWatcher } from './source.js'
 import { DynamicSourceSet } from './source-set.js'
 import { assertStartable, type Startable } from './startable.js'
+import { pinsOf } from './store.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from './subscription.js'
 import { channels, type Status } from './telemetry.js'
 import type { Version } from './version.js'
@@ -194,6 +195,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   /** @internal */
   [limitRelists](limit: RelistLimit): void {
     this.#limit = limit
+  }
+
+  /** @internal */
+  get [pinsOf](): number {
+    return this.#indexer.store.pins
   }
 
   /** @internal */

@@ -4,6 +4,9 @@ import type { Entry } from './source.js'
 /** The most keys that one store holds: a JavaScript Map ends at 2^24. */
 export const MAX_OBJECTS = 16_000_000
 
+/** @internal How an informer is asked how many pins its store has: those of snapshots, and of replays. */
+export const pinsOf: unique symbol = Symbol.for('listwatch.pinsOf')
+
 /** A small dense number for each key that is present; freed and used again when the key goes. */
 export type Ordinal = number
 

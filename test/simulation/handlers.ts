@@ -93,9 +93,11 @@ export class HandlerScript<F extends Told> {
     if (work === undefined)
       return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
     this.#busy.add(change.key)
+    follower.queue?.begins()
     follower.running?.set(change.key, this.#stage.clock.elapsed)
     return work.then(() => {
       this.#busy.delete(change.key)
+      follower.queue?.done()
       follower.running?.delete(change.key)
       if (strikes('handler-rejects')) throw this.#drive.planted(follower)
     })

@@ -3,6 +3,7 @@ import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
 import { SLOW_MS } from '../../src/slow-watch.js'
 import type { Version } from '../../src/version.js'
 import { judgeBatch } from './batch-judge.js'
+import { commitsOf } from './commits.js'
 import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'
 import { Follower, type IsIn } from './follower.js'
@@ -10,6 +11,7 @@ import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf } from './indexes.js'
 import { InformerCast } from './informer-cast.js'
 import { OpensJudge } from './opens.js'
+import { judgePins } from './pins.js'
 import { QueueJudge } from './queue-judge.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
@@ -193,11 +195,13 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     for (const reconciler of this.reconcilers) reconciler.check()
     this.#errors.check()
     this.snapshots.endAll()
+    judgePins(stage, this.informer, 'I12')
   }
 
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage, source } = this
+    judgePins(stage, this.informer, 'I15')
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
@@ -239,7 +243,9 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     options: SubscribeOptions<Item, IndexesOf>,
     concurrency?: number,
   ): void {
-    if (this.#judgesQueues) follower.queue = new QueueJudge(this.stage, this.informer, options, concurrency ?? 1)
+    const { stage, informer } = this
+    const commits = commitsOf(stage.history, informer)
+    if (this.#judgesQueues) follower.queue = new QueueJudge(stage, informer, commits, options, concurrency ?? 1)
   }
 
   protected judgeBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {

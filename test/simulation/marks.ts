@@ -65,6 +65,7 @@ const marksOfSets = [
   'a wait ended because its source was taken out',
   'a snapshot outlived a source',
   'a batch was merged of several sources',
+  'a source that came back told of a key again and again',
   'the audit of one source found a difference',
   'a member waited for its turn',
   'a member left while it waited for its turn',

@@ -1,28 +1,14 @@
 import type { Change } from '../../src/delta.js'
 import type { Informer } from '../../src/informer.js'
 import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/scope.js'
-import type { Version } from '../../src/version.js'
+import { type Commits, isOfOneCommit } from './commits.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
-import { mergedOf, type Noted } from './merging.js'
-import { nameOf, type Stage } from './stage.js'
+import { nameOf, type Scene } from './stage.js'
+import { isLike, isNothing, judgeTaken, type Overflow, type Waiting } from './taken.js'
 
 /** Merged, a key waits as one change, or as a delete and then an add. */
 const MOST_OF_A_KEY = 2
-
-/** One change that a follower has not been told yet. */
-interface Waiting {
-  readonly change: Change<Item>
-  /** It may have left the queue: with a batch that is being told. */
-  mayBeInHand: boolean
-  /** It waited when there was more than the queue may hold: everything of then comes as one batch. */
-  overflow: Overflow | undefined
-}
-
-/** How often each key was told of what had to be merged. */
-interface Overflow {
-  readonly told: Map<string, number>
-}
 
 /**
  * Judges the queue of one follower by what goes in and what comes out. What goes in somebody else tells, who follows the
@@ -30,9 +16,9 @@ interface Overflow {
  * everything that waits is one batch, merged by key, in the order in which the keys came; or the subscription is closed.
  */
 export class QueueJudge {
-  readonly #stage: Stage
+  readonly #scene: Scene
   readonly #name: string
-  readonly #informer: Informer<Item, IndexesOf>
+  readonly #commits: Commits
   readonly #options: SubscribeOptions<Item, IndexesOf>
   readonly #capacity: number
   readonly #concurrency: number
@@ -54,18 +40,21 @@ export class QueueJudge {
   readonly #known = new Set<string>()
   /** Somebody may also ask for it. */
   #hasResynced: boolean
+  /** How much it handles at the moment. */
+  #busy = 0
   #isOver = false
 
   constructor(
-    stage: Stage,
+    scene: Scene,
     informer: Informer<Item, IndexesOf>,
+    commits: Commits,
     options: SubscribeOptions<Item, IndexesOf>,
     concurrency: number,
   ) {
     const { name = '', key, where, filter, delivery, capacity = Infinity } = options
-    this.#stage = stage
+    this.#scene = scene
     this.#name = name
-    this.#informer = informer
+    this.#commits = commits
     this.#options = options
     this.#concurrency = concurrency
     this.#capacity = capacity
@@ -91,6 +80,15 @@ export class QueueJudge {
     if (!this.#isOver) this.#taken.push(batch)
   }
 
+  /** What was told takes time; `done` says that it is over. */
+  begins(): void {
+    this.#busy++
+  }
+
+  done(): void {
+    this.#busy--
+  }
+
   /** It was closed because it fell behind. */
   overflowed(): void {
     this.isOverflowed = true
@@ -105,7 +103,7 @@ export class QueueJudge {
 
   look(subscription: Subscription): void {
     if (this.#isOver) return
-    const { violate, mark } = this.#stage
+    const { violate, mark } = this.#scene
     this.#enter()
     this.#judgeBeside()
     if (this.isOverflowed) {
@@ -130,22 +128,20 @@ export class QueueJudge {
 
   /** Who is always at once done is slowed by nobody, however long others take. */
   #judgeBeside(): void {
-    const { settings, violate } = this.#stage
-    const { version } = this.#shadow
-    if (settings.driftMs > 0 || version === undefined) return
-    const at = this.#informer.version
-    if (version !== at) violate('I12', `who stands beside ${this.#name} is at ${version}, and the store at ${at}`)
+    const { settings, violate } = this.#scene
+    if (settings.driftMs === 0 && this.#commits.isLate(this.#shadow))
+      violate('I12', `who stands beside ${this.#name} has not handled what the store has`)
   }
 
   #enter(): void {
-    const sizes = new Map<Version | undefined, number>()
-    for (const change of this.#entered) {
-      const size = (sizes.get(change.version) ?? 0) + 1
-      sizes.set(change.version, size)
+    let size = 0
+    this.#entered.forEach((change, at) => {
+      const before = this.#entered[at - 1]
+      size = before !== undefined && isOfOneCommit(before, change, this.#commits) ? size + 1 : 1
       this.#largest = Math.max(this.#largest, size)
       this.#waiting.push({ change, mayBeInHand: false, overflow: undefined })
       if (this.#waiting.length > this.#capacity) this.#mayMerge = true
-    }
+    })
     this.#entered = []
   }
 
@@ -162,12 +158,12 @@ export class QueueJudge {
   }
 
   #judgeTold(change: Change<Item>): void {
-    const { violate, mark } = this.#stage
+    const { violate, mark } = this.#scene
     const { key, origin, version, type } = change
     if (origin === 'initial' || origin === 'resync') return
     if (!this.#mayMerge) {
       const first = this.#waiting.findIndex((waiting) => waiting.change.key === key)
-      if (!isSame(this.#waiting[first]?.change, change))
+      if (!isLike(this.#waiting[first]?.change, change))
         violate(
           'queue',
           `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, and that is not what came next`,
@@ -175,11 +171,19 @@ export class QueueJudge {
       if (first >= 0) this.#waiting.splice(first, 1)
       return
     }
-    const isIt = (waiting: Waiting): boolean => waiting.change.key === key && waiting.change.version === version
-    const exact = this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type)
-    const at = exact >= 0 ? exact : this.#waiting.findLastIndex(isIt)
-    const found = this.#waiting[at]
-    if (found === undefined) return
+    const isIt = (waiting: Waiting): boolean =>
+      waiting.change.key === key && isOfOneCommit(waiting.change, change, this.#commits)
+    // Merged, it may be of another type than what came last, and of deletes the one may have the other's object.
+    const at = [
+      this.#waiting.findIndex((waiting) => isLike(waiting.change, change)),
+      this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type),
+      this.#waiting.findLastIndex(isIt),
+    ].find((found) => found >= 0)
+    const found = at === undefined ? undefined : this.#waiting[at]
+    if (at === undefined || found === undefined) {
+      violate('queue', `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, which did not wait`)
+      return
+    }
     const left = this.#waiting.filter((waiting, index) => index > at || waiting.change.key !== key)
     if (left.length < this.#waiting.length - 1 && !this.#wantsLatest) mark('a subscription overflowed and merged')
     this.#waiting = left
@@ -190,18 +194,15 @@ export class QueueJudge {
       violate('I12', `${this.#name} was told ${times} changes of ${nameOf(key)} that had to be merged`)
   }
 
-  #judgeTaken({ changes, version }: ChangeBatch<Item>): void {
-    // Where nothing waits something may be told again; it keeps its key's place for what comes.
-    const news = changes.filter(({ origin }) => origin !== 'resync')
-    const isReplay = changes.some(({ origin }) => origin === 'initial')
-    if (version !== undefined && news.length > 0 && !isReplay) {
-      const { history } = this.#stage
-      const upTo = history.indexOf(version)
-      const isIn = ({ change }: Waiting): boolean => history.indexOf(change.version ?? version) <= upTo
-      const taken = this.#waiting.filter(isIn)
-      this.#judgeBatch(news, taken, version)
-      this.#waiting = this.#waiting.filter((waiting) => !taken.includes(waiting))
-      this.#overflow = undefined
+  #judgeTaken(batch: ChangeBatch<Item>): void {
+    const { changes, version } = batch
+    const waited = this.#waiting.map(({ change }) => change)
+    if (!changes.some(({ origin }) => origin === 'initial')) {
+      const ends = this.#commits.endsOf(version, waited)
+      // Where nothing waits something may be told again; it keeps its key's place for what comes.
+      const news = changes.filter(({ origin }) => origin !== 'resync')
+      if (news.length === 0) this.#mayHaveLeft(ends.findLast((end) => isNothing(waited.slice(0, end), this.#known)))
+      else this.#judgeBatch(batch, news, ends)
     }
     for (const { key, type } of changes) {
       if (type === 'delete') this.#known.delete(key)
@@ -209,29 +210,40 @@ export class QueueJudge {
     }
   }
 
-  /** A batch is the first of what waited; or all of it, merged, after there was too much. */
-  #judgeBatch(news: readonly Change<Item>[], taken: readonly Waiting[], version: Version): void {
-    const { violate, mark } = this.#stage
-    const waited = taken.map(({ change }) => change)
-    const first = waited.filter((change) => change.version === waited[0]?.version)
-    const isAsItCame = first.length === news.length && first.every((change, at) => isSame(change, news[at]))
-    const merged = mergedOf(waited, this.#known)
-    const isMerged = this.#options.resyncMs === undefined ? isAs(news, merged) : isAs(byKey(news), byKey(merged))
-    // What waited may have come to nothing: then it had caught up, and what came last is told as it came.
-    const last = waited.slice(-news.length)
-    const isFresh = last.every((change, at) => isSame(change, news[at]))
-    if (isFresh && mergedOf(waited.slice(0, -news.length), this.#known).length === 0) return
-    if (taken.some(({ overflow }) => overflow !== undefined) && first.length < waited.length && !isMerged)
-      violate('I12', `${this.#name} took ${news.length} changes at ${version}, and not all that waited, merged`)
-    else if (!isAsItCame && !(this.#mayMerge && isMerged))
-      violate('queue', `${this.#name} took a batch at ${version} that is neither what came nor what waited, merged`)
-    else if (!isAsItCame && !this.#wantsLatest) mark('a subscription overflowed and merged')
+  /** Where several ends are right it may have been the last of them: what follows the first came to nothing. */
+  #judgeBatch({ source }: ChangeBatch<Item>, news: readonly Change<Item>[], ends: readonly number[]): void {
+    const { violate, mark } = this.#scene
+    const taking = {
+      news,
+      source,
+      waiting: this.#waiting,
+      known: this.#known,
+      commits: this.#commits,
+      mayMerge: this.#mayMerge,
+      isResynced: this.#options.resyncMs !== undefined,
+    }
+    const found = ends.map((end) => ({ end, ...judgeTaken(taking, end) }))
+    const right = found.filter(({ flaw }) => flaw === undefined)
+    const [first] = right
+    if (first === undefined) {
+      const [invariant, what] = found.at(-1)?.flaw ?? ['queue', 'and nothing waited']
+      violate(invariant, `${this.#name} took ${news.length} changes at ${news.at(-1)?.version}, ${what}`)
+      return
+    }
+    if (first.isMerged && !this.#wantsLatest) mark('a subscription overflowed and merged')
+    this.#mayHaveLeft(right.at(-1)?.end)
+    this.#waiting.splice(0, first.end)
+    this.#overflow = undefined
+  }
+
+  #mayHaveLeft(end = 0): void {
+    for (const waiting of this.#waiting.slice(0, end)) waiting.mayBeInHand = true
   }
 
   /** Behind handlers that are busy there is room for so many changes, or for the last state of each key. */
   #judgeBehindHandlers({ backlog }: Subscription): void {
     if (this.#concurrency === 1) return
-    const { settings, violate } = this.#stage
+    const { settings, violate } = this.#scene
     const keys = new Set(this.#waiting.map(({ change }) => change.key)).size
     const merged = MOST_OF_A_KEY * keys
     // The next batch is taken where there is still room, and only then.
@@ -241,34 +253,12 @@ export class QueueJudge {
   }
 
   /** At rest nothing waits, whatever was merged into nothing. */
-  #catchUp({ version, backlog }: Subscription): void {
-    if (backlog.keys > 0) return
+  #catchUp(subscription: Subscription): void {
+    if (subscription.backlog.keys > 0) return
     for (const waiting of this.#waiting) waiting.mayBeInHand = true
     this.#overflow = undefined
-    if (version === undefined || version !== this.#informer.version) return
+    if (!this.#commits.isLevel(subscription, this.#busy > 0)) return
     this.#waiting = []
     this.#mayMerge = this.#wantsLatest
   }
-}
-
-function isSame(one: Change<Item> | undefined, other: Change<Item> | undefined): boolean {
-  return (
-    one?.type === other?.type &&
-    one?.key === other?.key &&
-    one?.object === other?.object &&
-    one?.version === other?.version
-  )
-}
-
-function isAs(some: readonly Noted[], others: readonly Noted[]): boolean {
-  return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
-}
-
-function isLike(one: Noted, other: Noted | undefined): boolean {
-  if (one.type !== other?.type || one.key !== other.key) return false
-  return one.type !== 'delete' || (one.object === other.object && one.finalState === other.finalState)
-}
-
-function byKey(notes: readonly Noted[]): readonly Noted[] {
-  return notes.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }

@@ -19,6 +19,7 @@ export function follow<F extends Following>(
   const go = async (): Promise<void> => {
     for await (const batch of stream) {
       follower.queue?.took(batch)
+      follower.queue?.begins()
       if (paceMs > 0 && !draws.isQuiet) await clock.sleep(draws.below('pace', paceMs))
       if (follower.isClosed || (drive.isStopping && !drive.isDraining) || follower.isSilenced) return
       for (const change of batch.changes) follower.tell(change)
@@ -28,6 +29,7 @@ export function follow<F extends Following>(
         follower.isClosed = true
         return
       }
+      follower.queue?.done()
     }
     follower.hasEnded = true
   }

@@ -1,6 +1,7 @@
-import type { Change, Deleted } from '../../src/delta.js'
+import type { Change } from '../../src/delta.js'
 import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
+import { judgeFinal } from './final-state.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import { nameOf, type Stage } from './stage.js'
@@ -29,24 +30,9 @@ export class Witness {
     return this.#toldAt.get(key) ?? -Infinity
   }
 
-  /** A deletion of which the source told is known; what only a list lacks is not. */
-  #judgeFinal({ key, version, origin, finalState, previous }: Deleted<Item>): void {
-    const { history, settings, violate } = this.#stage
-    if (settings.isBreach || version === undefined) return
-    const written = history.at(version).mutations.filter((mutation) => mutation.key === key)
-    const [only] = written
-    // What came before in the same batch, which is told at the version of the whole, may have been another end.
-    const isLast = only?.was?.isInvalid === false && only.was.item.n === previous.n
-    const isTold = !settings.isPolled && written.length === 1 && only?.stored === undefined && isLast
-    if (origin === 'relist' && finalState === 'known')
-      violate('I4', `a list lacked ${nameOf(key)}, and its final state is said to be known`)
-    if (origin === 'watch' && isTold && finalState === 'unknown')
-      violate('I4', `the source told that ${nameOf(key)} was deleted, and its final state is said to be unknown`)
-  }
-
   #tell(change: Change<Item>): void {
     const { key, version, origin } = change
-    if (change.type === 'delete') this.#judgeFinal(change)
+    if (change.type === 'delete' && !this.#stage.settings.isBreach) judgeFinal(this.#stage, this.#stage, change)
     if (change.type === 'update' && change.object === change.previous)
       this.#stage.violate('I3', `of ${nameOf(key)} the same object was told again`)
     this.#toldAt.set(key, this.#stage.clock.elapsed)

@@ -56,6 +56,24 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a replay that is over keeps the store as it was',
+    breaks: 'a pin is closed when it was read (I12)',
+    file: 'feed.ts',
+    edits: [['      pin?.close()\n      this.#replay = undefined', '      this.#replay = undefined']],
+  },
+  {
+    name: 'a subscription that is closed before its replay keeps the store as it was',
+    breaks: 'a pin is closed with what reads it (I12, I15)',
+    file: 'feed.ts',
+    edits: [['    this.#replay?.pin?.close()\n', '']],
+  },
+  {
+    name: 'a snapshot that is disposed of keeps the store as it was',
+    breaks: 'a snapshot costs nothing once it is disposed of (I12)',
+    file: 'views.ts',
+    edits: [['    this.#pin.close()\n', '']],
+  },
+  {
     name: 'what leaves a scope is not told',
     breaks: 'what leaves the scope is a delete (I5)',
     file: 'feed.ts',

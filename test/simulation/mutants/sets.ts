@@ -149,6 +149,139 @@ export const mutantsOfSets: readonly Mutant[] = [
     edits: [["leave = this.#await(this.host.indexer.position ?? '0', settle)", 'settle.resolve()']],
   },
   {
+    name: 'a follower of a set holds whatever comes',
+    breaks: 'queues are bounded (I12)',
+    kind,
+    file: 'feed.ts',
+    edits: [['capacity === undefined ?', 'capacity === undefined || host.isOfSet ?']],
+  },
+  {
+    name: 'a follower of a set that falls behind is told only what comes next',
+    breaks: 'what waited is one batch, merged (I12)',
+    kind,
+    file: 'feed.ts',
+    edits: [
+      [
+        "this.#onOverflow === 'coalesce') this.#fifo.coalesce()",
+        "this.#onOverflow === 'coalesce') source ?? this.#fifo.coalesce()",
+      ],
+    ],
+  },
+  {
+    name: 'what came of one source is told before what came of another',
+    breaks: 'followers see one order, that of the commits',
+    kind,
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        'const batch = this.#batches.shift()',
+        'const next = this.#batches.findIndex(({ source }) => source !== this.#batches[0]?.source)\n    const [batch] = this.#batches.splice(Math.max(next, 0), 1)',
+      ],
+    ],
+  },
+  {
+    name: 'merged, the changes of sources come in turns',
+    breaks: 'a key that waits keeps its place',
+    kind,
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        '      const pending = mergePending(merged.get(change.key), change)\n',
+        '      const pending = mergePending(merged.get(change.key), change)\n      if (this.#mergedFrom === undefined) merged.delete(change.key)\n',
+      ],
+    ],
+  },
+  {
+    name: 'a batch does not say of which source it is',
+    breaks: 'a batch names its source, except where several are merged',
+    kind,
+    file: 'feed.ts',
+    edits: [['version: undefined, source, isSynced }', 'version: undefined, source: undefined, isSynced }']],
+  },
+  {
+    name: 'a busy handler holds up those who follow another source',
+    breaks: 'a stuck handler slows nobody (I12)',
+    kind,
+    file: 'subscription.ts',
+    edits: [
+      [
+        '        if (working !== undefined) await this.#slow.during(change.key, working)\n',
+        `        if (working !== undefined) {
+          Object(this.#feed.host).isHeldUp = this.#feed.host.isOfSet
+          await this.#slow.during(change.key, working)
+          Object(this.#feed.host).isHeldUp = false
+        }
+`,
+      ],
+      [
+        '    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {\n',
+        `    while (Object(this.#feed.host).isHeldUp) await clock.sleep(1)
+    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
+`,
+      ],
+    ],
+  },
+  {
+    name: 'what goes with its source is told as known',
+    breaks: 'a deletion that no source told is unknown (I4)',
+    kind,
+    file: 'indexer.ts',
+    edits: [
+      [
+        "if (isOwn && isGone(key)) this.#remove(key, undefined, { ...commit, finalState: 'unknown' })",
+        "if (isOwn && isGone(key)) this.#remove(key, undefined, { ...commit, finalState: commit.version === undefined ? 'known' : 'unknown' })",
+      ],
+    ],
+  },
+  {
+    name: 'what a list of one of several sources lacked is told as known',
+    breaks: 'a deletion that no source told is unknown (I4)',
+    kind,
+    file: 'indexer.ts',
+    edits: [
+      [
+        "this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed",
+        "this.#begin(part, 'relist', version, part.name === undefined ? 'unknown' : 'known', ignoreVersions), claimed",
+      ],
+    ],
+  },
+  {
+    name: 'what one of several sources deletes is told as unknown',
+    breaks: 'a deletion of which the source told is known (I4)',
+    kind,
+    file: 'indexer.ts',
+    edits: [
+      [
+        "this.#begin(part, 'watch', batch.version, 'known', false)",
+        "this.#begin(part, 'watch', batch.version, part.name === undefined ? 'known' : 'unknown', false)",
+      ],
+    ],
+  },
+  {
+    name: 'a list of one of several sources tells again what is equal',
+    breaks: 'what did not change is not told (I3)',
+    kind,
+    file: 'indexer.ts',
+    edits: [
+      [
+        'this.#intake.take(event, current, ignoreVersions)',
+        'this.#intake.take(event, part.name === undefined ? current : undefined, ignoreVersions)',
+      ],
+    ],
+  },
+  {
+    name: 'what is equal is a change in a part of a store',
+    breaks: 'what did not change is not told (I3)',
+    kind,
+    file: 'indexer.ts',
+    edits: [
+      [
+        'if (ordinal !== undefined && current?.object === entry.object && !isOther) {',
+        'if (ordinal !== undefined && current?.object === entry.object && !isOther && this.#ownership === undefined) {',
+      ],
+    ],
+  },
+  {
     name: 'a merged batch names one of its sources',
     breaks: 'a batch names its source, except where several are merged',
     kind,

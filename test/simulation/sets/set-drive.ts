@@ -1,6 +1,7 @@
+import type { Change } from '../../../src/delta.js'
 import type { Informer } from '../../../src/informer.js'
 import { groupInformers } from '../../../src/informer-group.js'
-import type { ChangeBatch } from '../../../src/scope.js'
+import type { ChangeBatch, SubscribeOptions } from '../../../src/scope.js'
 import type { SourceSet } from '../../../src/source-set.js'
 import type { Version } from '../../../src/version.js'
 import type { StoreView } from '../../../src/views.js'
@@ -10,13 +11,17 @@ import { Turns } from '../groups/turns.js'
 import type { Item, State } from '../history.js'
 import { checkIndexes, type IndexesOf } from '../indexes.js'
 import { InformerCast } from '../informer-cast.js'
+import { judgePins } from '../pins.js'
+import { QueueJudge } from '../queue-judge.js'
 import { nameOf, type Scene } from '../stage.js'
 import { drawDrain, slownessOf } from '../stopping.js'
 import { SetBatchJudge } from './set-batches.js'
+import { commitsOfSet } from './set-commits.js'
 import { SetErrors } from './set-errors.js'
 import { SetFollower } from './set-follower.js'
 import { SetStoreJudge } from './set-store.js'
 import { SetWaiters } from './set-waiters.js'
+import { SetWitness } from './set-witness.js'
 import type { Slot } from './slot.js'
 import type { Slots } from './slots.js'
 
@@ -38,6 +43,9 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   readonly #errors: SetErrors
   readonly #store: SetStoreJudge
   readonly #batches: SetBatchJudge
+  readonly #judgesQueues: boolean
+  /** Not in every schedule: being watched must make no difference. */
+  readonly #witness: SetWitness | undefined
   readonly #snapshots: Taken[] = []
   /** A source may come or go inside a handler. */
   readonly #meddle: () => void
@@ -56,6 +64,8 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (maxRelists !== undefined) groupInformers([this.informer], { maxRelists })
     this.turns = maxRelists === undefined ? undefined : new Turns(stage, slots.all, maxRelists)
     this.#batches = new SetBatchJudge(stage, slots)
+    this.#witness = stage.draws.chance('witness', 0.6) ? new SetWitness(stage, slots, this.informer) : undefined
+    this.#judgesQueues = stage.draws.chance('queues', 0.85)
     this.waiters = new SetWaiters(this)
     this.#errors = new SetErrors(this)
     this.#store = new SetStoreJudge(stage, slots, this.informer)
@@ -166,6 +176,8 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
       this.stage.violate('sets', 'all sources have been listed, and it is not synced')
     this.lookAtStore()
+    this.#lookAtQueues()
+    this.#witness?.look()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
       this.stage.violate('I15', `the store moved to ${this.#position} after stop()`)
     if (this.#isStopping) this.#checkSignals('goes on after stop()')
@@ -207,11 +219,13 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (!slots.overlap) for (const reconciler of this.reconcilers) reconciler.check()
     this.#errors.check()
     while (this.#snapshots.length > 0) this.endSnapshot()
+    judgePins(stage, informer, 'I12')
   }
 
   /** After `stop` nothing is left. */
   checkStopped(): void {
     const { stage } = this
+    judgePins(stage, this.informer, 'I15')
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     this.#checkSignals('was not told to end by stop()')
     if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
@@ -237,7 +251,18 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   }
 
   protected newFollower(name: string, isIn: IsIn): SetFollower {
-    return new SetFollower(this.stage, this.slots, name, isIn, () => this.#told())
+    const stayOf = (slot: Slot, change: Change<Item>): number | undefined => this.#witness?.stayOf(slot, change)
+    return new SetFollower(this.stage, this.slots, { name, isIn, stayOf }, () => this.#told())
+  }
+
+  protected override subscribed(
+    follower: SetFollower,
+    options: SubscribeOptions<Item, IndexesOf>,
+    concurrency?: number,
+  ): void {
+    const { stage, informer, slots } = this
+    const commits = commitsOfSet(stage, slots)
+    if (this.#judgesQueues) follower.queue = new QueueJudge(stage, informer, commits, options, concurrency ?? 1)
   }
 
   protected judgeBatch(follower: SetFollower, batch: ChangeBatch<Item>): void {
@@ -262,6 +287,14 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     this.lookWhetherFilled()
     if (!this.#isFilled) this.stage.violate('I8', 'somebody is told before the first list of each source is in')
     if (!this.#isStopping) this.#meddle()
+  }
+
+  #lookAtQueues(): void {
+    for (const { queue, isClosed, subscription } of this.followers) {
+      if (queue === undefined) continue
+      if (this.#isStopping || (isClosed && !queue.isOverflowed)) queue.end()
+      else if (subscription !== undefined) queue.look(subscription)
+    }
   }
 
   #checkInvalid(): void {

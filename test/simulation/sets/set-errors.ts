@@ -67,6 +67,7 @@ export class SetErrors {
     const { stage, isStopping, followers } = this.#host
     if (message.includes('fell behind')) {
       const follower = followers.find(({ name }) => message.includes(`"${name}"`))
+      follower?.queue?.overflowed()
       if (follower?.mayOverflow === true) follower.isClosed = true
       else stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
     } else if (cause !== undefined && !this.#planted.delete(cause)) {

@@ -4,10 +4,18 @@ import type { Version } from '../../../src/version.js'
 import type { IsIn } from '../follower.js'
 import type { Told } from '../handlers.js'
 import type { Item, Stored } from '../history.js'
+import type { QueueJudge } from '../queue-judge.js'
 import type { Resyncs } from '../resyncs.js'
 import { nameOf, type Scene } from '../stage.js'
 import type { Slot } from './slot.js'
 import type { Slots } from './slots.js'
+
+interface About {
+  readonly name: string
+  readonly isIn: IsIn
+  /** In which stay of its source a change came, where that is known. */
+  readonly stayOf: (slot: Slot, change: Change<Item>) => number | undefined
+}
 
 /**
  * Somebody who is told what changes over a set, and knows nothing else. Judges what it is told (I3, I4), and what it
@@ -19,8 +27,9 @@ export class SetFollower implements Told {
   readonly #scene: Scene
   readonly #slots: Slots
   readonly #isIn: IsIn
+  readonly #stayOf: About['stayOf']
   readonly #begun: () => void
-  /** The newest content that was told of each key, and in which epoch. */
+  /** The newest content that each source told of each key, and in which epoch of which stay. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
   subscription: Subscription | undefined
   /** Nothing more may be told. */
@@ -28,6 +37,7 @@ export class SetFollower implements Told {
   isClosed = false
   /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow = false
+  queue: QueueJudge | undefined
   resyncs: Resyncs | undefined
   /** It was told everything that waited for it, and then that there is no more. */
   hasEnded = false
@@ -35,16 +45,17 @@ export class SetFollower implements Told {
   isStuck = false
 
   /** `begun` is called each time it is told something. */
-  constructor(scene: Scene, slots: Slots, name: string, isIn: IsIn, begun: () => void) {
+  constructor(scene: Scene, slots: Slots, { name, isIn, stayOf }: About, begun: () => void) {
     this.#scene = scene
     this.#slots = slots
     this.name = name
     this.#isIn = isIn
+    this.#stayOf = stayOf
     this.#begun = begun
   }
 
   tell(change: Change<Item>): void {
-    const { type, key, object, previous, version } = change
+    const { type, key, object, previous } = change
     const { note, violate } = this.#scene
     note(this.name, type, nameOf(key), object.n, change.origin)
     if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
@@ -60,7 +71,7 @@ export class SetFollower implements Told {
     }
     if (type === 'delete') this.known.delete(key)
     else {
-      if (change.origin !== 'initial') this.#order(key, object.n, version)
+      if (change.origin !== 'initial') this.#order(change)
       this.known.set(key, object)
     }
     this.#begun()
@@ -116,14 +127,29 @@ export class SetFollower implements Told {
       this.#scene.violate('I4', `${what}, which is another object now`)
   }
 
-  /** A source that was taken out may be behind when it comes back. */
-  #order(key: string, n: number, version: Version | undefined): void {
+  /**
+   * Within one epoch of a source content only moves on, and none is told twice as an update. A source that was taken out
+   * may be behind when it comes back; before that there is but one stay.
+   */
+  #order(change: Change<Item>): void {
+    const { type, key, object, version } = change
+    const { n } = object
+    const { violate, mark } = this.#scene
     const slot = this.#slots.writerOf(n)?.slot
-    if (version === undefined || slot === undefined || slot.settings.isBreach || slot.removals > 0) return
-    const epoch = `${slot.name} ${version.slice(0, version.indexOf('.'))}`
-    const newest = this.#newest.get(key)
-    if (newest?.epoch === epoch && n < newest.n)
-      this.#scene.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
-    this.#newest.set(key, { n, epoch })
+    if (version === undefined || slot === undefined || slot.settings.isBreach) return
+    const id = `${slot.name} ${key}`
+    const stay = slot.removals === 0 ? 0 : this.#stayOf(slot, change)
+    if (stay === undefined) {
+      this.#newest.delete(id)
+      return
+    }
+    const epoch = `${stay} ${version.slice(0, version.indexOf('.'))}`
+    const newest = this.#newest.get(id)
+    this.#newest.set(id, { n, epoch })
+    if (newest?.epoch !== epoch) return
+    if (stay > 0) mark('a source that came back told of a key again and again')
+    if (n < newest.n) violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
+    if (n === newest.n && type === 'update' && slot.isWrittenOnce(n))
+      violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
   }
 }

@@ -151,6 +151,11 @@ export class Slot implements Opens, Member {
     return undefined
   }
 
+  /** Whether this content was written once, and not again as it was. */
+  isWrittenOnce(n: number): boolean {
+    return this.#spans.every((history) => history.uidOf(n) === undefined || history.isWrittenOnce(n))
+  }
+
   wants(stored: Stored | undefined): stored is Stored {
     return stored !== undefined && stored.item.tenant !== this.settings.omits
   }

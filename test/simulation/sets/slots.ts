@@ -40,6 +40,11 @@ export class Slots implements Iterable<Slot> {
     return undefined
   }
 
+  /** Whose a key with this content is: where keys are disjoint the key says it. */
+  giverOf(key: string, n: number): Slot | undefined {
+    return this.overlap ? this.writerOf(n)?.slot : this.#slots.find((slot) => slot.has(key))
+  }
+
   /** What there is now, of whoever comes first. */
   get state(): State {
     const state = new Map<string, Stored>()

@@ -1,0 +1,37 @@
+import type { Change } from '../../src/delta.js'
+import type { Informer } from '../../src/informer.js'
+import type { Subscription } from '../../src/scope.js'
+import type { Version } from '../../src/version.js'
+import type { History, Item } from './history.js'
+import type { IndexesOf } from './indexes.js'
+
+/** What is known of the commits that go into queues, and of how far somebody has come. */
+export interface Commits {
+  /** The source of a change; undefined where there is only one. */
+  sourceOf(change: Change<Item>): string | undefined
+  /** How many of the changes that wait a batch may be made of. */
+  endsOf(version: Version | undefined, changes: readonly Change<Item>[]): readonly number[]
+  /** Whether somebody who handles all at once has not. */
+  isLate(subscription: Subscription): boolean
+  /** Whether somebody who handles something just now (`isBusy`), or not, has handled all that is in the store. */
+  isLevel(subscription: Subscription, isBusy: boolean): boolean
+}
+
+/** What was committed together: of neighbours, all that are of one version of one source. */
+export function isOfOneCommit(one: Change<Item>, other: Change<Item>, { sourceOf }: Commits): boolean {
+  return one.version === other.version && sourceOf(one) === sourceOf(other)
+}
+
+/** Over one source a batch says by its version what it is made of. */
+export function commitsOf(history: History, informer: Informer<Item, IndexesOf>): Commits {
+  return {
+    sourceOf: () => undefined,
+    endsOf: (version, changes) => {
+      if (version === undefined) return []
+      const upTo = history.indexOf(version)
+      return [changes.filter((change) => history.indexOf(change.version ?? version) <= upTo).length]
+    },
+    isLate: ({ version }) => version !== undefined && version !== informer.version,
+    isLevel: ({ version }) => version !== undefined && version === informer.version,
+  }
+}

@@ -1,0 +1,24 @@
+import type { Change } from '../../../src/delta.js'
+import { type Commits, isOfOneCommit } from '../commits.js'
+import type { Item } from '../history.js'
+import type { Scene } from '../stage.js'
+import type { Slots } from './slots.js'
+
+/**
+ * Over several sources a batch has no version: it may be made of any number of commits. Who has nothing to do, and for whom
+ * nothing waits, has handled everything.
+ */
+export function commitsOfSet({ settings }: Scene, slots: Slots): Commits {
+  const commits: Commits = {
+    sourceOf: ({ key, object }) => slots.giverOf(key, object.n)?.name,
+    endsOf: (_version, changes) => {
+      const isEnd = (change: Change<Item>, next: Change<Item> | undefined): boolean =>
+        next === undefined || !isOfOneCommit(change, next, commits)
+      return changes.flatMap((change, at) => (isEnd(change, changes[at + 1]) ? [at + 1] : []))
+    },
+    isLate: ({ backlog }) => backlog.keys > 0,
+    // Where our own code is slow somebody may be about to look whether there is more.
+    isLevel: ({ backlog }, isBusy) => settings.driftMs === 0 && !isBusy && backlog.keys === 0,
+  }
+  return commits
+}
