@@ -265,8 +265,8 @@ function isAs(some: readonly Noted[], others: readonly Noted[]): boolean {
 }
 
 function isLike(one: Noted, other: Noted | undefined): boolean {
-  if (one.type !== other?.type || one.key !== other.key) return false
-  return one.type !== 'delete' || (one.object === other.object && one.finalState === other.finalState)
+  const isLikeIt = one.type === other?.type && one.key === other.key && one.finalState === other.finalState
+  return isLikeIt && one.object === other.object && one.version === other.version
 }
 
 function byKey(notes: readonly Noted[]): readonly Noted[] {
