@@ -159,7 +159,10 @@ export class ByHandDrive implements Drive {
     const { mix } = settings
     const before = (): Promise<void> | undefined => {
       if (mix.strikes('sink-fails')) throw new Error('the disk is full')
-      return mix.strikes('sink-slow') ? clock.sleep(draws.below('sink', 300)) : undefined
+      return mix.strikes('sink-slow') ? clock.sleep(draws.below('sink', 300)).then(late) : undefined
+    }
+    const late = (): void => {
+      if (mix.strikes('sink-fails-late')) throw new Error('the disk was full')
     }
     const then = (fn: () => void): void | Promise<void> => {
       const wait = before()
@@ -221,8 +224,8 @@ export class ByHandDrive implements Drive {
       this.#judgeSynced()
       if (batch.version !== undefined) this.#judgeBound(batch.version)
       if (byKey) this.#judgeOrder(batch)
-      this.#judgeBatch(batch, byKey)
       this.#judge.took(batch, (key) => this.#indexer.has(key))
+      this.#judgeBatch(batch, byKey)
       if (this.#paceMs > 0 && !this.#isHealed) await clock.sleep(draws.below('pace', this.#paceMs))
       if (settings.mix.strikes('handler-stuck')) await clock.sleep(draws.below('stuck', 5_000))
       this.#indexer.apply(batch)

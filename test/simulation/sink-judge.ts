@@ -70,9 +70,8 @@ export class SinkJudge {
 
   /** Something leaves, for somebody who holds certain keys. */
   took({ deltas }: DeltaBatch<Item>, holds: (key: string) => boolean): void {
-    const byKey = Map.groupBy(deltas, ({ key }) => key)
-    for (const [key, told] of byKey) this.#judge(key, told, holds(key))
     for (const delta of deltas) if (delta.type !== 'deleted') this.#order(delta)
+    for (const [key, told] of Map.groupBy(deltas, ({ key }) => key)) this.#judge(key, told, holds(key))
   }
 
   #accept(version: Version, queueAt: Version | undefined): void {
