@@ -28,6 +28,7 @@ export const faults = {
   'write-in-gap': { of: 'contract', rate: 0.4 },
   'slow-source': { of: 'contract', rate: 0.1 },
   'merge-transactions': { of: 'contract', rate: 0.3 },
+  'fold-transactions': { of: 'contract', rate: 0.3 },
   'forget-head': { of: 'contract', rate: 0.3 },
   'handler-throws': { of: 'contract', rate: 0.06 },
   'handler-rejects': { of: 'contract', rate: 0.06 },

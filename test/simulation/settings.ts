@@ -85,7 +85,8 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
   if (isAuditAlone) mix.exclude('expire-live', 'expire-watch', 'handler-relists')
   // Who cannot compare versions answers for order alone.
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
-  if (isPolled) mix.exclude('repeat', 'repeat-batch', 'delete-again', 'merge-transactions', 'keyless-event')
+  if (isPolled)
+    mix.exclude('repeat', 'repeat-batch', 'delete-again', 'merge-transactions', 'fold-transactions', 'keyless-event')
   if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
   else mix.exclude('unknown-event', 'keyless-event', 'doubt')
   const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')

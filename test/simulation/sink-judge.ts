@@ -148,8 +148,10 @@ export class SinkJudge {
       const ways = this.#merging === 'always' ? [taken] : [taken, taken.filter(({ isSecond }) => !isSecond)]
       for (const way of ways) {
         const notes = notesOf(way, isHeld)
-        if (notes.length === told.length && told.every((delta, at) => isSame(delta, notes[at])))
-          return waiting.slice(upTo)
+        if (notes.length !== told.length || !told.every((delta, at) => isSame(delta, notes[at]))) continue
+        const deletes = way.filter(({ change }) => change.type === 'delete')
+        if (isHeld && deletes.length > 1) this.#stage.mark('the queue by hand merged two deletes of a key')
+        return waiting.slice(upTo)
       }
     }
     return undefined

@@ -173,7 +173,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (settings.isBreach && this.#breaches(first, moments, strikes)) return
     // A polled source says what there is now, once.
     const told = settings.isPolled ? [last] : moments
-    const events = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const all = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const events = strikes('fold-transactions') ? lastOfEachKey(all) : all
     this.#told = { events: [...events], version: last.version }
     const nobody = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
     if (nobody !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: nobody })
@@ -260,4 +261,13 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.fail(error)
     this.#source.stage.inGap()
   }
+}
+
+/** What several transactions came to: in between nobody is told. */
+function lastOfEachKey(events: readonly WatchEvent<Item>[]): WatchEvent<Item>[] {
+  return events.filter((event, at) => !events.some((other, later) => later > at && keyOf(other) === keyOf(event)))
+}
+
+function keyOf(event: WatchEvent<Item>): string | undefined {
+  return event.type === 'replace' ? undefined : event.key
 }

@@ -128,6 +128,17 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a delete by hand has no last state',
+    breaks: 'the object of a delete is its last state, where the source tells (law 5)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        "{ type: 'delete', key, object: object ?? previous, previous,",
+        "{ type: 'delete', key, object: previous, previous,",
+      ],
+    ],
+  },
+  {
     name: 'two deletes keep the object of the second',
     breaks: 'merging two deletes keeps the more informative object (law 5)',
     file: 'delta.ts',
