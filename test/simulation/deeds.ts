@@ -62,7 +62,8 @@ export class Deeds {
         this.#storm(key, label, draws.pick(label, [1, 20, 300]))
         break
       case 'vanish':
-        this.#vanish(key, label)
+        // Where only an audit makes it right, a list may not.
+        if (!settings.isBreach || settings.auditMs === false) this.#vanish(key, label)
         break
       case 'transaction':
         this.#transaction(label)
@@ -146,7 +147,7 @@ export class Deeds {
     later(1, () => this.#commit(label, [this.#delete(key)]))
     later(2, () => this.#commit(label, [this.#put(key, label)]))
     later(4, () => {
-      if (!settings.isBreach) drive.source.expire()
+      drive.source.expire()
       if (history.head.state.has(key)) this.#commit(label, [this.#delete(key)])
     })
   }
