@@ -9,8 +9,10 @@ import type { Drive } from './drive.js'
 import type { Item } from './history.js'
 import { checkIndexes, type IndexesOf, indexesOf } from './indexes.js'
 import { OpensJudge } from './opens.js'
+import { Progress } from './progress.js'
 import type { SleepCounter } from './sim-clock.js'
 import { SimulatedSource } from './simulated-source.js'
+import { SinkJudge } from './sink-judge.js'
 import { nameOf, type Stage } from './stage.js'
 import { judgeStore } from './store-judge.js'
 
@@ -32,6 +34,9 @@ export class ByHandDrive implements Drive {
   readonly #pops: number
   /** How long the consumer takes for a batch, at most. */
   readonly #paceMs: number
+  readonly #judge: SinkJudge
+  /** Of the store. */
+  readonly #progress: Progress
   /** Accepted batches that put something, and were not taken yet. */
   readonly #accepted: Version[] = []
   readonly #seen = new Set<string>()
@@ -45,13 +50,16 @@ export class ByHandDrive implements Drive {
   constructor(stage: Stage) {
     this.stage = stage
     const { clock, draws } = stage
-    this.opens = new OpensJudge(stage, false)
+    this.opens = new OpensJudge(stage, false, () => this.#judge.accepted)
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()
     this.#delivery = draws.pick('fifo delivery', ['every', 'latest'] as const)
     this.#capacity = draws.pick('fifo capacity', [2, 8, 10_000, 10_000])
     this.#pops = draws.pick('fifo pops', [0, 0, 0.5, 1, 1])
     this.#paceMs = draws.pick('fifo pace', [0, 1_000, 4_000, 10_000])
+    const isLarge = this.#capacity === 10_000
+    this.#judge = new SinkJudge(stage, this.#delivery === 'latest' ? 'always' : isLarge ? 'never' : 'at times')
+    this.#progress = new Progress(stage, 'the store by hand')
     this.#fifo = new DeltaFIFO<Item>({
       knownObjects: this.#indexer,
       delivery: this.#delivery,
@@ -151,7 +159,10 @@ export class ByHandDrive implements Drive {
     const { mix } = settings
     const before = (): Promise<void> | undefined => {
       if (mix.strikes('sink-fails')) throw new Error('the disk is full')
-      return mix.strikes('sink-slow') ? clock.sleep(draws.below('sink', 300)) : undefined
+      return mix.strikes('sink-slow') ? clock.sleep(draws.below('sink', 300)).then(late) : undefined
+    }
+    const late = (): void => {
+      if (mix.strikes('sink-fails-late')) throw new Error('the disk was full')
     }
     const then = (fn: () => void): void | Promise<void> => {
       const wait = before()
@@ -171,17 +182,22 @@ export class ByHandDrive implements Drive {
 
   #accept(batch: WatchBatch<Item>): void {
     this.#fifo.apply(batch)
+    this.#judge.applied(batch, this.#fifo.version)
     if (batch.events.some(({ type }) => type === 'put')) this.#accepted.push(batch.version)
     this.stage.note('queues', batch.events.length, batch.version)
   }
 
   #replacing(replacement: Replacement<Item>, then: (fn: () => void) => void | Promise<void>): Replacement<Item> {
-    const listed = new Set<string | undefined>()
+    const objects = new Map<string, Item>()
+    const invalid = new Set<string>()
     return {
       page: (events) => {
-        for (const { type, key } of events) {
-          if (type === 'put') listed.add(key)
-          else listed.delete(key)
+        for (const event of events) {
+          if (event.key === undefined) continue
+          objects.delete(event.key)
+          invalid.delete(event.key)
+          if (event.type === 'put') objects.set(event.key, event.object)
+          else if (event.type === 'invalid') invalid.add(event.key)
         }
         return then(() => void replacement.page(events))
       },
@@ -189,7 +205,8 @@ export class ByHandDrive implements Drive {
         then(() => {
           void replacement.commit(version)
           this.#firstList ??= version
-          if (listed.size > 0) this.#accepted.push(version)
+          this.#judge.listed({ objects, invalid }, version, this.#fifo.version)
+          if (objects.size > 0) this.#accepted.push(version)
           this.opens.listed()
           this.stage.note('queues a list', version)
         }),
@@ -207,10 +224,12 @@ export class ByHandDrive implements Drive {
       this.#judgeSynced()
       if (batch.version !== undefined) this.#judgeBound(batch.version)
       if (byKey) this.#judgeOrder(batch)
+      this.#judge.took(batch, (key) => this.#indexer.has(key))
       this.#judgeBatch(batch, byKey)
       if (this.#paceMs > 0 && !this.#isHealed) await clock.sleep(draws.below('pace', this.#paceMs))
       if (settings.mix.strikes('handler-stuck')) await clock.sleep(draws.below('stuck', 5_000))
       this.#indexer.apply(batch)
+      this.#progress.at(this.#indexer.version)
       for (const { key } of batch.deltas) this.#seen.add(key)
       this.stage.note('takes', batch.deltas.length, batch.version ?? 'a part')
       if (batch.isBoundary) this.#judgeBoundary(batch.version)

@@ -61,6 +61,10 @@ export class Deeds {
       case 'storm':
         this.#storm(key, label, draws.pick(label, [1, 20, 300]))
         break
+      case 'vanish':
+        // Where only an audit makes it right, a list may not.
+        if (!settings.isBreach || settings.auditMs === false) this.#vanish(key, label)
+        break
       case 'transaction':
         this.#transaction(label)
         break
@@ -132,11 +136,28 @@ export class Deeds {
       })
   }
 
+  /** A key goes, comes back, and is gone without a word, as only a list can tell: its first end is known, its last is not. */
+  #vanish(key: string, label: string): void {
+    const { clock, draws, drive, history, settings } = this.#world
+    const later = (times: number, act: () => void): void =>
+      void clock.in(times * (1 + settings.latencyMs) + draws.next(label) * 20, () => {
+        if (!draws.isQuiet) act()
+      })
+    if (!history.head.state.has(key)) this.#commit(label, [this.#put(key, label)])
+    later(1, () => this.#commit(label, [this.#delete(key)]))
+    later(2, () => this.#commit(label, [this.#put(key, label)]))
+    later(4, () => {
+      drive.source.expire()
+      if (history.head.state.has(key)) this.#commit(label, [this.#delete(key)])
+    })
+  }
+
   /** Somebody is stuck at a key: a good moment to write it. */
   pileUp(key: string): void {
     const { draws, settings } = this.#world
-    if (!draws.isQuiet && settings.keys.includes(key) && settings.mix.strikes('pile-up'))
-      this.#storm(key, 'pile up', draws.pick('pile up', [1, 20, 100]))
+    if (draws.isQuiet || !settings.keys.includes(key)) return
+    if (settings.mix.strikes('pile-up')) this.#storm(key, 'pile up', draws.pick('pile up', [1, 20, 100]))
+    if (settings.mix.strikes('vanish-meanwhile')) this.#vanish(draws.pick('vanish', settings.keys), 'vanish')
   }
 
   comeAndGo(withinMs: number): void {

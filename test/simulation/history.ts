@@ -112,6 +112,11 @@ export class History {
     return (this.#writes.get(n) ?? 1) === 1
   }
 
+  /** What a key was last; undefined where it never was anything. */
+  lastOf(key: string): Stored | undefined {
+    return this.#moments.findLast(({ state }) => state.has(key))?.state.get(key)
+  }
+
   /** The place of a version among all there ever were. */
   indexOf(version: Version): number {
     const index = this.#indexes.get(version)

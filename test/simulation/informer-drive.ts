@@ -12,6 +12,7 @@ import { checkIndexes, type IndexesOf } from './indexes.js'
 import { InformerCast } from './informer-cast.js'
 import { OpensJudge } from './opens.js'
 import { judgePins } from './pins.js'
+import { Progress } from './progress.js'
 import { QueueJudge } from './queue-judge.js'
 import { SimulatedSource } from './simulated-source.js'
 import { Snapshots } from './snapshots.js'
@@ -38,6 +39,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   readonly #judgesQueues: boolean
   #stopping: Stopping | undefined
   #isStopped = false
+  readonly #progress: Progress
   #version: Version | undefined
   /** What was judged last. */
   #judged: Version | undefined
@@ -49,11 +51,13 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   constructor(stage: Stage, life: number) {
     super(stage, life)
     const { settings, draws } = stage
+    this.#progress = new Progress(stage, 'the store')
     // Who waits for others may be late.
     const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
     this.opens = new OpensJudge(
       stage,
       isExact,
+      () => this.informer.version,
       () => this.informer.status.state,
       () => this.source.isAudited,
     )
@@ -147,8 +151,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     const { version } = informer
     const { settings, violate, history } = stage
     if (version !== this.#version) {
-      if (this.#version !== undefined && version !== undefined && !settings.isBreach)
-        this.#moved(this.#version, version)
+      this.#progress.at(version)
       this.#version = version
       stage.note('the store is at', version ?? 'nothing')
       if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
@@ -250,12 +253,6 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
 
   protected judgeBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
     judgeBatch(this.stage, follower, batch, { isScoped, witness: this.witness })
-  }
-
-  #moved(from: Version, to: Version): void {
-    const { history, violate } = this.stage
-    if (history.indexOf(to) >= history.indexOf(from)) return
-    violate(history.at(to).epoch < history.at(from).epoch ? 'I11' : 'I10', `the store went back from ${from} to ${to}`)
   }
 
   #lookAtQueues(): void {

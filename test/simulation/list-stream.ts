@@ -1,5 +1,6 @@
 import { SourceError } from '../../src/errors.js'
 import type { ListContext, ListEvent, ListPage } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
 import { Channel } from './channel.js'
 import type { Item, Moment } from './history.js'
 import { KEYLESS, type SimulatedSource } from './simulated-source.js'
@@ -8,6 +9,8 @@ import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 export class ListStream extends Channel<ListPage<Item>> {
   readonly kind = 'list'
   readonly signal: AbortSignal
+  /** What was shown already, by whoever reads. */
+  readonly shown: Version | undefined
   readonly #source: SimulatedSource
   /** The moment that it shows; where it moves, the moment of its first page. */
   #begun: Moment
@@ -17,10 +20,11 @@ export class ListStream extends Channel<ListPage<Item>> {
   #at = 0
   pages = 0
 
-  constructor(source: SimulatedSource, { signal }: ListContext, isRefused = false) {
+  constructor(source: SimulatedSource, { signal, shown }: ListContext, isRefused = false) {
     super()
     this.#source = source
     this.signal = signal
+    this.shown = shown
     this.isAudit = source.opens.isAudit
     this.#begun = source.stage.history.head
     if (!isRefused) this.#later()

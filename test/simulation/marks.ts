@@ -48,6 +48,7 @@ const marks = [
   'the schema refused an object',
   'the queue by hand held a key twice',
   'the queue by hand merged after an overflow',
+  'the queue by hand merged two deletes of a key',
   'the queue by hand was relisted while it was full',
 ] as const
 

@@ -2,6 +2,7 @@ import type { Change, Deleted } from '../../src/delta.js'
 import type { Version } from '../../src/version.js'
 import type { Item } from './history.js'
 
+/** What somebody is told. */
 export interface Noted {
   readonly type: Change<Item>['type']
   readonly key: string

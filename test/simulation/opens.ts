@@ -1,7 +1,9 @@
 import type { SourceError } from '../../src/errors.js'
 import { LIST_STALL_MS } from '../../src/source.js'
+import type { Version } from '../../src/version.js'
 import { Doubts } from './doubts.js'
 import type { ListStream } from './list-stream.js'
+import { Resumption } from './resumption.js'
 import { Rhythm } from './rhythm.js'
 import { type Opens, REFUSAL } from './simulated-source.js'
 import type { Stage } from './stage.js'
@@ -27,8 +29,8 @@ interface Cause {
 
 /**
  * Judges a reflector by its opens alone, by the rules as SPEC.md states them: opens are spaced, after an error not too
- * soon and not too late, a stream that outlived the spacing resets it, silence ends a stream, and nothing is listed again
- * whose history is still there.
+ * soon and not too late, a stream that outlived the spacing resets it, silence ends a stream, nothing is listed again
+ * whose history is still there, and each goes on from where its sink is.
  */
 export class OpensJudge implements Opens {
   readonly #stage: Stage
@@ -38,6 +40,7 @@ export class OpensJudge implements Opens {
   readonly #state: () => string | undefined
   readonly #doubts: Doubts
   readonly #rhythm: Rhythm
+  readonly #resumption: Resumption
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
@@ -59,6 +62,7 @@ export class OpensJudge implements Opens {
   constructor(
     stage: Stage,
     isExact: boolean,
+    accepted: () => Version | undefined,
     state: () => string | undefined = () => 'listing',
     isAuditing = (): boolean => false,
   ) {
@@ -66,6 +70,7 @@ export class OpensJudge implements Opens {
     this.#state = state
     this.#doubts = new Doubts(stage, () => state() === 'live', isAuditing)
     this.#rhythm = new Rhythm(stage, () => state() === 'live', isAuditing)
+    this.#resumption = new Resumption(stage, accepted)
     this.#isExact = isExact
   }
 
@@ -86,6 +91,7 @@ export class OpensJudge implements Opens {
       return
     }
     this.#stage.note(`opens a ${what}`)
+    this.#resumption.opened(stream)
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#openedAnew(what, now)
     if (what === 'list') {

@@ -8,6 +8,7 @@ export const actions = {
   transaction: 2,
   recreate: 1.5,
   storm: 0.4,
+  vanish: 0.8,
   corrupt: 0.8,
   compact: 2,
   restore: 0.9,

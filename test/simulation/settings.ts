@@ -82,11 +82,12 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
     drive === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
   const isAuditAlone = isBreach && auditMs !== false
   // Else something other than the audit makes it right.
-  if (isAuditAlone) mix.exclude('expire-live', 'expire-watch', 'handler-relists')
+  if (isAuditAlone) mix.exclude('expire-live', 'expire-watch', 'handler-relists', 'delete-again', 'vanish-meanwhile')
   // Who cannot compare versions answers for order alone.
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
-  if (isPolled) mix.exclude('repeat', 'merge-transactions', 'keyless-event')
-  if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails')
+  if (isPolled)
+    mix.exclude('repeat', 'repeat-batch', 'delete-again', 'merge-transactions', 'fold-transactions', 'keyless-event')
+  if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
   else mix.exclude('unknown-event', 'keyless-event', 'doubt')
   const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')
   return {

@@ -30,7 +30,7 @@ export interface Opens {
   readonly isAudit: boolean
   /** Whether the source has to be read again for what was left out. */
   readonly isIncomplete: boolean
-  opened(what: 'list' | 'watch', stream: ListStream | WatchStream, after?: Version): void
+  opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void
   /** The stream broke off, or ended where `error` is undefined. */
   broke(stream: ListStream | WatchStream, error: unknown): void
   said(stream: ListStream | WatchStream): void
@@ -91,7 +91,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
     const stream = new WatchStream(this, context)
     this.streams.add(stream)
-    this.opens.opened('watch', stream, context.after)
+    this.opens.opened('watch', stream)
     stream.begin()
     return stream
   }

@@ -26,6 +26,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #isAsked = false
   #hasSpoken = false
   #stopBeating: () => void = () => {}
+  /** What was told last. */
+  #told: WatchBatch<Item> | undefined
   /** Transactions that are told later than those after them: a breach. */
   #held: Moment[] = []
 
@@ -133,6 +135,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #say(strikes: Strikes): void {
     if (!this.#hasSpoken && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
     if (this.#hasSpoken && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
+    if (strikes('repeat-batch')) this.#repeatBatch()
     if (!this.isLeft && strikes('doubt')) this.#doubts()
     this.#isAsked = false
     this.#hasSpoken = true
@@ -170,9 +173,12 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (settings.isBreach && this.#breaches(first, moments, strikes)) return
     // A polled source says what there is now, once.
     const told = settings.isPolled ? [last] : moments
-    const events = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const all = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const events = strikes('fold-transactions') ? lastOfEachKey(all) : all
+    this.#told = { events: [...events], version: last.version }
     const nobody = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
     if (nobody !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: nobody })
+    if (strikes('delete-again')) events.push(...this.#deleteAgain(last))
     events.push(...this.#source.uselessEvents(strikes))
     this.#emit(events, last.version)
     if (settings.isBreach) this.#releaseHeld()
@@ -223,6 +229,25 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#emit(this.#source.eventsOf(moment), moment.version)
   }
 
+  /** Says the last batch again, not knowing a later version. */
+  #repeatBatch(): void {
+    const { history, note } = this.#source.stage
+    const told = this.#told
+    if (told === undefined || told.version !== history.inEpoch(this.#cursor)?.version) return
+    note('repeats a batch', told.version)
+    this.#emit(told.events, told.version)
+  }
+
+  /** Tells once more of something that is gone, and of its last state. */
+  #deleteAgain({ state }: Moment): readonly WatchEvent<Item>[] {
+    const { history, settings, draws, note } = this.#source.stage
+    const key = draws.pick('delete again', settings.keys)
+    const last = state.has(key) ? undefined : history.lastOf(key)
+    if (last === undefined || last.isInvalid || !settings.tellsLastState) return []
+    note('tells of a deletion again')
+    return [{ type: 'delete', key, object: last.item }]
+  }
+
   #emit(events: readonly WatchEvent<Item>[], version: Version): void {
     this.emit({ events, version })
     this.#source.opens.said(this)
@@ -236,4 +261,13 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.fail(error)
     this.#source.stage.inGap()
   }
+}
+
+/** What several transactions came to: in between nobody is told. */
+function lastOfEachKey(events: readonly WatchEvent<Item>[]): WatchEvent<Item>[] {
+  return events.filter((event, at) => !events.some((other, later) => later > at && keyOf(other) === keyOf(event)))
+}
+
+function keyOf(event: WatchEvent<Item>): string | undefined {
+  return event.type === 'replace' ? undefined : event.key
 }

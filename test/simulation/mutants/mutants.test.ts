@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { kindOf } from '../faults.js'
 import { keptSeeds } from '../kept.js'
 import { type Hunted, hunt, MAX_SCHEDULES, rerun } from './hunt.js'
 import { mutants } from './index.js'
@@ -37,6 +38,16 @@ const kept = keptSeeds().filter(({ of }) => of !== undefined)
 
 test('there are schedules that were kept for mutants which few others kill', () => {
   expect(kept.length).toBeGreaterThan(0)
+})
+
+const needy = mutants.flatMap(({ name, needs }) => (needs === undefined ? [] : [{ name, needs }]))
+
+test.each(needy)('without a $needs nobody can tell "$name" from the original', async ({ name, needs }) => {
+  const [mutant, schedule] = [mutants.find((each) => each.name === name), kept.find(({ of }) => of === name)]
+  if (mutant === undefined || schedule === undefined) throw new Error(`no schedule was kept for "${name}"`)
+  const without = schedule.only.filter((decision) => kindOf(decision) !== needs)
+  expect(without.length).toBeLessThan(schedule.only.length)
+  expect(await rerun(mutant, { ...schedule, only: without })).toBeUndefined()
 })
 
 test.each(kept)('the schedule of seed $seed still kills "$of"', async (schedule) => {

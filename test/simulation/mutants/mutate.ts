@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
+import type { ActionKind } from '../plan.js'
 import type { Kind } from '../schedule.js'
 
 /** One defect, as an edit of the production source. */
@@ -13,6 +14,8 @@ export interface Mutant {
   readonly edits: readonly (readonly [find: string, replace: string])[]
   /** Which schedules are to find it. Default: those of one source. */
   readonly kind?: Kind
+  /** What has to happen: in schedules without it nobody can tell it from the original. */
+  readonly needs?: ActionKind
   /** Why nobody can tell it from the original, where nobody can. */
   readonly equivalent?: string
 }

@@ -128,6 +128,51 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a delete by hand has no last state',
+    breaks: 'the object of a delete is its last state, where the source tells (law 5)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        "{ type: 'delete', key, object: object ?? previous, previous,",
+        "{ type: 'delete', key, object: previous, previous,",
+      ],
+    ],
+  },
+  {
+    name: 'two deletes keep the object of the second',
+    breaks: 'merging two deletes keeps the more informative object (law 5)',
+    file: 'delta.ts',
+    edits: [
+      [
+        "const best = second.finalState === 'unknown' && first.finalState === 'known' ? first : second",
+        'const best = second',
+      ],
+    ],
+  },
+  {
+    name: 'two deletes keep the object of the first',
+    breaks: 'merging two deletes keeps the more informative object (law 5)',
+    file: 'delta.ts',
+    edits: [
+      [
+        "const best = second.finalState === 'unknown' && first.finalState === 'known' ? first : second",
+        'const best = first',
+      ],
+    ],
+  },
+  {
+    name: 'a second delete improves nothing',
+    breaks: 'merging two deletes keeps the more informative object (law 5)',
+    file: 'delta-fifo.ts',
+    edits: [['      object: object ?? queued.object,\n', '      object: queued.object,\n']],
+  },
+  {
+    name: 'a second delete keeps the earlier version',
+    breaks: 'merging two deletes keeps the later version (law 5)',
+    file: 'delta-fifo.ts',
+    edits: [['      object: object ?? queued.object,\n      version,\n', '      object: object ?? queued.object,\n']],
+  },
+  {
     name: 'two deletes keep the earlier version',
     breaks: 'merging two deletes keeps the later version (law 5)',
     file: 'delta.ts',
@@ -204,6 +249,38 @@ export const mutantsOfQueue: readonly Mutant[] = [
       [
         '        merged.set(change.key, pending)',
         '        merged.delete(change.key)\n        merged.set(change.key, pending)',
+      ],
+    ],
+  },
+  {
+    name: 'pop gives the changes of a key backwards',
+    breaks: 'the states of a key never go back (I3)',
+    file: 'delta-fifo.ts',
+    edits: [['return places.map(({ change }) => change)', 'return places.map(({ change }) => change).toReversed()']],
+  },
+  {
+    name: 'what stands between two boundaries has a version',
+    breaks: 'the version of who takes it never goes back (I10)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        'version: isBoundary ? version : undefined, isBoundary }',
+        'version: isBoundary ? version : changes.at(-1)?.version, isBoundary }',
+      ],
+    ],
+  },
+  {
+    name: 'the queue is where its reader is',
+    breaks: 'the version of a sink is that of what it accepted last (I10)',
+    file: 'delta-fifo.ts',
+    edits: [
+      [
+        '  get version(): Version | undefined {\n    return this.#version\n  }',
+        '  #takenAt: Version | undefined\n  get version(): Version | undefined {\n    return this.#takenAt\n  }',
+      ],
+      [
+        '    if (this.isEmpty) this.#firstListKeys.clear()\n',
+        '    if (this.isEmpty) this.#firstListKeys.clear()\n    if (isBoundary) this.#takenAt = version\n',
       ],
     ],
   },

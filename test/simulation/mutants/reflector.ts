@@ -1,5 +1,8 @@
 import type { Mutant } from './mutate.js'
 
+/** By how many hours the clock of the machine was set since `began`: none, where nobody sets it. */
+const SET_BY = 'const setBy = () => 3_600_000 * Math.round((Date.now() - began) / 3_600_000)'
+
 /** How a source is read: opens, versions, silence. */
 export const mutantsOfReflector: readonly Mutant[] = [
   {
@@ -30,6 +33,23 @@ export const mutantsOfReflector: readonly Mutant[] = [
     breaks: 'after a break the watch goes on where it broke off: nothing is told twice (I10)',
     file: 'reflector.ts',
     edits: [['    this.#version = batch.version\n', '']],
+  },
+  {
+    name: 'the version of a list counts before the sink has it',
+    breaks: 'the version moves after the sink has accepted the list (I10)',
+    file: 'reflector.ts',
+    edits: [['      const listed = version\n', '      const listed = version\n      this.#version = version\n']],
+  },
+  {
+    name: 'a batch that is told again is taken event by event',
+    breaks: 'the states of a key never go back (I3)',
+    file: 'reflector.ts',
+    edits: [
+      [
+        'const events = batch.version === this.#version ? outcomeOf(understood) : understood',
+        'const events = outcomeOf.length > 1 ? outcomeOf(understood) : understood',
+      ],
+    ],
   },
   {
     name: 'a batch is split on its way to the sink',
@@ -83,8 +103,32 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'the spacing is reset by the wall clock',
     breaks: 'only a stream that outlived the spacing resets it, by monotonic time',
+    needs: 'clock jump',
     file: 'reflector-state.ts',
-    edits: [['at - state.liveAt >= state.spacing.currentMs', 'Date.now() - state.liveAt >= state.spacing.currentMs']],
+    edits: [
+      ["name: 'live', liveAt: at,", "name: 'live', liveAt: at + setBy(),"],
+      ['at - state.liveAt >= state.spacing.currentMs', `at + setBy() - state.liveAt >= state.spacing.currentMs`],
+      [
+        '/** A stream that outlived the spacing shows',
+        `const began = Date.now()\n${SET_BY}\n/** A stream that outlived the spacing shows`,
+      ],
+    ],
+  },
+  {
+    name: 'a delay is as long as the wall clock says',
+    breaks: 'a change of the wall clock changes nothing',
+    needs: 'clock jump',
+    file: 'reflector.ts',
+    edits: [
+      [
+        '    await attempt.race(this.#clock.sleep(until - this.#clock.now(), attempt.signal))\n',
+        `    const began = Date.now()
+    ${SET_BY}
+    for (let leftMs; (leftMs = until - this.#clock.now() - setBy()) > 0; )
+      await attempt.race(this.#clock.sleep(Math.min(leftMs, 1_000), attempt.signal))
+`,
+      ],
+    ],
   },
   {
     name: 'the spacing is never reset',
@@ -141,6 +185,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'silence is measured by the wall clock',
     breaks: 'a change of the wall clock changes nothing',
+    needs: 'clock jump',
     file: 'attempt.ts',
     edits: [
       ['  #turnAt: number\n', '  #turnAt: number\n  readonly #began = Date.now()\n'],

@@ -110,6 +110,7 @@ export class Slot implements Opens, Member {
     this.#judge = new OpensJudge(
       this.site,
       this.#isExact,
+      () => reader.informer.versions.get(this.name),
       () => this.state,
       () => this.source.isAudited,
     )

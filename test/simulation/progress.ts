@@ -1,0 +1,28 @@
+import type { Version } from '../../src/version.js'
+import type { Stage } from './stage.js'
+
+/** In words, a version that is not there yet. */
+export const nowhere = '–'
+
+/** Judges that a version only ever moves on (I10), and that nothing of an older epoch comes after a newer one (I11). */
+export class Progress {
+  readonly #stage: Stage
+  readonly #what: string
+  #last: Version | undefined
+
+  constructor(stage: Stage, what: string) {
+    this.#stage = stage
+    this.#what = what
+  }
+
+  at(version: Version | undefined): void {
+    const last = this.#last
+    if (version === last) return
+    this.#last = version
+    if (last === undefined) return
+    const { history, violate } = this.#stage
+    if (version !== undefined && history.indexOf(version) >= history.indexOf(last)) return
+    const isOlder = version !== undefined && history.at(version).epoch < history.at(last).epoch
+    violate(isOlder ? 'I11' : 'I10', `${this.#what} went back from ${last} to ${version ?? nowhere}`)
+  }
+}
