@@ -1,12 +1,12 @@
 import { campaign, type Tallies } from './campaign.js'
 import { unreached } from './enough.js'
-import { keep, rerunKept } from './kept.js'
+import { keep, keptSeeds, rerunKept } from './kept.js'
 import { runOne } from './lanes.js'
 import { type Hunted, hunt, MAX_SCHEDULES } from './mutants/hunt.js'
 import type { Mutant } from './mutants/mutate.js'
 import { commandOf, countsOf, progressOf, rowOf } from './report.js'
 import { type Kind, kinds, type Line } from './schedule.js'
-import { shrink, storyOf } from './shrink.js'
+import { type Shrunk, shrink, storyOf } from './shrink.js'
 
 /** What took so many schedules to kill a mutant is worth keeping. */
 const RARE = 100
@@ -64,7 +64,7 @@ export interface ReplayCommand {
 
 /** Runs one schedule, and tells its story: as short as it gets, where it fails. */
 export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promise<void> {
-  const shrunk = await shrink(seed, { kind })
+  const shrunk = await failing(seed, kind)
   if (shrunk === undefined) {
     const lines: Line[] = []
     const { steps, trace } = await runOne(seed, { kind, tell: (line) => lines.push(line) })
@@ -81,6 +81,16 @@ export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promis
   console.log(`\nseed ${seed} breaks ${invariant}: ${message}\n${left.length} decisions are left: ${left.join(', ')}`)
   if (keeps) console.log(`kept as ${keep(shrunk)}`)
   process.exitCode = 1
+}
+
+/** The schedule of a seed, or what was once kept of it, where it fails. */
+async function failing(seed: number, kind: Kind): Promise<Shrunk | undefined> {
+  const kept = keptSeeds().filter((each) => each.seed === seed && (each.kind ?? 'one') === kind)
+  for (const only of [undefined, ...kept.map((each) => each.only)]) {
+    const shrunk = await shrink(seed, { kind, ...(only && { only }) })
+    if (shrunk !== undefined) return shrunk
+  }
+  return undefined
 }
 
 export interface HuntCommand {
