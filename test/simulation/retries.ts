@@ -44,6 +44,11 @@ export class Retries {
     this.#asked.set(key, Math.max(due, this.#asked.get(key) ?? NEVER))
   }
 
+  /** When there was last no room for another run. */
+  get fullAt(): number {
+    return this.#fullAt
+  }
+
   /** There is no room for another run now. */
   full(): void {
     this.#fullAt = this.#scene.clock.elapsed
@@ -64,7 +69,8 @@ export class Retries {
     if (count > 3) this.#scene.mark('a reconcile failed again and again')
     // Who asks for a key has it at once.
     if ((this.#asked.get(key) ?? NEVER) < at) {
-      const leastMs = (this.#newsAt?.(key) ?? Infinity) < begun ? mostMs / 2 : FIRST_MS / 2
+      const newsAt = Math.max(this.#newsAt?.(key) ?? Infinity, this.#asked.get(key) ?? NEVER)
+      const leastMs = newsAt < begun ? mostMs / 2 : FIRST_MS / 2
       if (afterMs < leastMs - SLACK_MS) violate('retries', `${about}, ${leastMs} at least`)
     }
     const isExact = settings.driftMs === 0 && clock.skipped === skipped && this.#fullAt <= at
