@@ -64,8 +64,11 @@ export class AskedJudge {
     const asked = this.#of(key)
     const { elapsed } = this.#scene.clock
     const at = elapsed + delayMs
-    // One that ends first counts for those after it.
-    if (delayMs > 0 && asked.due.some((other) => other.at >= elapsed && other.at <= at)) return
+    // Of several delays the one that ends first counts.
+    if (delayMs > 0) {
+      if (asked.due.some((other) => other.at >= elapsed && other.at <= at)) return
+      asked.due = asked.due.filter((other) => other.at <= at)
+    }
     asked.due.push(this.#due(at, isFirm))
   }
 

@@ -25,6 +25,9 @@ export interface ReconcilerHost {
 /** After so many milliseconds it wants to look at a key again. */
 const AGAIN_MS = [5, 100, 1_000, 5_000] as const
 
+/** While it runs a key it asks for one so many milliseconds later. */
+const ASK_MS = [0, 20, 200, 1_000, 4_000] as const
+
 /** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
 export class Reconciler {
   readonly name: string
@@ -43,6 +46,8 @@ export class Reconciler {
   readonly #resyncMs: number | undefined
   /** Whether it wants to look at keys again after some time, now and then. */
   readonly #looksAgain: boolean
+  /** Whether its runs ask for keys, now and then. */
+  readonly #asksInRuns: boolean
   isSilenced = false
 
   constructor(drive: ReconcilerHost, name: string) {
@@ -59,6 +64,7 @@ export class Reconciler {
     const resyncs = this.#resyncMs !== undefined
     this.#asked = new AskedJudge(stage, { name, newsAt, resyncs, fullAt: () => this.#retries.fullAt })
     this.#looksAgain = stage.draws.chance('looks again', 0.4) && stage.draws.take(`looks again#${drive.life}.${name}`)
+    this.#asksInRuns = stage.draws.chance('asks in runs', 0.3) && stage.draws.take(`asks in runs#${drive.life}.${name}`)
     this.controller = drive.informer.reconcile(
       (key, context) => {
         this.#signals.add(context.signal)
@@ -79,8 +85,11 @@ export class Reconciler {
 
   /** Asks for a key for a reason that comes from elsewhere. */
   enqueue(key: string): void {
-    const drawn = this.#stage.draws.below('enqueue', 2_000)
-    const delayMs = drawn < 200 ? 0 : drawn
+    const delayMs = this.#stage.draws.below('enqueue', 2_000)
+    this.#ask(key, delayMs < 200 ? 0 : delayMs)
+  }
+
+  #ask(key: string, delayMs: number): void {
     this.#stage.note('asks', this.name, nameOf(key), delayMs)
     this.#retries.enqueued(key, delayMs)
     this.#asked.enqueued(key, delayMs, this.#drive.informer.status.isSynced)
@@ -131,6 +140,7 @@ export class Reconciler {
     if (this.#running.size === this.#concurrency) this.#retries.full()
     const againMs = this.#wantsAgain()
     if (againMs !== undefined) context.requeueAfter(againMs)
+    this.#askInRun(key)
     try {
       if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
       if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
@@ -150,6 +160,14 @@ export class Reconciler {
       this.#running.delete(key)
       this.#asked.ended(key, againMs, this.#failed.has(key))
     }
+  }
+
+  /** A run that finds out that something has to be looked at. */
+  #askInRun(key: string): void {
+    const { draws, settings } = this.#stage
+    if (!this.#asksInRuns || draws.isQuiet || draws.chance('ask in a run', 0.7)) return
+    const other = draws.pick('ask for', settings.keys)
+    this.#ask(draws.chance('ask for itself', 0.6) ? key : other, draws.pick('ask for a time', ASK_MS))
   }
 
   /** After how long it wants to look at a key again; undefined: not at all. */
