@@ -11,7 +11,7 @@ interface Due {
   readonly at: number
   /** How much of the time had gone by unnoticed. */
   readonly skipped: number
-  /** Whether the controller ran already: before the first list nothing is run. */
+  /** Whether it is certain: before the first list nothing is run, and one delay may count for another. */
   readonly isFirm: boolean
 }
 
@@ -64,12 +64,8 @@ export class AskedJudge {
     const asked = this.#of(key)
     const { elapsed } = this.#scene.clock
     const at = elapsed + delayMs
-    // Of several delays the one that ends first counts.
-    if (delayMs > 0) {
-      if (asked.due.some((other) => other.at >= elapsed && other.at <= at)) return
-      asked.due = asked.due.filter((other) => other.at <= at)
-    }
-    asked.due.push(this.#due(at, isFirm))
+    if (delayMs === 0) asked.due.push(this.#due(at, isFirm))
+    else this.#merge(asked, this.#due(at, isFirm && !this.#isDueNow(asked)))
   }
 
   begins(key: string): void {
@@ -78,7 +74,9 @@ export class AskedJudge {
     const asked = this.#of(key)
     const { elapsed } = clock
     const past = asked.due.filter(({ at }) => at <= elapsed + SLACK_MS)
-    for (const { at } of past) asked.reasonAt = Math.max(asked.reasonAt, at)
+    // What went by unnoticed comes late, and perhaps only after this run has begun.
+    for (const { at, skipped } of past)
+      asked.reasonAt = Math.max(asked.reasonAt, skipped === clock.skipped ? at : elapsed)
     this.#judgeLate(key, asked)
     const isAgain = asked.again !== undefined && asked.again.at <= elapsed + SLACK_MS
     if (isAgain) mark('a controller looked again when it had asked to')
@@ -104,6 +102,24 @@ export class AskedJudge {
   /** Nothing runs any more: what was asked for until now has been run. */
   check(): void {
     for (const [key, asked] of this.#keys) this.#judgeLate(key, asked)
+  }
+
+  /** Of several delays the one that ends first counts. */
+  #merge(asked: Asked, next: Due): void {
+    const { elapsed } = this.#scene.clock
+    const before = asked.due.filter(({ at }) => at > elapsed && at <= next.at)
+    if (before.some(({ isFirm }) => isFirm)) return
+    const isFirm = next.isFirm && before.length === 0
+    const others = asked.due.filter(({ at }) => at <= next.at || !isFirm)
+    asked.due = [...others.map((each) => (each.at <= next.at ? each : { ...each, isFirm: false })), { ...next, isFirm }]
+  }
+
+  /** A delay ends at this moment: nobody can tell whether it has already. */
+  #isDueNow({ due, reasonAt }: Asked): boolean {
+    const { elapsed, skipped } = this.#scene.clock
+    const isNow = (each: Due): boolean =>
+      Math.abs(each.at - elapsed) <= SLACK_MS || (each.at < elapsed && each.skipped !== skipped)
+    return reasonAt >= elapsed - SLACK_MS || due.some(isNow)
   }
 
   #judgeLate(key: string, { due, again }: Asked): void {
