@@ -96,7 +96,7 @@ export class AskedJudge {
     if (againMs !== undefined && !hasFailed) asked.again = this.#due(elapsed + againMs)
     // What was asked for during the run comes after it.
     const next = this.#due(elapsed + (hasFailed ? NEWS_MS : 0))
-    asked.due = asked.due.map((due) => (due.at <= elapsed ? next : due))
+    asked.due = asked.due.map((due) => (due.at <= elapsed ? { ...next, isFirm: due.isFirm } : due))
   }
 
   /** Nothing runs any more: what was asked for until now has been run. */

@@ -4,6 +4,8 @@ const FIRST_MS = 100
 const CEILING_MS = 30_000
 /** How late a run may be beyond what the rules say. */
 const SLACK_MS = 2
+/** How often our own code looks at a clock, at most, until a delay ends; each look takes time where it is slow. */
+const LOOKS = 300
 /** What nobody knows happened at no time. */
 const NEVER = -Infinity
 
@@ -40,7 +42,8 @@ export class Retries {
   }
 
   enqueued(key: string, delayMs: number): void {
-    const due = this.#scene.clock.elapsed + delayMs
+    const { clock, settings } = this.#scene
+    const due = clock.elapsed + delayMs + LOOKS * settings.driftMs
     this.#asked.set(key, Math.max(due, this.#asked.get(key) ?? NEVER))
   }
 
