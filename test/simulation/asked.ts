@@ -19,7 +19,7 @@ interface Due {
 interface Asked {
   /** When it was asked to be run by `enqueue`, and has to be still. */
   due: Due[]
-  /** When the last run wanted another, unless something happens before. */
+  /** When there is to be another run, unless there is one before: as the last one wanted, or because it failed. */
   again: Due | undefined
   /** When something last happened that is a reason for a run. */
   reasonAt: number
@@ -79,7 +79,7 @@ export class AskedJudge {
       asked.reasonAt = Math.max(asked.reasonAt, skipped === clock.skipped ? at : elapsed)
     this.#judgeLate(key, asked)
     const isAgain = asked.again !== undefined && asked.again.at <= elapsed + SLACK_MS
-    if (isAgain) mark('a controller looked again when it had asked to')
+    if (isAgain && !asked.hasFailed) mark('a controller looked again when it had asked to')
     const isExact = settings.driftMs === 0 && newsAt !== undefined && !resyncs
     const hasReason = asked.hasFailed || isAgain || Math.max(asked.reasonAt, newsAt?.(key) ?? NEVER) >= asked.begunAt
     if (isExact && !hasReason) violate('controllers', `${name} runs ${nameOf(key)}, and nobody asked for that`)
@@ -94,9 +94,17 @@ export class AskedJudge {
     const { elapsed } = this.#scene.clock
     asked.hasFailed = hasFailed
     if (againMs !== undefined && !hasFailed) asked.again = this.#due(elapsed + againMs)
-    // What was asked for during the run comes after it.
-    const next = this.#due(elapsed + (hasFailed ? NEWS_MS : 0))
-    asked.due = asked.due.map((due) => (due.at <= elapsed ? { ...next, isFirm: due.isFirm } : due))
+    // What was asked for during the run comes after it; where that failed, as part of the next try.
+    const isNow = ({ at }: Due): boolean => at <= elapsed
+    const now = asked.due.filter(isNow)
+    if (now.length === 0) return
+    asked.due = asked.due.filter((due) => !isNow(due))
+    const next = this.#due(
+      elapsed + (hasFailed ? NEWS_MS : 0),
+      now.some(({ isFirm }) => isFirm),
+    )
+    if (hasFailed) asked.again = next
+    else asked.due.push(next)
   }
 
   /** Nothing runs any more: what was asked for until now has been run. */

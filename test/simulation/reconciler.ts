@@ -46,7 +46,7 @@ export class Reconciler {
   readonly #resyncMs: number | undefined
   /** Whether it wants to look at keys again after some time, now and then. */
   readonly #looksAgain: boolean
-  /** Whether its runs ask for keys, now and then. */
+  /** Whether its runs ask for keys, now and then, and fail more than once. */
   readonly #asksInRuns: boolean
   isSilenced = false
 
@@ -144,7 +144,8 @@ export class Reconciler {
     try {
       if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
       if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
-      if (mix.strikes('handler-throws')) {
+      if (mix.strikes('handler-throws') || this.#failsAgain(key)) {
+        if (this.#asksInRuns && draws.chance('ask before it fails', 0.5)) this.#ask(key, 0)
         this.#failed.add(key)
         this.#retries.failed(key)
         throw this.#drive.planted()
@@ -168,6 +169,12 @@ export class Reconciler {
     if (!this.#asksInRuns || draws.isQuiet || draws.chance('ask in a run', 0.7)) return
     const other = draws.pick('ask for', settings.keys)
     this.#ask(draws.chance('ask for itself', 0.6) ? key : other, draws.pick('ask for a time', ASK_MS))
+  }
+
+  /** What has failed may well fail again. */
+  #failsAgain(key: string): boolean {
+    const { draws } = this.#stage
+    return this.#asksInRuns && this.#failed.has(key) && !draws.isQuiet && draws.chance('fails again', 0.6)
   }
 
   /** After how long it wants to look at a key again; undefined: not at all. */
