@@ -20,7 +20,10 @@ export interface ReconcileContext<T> {
   readonly attempt: number
   /** Aborts when the controller or the informer stops. */
   readonly signal: AbortSignal
-  /** Runs the key again after so many milliseconds, if this run succeeds and nothing happens to it before. */
+  /**
+   * Runs the key again after so many milliseconds, if this run succeeds and nothing happens to it before: no change, no
+   * resync, no `enqueue` whose time has come.
+   */
   requeueAfter(delayMs: number): void
 }
 
@@ -29,7 +32,10 @@ export interface ReconcileContext<T> {
  * how far everything has been reconciled with success.
  */
 export interface Controller extends Subscription {
-  /** Runs a key for a reason that comes from elsewhere; with `delayMs` after that many milliseconds. */
+  /**
+   * Runs a key for a reason that comes from elsewhere: as soon as may be, or with `delayMs` after that many milliseconds.
+   * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts.
+   */
   enqueue(key: string, options?: { readonly delayMs?: number }): void
 }
 
@@ -201,7 +207,7 @@ export class FeedController<T> implements Controller {
       }
       // During a run it waits for how that ends: a failure has its own distance.
       if (role === 'duringRun') this.#queue.add(change.key)
-      else this.#queue.addAt(change.key, item.failedAt + RETRY_MS[0])
+      else this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])
     }
     this.#open.done(open)
   }
@@ -240,7 +246,7 @@ export class FeedController<T> implements Controller {
       await this.#fn(key, { object, deleted, attempt: item.attempt, signal: this.#stop.signal, requeueAfter })
       this.#succeeded(key, item, deleted)
       this.#queue.done(key)
-      if (again !== undefined && this.#feed.closed === undefined) this.#queue.addAt(key, clock.now() + again)
+      if (again !== undefined && this.#feed.closed === undefined) this.#queue.addBy(key, clock.now() + again)
     } catch (error) {
       this.#failed(key, item, error)
     }
@@ -257,18 +263,17 @@ export class FeedController<T> implements Controller {
 
   #failed(key: string, item: Item, cause: unknown): void {
     const { host, closed } = this.#feed
-    this.#queue.done(key, false)
+    const hasNews = this.#queue.done(key, false)
     if (closed !== undefined) return
-    const hasChanged = item.duringRun !== undefined
     if (item.since === undefined) item.since = item.duringRun
     else if (item.duringRun !== undefined) this.#open.done(item.duringRun)
     item.duringRun = undefined
     // News may be the cure: then not so late, and yet not at once, however fast they come.
-    const delayMs = hasChanged ? RETRY_MS[0] : drawDelay(item.retry, this.#random)
+    const delayMs = hasNews ? RETRY_MS[0] : drawDelay(item.retry, this.#random)
     const attempt = item.attempt++
     item.retry = grown(item.retry)
     item.failedAt = host.clock.now()
-    this.#queue.addAt(key, item.failedAt + delayMs)
+    this.#queue.addBy(key, item.failedAt + delayMs)
     const then = `again in ${(delayMs / 1_000).toFixed(1)} s`
     const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
     host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))

@@ -39,6 +39,7 @@ const marks = [
   'an audit came because of doubts',
   'a follower was told again what it knew',
   'a controller looked again at what it had done',
+  'a controller looked again when it had asked to',
   'a stop let somebody handle what waited',
   'the time to handle what waited was over',
   'the wall clock jumped under an open watch',

@@ -1,8 +1,10 @@
-import type { Controller } from '../../src/controller.js'
+import type { Controller, ReconcileContext } from '../../src/controller.js'
 import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
+import { AskedJudge } from './asked.js'
 import type { Item, State } from './history.js'
 import type { IndexesOf } from './indexes.js'
+import { type Knowing, LastStates } from './last-states.js'
 import { drawResync } from './resyncs.js'
 import { Retries } from './retries.js'
 import { nameOf, type Scene } from './stage.js'
@@ -15,10 +17,16 @@ export interface ReconcilerHost {
   /** What there is now; over several sources it has no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
   /** Told of every change of a key; not everywhere is there one. */
-  readonly witness?: { toldAt(key: string): number } | undefined
+  readonly witness?: Knowing | undefined
   untilHealed(ms: number): Promise<void>
   planted(): Error
 }
+
+/** After so many milliseconds it wants to look at a key again. */
+const AGAIN_MS = [5, 100, 1_000, 5_000] as const
+
+/** While it runs a key it asks for one so many milliseconds later. */
+const ASK_MS = [0, 20, 200, 1_000, 4_000] as const
 
 /** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
 export class Reconciler {
@@ -29,11 +37,17 @@ export class Reconciler {
   readonly #running = new Set<string>()
   readonly #failed = new Set<string>()
   readonly #retries: Retries
+  readonly #asked: AskedJudge
+  readonly #lastStates: LastStates
   readonly #concurrency: number
   readonly controller: Controller
   /** What its runs were given, to be told of the end. */
   readonly #signals = new Set<AbortSignal>()
   readonly #resyncMs: number | undefined
+  /** Whether it wants to look at keys again after some time, now and then. */
+  readonly #looksAgain: boolean
+  /** Whether its runs ask for keys, now and then, and fail more than once. */
+  readonly #asksInRuns: boolean
   isSilenced = false
 
   constructor(drive: ReconcilerHost, name: string) {
@@ -42,13 +56,19 @@ export class Reconciler {
     this.#drive = drive
     this.name = name
     const { witness } = drive
-    this.#retries = new Retries(stage, name, witness && ((key) => witness.toldAt(key)))
+    const newsAt = witness && ((key: string) => witness.toldAt(key))
+    this.#retries = new Retries(stage, name, newsAt)
+    this.#lastStates = new LastStates(stage, name, witness)
     this.#concurrency = 1 + stage.draws.below('controller', 3)
     this.#resyncMs = drawResync(stage, `${drive.life}.${name}`, 0.3)
+    const resyncs = this.#resyncMs !== undefined
+    this.#asked = new AskedJudge(stage, { name, newsAt, resyncs, fullAt: () => this.#retries.fullAt })
+    this.#looksAgain = stage.draws.chance('looks again', 0.4) && stage.draws.take(`looks again#${drive.life}.${name}`)
+    this.#asksInRuns = stage.draws.chance('asks in runs', 0.3) && stage.draws.take(`asks in runs#${drive.life}.${name}`)
     this.controller = drive.informer.reconcile(
-      (key, { object, attempt, signal }) => {
-        this.#signals.add(signal)
-        return this.#reconcile(key, object, attempt)
+      (key, context) => {
+        this.#signals.add(context.signal)
+        return this.#reconcile(key, context)
       },
       {
         name,
@@ -60,18 +80,25 @@ export class Reconciler {
 
   get isQuiet(): boolean {
     const { version } = this.#drive.truth
-    return this.controller.version === version && this.controller.backlog.keys === 0
+    return this.controller.version === version && this.controller.backlog.keys === 0 && !this.#asked.isWaiting
   }
 
   /** Asks for a key for a reason that comes from elsewhere. */
   enqueue(key: string): void {
     const delayMs = this.#stage.draws.below('enqueue', 2_000)
-    this.#retries.enqueued(key, delayMs < 200 ? 0 : delayMs)
-    this.controller.enqueue(key, delayMs < 200 ? {} : { delayMs })
+    this.#ask(key, delayMs < 200 ? 0 : delayMs)
+  }
+
+  #ask(key: string, delayMs: number): void {
+    this.#stage.note('asks', this.name, nameOf(key), delayMs)
+    this.#retries.enqueued(key, delayMs)
+    this.#asked.enqueued(key, delayMs, this.#drive.informer.status.isSynced)
+    this.controller.enqueue(key, delayMs === 0 ? {} : { delayMs })
   }
 
   check(): void {
     const { settings, violate } = this.#stage
+    if (this.#running.size === 0) this.#asked.check()
     const { state } = this.#drive.truth
     for (const key of settings.keys) {
       const stored = state.get(key)
@@ -98,20 +125,27 @@ export class Reconciler {
     }
   }
 
-  async #reconcile(key: string, object: Item | undefined, attempt: number): Promise<void> {
+  async #reconcile(key: string, context: ReconcileContext<Item>): Promise<void> {
+    const { object, deleted, attempt } = context
     const { clock, draws, settings, violate, note, mark } = this.#stage
     const { mix } = settings
     note(this.name, nameOf(key), object?.n ?? 'gone')
     if (this.isSilenced) violate('I15', `${this.name} was run after stop() had settled`)
     if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
     if (this.#running.size >= this.#concurrency) violate('I12', `${this.name} runs more keys at once than it said`)
+    this.#asked.begins(key)
     this.#retries.begins(key, attempt)
+    this.#lastStates.begins(key, object, deleted)
     this.#running.add(key)
     if (this.#running.size === this.#concurrency) this.#retries.full()
+    const againMs = this.#wantsAgain()
+    if (againMs !== undefined) context.requeueAfter(againMs)
+    this.#askInRun(key)
     try {
       if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
       if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
-      if (mix.strikes('handler-throws')) {
+      if (mix.strikes('handler-throws') || this.#failsAgain(key)) {
+        if (this.#asksInRuns && draws.chance('ask before it fails', 0.5)) this.#ask(key, 0)
         this.#failed.add(key)
         this.#retries.failed(key)
         throw this.#drive.planted()
@@ -121,9 +155,33 @@ export class Reconciler {
         mark('a controller looked again at what it had done')
       this.#done.set(key, object?.n)
       this.#retries.succeeded(key)
+      this.#lastStates.succeeded(key, deleted)
     } finally {
       if (this.#running.size === this.#concurrency) this.#retries.full()
       this.#running.delete(key)
+      this.#asked.ended(key, againMs, this.#failed.has(key))
     }
+  }
+
+  /** A run that finds out that something has to be looked at. */
+  #askInRun(key: string): void {
+    const { draws, settings } = this.#stage
+    if (!this.#asksInRuns || draws.isQuiet || draws.chance('ask in a run', 0.7)) return
+    const other = draws.pick('ask for', settings.keys)
+    this.#ask(draws.chance('ask for itself', 0.6) ? key : other, draws.pick('ask for a time', ASK_MS))
+  }
+
+  /** What has failed may well fail again. */
+  #failsAgain(key: string): boolean {
+    const { draws } = this.#stage
+    return this.#asksInRuns && this.#failed.has(key) && !draws.isQuiet && draws.chance('fails again', 0.6)
+  }
+
+  /** After how long it wants to look at a key again; undefined: not at all. */
+  #wantsAgain(): number | undefined {
+    const { draws } = this.#stage
+    if (!this.#looksAgain || draws.isQuiet) return undefined
+    const againMs = draws.pick('look again after', AGAIN_MS)
+    return draws.chance('look again', 0.5) ? againMs : undefined
   }
 }

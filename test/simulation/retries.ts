@@ -4,6 +4,8 @@ const FIRST_MS = 100
 const CEILING_MS = 30_000
 /** How late a run may be beyond what the rules say. */
 const SLACK_MS = 2
+/** How often our own code looks at a clock, at most, until a delay ends; each look takes time where it is slow. */
+const LOOKS = 300
 /** What nobody knows happened at no time. */
 const NEVER = -Infinity
 
@@ -40,8 +42,14 @@ export class Retries {
   }
 
   enqueued(key: string, delayMs: number): void {
-    const due = this.#scene.clock.elapsed + delayMs
+    const { clock, settings } = this.#scene
+    const due = clock.elapsed + delayMs + LOOKS * settings.driftMs
     this.#asked.set(key, Math.max(due, this.#asked.get(key) ?? NEVER))
+  }
+
+  /** When there was last no room for another run. */
+  get fullAt(): number {
+    return this.#fullAt
   }
 
   /** There is no room for another run now. */
@@ -64,7 +72,8 @@ export class Retries {
     if (count > 3) this.#scene.mark('a reconcile failed again and again')
     // Who asks for a key has it at once.
     if ((this.#asked.get(key) ?? NEVER) < at) {
-      const leastMs = (this.#newsAt?.(key) ?? Infinity) < begun ? mostMs / 2 : FIRST_MS / 2
+      const newsAt = Math.max(this.#newsAt?.(key) ?? Infinity, this.#asked.get(key) ?? NEVER)
+      const leastMs = newsAt < begun ? mostMs / 2 : FIRST_MS / 2
       if (afterMs < leastMs - SLACK_MS) violate('retries', `${about}, ${leastMs} at least`)
     }
     const isExact = settings.driftMs === 0 && clock.skipped === skipped && this.#fullAt <= at

@@ -29,6 +29,8 @@ export type Invariant =
   | 'waits'
   /** A controller runs again what failed, neither too soon nor too late. */
   | 'retries'
+  /** A controller runs a key when it was asked to, and is told the last state of what is gone. */
+  | 'controllers'
   /** The queue's own laws, as a sink. */
   | 'queue'
   /** Over several sources: a key belongs to one of them, and goes with it. */

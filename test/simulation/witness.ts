@@ -12,6 +12,8 @@ export class Witness {
   /** By key: the places in the history at which it was told to change. */
   readonly #changes = new Map<string, number[]>()
   readonly #toldAt = new Map<string, number>()
+  readonly #times = new Map<string, number>()
+  readonly #deleted = new Map<string, Item>()
 
   constructor(stage: Stage, informer: Informer<Item, IndexesOf>) {
     this.#stage = stage
@@ -30,12 +32,26 @@ export class Witness {
     return this.#toldAt.get(key) ?? -Infinity
   }
 
+  /** How often it was told of a key. */
+  timesOf(key: string): number {
+    return this.#times.get(key) ?? 0
+  }
+
+  /** What it was told when a key was deleted last. */
+  lastOf(key: string): Item | undefined {
+    return this.#deleted.get(key)
+  }
+
   #tell(change: Change<Item>): void {
     const { key, version, origin } = change
-    if (change.type === 'delete' && !this.#stage.settings.isBreach) judgeFinal(this.#stage, this.#stage, change)
+    if (change.type === 'delete') {
+      if (!this.#stage.settings.isBreach) judgeFinal(this.#stage, this.#stage, change)
+      this.#deleted.set(key, change.object)
+    }
     if (change.type === 'update' && change.object === change.previous)
       this.#stage.violate('I3', `of ${nameOf(key)} the same object was told again`)
     this.#toldAt.set(key, this.#stage.clock.elapsed)
+    this.#times.set(key, this.timesOf(key) + 1)
     if (origin === 'initial' || version === undefined) return
     const known = this.#changes.get(key)
     const at = this.#stage.history.indexOf(version)

@@ -4,6 +4,7 @@ import { FeedController, type ReconcileContext } from '../../src/controller.js'
 import { Feed } from '../../src/feed.js'
 import type { FeedOptions } from '../../src/scope.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
+import type { VirtualClock } from '../../src/testing/virtual-clock.js'
 import { Mirror } from '../support/feeds.js'
 import { deferred, type Order, order, outcomeOf } from '../support/informers.js'
 
@@ -272,6 +273,24 @@ describe('a run that fails', () => {
     expect(runs.begun).toHaveLength(before + 1)
   })
 
+  test('an enqueue that came during the run counts as news', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 8; i++) {
+      runs.fail()
+      await mirror.clock.advance(30_000)
+    }
+    const before = runs.begun.length
+    controller.enqueue('a')
+    runs.fail()
+    await mirror.clock.advance(99)
+    expect(runs.begun).toHaveLength(before)
+    await mirror.clock.advance(1)
+    expect(runs.begun).toHaveLength(before + 1)
+  })
+
   test('news during a second run wait for its failure, not for the one before', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
@@ -357,6 +376,20 @@ describe('requeueAfter', () => {
     expect(at).toEqual([0, 1_000])
   })
 
+  test('is overtaken by an enqueue', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    const begun = mirror.clock.now()
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
+      at.push(mirror.clock.now() - begun)
+      if (at.length === 1) requeueAfter(5_000)
+    })
+    await mirror.clock.advance(0)
+    controller.enqueue('a', { delayMs: 1_000 })
+    await mirror.clock.advance(60_000)
+    expect(at).toEqual([0, 1_000])
+  })
+
   test('by a run that outlives its controller is forgotten', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
@@ -407,6 +440,73 @@ describe('enqueue', () => {
     expect(runs).toEqual([])
     await mirror.clock.advance(1)
     expect(runs).toEqual(['a'])
+  })
+
+  describe('with delayMs', () => {
+    async function runsOf(
+      ask: (controller: FeedController<number>, mirror: Mirror<number>) => void,
+      fn: (attempt: number, clock: VirtualClock) => unknown = () => {},
+    ): Promise<readonly number[]> {
+      const mirror = numbers(['a', 1])
+      const at: number[] = []
+      const begun = mirror.clock.now()
+      const controller = reconcile(mirror, async (_key, { attempt }) => {
+        at.push(mirror.clock.now() - begun)
+        if (at.length > 1) await fn(attempt, mirror.clock)
+      })
+      await mirror.clock.advance(1_000)
+      ask(controller, mirror)
+      await mirror.clock.advance(300_000)
+      return at.slice(1)
+    }
+
+    test('is kept when a change runs the key before', async () => {
+      const runs = await runsOf((controller, mirror) => {
+        controller.enqueue('a', { delayMs: 60_000 })
+        mirror.put('a', 2, '6')
+      })
+      expect(runs).toEqual([1_000, 61_000])
+    })
+
+    test('is kept where the key is ready', async () => {
+      const runs = await runsOf((controller) => {
+        controller.enqueue('a')
+        controller.enqueue('a', { delayMs: 60_000 })
+      })
+      expect(runs).toEqual([1_000, 61_000])
+    })
+
+    test('asked for again, counts once, the earliest', async () => {
+      const runs = await runsOf((controller) => {
+        for (const delayMs of [90_000, 60_000, 120_000]) controller.enqueue('a', { delayMs })
+      })
+      expect(runs).toEqual([61_000])
+    })
+
+    test('is kept during a run for an earlier time', async () => {
+      const runs = await runsOf(
+        (controller, mirror) => {
+          controller.enqueue('a', { delayMs: 100 })
+          mirror.put('a', 2, '6')
+          void mirror.clock.sleep(150).then(() => controller.enqueue('a', { delayMs: 5_000 }))
+        },
+        (_attempt, clock) => clock.sleep(300),
+      )
+      expect(runs).toEqual([1_000, 1_300, 6_150])
+    })
+
+    test('overtakes what a run that failed waits for, and is overtaken by nothing', async () => {
+      const runs = await runsOf(
+        (controller) => {
+          controller.enqueue('a')
+          controller.enqueue('a', { delayMs: 10 })
+        },
+        (attempt) => {
+          if (attempt === 1) throw new Error('no')
+        },
+      )
+      expect(runs).toEqual([1_000, 1_010])
+    })
   })
 
   test('does nothing once the controller is closed', async () => {

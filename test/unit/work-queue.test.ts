@@ -78,17 +78,6 @@ describe('a key that is worked on', () => {
     expect(queue.take()).toBeUndefined()
   })
 
-  test('is ready again where its time came meanwhile', async () => {
-    const { clock, queue } = setUp()
-    queue.add('a')
-    queue.take()
-    queue.addAt('a', 10)
-    await clock.advance(10)
-    expect(queue.take()).toBeUndefined()
-    queue.done('a')
-    expect(takeAll(queue)).toEqual(['a'])
-  })
-
   test('counts as active and as running until it is done', () => {
     const { queue } = setUp()
     queue.add('a')
@@ -100,10 +89,10 @@ describe('a key that is worked on', () => {
   })
 })
 
-describe('a key with a time', () => {
+describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set) => {
   test('is ready at that time, and not before', async () => {
     const { clock, queue, wakes } = setUp()
-    queue.addAt('a', 100)
+    queue[set]('a', 100)
     await clock.advance(99)
     expect(queue.take()).toBeUndefined()
     await clock.advance(1)
@@ -112,22 +101,33 @@ describe('a key with a time', () => {
 
   test('is ready at once where the time is past', () => {
     const { queue } = setUp()
-    queue.addAt('a', 0)
+    queue[set]('a', 0)
     expect(queue.take()).toBe('a')
+  })
+
+  test('is ready again where its time came while it was worked on', async () => {
+    const { clock, queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue[set]('a', 10)
+    await clock.advance(10)
+    expect([queue.take(), queue.delayed]).toEqual([undefined, 0])
+    queue.done('a')
+    expect(takeAll(queue)).toEqual(['a'])
   })
 
   test('keeps an earlier time that was set before', async () => {
     const { clock, queue } = setUp()
-    queue.addAt('a', 100)
-    queue.addAt('a', 200)
+    queue[set]('a', 100)
+    queue[set]('a', 200)
     await clock.advance(100)
     expect(takeAll(queue)).toEqual(['a'])
   })
 
   test('takes an earlier time that is set later, and is ready once', async () => {
     const { clock, queue, wakes } = setUp()
-    queue.addAt('a', 200)
-    queue.addAt('a', 100)
+    queue[set]('a', 200)
+    queue[set]('a', 100)
     await clock.advance(100)
     expect(takeAll(queue)).toEqual(['a'])
     queue.done('a')
@@ -135,33 +135,26 @@ describe('a key with a time', () => {
     expect(wakes()).toBe(1)
   })
 
-  test('forgets its time when it is added for now', async () => {
-    const { clock, queue, wakes } = setUp()
-    queue.addAt('a', 100)
-    queue.add('a')
+  test('a time that was overtaken takes no later one with it', async () => {
+    const { clock, queue } = setUp()
+    queue[set]('b', 100)
+    queue[set]('a', 100)
+    queue[set]('a', 50)
+    await clock.advance(50)
     queue.take()
+    queue[set]('a', 200)
+    await clock.advance(50)
+    expect(takeAll(queue)).toEqual(['b'])
     queue.done('a')
-    await clock.advance(200)
-    expect(wakes()).toBe(1)
-    expect(queue.delayed).toBe(0)
-  })
-
-  test('is not delayed where it is ready already', async () => {
-    const { clock, queue, wakes } = setUp()
-    queue.add('a')
-    queue.addAt('a', 100)
-    expect(queue.delayed).toBe(0)
-    queue.take()
-    queue.done('a')
-    await clock.advance(200)
-    expect(wakes()).toBe(1)
+    await clock.advance(100)
+    expect(takeAll(queue)).toEqual(['a'])
   })
 
   test('times are kept in order, however many there are', async () => {
     const { clock, queue } = setUp()
     const random = new SeededRandom(7)
     const dues = Array.from({ length: 500 }, (_, i) => ({ key: `k${i}`, due: 1 + random.below(100) }))
-    for (const { key, due } of dues) queue.addAt(key, due)
+    for (const { key, due } of dues) queue[set](key, due)
     const taken: { key: string; at: number }[] = []
     for (let now = 1; now <= 100; now++) {
       await clock.advance(1)
@@ -172,24 +165,113 @@ describe('a key with a time', () => {
 
   test('needs one timer, however many keys wait', () => {
     const { clock, queue } = setUp()
-    for (let i = 1; i <= 50; i++) queue.addAt(`k${i}`, i)
+    for (let i = 1; i <= 50; i++) queue[set](`k${i}`, i)
     expect([clock.sleeping, queue.delayed]).toEqual([1, 50])
     queue.close()
   })
 
   test('does not count as active', () => {
     const { queue } = setUp()
-    queue.addAt('a', 100)
+    queue[set]('a', 100)
     expect(queue.active).toBe(0)
+    queue.close()
+  })
+
+  test('leaves no timer after close', async () => {
+    const { clock, queue, wakes } = setUp()
+    queue[set]('a', 100)
+    queue.close()
+    await clock.advance(200)
+    expect([clock.sleeping, queue.delayed, wakes()]).toEqual([0, 0, 0])
+  })
+
+  // I12
+  test('what is kept of times is bounded by the keys that wait, however often they are set earlier', () => {
+    const { queue } = setUp()
+    for (let i = 0; i < 10_000; i++) queue[set](`k${i % 4}`, 1_000_000 - i)
+    expect(queue.held).toBeLessThan(100)
     queue.close()
   })
 })
 
-test('close leaves no timer and no ready key', async () => {
-  const { clock, queue, wakes } = setUp()
+describe('a time by which a key is ready', () => {
+  test('is forgotten when the key is added before', async () => {
+    const { clock, queue, wakes } = setUp()
+    queue.addBy('a', 100)
+    queue.add('a')
+    queue.take()
+    queue.done('a')
+    await clock.advance(200)
+    expect([wakes(), queue.delayed]).toEqual([1, 0])
+  })
+
+  test('is forgotten where the key is ready already', async () => {
+    const { clock, queue, wakes } = setUp()
+    queue.add('a')
+    queue.addBy('a', 100)
+    expect(queue.delayed).toBe(0)
+    queue.take()
+    queue.done('a')
+    await clock.advance(200)
+    expect(wakes()).toBe(1)
+  })
+
+  test('is forgotten when the time comes at which the key is added', async () => {
+    const { clock, queue } = setUp()
+    queue.addBy('a', 200)
+    queue.addAt('a', 100)
+    await clock.advance(100)
+    expect([queue.take(), queue.delayed]).toEqual(['a', 0])
+  })
+
+  // I12
+  test('leaves nothing behind where it is forgotten again and again', () => {
+    const { queue } = setUp()
+    for (let i = 0; i < 10_000; i++) {
+      queue.addBy(`k${i % 4}`, 1_000_000 + i)
+      queue.add(`k${i % 4}`)
+      queue.done(queue.take() ?? '')
+    }
+    expect(queue.held).toBeLessThan(100)
+    queue.close()
+  })
+})
+
+describe('a time at which a key is added', () => {
+  test('is kept when the key is added before', async () => {
+    const { clock, queue } = setUp()
+    queue.addAt('a', 100)
+    queue.add('a')
+    queue.done(queue.take() ?? '')
+    await clock.advance(99)
+    expect(queue.take()).toBeUndefined()
+    await clock.advance(1)
+    expect(queue.take()).toBe('a')
+  })
+
+  test('is kept where the key is ready already', async () => {
+    const { clock, queue } = setUp()
+    queue.add('a')
+    queue.addAt('a', 100)
+    queue.done(queue.take() ?? '')
+    await clock.advance(100)
+    expect(queue.take()).toBe('a')
+  })
+
+  test('is kept when the time comes by which the key is ready', async () => {
+    const { clock, queue } = setUp()
+    queue.addAt('a', 200)
+    queue.addBy('a', 100)
+    await clock.advance(100)
+    queue.done(queue.take() ?? '')
+    await clock.advance(100)
+    expect(queue.take()).toBe('a')
+  })
+})
+
+test('close leaves no ready key', () => {
+  const { queue } = setUp()
   queue.add('a')
-  queue.addAt('b', 100)
   queue.close()
-  await clock.advance(200)
-  expect([clock.sleeping, queue.take(), wakes()]).toEqual([0, undefined, 1])
+  expect(queue.take()).toBeUndefined()
 })

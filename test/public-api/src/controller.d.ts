@@ -12,7 +12,10 @@ export interface ReconcileContext<T> {
     readonly attempt: number;
     /** Aborts when the controller or the informer stops. */
     readonly signal: AbortSignal;
-    /** Runs the key again after so many milliseconds, if this run succeeds and nothing happens to it before. */
+    /**
+     * Runs the key again after so many milliseconds, if this run succeeds and nothing happens to it before: no change, no
+     * resync, no `enqueue` whose time has come.
+     */
     requeueAfter(delayMs: number): void;
 }
 /**
@@ -20,7 +23,10 @@ export interface ReconcileContext<T> {
  * how far everything has been reconciled with success.
  */
 export interface Controller extends Subscription {
-    /** Runs a key for a reason that comes from elsewhere; with `delayMs` after that many milliseconds. */
+    /**
+     * Runs a key for a reason that comes from elsewhere: as soon as may be, or with `delayMs` after that many milliseconds.
+     * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts.
+     */
     enqueue(key: string, options?: {
         readonly delayMs?: number;
     }): void;

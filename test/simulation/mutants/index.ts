@@ -1,4 +1,5 @@
 import { mutantsOfAudit } from './audit.js'
+import { mutantsOfControllers } from './controllers.js'
 import { mutantsOfFollowers } from './followers.js'
 import { mutantsOfGroups } from './groups.js'
 import type { Mutant } from './mutate.js'
@@ -13,6 +14,7 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfStore,
   ...mutantsOfQueue,
   ...mutantsOfFollowers,
+  ...mutantsOfControllers,
   ...mutantsOfAudit,
   ...mutantsOfSets,
   ...mutantsOfGroups,

@@ -1,0 +1,162 @@
+import type { Mutant } from './mutate.js'
+
+/** What a controller runs, and when. */
+export const mutantsOfControllers: readonly Mutant[] = [
+  {
+    name: 'a controller runs a key twice at once',
+    breaks: 'never one key twice at once',
+    file: 'work-queue.ts',
+    edits: [['    if (this.#running.has(key)) {\n      this.#running.set(key, true)\n      return\n    }\n', '']],
+  },
+  {
+    name: 'a reconcile that fails is not tried again',
+    breaks: 'retried with backoff until it succeeds (I5)',
+    file: 'controller.ts',
+    edits: [['    this.#queue.addBy(key, item.failedAt + delayMs)\n', '']],
+  },
+  {
+    name: 'a controller tries again and again at the same distance',
+    breaks: 'further and further apart',
+    file: 'controller.ts',
+    edits: [['    item.retry = grown(item.retry)\n', '']],
+  },
+  {
+    name: 'a controller waits for longest after the first failure',
+    breaks: 'the first distance is the shortest',
+    file: 'controller.ts',
+    edits: [['drawDelay(item.retry, this.#random)', 'RETRY_MS[1]']],
+  },
+  {
+    name: 'a controller runs what failed at once when news come',
+    breaks: 'news may be the cure, and yet not at once',
+    file: 'controller.ts',
+    edits: [['this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])', 'this.#queue.add(change.key)']],
+  },
+  {
+    name: 'a controller does not count attempts',
+    breaks: 'attempt is one more after each failure',
+    file: 'controller.ts',
+    edits: [['const attempt = item.attempt++', 'const attempt = item.attempt']],
+  },
+  {
+    name: 'a run is not told to end',
+    breaks: 'after stop() every run has been told to end (I15)',
+    file: 'controller.ts',
+    edits: [['signal: this.#stop.signal', 'signal: new AbortController().signal']],
+  },
+  {
+    name: 'requeueAfter is ignored',
+    breaks: 'a key is run again when its run asked for that',
+    file: 'controller.ts',
+    edits: [['      if (again !== undefined && this.#feed.closed', '      if (again === 0 && this.#feed.closed']],
+  },
+  {
+    name: 'requeueAfter is kept though something happened before',
+    breaks: 'a key is not run again without a reason',
+    file: 'controller.ts',
+    edits: [['this.#queue.addBy(key, clock.now() + again)', 'this.#queue.addAt(key, clock.now() + again)']],
+  },
+  {
+    name: 'requeueAfter counts for a run that failed',
+    breaks: 'a key is run again where its run succeeded, and else by its own delays',
+    file: 'controller.ts',
+    edits: [
+      [
+        '      this.#failed(key, item, error)\n',
+        '      this.#failed(key, item, error)\n      if (again !== undefined) this.#queue.addBy(key, clock.now() + again)\n',
+      ],
+    ],
+  },
+  {
+    name: 'requeueAfter comes twice as late',
+    breaks: 'a key is run again when its run asked for that',
+    file: 'controller.ts',
+    edits: [['clock.now() + again)', 'clock.now() + 2 * again)']],
+  },
+  {
+    name: 'requeueAfter comes at half its time',
+    breaks: 'a key is run again when its run asked for that, and not before',
+    file: 'controller.ts',
+    edits: [['clock.now() + again)', 'clock.now() + again / 2)']],
+  },
+  {
+    name: 'a delayed enqueue is lost',
+    breaks: 'a key is run when it was asked to',
+    file: 'controller.ts',
+    edits: [['else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)', '']],
+  },
+  {
+    name: 'a delayed enqueue is lost when the key is run before',
+    breaks: 'a key is run when it was asked to, whatever happened meanwhile',
+    file: 'controller.ts',
+    edits: [['else this.#queue.addAt(', 'else this.#queue.addBy(']],
+  },
+  {
+    name: 'a delayed enqueue is not delayed',
+    breaks: 'a key is run when it was asked to, and not before',
+    file: 'controller.ts',
+    edits: [
+      ['else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)', 'else this.#queue.add(key)'],
+    ],
+  },
+  {
+    name: 'of several delays the last counts',
+    breaks: 'of several delays of a key the one that ends first counts',
+    file: 'delays.ts',
+    edits: [['    if ((this.#due.get(key) ?? Infinity) <= due) return\n', '']],
+  },
+  {
+    name: 'a time that is out of date takes a later one with it',
+    breaks: 'a key is run when it was asked to, whatever happened meanwhile',
+    file: 'delays.ts',
+    edits: [
+      [
+        '      if (this.#due.get(key) !== due) continue\n      this.#due.delete(key)\n',
+        '      const isUpToDate = this.#due.get(key) === due\n      this.#due.delete(key)\n      if (!isUpToDate) continue\n',
+      ],
+    ],
+  },
+  {
+    name: 'an enqueue during a run that fails is put off',
+    breaks: 'news may be the cure: then not so late',
+    file: 'controller.ts',
+    edits: [
+      [
+        'const hasNews = this.#queue.done(key, false)',
+        'const hasNews = item.duringRun !== undefined\n    this.#queue.done(key, false)',
+      ],
+    ],
+  },
+  {
+    name: 'deleted is not given',
+    breaks: 'the last state of what is gone is told',
+    file: 'controller.ts',
+    edits: [['object === undefined ? this.#deleted.get(key) : undefined', 'undefined as T | undefined']],
+  },
+  {
+    name: 'deleted is given once',
+    breaks: 'the last state of what is gone is told until a run for that has succeeded',
+    file: 'controller.ts',
+    edits: [
+      ['    let again: number | undefined\n', '    let again: number | undefined\n    this.#deleted.delete(key)\n'],
+    ],
+  },
+  {
+    name: 'deleted is given for ever',
+    breaks: 'the last state of what is gone is told until a run for that has succeeded',
+    file: 'controller.ts',
+    edits: [['    if (deleted !== undefined && this.#deleted.get(key) === deleted) this.#deleted.delete(key)\n', '']],
+  },
+  {
+    name: 'deleted is the first state that was deleted',
+    breaks: 'the last state of what is gone is told',
+    file: 'controller.ts',
+    edits: [
+      [
+        "if (change.type === 'delete') this.#deleted.set(",
+        "if (change.type === 'delete' && this.#deleted.has(change.key)) return\n    if (change.type === 'delete') this.#deleted.set(",
+      ],
+      ['    else this.#deleted.delete(change.key)\n', ''],
+    ],
+  },
+]
