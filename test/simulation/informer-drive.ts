@@ -132,6 +132,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     if (this.#isStopped) return
     this.opens.look()
     this.#stopping?.look()
+    this.waiters.pending.look()
     this.lookAtStore()
     this.#lookAtQueues()
     if (!this.isStopping) this.#lookAtSlow()
@@ -174,7 +175,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     // Not in every schedule: it takes long.
     if (this.opens.isIncomplete && this.isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
-    if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
+    const { hopeful } = this.waiters.pending
+    if (hopeful !== undefined) return `${hopeful} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
     return loud === undefined ? undefined : `${loud.name} is`
   }
@@ -199,6 +201,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   checkStopped(): void {
     const { stage, source } = this
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
+    const { any } = this.waiters.pending
+    if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)

@@ -49,7 +49,7 @@ export class ListStream extends Channel<ListPage<Item>> {
     const { history, settings, mark } = this.#source.stage
     const { mix } = settings
     if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient()
-    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal()
+    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal(this)
     if (mix.strikes('stall-list')) return 'silence'
     if (mix.strikes('break-list')) {
       if (this.pages > 0) mark('a list broke off between two pages')

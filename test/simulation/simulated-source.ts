@@ -58,6 +58,10 @@ export class SimulatedSource implements ListerWatcher<Item> {
   lists = 0
   /** The next that a watch says is that its history is gone. */
   isExpired = false
+  /** How often it could not say where it is. */
+  headFailures = 0
+  /** With what it has refused for good whoever reads it, and was not opened again since. */
+  refusedWith: SourceErrorCode | undefined
   /** How many lists of versions are on their way. */
   #versionLists = 0
 
@@ -74,6 +78,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   list(context: ListContext): AsyncIterable<ListPage<Item>> {
     this.lists++
     if (this.opens.isAudit) this.opens.audited()
+    else this.refusedWith = undefined
     if (this.stage.settings.mix.strikes('throw-at-list')) {
       const stream = new ListStream(this, context, true)
       this.opens.opened('list', stream)
@@ -89,6 +94,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
+    this.refusedWith = undefined
     const stream = new WatchStream(this, context)
     this.streams.add(stream)
     this.opens.opened('watch', stream, context.after)
@@ -100,7 +106,10 @@ export class SimulatedSource implements ListerWatcher<Item> {
     const { clock, history, settings } = this.stage
     await clock.sleep(this.latency())
     signal.throwIfAborted()
-    if (settings.mix.strikes('forget-head')) throw this.transient()
+    if (settings.mix.strikes('forget-head')) {
+      this.headFailures++
+      throw this.transient()
+    }
     return history.head.version
   }
 
@@ -156,9 +165,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   /** An error after which trying again soon is of no use. */
-  fatal(): unknown {
+  fatal({ isAudit, signal }: ListStream): unknown {
     const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
-    return new SourceError(REFUSAL, { code: this.stage.draws.pick('fatal', codes) })
+    const code = this.stage.draws.pick('fatal', codes)
+    if (!isAudit && !signal.aborted) this.refusedWith = code
+    return new SourceError(REFUSAL, { code })
   }
 
   eventOf(stored: Stored): ListEvent<Item> {

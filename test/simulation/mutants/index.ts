@@ -6,6 +6,7 @@ import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
 import { mutantsOfSets } from './sets.js'
 import { mutantsOfStore } from './store.js'
+import { mutantsOfWaits } from './waits.js'
 
 /** Defects that the simulator has to find, each within a thousand schedules. */
 export const mutants: readonly Mutant[] = [
@@ -13,6 +14,7 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfStore,
   ...mutantsOfQueue,
   ...mutantsOfFollowers,
+  ...mutantsOfWaits,
   ...mutantsOfAudit,
   ...mutantsOfSets,
   ...mutantsOfGroups,

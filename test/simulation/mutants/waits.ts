@@ -1,0 +1,126 @@
+import type { Mutant } from './mutate.js'
+
+const subscriptionRejects = `settle.reject(new SourceError('no', { code: 'STOPPED' }))
+    const leave = this.#waiters.enter(mark, this.#position, settle)
+`
+
+/** Who waits, and for how long. */
+export const mutantsOfWaits: readonly Mutant[] = [
+  {
+    name: 'a wait for a version fails as if all were stopped',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'informer.ts',
+    edits: [
+      [
+        "if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))",
+        "settle.reject(this.#stoppedError('waitFor'))",
+      ],
+    ],
+  },
+  {
+    name: 'fresh fails as if all were stopped',
+    breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
+    file: 'informer.ts',
+    edits: [
+      [
+        "        if (this.#isStopped) {\n          settle.reject(this.#stoppedError('fresh'))",
+        "        if (wait !== undefined) {\n          settle.reject(this.#stoppedError('fresh'))",
+      ],
+    ],
+  },
+  {
+    name: 'fresh fails as if nobody might read the source',
+    breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
+    file: 'informer.ts',
+    edits: [
+      [
+        '          () => settle.resolve(),\n          settle.reject,\n',
+        "          () => settle.reject(new SourceError('no', { code: 'UNAUTHORIZED' })),\n          settle.reject,\n",
+      ],
+    ],
+  },
+  {
+    name: 'a wait of a subscription fails as if it were closed',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'feed.ts',
+    edits: [['const leave = this.#waiters.enter(mark, this.#position, settle)\n', subscriptionRejects]],
+  },
+  {
+    name: 'over a set a wait for a version fails as if all were stopped',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        "if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))",
+        "settle.reject(this.#stoppedError('waitFor'))",
+      ],
+    ],
+  },
+  {
+    name: 'over a set fresh fails as if all were stopped',
+    breaks: 'fresh fails where a source cannot say where it is, and nowhere else',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        "        if (this.#isStopped) {\n          settle.reject(this.#stoppedError('fresh'))",
+        "        if (wait !== undefined) {\n          settle.reject(this.#stoppedError('fresh'))",
+      ],
+    ],
+  },
+  {
+    name: 'over a set fresh does not wait',
+    breaks: 'after fresh the store includes what each source had at the call',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        'if (version !== undefined && !signal.aborted) await this.#waitForMirror(mirror, version, { signal })',
+        'void version',
+      ],
+    ],
+  },
+  {
+    name: 'over a set a wait of a subscription fails as if it were closed',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'feed.ts',
+    kind: 'set',
+    edits: [['const leave = this.#waiters.enter(mark, this.#position, settle)\n', subscriptionRejects]],
+  },
+  {
+    name: 'until looks only once',
+    breaks: 'until ends with the first commit after which its condition holds',
+    file: 'informer.ts',
+    edits: [
+      [
+        '        if (!this.#synced.isOpen) return\n        const object = this.get(key)',
+        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.get(key)',
+      ],
+    ],
+  },
+  {
+    name: 'over a set until looks only once',
+    breaks: 'until ends with the first commit after which its condition holds',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        '        if (!this.#synced.isOpen) return\n        const object = this.get(key)',
+        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.get(key)',
+      ],
+    ],
+  },
+  {
+    name: 'the time of a wait is over late',
+    breaks: 'a wait ends when its time is over',
+    file: 'waits.ts',
+    edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(2 * timeoutMs, timer.signal)']],
+  },
+  {
+    name: 'the time of a wait is over soon',
+    breaks: 'a wait ends when its time is over, and not before',
+    file: 'waits.ts',
+    edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(timeoutMs / 2, timer.signal)']],
+  },
+]
