@@ -1,5 +1,6 @@
 import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
 import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
+import { Callers } from './callers.js'
 import type { IsIn } from './follower.js'
 import { type HandlerHost, HandlerScript, type Told } from './handlers.js'
 import type { Item } from './history.js'
@@ -36,6 +37,8 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   abstract readonly informer: Informer<Item, IndexesOf>
   readonly followers: F[] = []
   readonly reconcilers: Reconciler[] = []
+  /** Who gives signals with calls. */
+  readonly callers: Callers
   protected readonly clock: SleepCounter
   /** The caller's signal. */
   protected readonly abort = new AbortController()
@@ -49,6 +52,7 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     this.stage = stage
     this.life = life
     this.clock = stage.clock.facade()
+    this.callers = new Callers(stage, life)
     this.isPatient = stage.draws.chance('patient', 0.08)
   }
 
@@ -106,7 +110,7 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
     const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
     if (resyncMs !== undefined) follower.resyncs = new Resyncs(stage, name, resyncMs)
-    const options: SubscribeOptions<Item, IndexesOf> = {
+    const drawn: SubscribeOptions<Item, IndexesOf> = {
       ...scope,
       ...(resyncMs !== undefined && { resyncMs }),
       name,
@@ -115,6 +119,11 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       onOverflow,
     }
     follower.mayOverflow = onOverflow === 'fail'
+    // From then on it is told nothing.
+    const options = this.callers.sign(name, drawn, () => {
+      follower.isClosed = true
+      follower.isSilenced = true
+    })
     const concurrency = draws.chance('reads', this.readers) ? undefined : draws.pick('concurrency', [1, 1, 2, 4])
     this.subscribed(follower, options, concurrency)
     stage.note('subscribes', name)

@@ -136,6 +136,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.lookAtStore()
     this.#lookAtQueues()
     if (!this.isStopping) this.#lookAtSlow()
+    this.callers.look()
     if (this.stage.settings.isBreach) return
     for (const follower of this.followers) follower.look()
   }
@@ -203,6 +204,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
     const { any } = this.waiters.pending
     if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
+    this.callers.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)

@@ -53,18 +53,25 @@ export class PendingWaits {
     note('waits', what)
     const id = `${what} (${++this.#count})`
     const since = this.#scene.clock.elapsed
+    const { signal } = awaited.limits
+    const left = (): void => {
+      this.#pending.delete(id)
+      if (signal !== undefined && this.#scene.listenersOf(signal) > 0)
+        this.#scene.violate('I15', `${what} ended with a listener on the signal that it was given`)
+    }
     this.#pending.set(id, { awaited, since: this.#noticed })
     promise.then(
       (value) => {
-        this.#pending.delete(id)
+        left()
         note('a wait ends', what)
         awaited.ended(value)
       },
       (error: unknown) => {
-        this.#pending.delete(id)
+        left()
         const code = error instanceof SourceError ? error.code : String(error)
         note('a wait fails', what, code)
-        this.#failed(awaited, code, since)
+        if (signal?.aborted && error === signal.reason) this.#scene.mark('a wait ended because its caller gave up')
+        else this.#failed(awaited, code, since)
       },
     )
   }
@@ -72,6 +79,7 @@ export class PendingWaits {
   look(): void {
     const { settings, violate } = this.#scene
     for (const [id, { awaited, since }] of this.#pending) {
+      if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
       if (awaited.isDue?.()) violate('waits', `${id} has what it waits for, and waits`)
       const waitedMs = this.#noticed - since
       if (waitedMs > (awaited.limits.timeoutMs ?? Infinity) + 1 + LOOKS * settings.driftMs)

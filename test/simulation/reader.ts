@@ -18,6 +18,7 @@ export function follow<F extends Following>(
   const paceMs = draws.pick('reader pace', [0, 0, 300, 3_000])
   const go = async (): Promise<void> => {
     for await (const batch of stream) {
+      if (options.signal?.aborted) violate('I15', `${follower.name} gave up, and was told more`)
       follower.queue?.took(batch)
       if (paceMs > 0 && !draws.isQuiet) await clock.sleep(draws.below('pace', paceMs))
       if (follower.isClosed || (drive.isStopping && !drive.isDraining) || follower.isSilenced) return
@@ -29,7 +30,7 @@ export function follow<F extends Following>(
         return
       }
     }
-    follower.hasEnded = true
+    follower.hasEnded = options.signal?.aborted !== true
   }
   const left = (): void => {
     follower.isClosed = true

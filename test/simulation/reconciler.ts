@@ -1,6 +1,7 @@
 import type { Controller } from '../../src/controller.js'
 import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
+import type { Callers } from './callers.js'
 import type { Item, State } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import { drawResync } from './resyncs.js'
@@ -11,6 +12,7 @@ import { nameOf, type Scene } from './stage.js'
 export interface ReconcilerHost {
   readonly stage: Scene
   readonly life: number
+  readonly callers: Callers
   readonly informer: Informer<Item, IndexesOf>
   /** What there is now; over several sources it has no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
@@ -35,6 +37,8 @@ export class Reconciler {
   readonly #signals = new Set<AbortSignal>()
   readonly #resyncMs: number | undefined
   isSilenced = false
+  /** Whether its caller has given up. */
+  isClosed = false
 
   constructor(drive: ReconcilerHost, name: string) {
     const { stage } = drive
@@ -50,15 +54,20 @@ export class Reconciler {
         this.#signals.add(signal)
         return this.#reconcile(key, object, attempt)
       },
-      {
+      drive.callers.sign(
         name,
-        concurrency: this.#concurrency,
-        ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
-      },
+        {
+          name,
+          concurrency: this.#concurrency,
+          ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
+        },
+        () => this.#close(),
+      ),
     )
   }
 
   get isQuiet(): boolean {
+    if (this.isClosed) return true
     const { version } = this.#drive.truth
     return this.controller.version === version && this.controller.backlog.keys === 0
   }
@@ -71,6 +80,7 @@ export class Reconciler {
   }
 
   check(): void {
+    if (this.isClosed) return
     const { settings, violate } = this.#stage
     const { state } = this.#drive.truth
     for (const key of settings.keys) {
@@ -90,12 +100,19 @@ export class Reconciler {
 
   /** After a stop that let it run what waited: all but what waits for its next try. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
+    if (this.isClosed) return
     const { settings, violate } = this.#stage
     for (const key of settings.keys) {
       const [done, wanted] = [this.#done.get(key), store.get(key)?.n]
       if (done !== wanted && !this.#failed.has(key))
         violate('I5', `${this.name} was drained with ${nameOf(key)} at n${done}, the store has n${wanted}`)
     }
+  }
+
+  /** From now on nothing is run. */
+  #close(): void {
+    this.isClosed = true
+    this.isSilenced = true
   }
 
   async #reconcile(key: string, object: Item | undefined, attempt: number): Promise<void> {
@@ -114,7 +131,7 @@ export class Reconciler {
       if (mix.strikes('handler-throws')) {
         this.#failed.add(key)
         this.#retries.failed(key)
-        throw this.#drive.planted()
+        throw this.isClosed ? new Error('nobody need hear of it') : this.#drive.planted()
       }
       if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
       if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)

@@ -26,7 +26,7 @@ export class Waiters {
     const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
     const { subscription } = follower ?? {}
     if (follower?.isStuckForEver || follower?.isClosed) return
-    const limits = this.#limits()
+    const limits = this.#limits('waitFor')
     const hasForked = this.#forked(follower?.subscription?.version)
     if (follower === undefined || subscription === undefined) {
       this.pending.wait(informer.waitFor(mark, limits), {
@@ -59,7 +59,7 @@ export class Waiters {
     const { informer, source } = this.#drive
     if (!settings.hasOrder) return
     const before = history.head.version
-    const limits = this.#limits()
+    const limits = this.#limits('fresh')
     const hasForked = this.#forked()
     const { headFailures } = source
     this.pending.wait(informer.fresh(limits), {
@@ -78,7 +78,7 @@ export class Waiters {
 
   synced(): void {
     const { informer, source } = this.#drive
-    const limits = this.#limits()
+    const limits = this.#limits('synced')
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
@@ -95,8 +95,8 @@ export class Waiters {
     const { violate } = this.#stage
     const { informer, opens, source } = this.#drive
     const { lists } = source
-    opens.relistAsked(informer.status.state)
-    const limits = this.#limits()
+    const limits = this.#limits('relist')
+    if (limits.signal?.aborted !== true) opens.relistAsked(informer.status.state)
     this.pending.wait(informer.relist(limits), {
       what: 'relist',
       limits,
@@ -111,7 +111,7 @@ export class Waiters {
     const { informer } = this.#drive
     const { draws } = this.#stage
     const isThere = draws.chance('until', 0.5)
-    const limits = { timeoutMs: 1 + draws.below('timeout', 20_000) }
+    const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
     this.pending.wait(informer.until(key, condition, limits), {
       what: `until ${nameOf(key)}`,
@@ -124,10 +124,10 @@ export class Waiters {
     })
   }
 
-  #limits(): Wait {
-    return this.#stage.draws.chance('limit', 0.3)
-      ? { timeoutMs: 1 + this.#stage.draws.below('timeout', 5_000) }
-      : { timeoutMs: 600_000 }
+  #limits(what: string): Wait {
+    const { draws } = this.#stage
+    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
+    return this.#drive.callers.sign(what, { timeoutMs })
   }
 
   /** Whether a version includes a mark, or belongs to a later epoch by now. */

@@ -166,6 +166,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
       this.stage.violate('sets', 'all sources have been listed, and it is not synced')
     this.lookAtStore()
+    this.callers.look()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
       this.stage.violate('I15', `the store moved to ${this.#position} after stop()`)
     if (this.#isStopping) this.#checkSignals('goes on after stop()')
@@ -218,6 +219,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
     const { any } = this.waiters.pending
     if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
+    this.callers.checkStopped()
   }
 
   override heal(): void {

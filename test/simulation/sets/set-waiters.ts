@@ -41,7 +41,7 @@ export class SetWaiters {
     const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
     if (follower?.isStuckForEver || follower?.isClosed) return
     const { subscription } = follower ?? {}
-    const limits = this.#limits()
+    const limits = this.#limits('waitFor')
     const mayFail = (code: string): boolean =>
       this.#isStopped(code, follower) || this.#isGone(code, asked) || (code === 'EPOCH_CHANGED' && asked.hasForked())
     if (follower === undefined || subscription === undefined) {
@@ -75,7 +75,7 @@ export class SetWaiters {
     const { informer, slots } = this.#drive
     if (!settings.hasOrder) return
     const all = slots.members.map((slot) => this.#asking(slot))
-    const limits = this.#limits()
+    const limits = this.#limits('fresh')
     this.pending.wait(informer.fresh(limits), {
       what: 'fresh',
       limits,
@@ -94,7 +94,7 @@ export class SetWaiters {
   synced(): void {
     const { informer, slots } = this.#drive
     const names = slots.members.map((slot) => this.#asking(slot))
-    const limits = this.#limits()
+    const limits = this.#limits('synced')
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
@@ -114,8 +114,9 @@ export class SetWaiters {
     const { informer, slots } = this.#drive
     if (slots.members.some((slot) => this.#isAboutToOpen(slot))) return false
     const all = slots.members.map((slot) => this.#asking(slot))
-    for (const { name, judge } of slots.members) judge?.relistAsked(this.#drive.stateOf(name) ?? '')
-    const limits = this.#limits()
+    const limits = this.#limits('relist')
+    if (limits.signal?.aborted !== true)
+      for (const { name, judge } of slots.members) judge?.relistAsked(this.#drive.stateOf(name) ?? '')
     this.pending.wait(informer.relist(limits), {
       what: 'relist',
       limits,
@@ -133,7 +134,7 @@ export class SetWaiters {
     const { informer } = this.#drive
     const { draws, violate } = this.#scene
     const isThere = draws.chance('until', 0.5)
-    const limits = { timeoutMs: 1 + draws.below('timeout', 20_000) }
+    const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
     this.pending.wait(informer.until(key, condition, limits), {
       what: `until ${nameOf(key)}`,
@@ -153,9 +154,10 @@ export class SetWaiters {
     return state === 'connecting' || state?.endsWith('listing') === true
   }
 
-  #limits(): Wait {
+  #limits(what: string): Wait {
     const { draws } = this.#scene
-    return { timeoutMs: draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000 }
+    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
+    return this.#drive.callers.sign(what, { timeoutMs })
   }
 
   /** Whether the store includes it, or is in a later epoch by now. */
