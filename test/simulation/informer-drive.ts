@@ -5,6 +5,7 @@ import type { Version } from '../../src/version.js'
 import { judgeBatch } from './batch-judge.js'
 import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'
+import { Findings } from './findings.js'
 import { Follower, type IsIn } from './follower.js'
 import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf } from './indexes.js'
@@ -29,6 +30,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   readonly informer: Informer<Item, IndexesOf>
   readonly waiters: Waiters
   readonly snapshots: Snapshots
+  readonly findings: Findings
   /** Not in every schedule: being watched must make no difference. */
   readonly witness: Witness | undefined
   protected readonly readers = 0.35
@@ -59,6 +61,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.informer = this.newInformer(this.source)
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(stage, this.informer)
+    this.findings = new Findings(stage, this.informer, this.source.versions !== undefined)
+    if (settings.isBreach) this.source.auditWatch = this.findings
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
     this.#judgesQueues = !settings.isBreach && draws.chance('queues', 0.85)
     this.#errors = new ErrorLedger(this)
@@ -66,7 +70,10 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.informer.on('status', (status, previous) => {
       stage.note('is', status.state)
       if (previous.state === 'listing' || previous.state === 'relisting') {
-        if (status.state === 'connecting' || status.lastError === previous.lastError) this.opens.listed()
+        if (status.state === 'connecting' || status.lastError === previous.lastError) {
+          this.opens.listed()
+          if (this.source.lastList !== undefined) this.findings.listed(this.source.lastList)
+        }
         this.#listed(previous.state)
       }
       if (status.state === 'relisting') this.#relisting()
@@ -135,7 +142,10 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.waiters.pending.look()
     this.lookAtStore()
     this.#lookAtQueues()
-    if (!this.isStopping) this.#lookAtSlow()
+    if (!this.isStopping) {
+      this.#lookAtSlow()
+      this.findings.look()
+    }
     this.callers.look()
     if (this.stage.settings.isBreach) return
     for (const follower of this.followers) follower.look()
@@ -225,6 +235,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     for (const { running } of this.followers)
       for (const key of running.keys()) running.set(key, this.stage.clock.elapsed)
     this.opens.skipped()
+    this.findings.skipped()
   }
 
   /** An error for a handler to throw; it must be reported once. */
