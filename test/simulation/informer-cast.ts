@@ -18,6 +18,7 @@ const MAX_FOLLOWERS = 6
 
 /** Somebody who is told what changes. */
 export interface Following extends Told {
+  readonly known: ReadonlyMap<string, Item>
   /** What it is told again; undefined: nothing. */
   resyncs: Resyncs | undefined
   /** Nothing more may be told. */
@@ -25,6 +26,8 @@ export interface Following extends Told {
   isClosed: boolean
   /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow: boolean
+  /** It has taken a batch, and is not done with it. */
+  isHolding: boolean
   /** It was told everything that waited for it, and then that there is no more. */
   hasEnded: boolean
 }
@@ -183,6 +186,16 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       this.#heals.add(end)
       this.stage.clock.in(ms, end)
     })
+  }
+
+  /** Who wants to be told again is. */
+  protected lookAtResyncs(): void {
+    for (const { resyncs, known, subscription, running, isClosed, isHolding, isStuck, isStuckForEver } of this
+      .followers) {
+      if (resyncs === undefined || isClosed || isStuckForEver || subscription === undefined) continue
+      const isBusy = isHolding || isStuck || subscription.backlog.keys > 0 || (running?.size ?? 0) > 0
+      resyncs.look(known, isBusy)
+    }
   }
 
   /** Nobody may be told anything any more. */

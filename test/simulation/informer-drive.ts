@@ -144,6 +144,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.#lookAtQueues()
     if (!this.isStopping) {
       this.#lookAtSlow()
+      this.lookAtResyncs()
       this.findings.look()
     }
     this.callers.look()

@@ -19,6 +19,7 @@ export function follow<F extends Following>(
   const go = async (): Promise<void> => {
     for await (const batch of stream) {
       if (options.signal?.aborted) violate('I15', `${follower.name} gave up, and was told more`)
+      follower.isHolding = true
       follower.queue?.took(batch)
       if (paceMs > 0 && !draws.isQuiet) await clock.sleep(draws.below('pace', paceMs))
       if (follower.isClosed || (drive.isStopping && !drive.isDraining) || follower.isSilenced) return
@@ -29,6 +30,7 @@ export function follow<F extends Following>(
         follower.isClosed = true
         return
       }
+      follower.isHolding = false
     }
     follower.hasEnded = options.signal?.aborted !== true
   }

@@ -29,6 +29,8 @@ export type Invariant =
   | 'waits'
   /** A controller runs again what failed, neither too soon nor too late. */
   | 'retries'
+  /** Who wants to be told again is, of everything, once a period. */
+  | 'resyncs'
   /** The queue's own laws, as a sink. */
   | 'queue'
   /** Over several sources: a key belongs to one of them, and goes with it. */

@@ -166,6 +166,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
       this.stage.violate('sets', 'all sources have been listed, and it is not synced')
     this.lookAtStore()
+    if (!this.#isStopping) this.lookAtResyncs()
     this.callers.look()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
       this.stage.violate('I15', `the store moved to ${this.#position} after stop()`)
