@@ -2,6 +2,7 @@ import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
 import type { Item, Moment } from './history.js'
 import type { IndexesOf } from './indexes.js'
+import type { AuditWatch } from './simulated-source.js'
 import { nameOf, type Stage } from './stage.js'
 
 /** How long an audit may take, at most, to say what it has read; and how often our own code looks at a clock meanwhile. */
@@ -34,7 +35,7 @@ export interface Told {
  * everything, it reports, where nothing was written meanwhile; and the next list that is taken mends it, however many
  * break off before (I16).
  */
-export class Findings {
+export class Findings implements AuditWatch {
   readonly #stage: Stage
   readonly #informer: Informer<Item, IndexesOf>
   /** Whether the audit compares versions alone. */

@@ -4,7 +4,7 @@ import type { History } from './history.js'
 import type { Scene } from './stage.js'
 
 /** What somebody waits for, and how that may end. */
-export interface Awaited<V> {
+interface Expected<V> {
   readonly what: string
   readonly limits: Wait
   /** Whether it may fail with this code now, besides that its time is over. */
@@ -17,7 +17,7 @@ export interface Awaited<V> {
 }
 
 interface Pending {
-  readonly awaited: Omit<Awaited<never>, 'ended'>
+  readonly awaited: Omit<Expected<never>, 'ended'>
   /** Without the time that went by unnoticed. */
   readonly since: number
 }
@@ -47,7 +47,7 @@ export class PendingWaits {
     return id
   }
 
-  wait<V>(promise: Promise<V>, awaited: Awaited<V>): void {
+  wait<V>(promise: Promise<V>, awaited: Expected<V>): void {
     const { note } = this.#scene
     const { what } = awaited
     note('waits', what)
@@ -92,7 +92,7 @@ export class PendingWaits {
     return elapsed - skipped
   }
 
-  #failed(awaited: Omit<Awaited<never>, 'ended'>, code: string, since: number): void {
+  #failed(awaited: Omit<Expected<never>, 'ended'>, code: string, since: number): void {
     const { mark, violate, clock } = this.#scene
     const { what, limits } = awaited
     if (code === 'TIMEOUT' && clock.elapsed - since >= (limits.timeoutMs ?? Infinity)) {
