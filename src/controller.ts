@@ -74,6 +74,8 @@ export class FeedController<T> implements Controller {
   readonly #open: OpenBatches<T>
   #isTaking = false
   #idle: (() => void)[] = []
+  /** Who closes it once more waits for the same end. */
+  #closing: Promise<void> | undefined
 
   constructor(
     feed: Feed<T>,
@@ -139,6 +141,11 @@ export class FeedController<T> implements Controller {
       this.#feed.seal()
       while (this.#feed.hasMore || this.#isTaking || this.#queue.active > 0) await this.#untilIdle()
     }
+    this.#closing ??= this.#end()
+    await this.#closing
+  }
+
+  async #end(): Promise<void> {
     this.#signal?.removeEventListener('abort', this.#abort)
     this.#feed.close(new SourceError('the controller was closed', { code: 'STOPPED' }))
     this.#queue.close()

@@ -41,6 +41,8 @@ export class HandlerSubscription<T> implements Subscription {
   readonly #signal: AbortSignal | undefined
   #isPumping = false
   #idle: (() => void)[] = []
+  /** Who closes it once more waits for the same end. */
+  #closing: Promise<void> | undefined
   /** Taken changes for which no handler was called yet, and since when the first of them has waited. */
   #untold = 0
   #untoldSince: number | undefined
@@ -98,11 +100,8 @@ export class HandlerSubscription<T> implements Subscription {
       this.#feed.seal()
       while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
     }
-    this.#feed.close(closed())
-    this.#ready = []
-    if (this.#isBusy) await this.#grace()
-    this.#slow.stop()
-    this.#release()
+    this.#closing ??= this.#end()
+    await this.#closing
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,8 +116,12 @@ export class HandlerSubscription<T> implements Subscription {
     return this.#isPumping || this.#slow.size > 0 || this.#blocked.size > 0
   }
 
-  #grace(): Promise<void> {
-    return within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
+  async #end(): Promise<void> {
+    this.#feed.close(closed())
+    this.#ready = []
+    if (this.#isBusy) await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
+    this.#slow.stop()
+    this.#release()
   }
 
   /** It is over, by whatever way. */

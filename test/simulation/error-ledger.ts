@@ -65,12 +65,13 @@ export class ErrorLedger {
   }
 
   #ofAudit(message: string): void {
-    const { stage, opens, informer } = this.#drive
+    const { stage, opens, informer, findings, source } = this.#drive
     if (message.includes('could not be done')) {
       opens.auditFailed()
       return
     }
     stage.mark('the audit found a difference')
+    findings.reported(source.lists)
     if (!stage.settings.isBreach) stage.violate('I16', `nothing is wrong, and ${message}`)
     opens.relistAsked(informer.status.state)
   }

@@ -36,6 +36,7 @@ export class Follower {
   /** It will never be done with what it was told. */
   isStuckForEver = false
   isStuck = false
+  isHolding = false
   told = 0
   #settledAt: Version | undefined
   #settledTold = -1

@@ -7,6 +7,8 @@ export interface Item {
   readonly tenant: string
   readonly tags: readonly string[]
   readonly rank: number
+  /** The mark of the schema, which makes another object of what the source gives. */
+  readonly isChecked?: true
 }
 
 /** An object as the backend has it. */

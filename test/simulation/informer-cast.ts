@@ -1,5 +1,6 @@
 import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
 import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
+import { Callers } from './callers.js'
 import type { IsIn } from './follower.js'
 import { type HandlerHost, HandlerScript, type Told } from './handlers.js'
 import type { Item } from './history.js'
@@ -17,6 +18,7 @@ const MAX_FOLLOWERS = 6
 
 /** Somebody who is told what changes. */
 export interface Following extends Told {
+  readonly known: ReadonlyMap<string, Item>
   /** What it is told again; undefined: nothing. */
   resyncs: Resyncs | undefined
   /** Nothing more may be told. */
@@ -24,6 +26,8 @@ export interface Following extends Told {
   isClosed: boolean
   /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow: boolean
+  /** It has taken a batch, and is not done with it. */
+  isHolding: boolean
   /** It was told everything that waited for it, and then that there is no more. */
   hasEnded: boolean
 }
@@ -36,6 +40,8 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   abstract readonly informer: Informer<Item, IndexesOf>
   readonly followers: F[] = []
   readonly reconcilers: Reconciler[] = []
+  /** Who gives signals with calls. */
+  readonly callers: Callers
   protected readonly clock: SleepCounter
   /** The caller's signal. */
   protected readonly abort = new AbortController()
@@ -49,6 +55,7 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     this.stage = stage
     this.life = life
     this.clock = stage.clock.facade()
+    this.callers = new Callers(stage, life)
     this.isPatient = stage.draws.chance('patient', 0.08)
   }
 
@@ -106,7 +113,7 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
     const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
     if (resyncMs !== undefined) follower.resyncs = new Resyncs(stage, name, resyncMs)
-    const options: SubscribeOptions<Item, IndexesOf> = {
+    const drawn: SubscribeOptions<Item, IndexesOf> = {
       ...scope,
       ...(resyncMs !== undefined && { resyncMs }),
       name,
@@ -115,6 +122,11 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       onOverflow,
     }
     follower.mayOverflow = onOverflow === 'fail'
+    // From then on it is told nothing.
+    const options = this.callers.sign(name, drawn, () => {
+      follower.isClosed = true
+      follower.isSilenced = true
+    })
     const concurrency = draws.chance('reads', this.readers) ? undefined : draws.pick('concurrency', [1, 1, 2, 4])
     this.subscribed(follower, options, concurrency)
     stage.note('subscribes', name)
@@ -174,6 +186,16 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       this.#heals.add(end)
       this.stage.clock.in(ms, end)
     })
+  }
+
+  /** Who wants to be told again is. */
+  protected lookAtResyncs(): void {
+    for (const { resyncs, known, subscription, running, isClosed, isHolding, isStuck, isStuckForEver } of this
+      .followers) {
+      if (resyncs === undefined || isClosed || isStuckForEver || subscription === undefined) continue
+      const isBusy = isHolding || isStuck || subscription.backlog.keys > 0 || (running?.size ?? 0) > 0
+      resyncs.look(known, isBusy)
+    }
   }
 
   /** Nobody may be told anything any more. */

@@ -6,6 +6,7 @@ import { judgeBatch } from './batch-judge.js'
 import { commitsOf } from './commits.js'
 import type { Drive } from './drive.js'
 import { ErrorLedger } from './error-ledger.js'
+import { Findings } from './findings.js'
 import { Follower, type IsIn } from './follower.js'
 import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf } from './indexes.js'
@@ -32,6 +33,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   readonly informer: Informer<Item, IndexesOf>
   readonly waiters: Waiters
   readonly snapshots: Snapshots
+  readonly findings: Findings
   /** Not in every schedule: being watched must make no difference. */
   readonly witness: Witness | undefined
   protected readonly readers = 0.35
@@ -65,6 +67,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.informer = this.newInformer(this.source)
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(stage, this.informer)
+    this.findings = new Findings(stage, this.informer, this.source.versions !== undefined)
+    if (settings.isBreach) this.source.auditWatch = this.findings
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
     this.#judgesQueues = !settings.isBreach && draws.chance('queues', 0.85)
     this.#errors = new ErrorLedger(this)
@@ -72,7 +76,10 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.informer.on('status', (status, previous) => {
       stage.note('is', status.state)
       if (previous.state === 'listing' || previous.state === 'relisting') {
-        if (status.state === 'connecting' || status.lastError === previous.lastError) this.opens.listed()
+        if (status.state === 'connecting' || status.lastError === previous.lastError) {
+          this.opens.listed()
+          if (this.source.lastList !== undefined) this.findings.listed(this.source.lastList)
+        }
         this.#listed(previous.state)
       }
       if (status.state === 'relisting') this.#relisting()
@@ -138,9 +145,15 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     if (this.#isStopped) return
     this.opens.look()
     this.#stopping?.look()
+    this.waiters.pending.look()
     this.lookAtStore()
     this.#lookAtQueues()
-    if (!this.isStopping) this.#lookAtSlow()
+    if (!this.isStopping) {
+      this.#lookAtSlow()
+      this.lookAtResyncs()
+      this.findings.look()
+    }
+    this.callers.look()
     if (this.stage.settings.isBreach) return
     for (const follower of this.followers) follower.look()
   }
@@ -179,7 +192,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     // Not in every schedule: it takes long.
     if (this.opens.isIncomplete && this.isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
-    if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
+    const { hopeful } = this.waiters.pending
+    if (hopeful !== undefined) return `${hopeful} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
     return loud === undefined ? undefined : `${loud.name} is`
   }
@@ -206,6 +220,9 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     const { stage, source } = this
     judgePins(stage, this.informer, 'I15')
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
+    const { any } = this.waiters.pending
+    if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
+    this.callers.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
@@ -226,6 +243,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     for (const { running } of this.followers)
       for (const key of running.keys()) running.set(key, this.stage.clock.elapsed)
     this.opens.skipped()
+    this.findings.skipped()
   }
 
   /** An error for a handler to throw; it must be reported once. */

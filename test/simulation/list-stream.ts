@@ -2,20 +2,25 @@ import { SourceError } from '../../src/errors.js'
 import type { ListContext, ListEvent, ListPage } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import { Channel } from './channel.js'
+import type { Told } from './findings.js'
 import type { Item, Moment } from './history.js'
 import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 
 /** One list on its way: pages of a snapshot, or of a collection that moves, mended at the end by what happened. */
-export class ListStream extends Channel<ListPage<Item>> {
+export class ListStream extends Channel<ListPage<Item>> implements Told {
   readonly kind = 'list'
   readonly signal: AbortSignal
   /** What was shown already, by whoever reads. */
-  readonly shown: Version | undefined
+  readonly floor: Version | undefined
   readonly #source: SimulatedSource
   /** The moment that it shows; where it moves, the moment of its first page. */
   #begun: Moment
   #isMoving = false
   readonly isAudit: boolean
+  readonly nth: number
+  shown: Moment | undefined
+  said: Version | undefined
+  #isWhole = true
   #keys: readonly string[] = []
   #at = 0
   pages = 0
@@ -24,8 +29,9 @@ export class ListStream extends Channel<ListPage<Item>> {
     super()
     this.#source = source
     this.signal = signal
-    this.shown = shown
+    this.floor = shown
     this.isAudit = source.opens.isAudit
+    this.nth = source.lists
     this.#begun = source.stage.history.head
     if (!isRefused) this.#later()
   }
@@ -53,8 +59,9 @@ export class ListStream extends Channel<ListPage<Item>> {
     const { history, settings, mark } = this.#source.stage
     const { mix } = settings
     if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient()
-    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal()
+    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal(this)
     if (mix.strikes('stall-list')) return 'silence'
+    if (!this.isAudit && this.#source.auditWatch?.breaksRepair()) return this.#source.transient()
     if (mix.strikes('break-list')) {
       if (this.pages > 0) mark('a list broke off between two pages')
       return this.#source.transient()
@@ -99,14 +106,21 @@ export class ListStream extends Channel<ListPage<Item>> {
       if (stored !== undefined) events.push(this.#source.eventOf(stored))
     }
     // The reflector would delete nothing by such a list.
-    if (this.isAudit && events.length > 0 && stage.settings.mix.strikes('keyless-in-audit')) events[0] = KEYLESS
+    if (this.isAudit && events.length > 0 && stage.settings.mix.strikes('keyless-in-audit')) {
+      events[0] = KEYLESS
+      this.#isWhole = false
+    }
     this.pages++
     if (!isLast) {
       this.#say({ events })
       this.#later()
       return
     }
-    this.#say(this.#isMoving ? this.#mended(events) : this.#lastPage(events))
+    this.shown = this.#isMoving ? stage.history.head : this.#begun
+    const last = this.#isMoving ? this.#mended(events) : this.#lastPage(events)
+    this.said = last.version
+    this.#say(last)
+    if (this.isAudit && this.shown !== undefined) this.#source.auditWatch?.read(this.shown, this.#isWhole)
     stage.note('the list ends', this.#isMoving ? stage.history.head.version : this.#begun.version)
     this.end()
     this.#source.closed(this)

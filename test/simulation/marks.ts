@@ -29,6 +29,8 @@ const marks = [
   'an informer was stopped while a handler was stuck',
   'a wait ended because the epoch changed',
   'a wait ended because its time was over',
+  'a caller gave up',
+  'a wait ended because its caller gave up',
   'a snapshot outlived a relist',
   'an invalid object became valid by a list',
   'a reconcile failed and then succeeded',

@@ -18,6 +18,8 @@ export function follow<F extends Following>(
   const paceMs = draws.pick('reader pace', [0, 0, 300, 3_000])
   const go = async (): Promise<void> => {
     for await (const batch of stream) {
+      if (options.signal?.aborted) violate('I15', `${follower.name} gave up, and was told more`)
+      follower.isHolding = true
       follower.queue?.took(batch)
       follower.queue?.begins()
       if (paceMs > 0 && !draws.isQuiet) await clock.sleep(draws.below('pace', paceMs))
@@ -30,8 +32,9 @@ export function follow<F extends Following>(
         return
       }
       follower.queue?.done()
+      follower.isHolding = false
     }
-    follower.hasEnded = true
+    follower.hasEnded = options.signal?.aborted !== true
   }
   const left = (): void => {
     follower.isClosed = true

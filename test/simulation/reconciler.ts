@@ -2,6 +2,7 @@ import type { Controller, ReconcileContext } from '../../src/controller.js'
 import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
 import { AskedJudge } from './asked.js'
+import type { Callers } from './callers.js'
 import type { Item, State } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import { type Knowing, LastStates } from './last-states.js'
@@ -13,6 +14,7 @@ import { nameOf, type Scene } from './stage.js'
 export interface ReconcilerHost {
   readonly stage: Scene
   readonly life: number
+  readonly callers: Callers
   readonly informer: Informer<Item, IndexesOf>
   /** What there is now; over several sources it has no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
@@ -49,6 +51,8 @@ export class Reconciler {
   /** Whether its runs ask for keys, now and then, and fail more than once. */
   readonly #asksInRuns: boolean
   isSilenced = false
+  /** Whether its caller has given up. */
+  isClosed = false
 
   constructor(drive: ReconcilerHost, name: string) {
     const { stage } = drive
@@ -70,15 +74,20 @@ export class Reconciler {
         this.#signals.add(context.signal)
         return this.#reconcile(key, context)
       },
-      {
+      drive.callers.sign(
         name,
-        concurrency: this.#concurrency,
-        ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
-      },
+        {
+          name,
+          concurrency: this.#concurrency,
+          ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
+        },
+        () => this.#close(),
+      ),
     )
   }
 
   get isQuiet(): boolean {
+    if (this.isClosed) return true
     const { version } = this.#drive.truth
     return this.controller.version === version && this.controller.backlog.keys === 0 && !this.#asked.isWaiting
   }
@@ -97,6 +106,7 @@ export class Reconciler {
   }
 
   check(): void {
+    if (this.isClosed) return
     const { settings, violate } = this.#stage
     if (this.#running.size === 0) this.#asked.check()
     const { state } = this.#drive.truth
@@ -117,12 +127,19 @@ export class Reconciler {
 
   /** After a stop that let it run what waited: all but what waits for its next try. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
+    if (this.isClosed) return
     const { settings, violate } = this.#stage
     for (const key of settings.keys) {
       const [done, wanted] = [this.#done.get(key), store.get(key)?.n]
       if (done !== wanted && !this.#failed.has(key))
         violate('I5', `${this.name} was drained with ${nameOf(key)} at n${done}, the store has n${wanted}`)
     }
+  }
+
+  /** From now on nothing is run. */
+  #close(): void {
+    this.isClosed = true
+    this.isSilenced = true
   }
 
   async #reconcile(key: string, context: ReconcileContext<Item>): Promise<void> {
@@ -148,7 +165,7 @@ export class Reconciler {
         if (this.#asksInRuns && draws.chance('ask before it fails', 0.5)) this.#ask(key, 0)
         this.#failed.add(key)
         this.#retries.failed(key)
-        throw this.#drive.planted()
+        throw this.isClosed ? new Error('nobody need hear of it') : this.#drive.planted()
       }
       if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
       if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)

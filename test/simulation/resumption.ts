@@ -26,7 +26,7 @@ export class Resumption {
       this.#progress.at(stream.after)
       if (stream.after !== accepted)
         this.#stage.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
-    } else if (stream.shown !== undefined && stream.shown !== accepted)
-      this.#stage.violate('I11', `a list is told of ${stream.shown}, and the sink is at ${accepted ?? nowhere}`)
+    } else if (stream.floor !== undefined && stream.floor !== accepted)
+      this.#stage.violate('I11', `a list is told of ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
   }
 }

@@ -2,12 +2,17 @@ import type { Change } from '../../src/delta.js'
 import type { Item } from './history.js'
 import { nameOf, type Scene } from './stage.js'
 
+/** Within so many periods, and this time, a key is told again: what comes and goes meanwhile moves its turn. */
+const PERIODS = 3
+const SLACK_MS = 1_000
+/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+const LOOKS = 300
 /** How often one key may be told again at once: by what is handled, what waits for its handler, and what is queued. */
 const AT_ONCE = 3
 
 /**
- * Judges what a follower is told again: what it was told last, and never so that it piles up, however long a handler
- * is stuck (I12).
+ * Judges what a follower is told again: what it was told last, everything once a period while nothing waits for it, and
+ * never so that it piles up, however long a handler is stuck (I12).
  */
 export class Resyncs {
   readonly periodMs: number
@@ -15,6 +20,9 @@ export class Resyncs {
   readonly #name: string
   /** When each key was told again lately. */
   readonly #toldAt = new Map<string, number[]>()
+  /** Since when each key has waited for its turn. */
+  readonly #waitsSince = new Map<string, number>()
+  #skipped = 0
   /** How often anything was told again. */
   told = 0
 
@@ -27,6 +35,7 @@ export class Resyncs {
   tell({ type, key, object, previous, version }: Change<Item>): void {
     const { violate, mark, clock, settings } = this.#stage
     this.told++
+    this.#waitsSince.delete(key)
     mark('a follower was told again what it knew')
     if (type !== 'update' || object !== previous || version !== undefined)
       violate('I4', `${this.#name} was told "${type}" of ${nameOf(key)} as a resync, and it is another change`)
@@ -37,6 +46,21 @@ export class Resyncs {
     const tookMs = clock.elapsed - first
     if (tookMs < this.periodMs / settings.keys.length - 1)
       violate('I12', `${this.#name} was told again of ${nameOf(key)} ${AT_ONCE + 1} times in ${tookMs} ms`)
+  }
+
+  /** Everything that it knows it is told again in time; not while it is busy with something. */
+  look(known: ReadonlyMap<string, Item>, isBusy: boolean): void {
+    const { clock, settings, violate } = this.#stage
+    const isUnnoticed = clock.skipped > this.#skipped
+    this.#skipped = clock.skipped
+    if (isBusy || isUnnoticed) this.#waitsSince.clear()
+    for (const key of this.#waitsSince.keys()) if (!known.has(key)) this.#waitsSince.delete(key)
+    for (const key of isBusy ? [] : known.keys()) {
+      const since = this.#waitsSince.get(key) ?? clock.elapsed
+      this.#waitsSince.set(key, since)
+      if (clock.elapsed - since > PERIODS * this.periodMs + SLACK_MS + LOOKS * settings.driftMs)
+        violate('resyncs', `${this.#name} has not been told again of ${nameOf(key)} for ${clock.elapsed - since} ms`)
+    }
   }
 }
 

@@ -7,11 +7,11 @@ export function refusable(item: Item): Item {
   return { ...item, rank: -1 }
 }
 
-/** A schema that knows what a rank is. */
+/** A schema that knows what a rank is, and marks what it has looked at. */
 export function schemaOf({ mark }: Scene): StandardSchema<Item> {
   const validate = (value: unknown): { readonly value: Item } | { readonly issues: readonly { message: string }[] } => {
     const item = value as Item
-    if (item.rank >= 0) return { value: item }
+    if (item.rank >= 0) return { value: { ...item, isChecked: true } }
     mark('the schema refused an object')
     return { issues: [{ message: 'a rank is never below 0' }] }
   }

@@ -52,6 +52,8 @@ export interface Settings {
   readonly driftMs: number
   /** Whether a field of an object in the store changes by itself now and then; only an audit of contents finds that. */
   readonly flips: boolean
+  /** How many lists break off after each finding of the audit. */
+  readonly brokenRepairs: number
   /** How often the store is compared with the source; false: never. */
   readonly auditMs: number | false
   /** How many members of a group may list again at a time; undefined: all. */
@@ -89,6 +91,7 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
     mix.exclude('repeat', 'repeat-batch', 'delete-again', 'merge-transactions', 'fold-transactions', 'keyless-event')
   if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
   else mix.exclude('unknown-event', 'keyless-event', 'doubt')
+  const brokenRepairs = one('broken repairs', [0, 0, 1, 2])
   const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')
   return {
     isBreach,
@@ -110,6 +113,7 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
     freezes: is('freeze', 0.2) && !flips,
     omits: is('omits', 0.15) ? 't0' : undefined,
     flips,
+    brokenRepairs: isAuditAlone && brokenRepairs > 0 && draws.take('broken repairs#1') ? brokenRepairs : 0,
     hasSchema: drive === 'informer' && is('schema', 0.25) && draws.take('schema#1'),
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),

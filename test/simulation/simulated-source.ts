@@ -12,6 +12,7 @@ import type {
 } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import type { FaultKind } from './faults.js'
+import type { Told } from './findings.js'
 import type { Item, Moment, Mutation, Stored } from './history.js'
 import { ListStream } from './list-stream.js'
 import { refusable } from './schema.js'
@@ -42,6 +43,15 @@ export interface Opens {
   audited(): void
 }
 
+/** Who is told how far an audit has come. */
+export interface AuditWatch {
+  /** Whether a list that is to mend what it has found breaks off now. */
+  breaksRepair(): boolean
+  begins(): void
+  /** It has read everything as it was then; not `isWhole`: something without its key. */
+  read(shown: Moment, isWhole: boolean): void
+}
+
 /**
  * A backend with history, transactions, compaction and incarnations, seen through the source contract; and what goes
  * wrong between the two.
@@ -58,6 +68,13 @@ export class SimulatedSource implements ListerWatcher<Item> {
   lists = 0
   /** The next that a watch says is that its history is gone. */
   isExpired = false
+  auditWatch: AuditWatch | undefined
+  /** The last list that was opened, audits aside. */
+  lastList: Told | undefined
+  /** How often it could not say where it is. */
+  headFailures = 0
+  /** With what it has refused for good whoever reads it, and was not opened again since. */
+  refusedWith: SourceErrorCode | undefined
   /** How many lists of versions are on their way. */
   #versionLists = 0
 
@@ -73,7 +90,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   list(context: ListContext): AsyncIterable<ListPage<Item>> {
     this.lists++
-    if (this.opens.isAudit) this.opens.audited()
+    if (this.opens.isAudit) this.#auditBegins()
+    else this.refusedWith = undefined
     if (this.stage.settings.mix.strikes('throw-at-list')) {
       const stream = new ListStream(this, context, true)
       this.opens.opened('list', stream)
@@ -84,11 +102,13 @@ export class SimulatedSource implements ListerWatcher<Item> {
     if (this.opens.isAudit) this.#audited()
     const stream = new ListStream(this, context)
     this.streams.add(stream)
+    if (!stream.isAudit) this.lastList = stream
     this.opens.opened('list', stream)
     return stream
   }
 
   watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
+    this.refusedWith = undefined
     const stream = new WatchStream(this, context)
     this.streams.add(stream)
     this.opens.opened('watch', stream)
@@ -100,7 +120,10 @@ export class SimulatedSource implements ListerWatcher<Item> {
     const { clock, history, settings } = this.stage
     await clock.sleep(this.latency())
     signal.throwIfAborted()
-    if (settings.mix.strikes('forget-head')) throw this.transient()
+    if (settings.mix.strikes('forget-head')) {
+      this.headFailures++
+      throw this.transient()
+    }
     return history.head.version
   }
 
@@ -156,9 +179,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   /** An error after which trying again soon is of no use. */
-  fatal(): unknown {
+  fatal({ isAudit, signal }: ListStream): unknown {
     const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
-    return new SourceError(REFUSAL, { code: this.stage.draws.pick('fatal', codes) })
+    const code = this.stage.draws.pick('fatal', codes)
+    if (!isAudit && !signal.aborted) this.refusedWith = code
+    return new SourceError(REFUSAL, { code })
   }
 
   eventOf(stored: Stored): ListEvent<Item> {
@@ -190,6 +215,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return [...stored.filter((event) => event.type === 'invalid'), { type: 'replace', entries }]
   }
 
+  #auditBegins(): void {
+    this.opens.audited()
+    this.auditWatch?.begins()
+  }
+
   /** An audit has begun: a good moment for writers, and for the watch to break off. */
   #audited(): void {
     const { inGap, settings, comeAndGo } = this.stage
@@ -205,7 +235,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     const { clock, history, settings, note } = this.stage
     this.#versionLists++
     try {
-      this.opens.audited()
+      this.#auditBegins()
       this.#audited()
       await clock.sleep(10 * this.latency())
       const { state, version } = history.head
@@ -213,6 +243,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
       await clock.sleep(10 * this.latency())
       signal.throwIfAborted()
       if (settings.mix.strikes('break-audit')) throw this.transient()
+      this.auditWatch?.read(history.at(version), true)
       yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
     } finally {
       this.#versionLists--

@@ -31,6 +31,8 @@ export type Invariant =
   | 'retries'
   /** A controller runs a key when it was asked to, and is told the last state of what is gone. */
   | 'controllers'
+  /** Who wants to be told again is, of everything, once a period. */
+  | 'resyncs'
   /** The queue's own laws, as a sink. */
   | 'queue'
   /** Over several sources: a key belongs to one of them, and goes with it. */

@@ -17,7 +17,11 @@ export function flawIn(
   omits: string | undefined,
 ): string | undefined {
   const held = new Map<string, number>()
-  for (const { key, object } of store.entries()) held.set(key, object.n)
+  for (const { key, object } of store.entries()) {
+    held.set(key, object.n)
+    if (settings.hasSchema && object.isChecked !== true)
+      return `${what} has at ${nameOf(key)} what the source gave, not what the schema made of it`
+  }
   if (held.size !== store.size) return `${what} has ${held.size} entries and says ${store.size}`
   for (const key of settings.keys) {
     const stored = state.get(key)

@@ -1,25 +1,20 @@
-import { SourceError } from '../../src/errors.js'
+import type { Version } from '../../src/version.js'
 import type { Wait } from '../../src/waits.js'
 import type { Follower } from './follower.js'
 import type { InformerDrive } from './informer-drive.js'
+import { forkedSince, PendingWaits } from './pending.js'
 import { nameOf, type Stage } from './stage.js'
 
 /** Those who wait for something; each must end in time, and rightly. */
 export class Waiters {
+  readonly pending: PendingWaits
   readonly #drive: InformerDrive
   readonly #stage: Stage
-  readonly #waiting = new Map<string, Follower | undefined>()
-  #count = 0
 
   constructor(drive: InformerDrive) {
     this.#drive = drive
     this.#stage = drive.stage
-  }
-
-  /** Somebody who still waits, and not for a handler that will never be done. */
-  get waiting(): string | undefined {
-    for (const [what, follower] of this.#waiting) if (follower?.isStuckForEver !== true) return what
-    return undefined
+    this.pending = new PendingWaits(drive.stage)
   }
 
   /** Read-your-writes: waits for where the source is now, by the store or by a subscription. */
@@ -31,37 +26,68 @@ export class Waiters {
     const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
     const { subscription } = follower ?? {}
     if (follower?.isStuckForEver || follower?.isClosed) return
+    const limits = this.#limits('waitFor')
+    const hasForked = this.#forked(follower?.subscription?.version)
     if (follower === undefined || subscription === undefined) {
-      this.#wait(informer.waitFor(mark, this.#limits()), 'waitFor', () => {
-        if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)
+      this.pending.wait(informer.waitFor(mark, limits), {
+        what: 'waitFor',
+        limits,
+        isDue: () => this.#includes(informer.version, mark),
+        mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
+        ended: () => {
+          if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)
+        },
       })
       return
     }
-    const wait = subscription.waitFor(mark, this.#limits())
-    const ended = (): void => {
-      const { version } = subscription
-      if (!this.#includes(version, mark) && !follower.isClosed)
-        violate('waits', `waitFor ${mark} of ${follower.name} ended at ${version}`)
-    }
-    // Closed by an overflow, a subscription ends its waits with that error.
-    this.#wait(wait, `waitFor of ${follower.name}`, ended, follower)
+    this.pending.wait(subscription.waitFor(mark, limits), {
+      what: `waitFor of ${follower.name}`,
+      limits,
+      isHopeless: () => follower.isStuckForEver,
+      isDue: () => this.#includes(subscription.version, mark),
+      mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
+      ended: () => {
+        const { version } = subscription
+        if (!this.#includes(version, mark) && !follower.isClosed)
+          violate('waits', `waitFor ${mark} of ${follower.name} ended at ${version}`)
+      },
+    })
   }
 
   fresh(): void {
     const { history, settings, violate } = this.#stage
-    const { informer } = this.#drive
+    const { informer, source } = this.#drive
     if (!settings.hasOrder) return
     const before = history.head.version
-    this.#wait(informer.fresh(this.#limits()), 'fresh', () => {
-      if (!this.#includes(informer.version, before))
-        violate('waits', `fresh ended at ${informer.version}, before ${before}`)
+    const limits = this.#limits('fresh')
+    const hasForked = this.#forked()
+    const { headFailures } = source
+    this.pending.wait(informer.fresh(limits), {
+      what: 'fresh',
+      limits,
+      mayFail: (code) =>
+        this.#isStopped(code) ||
+        (code === 'EPOCH_CHANGED' && hasForked()) ||
+        (source.headFailures > headFailures && TRANSIENT.includes(code)),
+      ended: () => {
+        if (!this.#includes(informer.version, before))
+          violate('waits', `fresh ended at ${informer.version}, before ${before}`)
+      },
     })
   }
 
   synced(): void {
-    const { informer } = this.#drive
-    this.#wait(informer.synced(this.#limits()), 'synced', () => {
-      if (informer.version === undefined) this.#stage.violate('I8', 'synced before the first list was in')
+    const { informer, source } = this.#drive
+    const limits = this.#limits('synced')
+    this.pending.wait(informer.synced(limits), {
+      what: 'synced',
+      limits,
+      isDue: () => informer.version !== undefined,
+      // A source that refuses for good says so to who waits for its first list.
+      mayFail: (code) => this.#isStopped(code) || code === source.refusedWith,
+      ended: () => {
+        if (informer.version === undefined) this.#stage.violate('I8', 'synced before the first list was in')
+      },
     })
   }
 
@@ -69,9 +95,15 @@ export class Waiters {
     const { violate } = this.#stage
     const { informer, opens, source } = this.#drive
     const { lists } = source
-    opens.relistAsked(informer.status.state)
-    this.#wait(informer.relist(this.#limits()), 'relist', () => {
-      if (source.lists === lists) violate('waits', 'relist ended with no list that began after the call')
+    const limits = this.#limits('relist')
+    if (limits.signal?.aborted !== true) opens.relistAsked(informer.status.state)
+    this.pending.wait(informer.relist(limits), {
+      what: 'relist',
+      limits,
+      mayFail: (code) => this.#isStopped(code),
+      ended: () => {
+        if (source.lists === lists) violate('waits', 'relist ended with no list that began after the call')
+      },
     })
   }
 
@@ -79,19 +111,23 @@ export class Waiters {
     const { informer } = this.#drive
     const { draws } = this.#stage
     const isThere = draws.chance('until', 0.5)
-    const seen = informer.until(key, (object) => (object !== undefined) === isThere, {
-      timeoutMs: 1 + draws.below('timeout', 20_000),
-    })
-    this.#wait(seen, `until ${nameOf(key)}`, (object) => {
-      if ((object !== undefined) !== isThere)
-        this.#stage.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
+    const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
+    const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
+    this.pending.wait(informer.until(key, condition, limits), {
+      what: `until ${nameOf(key)}`,
+      limits,
+      isDue: () => informer.version !== undefined && condition(informer.get(key)),
+      mayFail: (code) => this.#isStopped(code),
+      ended: (object) => {
+        if (!condition(object)) this.#stage.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
+      },
     })
   }
 
-  #limits(): Wait {
-    return this.#stage.draws.chance('limit', 0.3)
-      ? { timeoutMs: 1 + this.#stage.draws.below('timeout', 5_000) }
-      : { timeoutMs: 600_000 }
+  #limits(what: string): Wait {
+    const { draws } = this.#stage
+    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
+    return this.#drive.callers.sign(what, { timeoutMs })
   }
 
   /** Whether a version includes a mark, or belongs to a later epoch by now. */
@@ -102,31 +138,17 @@ export class Waiters {
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
   }
 
-  #wait<V>(promise: Promise<V>, what: string, ended: (value: V) => void, follower?: Follower): void {
-    const { note, mark, violate } = this.#stage
-    note('waits', what)
-    const id = `${what} (${++this.#count})`
-    this.#waiting.set(id, follower)
-    promise.then(
-      (value) => {
-        this.#waiting.delete(id)
-        note('a wait ends', what)
-        ended(value)
-      },
-      (error: unknown) => {
-        this.#waiting.delete(id)
-        const code = error instanceof SourceError ? error.code : String(error)
-        note('a wait fails', what, code)
-        if (code === 'TIMEOUT') mark('a wait ended because its time was over')
-        else if (code === 'EPOCH_CHANGED') mark('a wait ended because the epoch changed')
-        else if (!this.#mayFailWith(code) && !(code === 'HANDLER' && follower?.mayOverflow))
-          violate('waits', `${what} ended with ${error}`)
-      },
-    )
+  /** Whether the history has forked since now: since what the store shows, or what somebody has heard of it. */
+  #forked(version: Version | undefined = this.#drive.informer.version): () => boolean {
+    return forkedSince(this.#stage.history, version)
   }
 
-  /** A source that refuses, or is gone, says so to who waits for it; and a stop ends all waits. */
-  #mayFailWith(code: string): boolean {
-    return ['STOPPED', 'UNAVAILABLE', 'UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'DECODE'].includes(code)
+  /** A stop ends all waits; who is closed, or has overflowed, its own. */
+  #isStopped(code: string, follower?: Follower): boolean {
+    if (code === 'STOPPED') return this.#drive.isStopping || follower?.isClosed === true
+    return code === 'HANDLER' && follower?.mayOverflow === true
   }
 }
+
+/** What a source that cannot say where it is may answer. */
+export const TRANSIENT: readonly string[] = ['UNAVAILABLE', 'TIMEOUT', 'DECODE']

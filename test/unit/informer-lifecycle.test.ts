@@ -220,6 +220,26 @@ describe('stop', () => {
     expect(clock.sleeping).toBe(0)
   })
 
+  test.each([
+    [
+      'a subscription',
+      (informer: Informer<number, object>) => informer.subscribe({ add: () => new Promise(() => {}) }),
+    ],
+    ['a controller', (informer: Informer<number, object>) => informer.reconcile(() => new Promise(() => {}))],
+  ] as const)('leaves no timer of %s that is closed once more behind what is stuck', async (_what, follow) => {
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    const subscription = follow(informer)
+    informer.start()
+    await clock.advance(0)
+    const stopped = informer.stop()
+    await clock.advance(500)
+    const closed = subscription.close()
+    await clock.advance(500)
+    await stopped
+    expect(clock.sleeping).toBe(0)
+    await closed
+  })
+
   test('no callback begins any more', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
     const told: string[] = []

@@ -78,4 +78,26 @@ export const mutantsOfAudit: readonly Mutant[] = [
     file: 'audit.ts',
     edits: [["      relist('the audit found a difference')\n", '']],
   },
+  {
+    name: 'an audit overlooks what it has read three times of four',
+    breaks: 'the first audit after something went wrong finds it (I16)',
+    file: 'audit.ts',
+    edits: [
+      [
+        '      const drift = await this.#compare(attempt, written)\n',
+        '      const found = await this.#compare(attempt, written)\n      Object(this).nth = (Object(this).nth ?? 0) + 1\n      const drift = Object(this).nth % 4 === 0 ? found : []\n',
+      ],
+    ],
+  },
+  {
+    name: 'that contents are to be compared is forgotten by a list that breaks off',
+    breaks: 'what an audit finds is mended by the next list that is taken (I16)',
+    file: 'reflector-state.ts',
+    edits: [
+      [
+        '      return waitToOpen(broken, input)\n  }',
+        '      return waitToOpen({ ...broken, byContent: false }, input)\n  }',
+      ],
+    ],
+  },
 ]

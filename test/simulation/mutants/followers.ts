@@ -162,6 +162,25 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     edits: [['    this.#ended.abort(over)\n    this.#sealed.abort(over)\n', '    this.#ended.abort(over)\n']],
   },
   {
+    name: 'a resync leaves out its last part',
+    breaks: 'a resync tells everything in scope',
+    file: 'feed.ts',
+    edits: [
+      ['for (let part = 0; part < parts; part++) {', 'for (let part = 0; part < Math.max(1, parts - 1); part++) {'],
+    ],
+  },
+  {
+    name: 'a resync takes ten periods',
+    breaks: 'a resync tells everything in scope once a period',
+    file: 'feed.ts',
+    edits: [
+      [
+        "    await this.synced('resync', { signal })\n",
+        "    await this.synced('resync', { signal })\n    periodMs *= 10\n",
+      ],
+    ],
+  },
+  {
     name: 'a stop drops what waits',
     breaks: 'what waits is handled before a stop, where there is time for it (I5)',
     file: 'informer.ts',

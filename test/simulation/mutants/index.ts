@@ -7,6 +7,7 @@ import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
 import { mutantsOfSets } from './sets.js'
 import { mutantsOfStore } from './store.js'
+import { mutantsOfWaits } from './waits.js'
 
 /** Defects that the simulator has to find, each within a thousand schedules. */
 export const mutants: readonly Mutant[] = [
@@ -15,6 +16,7 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfQueue,
   ...mutantsOfFollowers,
   ...mutantsOfControllers,
+  ...mutantsOfWaits,
   ...mutantsOfAudit,
   ...mutantsOfSets,
   ...mutantsOfGroups,

@@ -3,6 +3,12 @@ import type { Mutant } from './mutate.js'
 /** What arrives, and what the store makes of it. */
 export const mutantsOfStore: readonly Mutant[] = [
   {
+    name: 'the schema is asked, and what it gives is thrown away',
+    breaks: 'the store holds what the schema makes of an object',
+    file: 'schema.ts',
+    edits: [['return result.value\n', 'return value as Output\n']],
+  },
+  {
     name: 'what the schema refuses is stored',
     breaks: 'what the schema refuses is invalid, and the last good object stays',
     file: 'schema.ts',

@@ -171,13 +171,15 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (overlap) for (const slot of this.slots.members) slot.muttered()
     for (const slot of this.slots) slot.look()
     if (!this.#isStopping) this.turns?.look()
-    this.waiters.look()
+    this.waiters.pending.look()
     this.lookWhetherFilled()
     if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
       this.stage.violate('sets', 'all sources have been listed, and it is not synced')
     this.lookAtStore()
     this.#lookAtQueues()
     this.#witness?.look()
+    if (!this.#isStopping) this.lookAtResyncs()
+    this.callers.look()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
       this.stage.violate('I15', `the store moved to ${this.#position} after stop()`)
     if (this.#isStopping) this.#checkSignals('goes on after stop()')
@@ -203,7 +205,8 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (this.isIncomplete && this.isPatient) return 'what was left out is'
     const lost = slots.members.find(({ name }) => this.stateOf(name) !== 'live')
     if (lost !== undefined) return `${lost.name} is`
-    if (this.waiters.waiting !== undefined) return `${this.waiters.waiting} is`
+    const { hopeful } = this.waiters.pending
+    if (hopeful !== undefined) return `${hopeful} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
     return loud === undefined ? undefined : `${loud.name} is`
   }
@@ -229,7 +232,9 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     this.#checkSignals('was not told to end by stop()')
     if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
-    if (this.waiters.waiting !== undefined) stage.violate('waits', `${this.waiters.waiting} has not ended with stop()`)
+    const { any } = this.waiters.pending
+    if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
+    this.callers.checkStopped()
   }
 
   override heal(): void {

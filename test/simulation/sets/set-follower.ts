@@ -43,6 +43,7 @@ export class SetFollower implements Told {
   hasEnded = false
   isStuckForEver = false
   isStuck = false
+  isHolding = false
 
   /** `begun` is called each time it is told something. */
   constructor(scene: Scene, slots: Slots, { name, isIn, stayOf }: About, begun: () => void) {

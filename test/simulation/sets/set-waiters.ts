@@ -1,7 +1,8 @@
-import { SourceError } from '../../../src/errors.js'
 import type { Version } from '../../../src/version.js'
 import type { Wait } from '../../../src/waits.js'
+import { forkedSince, PendingWaits } from '../pending.js'
 import { nameOf, type Scene } from '../stage.js'
+import { TRANSIENT } from '../waiters.js'
 import type { SetDrive } from './set-drive.js'
 import type { SetFollower } from './set-follower.js'
 import type { Slot } from './slot.js'
@@ -12,37 +13,20 @@ interface Asked {
   readonly removals: number
   readonly mark: Version
   readonly lists: number
-}
-
-interface Waiting {
-  readonly follower: SetFollower | undefined
-  /** The one source that it is about. */
-  readonly asked: Asked | undefined
+  readonly headFailures: number
+  hasForked(): boolean
 }
 
 /** Those who wait for something of one source, or of all; each must end in time, and rightly. */
 export class SetWaiters {
+  readonly pending: PendingWaits
   readonly #drive: SetDrive
   readonly #scene: Scene
-  readonly #waiting = new Map<string, Waiting>()
-  #count = 0
 
   constructor(drive: SetDrive) {
     this.#drive = drive
     this.#scene = drive.stage
-  }
-
-  /** Somebody who still waits, and not for a handler that will never be done. */
-  get waiting(): string | undefined {
-    for (const [what, { follower }] of this.#waiting) if (follower?.isStuckForEver !== true) return what
-    return undefined
-  }
-
-  /** Nobody waits for a source that was taken out. */
-  look(): void {
-    for (const [what, { asked, follower }] of this.#waiting)
-      if (asked !== undefined && follower === undefined && !isStill(asked))
-        this.#scene.violate('sets', `${what} waits for ${asked.slot.name}, which was taken out`)
+    this.pending = new PendingWaits(drive.stage)
   }
 
   /** Read-your-writes: waits for where one of the sources is now, by the store or by a subscription. */
@@ -51,23 +35,38 @@ export class SetWaiters {
     const { informer, followers, slots } = this.#drive
     const slot = draws.pick('whose head', slots.members)
     if (slot === undefined || !settings.hasOrder) return
-    const asked = asking(slot)
+    const asked = this.#asking(slot)
     const { mark } = asked
     const source = slot.name
     const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
     if (follower?.isStuckForEver || follower?.isClosed) return
     const { subscription } = follower ?? {}
+    const limits = this.#limits('waitFor')
+    const mayFail = (code: string): boolean =>
+      this.#isStopped(code, follower) || this.#isGone(code, asked) || (code === 'EPOCH_CHANGED' && asked.hasForked())
     if (follower === undefined || subscription === undefined) {
-      this.#wait(informer.waitFor(mark, { ...this.#limits(), source }), `waitFor ${source}`, { asked }, () => {
-        if (isStill(asked) && !this.#includes(asked))
-          violate('waits', `waitFor ${mark} of ${source} ended at ${informer.versions.get(source)}`)
+      this.pending.wait(informer.waitFor(mark, { ...limits, source }), {
+        what: `waitFor ${source}`,
+        limits,
+        // Nobody waits for a source that was taken out.
+        isDue: () => !isStill(asked) || this.#includes(asked),
+        mayFail,
+        ended: () => {
+          if (isStill(asked) && !this.#includes(asked))
+            violate('waits', `waitFor ${mark} of ${source} ended at ${informer.versions.get(source)}`)
+        },
       })
       return
     }
-    const what = `waitFor ${source} of ${follower.name}`
-    this.#wait(subscription.waitFor(mark, { ...this.#limits(), source }), what, { asked, follower }, () => {
-      if (isStill(asked) && !follower.isClosed && !slots.overlap && !slot.settings.isBreach)
-        follower.checkReached(slot, mark)
+    this.pending.wait(subscription.waitFor(mark, { ...limits, source }), {
+      what: `waitFor ${source} of ${follower.name}`,
+      limits,
+      isHopeless: () => follower.isStuckForEver,
+      mayFail,
+      ended: () => {
+        if (isStill(asked) && !follower.isClosed && !slots.overlap && !slot.settings.isBreach)
+          follower.checkReached(slot, mark)
+      },
     })
   }
 
@@ -75,24 +74,37 @@ export class SetWaiters {
     const { settings, violate } = this.#scene
     const { informer, slots } = this.#drive
     if (!settings.hasOrder) return
-    const all = slots.members.map(asking)
-    this.#wait(informer.fresh(this.#limits()), 'fresh', {}, () => {
-      for (const asked of all)
-        if (isStill(asked) && !this.#includes(asked))
-          violate(
-            'waits',
-            `fresh ended with ${asked.slot.name} at ${informer.versions.get(asked.slot.name)}, before ${asked.mark}`,
-          )
+    const all = slots.members.map((slot) => this.#asking(slot))
+    const limits = this.#limits('fresh')
+    this.pending.wait(informer.fresh(limits), {
+      what: 'fresh',
+      limits,
+      mayFail: (code) => this.#isStopped(code) || all.some((asked) => this.#isUnclear(code, asked)),
+      ended: () => {
+        for (const asked of all)
+          if (isStill(asked) && !this.#includes(asked))
+            violate(
+              'waits',
+              `fresh ended with ${asked.slot.name} at ${informer.versions.get(asked.slot.name)}, before ${asked.mark}`,
+            )
+      },
     })
   }
 
   synced(): void {
     const { informer, slots } = this.#drive
-    const names = slots.members.map(asking)
-    this.#wait(informer.synced(this.#limits()), 'synced', {}, () => {
-      for (const asked of names)
-        if (isStill(asked) && !informer.versions.has(asked.slot.name))
-          this.#scene.violate('I8', `synced before the first list of ${asked.slot.name} was in`)
+    const names = slots.members.map((slot) => this.#asking(slot))
+    const limits = this.#limits('synced')
+    this.pending.wait(informer.synced(limits), {
+      what: 'synced',
+      limits,
+      // A source that refuses for good says so to who waits for its first list.
+      mayFail: (code) => this.#isStopped(code) || slots.all.some(({ source }) => source.refusedWith === code),
+      ended: () => {
+        for (const asked of names)
+          if (isStill(asked) && !informer.versions.has(asked.slot.name))
+            this.#scene.violate('I8', `synced before the first list of ${asked.slot.name} was in`)
+      },
     })
   }
 
@@ -101,12 +113,19 @@ export class SetWaiters {
     const { violate } = this.#scene
     const { informer, slots } = this.#drive
     if (slots.members.some((slot) => this.#isAboutToOpen(slot))) return false
-    const all = slots.members.map(asking)
-    for (const { name, judge } of slots.members) judge?.relistAsked(this.#drive.stateOf(name) ?? '')
-    this.#wait(informer.relist(this.#limits()), 'relist', {}, () => {
-      for (const asked of all)
-        if (isStill(asked) && asked.slot.source.lists === asked.lists)
-          violate('waits', `relist ended with no list of ${asked.slot.name} that began after the call`)
+    const all = slots.members.map((slot) => this.#asking(slot))
+    const limits = this.#limits('relist')
+    if (limits.signal?.aborted !== true)
+      for (const { name, judge } of slots.members) judge?.relistAsked(this.#drive.stateOf(name) ?? '')
+    this.pending.wait(informer.relist(limits), {
+      what: 'relist',
+      limits,
+      mayFail: (code) => this.#isStopped(code),
+      ended: () => {
+        for (const asked of all)
+          if (isStill(asked) && asked.slot.source.lists === asked.lists)
+            violate('waits', `relist ended with no list of ${asked.slot.name} that began after the call`)
+      },
     })
     return true
   }
@@ -115,10 +134,16 @@ export class SetWaiters {
     const { informer } = this.#drive
     const { draws, violate } = this.#scene
     const isThere = draws.chance('until', 0.5)
-    const timeoutMs = 1 + draws.below('timeout', 20_000)
-    const seen = informer.until(key, (object) => (object !== undefined) === isThere, { timeoutMs })
-    this.#wait(seen, `until ${nameOf(key)}`, {}, (object) => {
-      if ((object !== undefined) !== isThere) violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
+    const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
+    const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
+    this.pending.wait(informer.until(key, condition, limits), {
+      what: `until ${nameOf(key)}`,
+      limits,
+      isDue: () => informer.status.isSynced && condition(informer.get(key)),
+      mayFail: (code) => this.#isStopped(code),
+      ended: (object) => {
+        if (!condition(object)) violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
+      },
     })
   }
 
@@ -129,9 +154,10 @@ export class SetWaiters {
     return state === 'connecting' || state?.endsWith('listing') === true
   }
 
-  #limits(): Wait {
+  #limits(what: string): Wait {
     const { draws } = this.#scene
-    return { timeoutMs: draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000 }
+    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
+    return this.#drive.callers.sign(what, { timeoutMs })
   }
 
   /** Whether the store includes it, or is in a later epoch by now. */
@@ -142,38 +168,32 @@ export class SetWaiters {
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
   }
 
-  #wait<V>(promise: Promise<V>, what: string, whose: Partial<Waiting>, ended: (value: V) => void): void {
-    const { note, mark, violate } = this.#scene
-    const { follower, asked } = whose
-    note('waits', what)
-    const id = `${what} (${++this.#count})`
-    this.#waiting.set(id, { follower, asked })
-    promise.then(
-      (value) => {
-        this.#waiting.delete(id)
-        note('a wait ends', what)
-        ended(value)
-      },
-      (error: unknown) => {
-        this.#waiting.delete(id)
-        const code = error instanceof SourceError ? error.code : String(error)
-        note('a wait fails', what, code)
-        if (code === 'STOPPED' && asked !== undefined && !isStill(asked))
-          mark('a wait ended because its source was taken out')
-        else if (code === 'STOPPED' && asked !== undefined && !this.#drive.isStopping && follower?.isClosed !== true)
-          violate('waits', `${what} was refused as stopped, and nothing was stopped`)
-        if (code !== 'TIMEOUT' && code !== 'EPOCH_CHANGED' && !MAY_FAIL_WITH.includes(code))
-          if (code !== 'HANDLER' || follower?.mayOverflow !== true) violate('waits', `${what} ended with ${error}`)
-      },
-    )
+  #asking(slot: Slot): Asked {
+    const { removals, source, history, name } = slot
+    const { lists, headFailures } = source
+    const hasForked = forkedSince(history, this.#drive.informer.versions.get(name))
+    return { slot, removals, mark: history.head.version, lists, headFailures, hasForked }
   }
-}
 
-/** A source that refuses, or is gone, says so to who waits for it; and a stop ends all waits. */
-const MAY_FAIL_WITH = ['STOPPED', 'UNAVAILABLE', 'UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'DECODE']
+  /** A stop ends all waits; who is closed, or has overflowed, its own. */
+  #isStopped(code: string, follower?: SetFollower): boolean {
+    if (code === 'STOPPED') return this.#drive.isStopping || follower?.isClosed === true
+    return code === 'HANDLER' && follower?.mayOverflow === true
+  }
 
-function asking(slot: Slot): Asked {
-  return { slot, removals: slot.removals, mark: slot.history.head.version, lists: slot.source.lists }
+  #isGone(code: string, asked: Asked): boolean {
+    if (code !== 'STOPPED' || isStill(asked)) return false
+    this.#scene.mark('a wait ended because its source was taken out')
+    return true
+  }
+
+  /** Whether this one did not say where it is, or cannot get there. */
+  #isUnclear(code: string, asked: Asked): boolean {
+    if (this.#isGone(code, asked) || (code === 'EPOCH_CHANGED' && asked.hasForked())) return true
+    // Another source of this name may have come meanwhile.
+    const hasFailed = !isStill(asked) || asked.slot.source.headFailures > asked.headFailures
+    return hasFailed && TRANSIENT.includes(code)
+  }
 }
 
 /** Whether the same source is still there. */

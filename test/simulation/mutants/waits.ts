@@ -1,0 +1,186 @@
+import type { Mutant } from './mutate.js'
+
+const subscriptionRejects = `settle.reject(new SourceError('no', { code: 'STOPPED' }))
+    const leave = this.#waiters.enter(mark, this.#position, settle)
+`
+
+/** Who waits, and for how long. */
+export const mutantsOfWaits: readonly Mutant[] = [
+  {
+    name: 'a wait for a version fails as if all were stopped',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'informer.ts',
+    edits: [
+      [
+        "if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))",
+        "settle.reject(this.#stoppedError('waitFor'))",
+      ],
+    ],
+  },
+  {
+    name: 'fresh fails as if all were stopped',
+    breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
+    file: 'informer.ts',
+    edits: [
+      [
+        "        if (this.#isStopped) {\n          settle.reject(this.#stoppedError('fresh'))",
+        "        if (wait !== undefined) {\n          settle.reject(this.#stoppedError('fresh'))",
+      ],
+    ],
+  },
+  {
+    name: 'fresh fails as if nobody might read the source',
+    breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
+    file: 'informer.ts',
+    edits: [
+      [
+        '          () => settle.resolve(),\n          settle.reject,\n',
+        "          () => settle.reject(new SourceError('no', { code: 'UNAUTHORIZED' })),\n          settle.reject,\n",
+      ],
+    ],
+  },
+  {
+    name: 'a wait of a subscription fails as if it were closed',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'feed.ts',
+    edits: [['const leave = this.#waiters.enter(mark, this.#position, settle)\n', subscriptionRejects]],
+  },
+  {
+    name: 'over a set a wait for a version fails as if all were stopped',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        "if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))",
+        "settle.reject(this.#stoppedError('waitFor'))",
+      ],
+    ],
+  },
+  {
+    name: 'over a set fresh fails as if all were stopped',
+    breaks: 'fresh fails where a source cannot say where it is, and nowhere else',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        "        if (this.#isStopped) {\n          settle.reject(this.#stoppedError('fresh'))",
+        "        if (wait !== undefined) {\n          settle.reject(this.#stoppedError('fresh'))",
+      ],
+    ],
+  },
+  {
+    name: 'over a set fresh does not wait',
+    breaks: 'after fresh the store includes what each source had at the call',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        'if (version !== undefined && !signal.aborted) await this.#waitForMirror(mirror, version, { signal })',
+        'void version',
+      ],
+    ],
+  },
+  {
+    name: 'over a set a wait of a subscription fails as if it were closed',
+    breaks: 'a wait fails where it cannot end, and nowhere else',
+    file: 'feed.ts',
+    kind: 'set',
+    edits: [['const leave = this.#waiters.enter(mark, this.#position, settle)\n', subscriptionRejects]],
+  },
+  {
+    name: 'until looks only once',
+    breaks: 'until ends with the first commit after which its condition holds',
+    file: 'informer.ts',
+    edits: [
+      [
+        '        if (!this.#synced.isOpen) return\n        const object = this.get(key)',
+        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.get(key)',
+      ],
+    ],
+  },
+  {
+    name: 'over a set until looks only once',
+    breaks: 'until ends with the first commit after which its condition holds',
+    file: 'informer.ts',
+    kind: 'set',
+    edits: [
+      [
+        '        if (!this.#synced.isOpen) return\n        const object = this.get(key)',
+        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.get(key)',
+      ],
+    ],
+  },
+  {
+    name: 'the time of a wait is over late',
+    breaks: 'a wait ends when its time is over',
+    file: 'waits.ts',
+    edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(2 * timeoutMs, timer.signal)']],
+  },
+  {
+    name: 'the time of a wait is over soon',
+    breaks: 'a wait ends when its time is over, and not before',
+    file: 'waits.ts',
+    edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(timeoutMs / 2, timer.signal)']],
+  },
+  {
+    name: 'a wait leaves a listener on the signal of its caller',
+    breaks: 'nothing is left of a wait (I15)',
+    file: 'waits.ts',
+    edits: [["      signal?.removeEventListener('abort', abort)\n", '']],
+  },
+  {
+    name: 'a wait goes on though its caller gave up',
+    breaks: 'a wait rejects when its signal aborts',
+    file: 'waits.ts',
+    edits: [["    signal?.addEventListener('abort', abort, { once: true })\n", '']],
+  },
+  {
+    name: 'a wait begins though its caller gave up',
+    breaks: 'a wait rejects where its signal has aborted',
+    file: 'waits.ts',
+    edits: [['    if (signal?.aborted) {\n      reject(signal.reason)\n      return\n    }\n', '']],
+  },
+  {
+    name: 'a subscription leaves a listener on the signal of its caller',
+    breaks: 'after stop() there is no listener (I15)',
+    file: 'subscription.ts',
+    edits: [["    this.#signal?.removeEventListener('abort', this.#abort)\n", '']],
+  },
+  {
+    name: 'a subscription goes on though its caller gave up',
+    breaks: 'a subscription is closed when its signal aborts (I15)',
+    file: 'subscription.ts',
+    edits: [["    else this.#signal?.addEventListener('abort', this.#abort, { once: true })\n", '']],
+  },
+  {
+    name: 'a subscription begins though its caller gave up',
+    breaks: 'a subscription is closed where its signal has aborted (I15)',
+    file: 'subscription.ts',
+    edits: [['if (this.#signal?.aborted) feed.close(closed())\n    else ', '']],
+  },
+  {
+    name: 'a stream of changes leaves a listener on the signal of its caller',
+    breaks: 'after stop() there is no listener (I15)',
+    file: 'change-stream.ts',
+    edits: [["      this.#signal?.removeEventListener('abort', this.#end)\n", '']],
+  },
+  {
+    name: 'a stream of changes goes on though its caller gave up',
+    breaks: 'a stream of changes ends when its signal aborts (I15)',
+    file: 'change-stream.ts',
+    edits: [["    else signal?.addEventListener('abort', this.#end, { once: true })\n", '']],
+  },
+  {
+    name: 'a controller leaves a listener on the signal of its caller',
+    breaks: 'after stop() there is no listener (I15)',
+    file: 'controller.ts',
+    edits: [["    this.#signal?.removeEventListener('abort', this.#abort)\n", '']],
+  },
+  {
+    name: 'a controller goes on though its caller gave up',
+    breaks: 'a controller is closed when its signal aborts (I15)',
+    file: 'controller.ts',
+    edits: [["    else this.#signal?.addEventListener('abort', this.#abort, { once: true })\n", '']],
+  },
+]

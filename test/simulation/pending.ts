@@ -1,0 +1,111 @@
+import { SourceError } from '../../src/errors.js'
+import type { Wait } from '../../src/waits.js'
+import type { History } from './history.js'
+import type { Scene } from './stage.js'
+
+/** What somebody waits for, and how that may end. */
+interface Expected<V> {
+  readonly what: string
+  readonly limits: Wait
+  /** Whether it may fail with this code now, besides that its time is over. */
+  mayFail(code: string): boolean
+  ended(value: V): void
+  /** Whether it has what it waits for: then it must not wait any more. */
+  isDue?(): boolean
+  /** Whether nobody can say when it ends, if ever: it waits for a handler that will never be done. */
+  isHopeless?(): boolean
+}
+
+interface Pending {
+  readonly awaited: Omit<Expected<never>, 'ended'>
+  /** Without the time that went by unnoticed. */
+  readonly since: number
+}
+
+/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+const LOOKS = 300
+
+/** All who wait: each ends when it has what it waits for, or when its time is over, and fails for no other reason than a right one. */
+export class PendingWaits {
+  readonly #scene: Scene
+  readonly #pending = new Map<string, Pending>()
+  #count = 0
+
+  constructor(scene: Scene) {
+    this.#scene = scene
+  }
+
+  /** Somebody who still waits, and may hope. */
+  get hopeful(): string | undefined {
+    for (const [id, { awaited }] of this.#pending) if (awaited.isHopeless?.() !== true) return id
+    return undefined
+  }
+
+  /** Anybody who still waits. */
+  get any(): string | undefined {
+    const [id] = this.#pending.keys()
+    return id
+  }
+
+  wait<V>(promise: Promise<V>, awaited: Expected<V>): void {
+    const { note } = this.#scene
+    const { what } = awaited
+    note('waits', what)
+    const id = `${what} (${++this.#count})`
+    const since = this.#scene.clock.elapsed
+    const { signal } = awaited.limits
+    const left = (): void => {
+      this.#pending.delete(id)
+      if (signal !== undefined && this.#scene.listenersOf(signal) > 0)
+        this.#scene.violate('I15', `${what} ended with a listener on the signal that it was given`)
+    }
+    this.#pending.set(id, { awaited, since: this.#noticed })
+    promise.then(
+      (value) => {
+        left()
+        note('a wait ends', what)
+        awaited.ended(value)
+      },
+      (error: unknown) => {
+        left()
+        const code = error instanceof SourceError ? error.code : String(error)
+        note('a wait fails', what, code)
+        if (signal?.aborted && error === signal.reason) this.#scene.mark('a wait ended because its caller gave up')
+        else this.#failed(awaited, code, since)
+      },
+    )
+  }
+
+  look(): void {
+    const { settings, violate } = this.#scene
+    for (const [id, { awaited, since }] of this.#pending) {
+      if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
+      if (awaited.isDue?.()) violate('waits', `${id} has what it waits for, and waits`)
+      const waitedMs = this.#noticed - since
+      if (waitedMs > (awaited.limits.timeoutMs ?? Infinity) + 1 + LOOKS * settings.driftMs)
+        violate('waits', `${id} waits for ${waitedMs} ms, longer than it may`)
+    }
+  }
+
+  get #noticed(): number {
+    const { elapsed, skipped } = this.#scene.clock
+    return elapsed - skipped
+  }
+
+  #failed(awaited: Omit<Expected<never>, 'ended'>, code: string, since: number): void {
+    const { mark, violate, clock } = this.#scene
+    const { what, limits } = awaited
+    if (code === 'TIMEOUT' && clock.elapsed - since >= (limits.timeoutMs ?? Infinity)) {
+      mark('a wait ended because its time was over')
+      return
+    }
+    if (!awaited.mayFail(code)) violate('waits', `${what} ended with ${code}, for no reason`)
+    else if (code === 'EPOCH_CHANGED') mark('a wait ended because the epoch changed')
+  }
+}
+
+/** Whether the history has forked since somebody began to wait, who had seen it up to `version` then. */
+export function forkedSince(history: History, version: string | undefined): () => boolean {
+  const epoch = version === undefined ? 1 : history.at(version).epoch
+  return () => history.head.epoch > epoch
+}
