@@ -23,6 +23,8 @@ export class Resyncs {
   /** Since when each key has waited for its turn. */
   readonly #waitsSince = new Map<string, number>()
   #skipped = 0
+  /** What it knew when this was last looked at. */
+  #keys = ''
   /** How often anything was told again. */
   told = 0
 
@@ -54,7 +56,10 @@ export class Resyncs {
     const isUnnoticed = clock.skipped > this.#skipped
     this.#skipped = clock.skipped
     if (isBusy || isUnnoticed) this.#waitsSince.clear()
-    for (const key of this.#waitsSince.keys()) if (!known.has(key)) this.#waitsSince.delete(key)
+    // What comes or goes moves the turn of others.
+    const keys = [...known.keys()].sort().join('\n')
+    if (keys !== this.#keys) this.#waitsSince.clear()
+    this.#keys = keys
     for (const key of isBusy ? [] : known.keys()) {
       const since = this.#waitsSince.get(key) ?? clock.elapsed
       this.#waitsSince.set(key, since)
