@@ -399,7 +399,8 @@ export class Feed<T> {
         await clock.sleep(periodMs / parts, signal)
         while (this.hasMore) await clock.sleep(periodMs / parts, signal)
         const changes: Updated<T>[] = []
-        for (let left = Math.ceil(size / parts); left > 0; left--) {
+        // Who left the scope and came back is met twice: the last part is whatever is left.
+        for (let left = part === parts - 1 ? Infinity : Math.ceil(size / parts); left > 0; left--) {
           const { done, value: entry } = entries.next()
           if (done) break
           const { key, object } = entry

@@ -47,6 +47,24 @@ describe('resyncMs', () => {
     expect(keys.sort()).toEqual(['k10', 'k12', 'k14', 'k16', 'k18', 'k2', 'k4', 'k6', 'k8'])
   })
 
+  test('misses nobody where others leave the scope and come back meanwhile', async () => {
+    const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
+    const keys: string[] = []
+    await informer.start().synced()
+    const update = ({ key, origin }: Change<Order>): unknown => origin === 'resync' && keys.push(key)
+    informer.subscribe({ update }, { resyncMs: 1_000, where: { tenant: 'acme' } })
+    await clock.advance(550)
+    const last = entries.map(([key]) => key).filter((key, n) => n % 2 === 0 && !keys.includes(key))[0] ?? ''
+    for (const key of ['k0', 'k2', last]) {
+      source.put(key, order(1, 'other'))
+      await clock.advance(1)
+      source.put(key, order(2, 'acme'))
+      await clock.advance(1)
+    }
+    await clock.advance(450)
+    expect(keys).toEqual(expect.arrayContaining(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
+  })
+
   test('adds nothing while something waits', async () => {
     const { informer, clock } = mirrorOf(entries)
     const stuck = Promise.withResolvers<void>()
