@@ -9,6 +9,8 @@
  * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: back off, resume where we were |
  * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`: reported, and tried again every 15 to 30 s |
  * | `STOPPED`, `HANDLER` | never thrown by a source: the informer was stopped; a handler threw |
+ *
+ * Any other code counts as `UNAVAILABLE`.
  */
 export type SourceErrorCode = 'VERSION_EXPIRED' | 'EPOCH_CHANGED' | 'STALE_LIST' | 'UNAVAILABLE' | 'UNAUTHORIZED' | 'NOT_FOUND' | 'PROTOCOL' | 'DECODE' | 'TIMEOUT' | 'STOPPED' | 'HANDLER';
 /** The step that broke. */

@@ -49,7 +49,8 @@ export interface IndexerHooks<T> extends Partial<IntakeOptions<T>> {
 /** What one source has in a store: all of it, or over several sources a part. */
 export interface StorePart<T> extends Sink<T> {
     entryOf(key: string): Entry<T> | undefined;
-    entries(): Iterable<Entry<T>>;
+    /** Of what it holds, and of what is invalid. */
+    keys(): Iterable<string>;
     /** Keeps the keys that are written from now on, also by others, until it is stopped. */
     record(): WriteRecord;
     /** Whether another source of the set has a key. */
