@@ -91,7 +91,9 @@ export async function* streamList<T>(
 function isUnfit(error: unknown): boolean {
   if (!(error instanceof SourceError)) return false
   const status = refusalIn(error)
-  return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code) || (status !== undefined && isTooLarge(status))
+  // To stream is to watch: who may only list is let in there.
+  if (status !== undefined && (isTooLarge(status) || status.code === 403)) return true
+  return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code)
 }
 
 function messageIn({ message }: SourceError): string {
