@@ -23,7 +23,9 @@ const isIn =
 async function withNamespaces(namespaces: readonly string[], act: (scene: Scene) => Promise<void>): Promise<void> {
   await using fake = await FakeKubernetes.start()
   fake.collection.fill(2)
-  const sources = kubernetesSource<FakeObject>({ kubeConfig: fake.config(), kind: 'ConfigMap', namespaces })
+  // Whoever is silent is not given up for that.
+  const options = { kubeConfig: fake.config(), kind: 'ConfigMap', namespaces, stallMs: 600_000 }
+  const sources = kubernetesSource<FakeObject>(options)
   const informer = createInformer({ source: sources, audit: false })
   onTestFinished(() => informer.stop())
   const errors: SourceError[] = []
