@@ -15,22 +15,20 @@ const abouts = createInformer({
 for (const informer of [namespaces, abouts]) informer.on('error', ({ message }) => console.warn(message))
 
 // Run for each namespace that changed, with the state of now; again, later and later, when it fails.
-const controller = namespaces.reconcile(
-  async (namespace, { object }) => {
-    if (object === undefined || object.metadata?.deletionTimestamp !== undefined) return // It goes with all that is in it.
-    const owner = object.metadata?.labels?.['owner'] ?? 'nobody'
-    const found = abouts.get(`${namespace}/about`)
-    if (found?.data?.['owner'] === owner) return
-    const body = { metadata: { name: 'about' }, data: { owner } }
-    const written =
-      found === undefined
-        ? await core.createNamespacedConfigMap({ namespace, body })
-        : await core.replaceNamespacedConfigMap({ namespace, name: 'about', body })
-    await abouts.waitFor(written.metadata?.resourceVersion ?? '') // So that the next run sees what this one wrote.
-    console.log(`${namespace}: ${owner}`)
-  },
-  { concurrency: 4 },
-)
+const controller = namespaces.reconcile(async (namespace, { object }) => {
+  if (object === undefined || object.metadata?.deletionTimestamp !== undefined) return // It goes with all that is in it.
+  const owner = object.metadata?.labels?.['owner'] ?? 'nobody'
+  const found = abouts.get(`${namespace}/about`)
+  if (found?.data?.['owner'] === owner) return
+  // With the version that was seen: where somebody else has written meanwhile this is refused, and run again.
+  const body = { ...found, metadata: { ...found?.metadata, name: 'about' }, data: { ...found?.data, owner } }
+  const written =
+    found === undefined
+      ? await core.createNamespacedConfigMap({ namespace, body })
+      : await core.replaceNamespacedConfigMap({ namespace, name: 'about', body })
+  await abouts.waitFor(written.metadata?.resourceVersion ?? '') // So that the next run sees what this one wrote.
+  console.log(`${namespace}: ${owner}`)
+})
 
 // What somebody does to a ConfigMap concerns its namespace.
 const again = ({ key }: { readonly key: string }): void => controller.enqueue(key.split('/')[0] ?? '')

@@ -22,6 +22,8 @@ export interface Access {
   readonly proxy: Agent | undefined
   /** Which server that is, by which context; another one may have another history. */
   readonly place: string
+  /** How often credentials had been renewed before these. */
+  readonly renewals: number
 }
 
 /** What a KubeConfig with copies of another's clusters and users can be made of. */
@@ -46,6 +48,8 @@ export class Credentials {
   /** What the function gave, and the server refused: it may remember what was refused. */
   readonly #refused = new WeakSet<KubeConfigLike>()
   #renewals = 0
+  /** What is on its way: a plugin runs once for all who wait for it. */
+  #coming: Promise<Access> | undefined
   #place: string | undefined
 
   constructor(giver: KubeConfigGiver) {
@@ -60,9 +64,35 @@ export class Credentials {
 
   /**
    * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
-   * function that gives it fails.
+   * function that gives it fails. Who asks while others wait gets what they get.
    */
-  async access(): Promise<Access> {
+  access(): Promise<Access> {
+    if (this.#coming !== undefined) return this.#coming
+    const coming = this.#access().finally(() => this.giveUp(coming))
+    this.#coming = coming
+    return coming
+  }
+
+  /** Who asks from now on does not wait for that one. */
+  giveUp(access: Promise<Access>): void {
+    if (this.#coming === access) this.#coming = undefined
+  }
+
+  /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */
+  renew(refused?: Access): void {
+    if (refused !== undefined && refused.renewals !== this.#renewals) return
+    this.#renewals++
+    this.#coming = undefined
+    if (typeof this.#giver !== 'function') {
+      this.#config = copyOf(this.#giver, this.context) ?? this.#giver
+      return
+    }
+    if (this.#original !== undefined) this.#refused.add(this.#original)
+    this.#config = undefined
+  }
+
+  async #access(): Promise<Access> {
+    const renewals = this.#renewals
     const config = await this.#current()
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) throw noCluster(config)
@@ -74,18 +104,7 @@ export class Credentials {
     for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]
     const isProxied = cluster.proxyUrl !== undefined && cluster.proxyUrl !== ''
     const proxy = isProxied && typeof applied.agent === 'object' ? applied.agent : undefined
-    return { server: new URL(cluster.server), options, proxy, place }
-  }
-
-  /** The next access is with new credentials, where they can be had. */
-  renew(): void {
-    this.#renewals++
-    if (typeof this.#giver !== 'function') {
-      this.#config = copyOf(this.#giver, this.context) ?? this.#giver
-      return
-    }
-    if (this.#original !== undefined) this.#refused.add(this.#original)
-    this.#config = undefined
+    return { server: new URL(cluster.server), options, proxy, place, renewals }
   }
 
   async #current(): Promise<KubeConfigLike> {

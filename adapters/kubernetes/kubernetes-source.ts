@@ -40,6 +40,8 @@ const HEARTBEAT_MS = 75_000
 const STREAM_AGAIN_MS = 600_000
 /** Who could not be reached for so long may have been restored, and have got past us since, in milliseconds. */
 const LONG_DOWN_MS = 30_000
+/** So often a list says that it waits for credentials, in milliseconds: the core gives one up that tells nothing for 30 s. */
+const LOGIN_MS = 10_000
 /** A watch that is longer is not asked for, in milliseconds. */
 const LONGEST_WATCH_MS = 86_400_000
 /** Mirrors objects of one kind, built-in or custom. Opens nothing by itself. */
@@ -95,6 +97,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     const { pageSize, random, clock, shown } = context
     const visit = this.#visit(context)
     try {
+      for await (const _ of visit.login(LOGIN_MS)) yield { events: [] }
       const requests = await this.#requests(visit)
       let place: string | undefined
       const pages = readList(visit, requests, this.#decoder(requests), {

@@ -90,7 +90,9 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
         this.#tell('connect', undefined)
     })
     const subscription = informer.subscribe({
-      add: ({ object }) => this.#put(object),
+      add: ({ object }) => {
+        if (!this.#isKnown(object)) this.#put(object)
+      },
       update: ({ object }) => this.#put(object),
       delete: ({ object }) => this.#remove(object),
     })
@@ -125,14 +127,20 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     return this.#informer?.version ?? this.#version
   }
 
-  #put(object: T): void {
+  /** Whether it was told before a stop. What becomes something else while it runs is an update, also under the version that it had. */
+  #isKnown(object: T): boolean {
     const { name, namespace, uid, resourceVersion } = metadataOf(object)
+    const known = this.#objects.get(namespace)?.get(name)
+    if (known === undefined) return false
+    const before = metadataOf(known)
+    return before.resourceVersion === resourceVersion && before.uid === uid
+  }
+
+  #put(object: T): void {
+    const { name, namespace, uid } = metadataOf(object)
     const objects = this.#objects.get(namespace) ?? new Map<string, T>()
     const previous = objects.get(name)
-    const before = previous === undefined ? undefined : metadataOf(previous)
-    // Known from before a stop.
-    if (before?.resourceVersion === resourceVersion && before.uid === uid) return
-    if (previous !== undefined && before?.uid !== uid) this.#remove(previous)
+    if (previous !== undefined && metadataOf(previous).uid !== uid) this.#remove(previous)
     this.#objects.set(namespace, objects)
     const isNew = !objects.has(name)
     objects.set(name, object)

@@ -4,6 +4,7 @@ import { apiError, statusOf } from './api-errors.js'
 import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { assertResourceVersion } from './kubernetes-version.js'
+import { PageDue } from './page-due.js'
 import type { Requests } from './request.js'
 import { ListSlicer } from './slices.js'
 import type { Question, Visit } from './visit.js'
@@ -56,6 +57,7 @@ export async function* readPages<T>(
       },
       maxObjectBytes,
     )
+    const due = new PageDue(visit.clock)
     for (let taken = await visit.take(body); taken !== undefined; taken = await visit.take(body)) {
       if (taken === SILENCE) {
         body.destroy(new Error('no data came'))
@@ -64,6 +66,10 @@ export async function* readPages<T>(
       for (const chunk of taken) {
         push(slicer, chunk)
         for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
+      }
+      if (due.isNow(taken)) {
+        yield { events }
+        events = []
       }
     }
     const { version, next, remaining } = endOf(slicer, question)

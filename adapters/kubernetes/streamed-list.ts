@@ -5,6 +5,7 @@ import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { assertResourceVersion } from './kubernetes-version.js'
 import { LineSlicer } from './lines.js'
+import { PageDue } from './page-due.js'
 import type { Requests } from './request.js'
 import type { Visit } from './visit.js'
 
@@ -60,9 +61,10 @@ export async function* streamList<T>(
     }
   }, maxObjectBytes)
   try {
-    let due = visit.clock.now() + stallMs
+    const due = new PageDue(visit.clock)
+    let until = visit.clock.now() + stallMs
     for (;;) {
-      const taken = await visit.take(body, Math.max(0, due - visit.clock.now()))
+      const taken = await visit.take(body, Math.max(0, until - visit.clock.now()))
       if (taken === SILENCE) throw new NotStreamed(`the list came no further for ${stallMs} ms`)
       if (taken === undefined) throw new NotStreamed('the list ended without saying that it was complete')
       for (const chunk of taken) {
@@ -72,7 +74,11 @@ export async function* streamList<T>(
       if (failure !== undefined)
         throw isUnfit(failure) ? new NotStreamed(messageIn(failure), { cause: failure }) : failure
       if (version !== undefined) break
-      if (isInitial) due = visit.clock.now() + stallMs
+      if (due.isNow(taken)) {
+        yield { events }
+        events = []
+      }
+      if (isInitial) until = visit.clock.now() + stallMs
     }
     assertResourceVersion(version)
     yield { events, version }
@@ -85,7 +91,9 @@ export async function* streamList<T>(
 function isUnfit(error: unknown): boolean {
   if (!(error instanceof SourceError)) return false
   const status = refusalIn(error)
-  return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code) || (status !== undefined && isTooLarge(status))
+  // To stream is to watch: who may only list is let in there.
+  if (status !== undefined && (isTooLarge(status) || status.code === 403)) return true
+  return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code)
 }
 
 function messageIn({ message }: SourceError): string {

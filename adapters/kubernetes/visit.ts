@@ -9,7 +9,7 @@ import type { Access, Credentials } from './kube-config.js'
 export interface VisitOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** What is not answered within so many milliseconds counts as lost. */
+  /** What the server does not answer within so many milliseconds counts as lost. */
   readonly stallMs: number
 }
 
@@ -23,6 +23,8 @@ export interface Question extends Asked {
 const MAX_STATUS_BYTES = 64 * 1024
 /** What is larger is no small answer, in bytes. */
 const MAX_JSON_BYTES = 32 * 1024 * 1024
+/** Credentials may take so long, in milliseconds: somebody may have to log in. */
+const CREDENTIALS_MS = 60_000
 /** A connection that nothing comes over is probed after so long, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000
 
@@ -57,13 +59,20 @@ export class Visit {
 
   /** The body of an answer that is a success. With other credentials where those that we had are refused. */
   async open(question: Question): Promise<Body> {
+    const access = await this.#access()
     try {
-      return await this.#ask(question)
+      return await this.#ask(access, question)
     } catch (error) {
       if (refusalIn(error)?.code !== 401) throw error
-      this.#credentials.renew()
-      return await this.#ask(question)
+      this.#credentials.renew(access)
+      return await this.#ask(await this.#access(), question)
     }
+  }
+
+  /** Tells that credentials are still waited for, every so many milliseconds, until they are there. Rejects where they are not to be had. */
+  async *login(everyMs: number): AsyncGenerator<void> {
+    const access = this.#access()
+    while ((await this.#inTime(access, everyMs, () => undefined)) === undefined) yield
   }
 
   /** A small answer as a whole. */
@@ -88,18 +97,31 @@ export class Visit {
     }
   }
 
-  /** `promise`, where it comes in time. Rejects where nobody wants it any more. */
-  async #answer<V>(promise: Promise<V>): Promise<V> {
-    const { clock, stallMs } = this.#options
+  /** What the server answers. */
+  #answer<V>(promise: Promise<V>): Promise<V> {
+    return this.#inTime(promise, this.#options.stallMs, () => {
+      throw this.#noAnswer()
+    })
+  }
+
+  /** That it takes its time is no silence of the server. */
+  #access(): Promise<Access> {
+    const access = this.#credentials.access()
+    return this.#inTime(access, CREDENTIALS_MS, () => {
+      this.#credentials.giveUp(access)
+      const why = "the exec plugin of the current context's user, or the kubeConfig function, is still at work"
+      throw new SourceError(`no credentials for ${CREDENTIALS_MS / 1_000} s: ${why}`, { code: 'UNAUTHORIZED' })
+    })
+  }
+
+  /** `promise`, or what `late` makes of it where that does not come in time. Rejects where nobody wants it any more. */
+  async #inTime<V, L>(promise: Promise<V>, ms: number, late: () => L): Promise<V | L> {
     const timer = new AbortController()
-    const { promise: none, reject } = Promise.withResolvers<never>()
+    const { promise: none, resolve, reject } = Promise.withResolvers<L>()
     this.#breaks.add(reject)
     try {
       if (this.#reason !== undefined) throw this.#reason
-      clock.sleep(stallMs, timer.signal).then(
-        () => reject(this.#noAnswer()),
-        () => {}, // Answered.
-      )
+      this.#options.clock.sleep(ms, timer.signal).then(late).then(resolve, reject)
       return await Promise.race([promise, none])
     } finally {
       this.#breaks.delete(reject)
@@ -125,9 +147,8 @@ export class Visit {
     for (const fail of this.#breaks) fail(this.#reason)
   }
 
-  async #ask(question: Question): Promise<Body> {
+  async #ask(access: Access, question: Question): Promise<Body> {
     const { clock } = this.#options
-    const access = await this.#answer(this.#credentials.access())
     const response = await this.#response(access, question)
     const body = new Body(response, clock)
     // Whatever happens to the visit happens to what it has open.

@@ -192,10 +192,18 @@ describeKubernetes('watch kubernetes://', (server) => {
       await child.until(() => child.lines.includes('shop: ada'), 'a new namespace')
       await admin.patch('/api/v1/namespaces/shop', { metadata: { labels: { owner: 'ben' } } })
       await child.until(() => child.lines.includes('shop: ben'), 'another owner')
-      await admin.delete('/api/v1/namespaces/shop/configmaps/about')
+      const about = '/api/v1/namespaces/shop/configmaps/about'
       const times = (): number => child.lines.filter((line) => line === 'shop: ben').length
-      await child.until(() => times() === 2, 'the ConfigMap that was deleted')
-      expect(await admin.read('/api/v1/namespaces/shop/configmaps/about')).toMatchObject({ data: { owner: 'ben' } })
+      // What others have in it is theirs.
+      await admin.patch(about, { metadata: { labels: { of: 'others' } }, data: { owner: 'eve', note: 'of others' } })
+      await child.until(() => times() === 2, 'the ConfigMap that was changed')
+      expect(await admin.read(about)).toMatchObject({
+        metadata: { labels: { of: 'others' } },
+        data: { owner: 'ben', note: 'of others' },
+      })
+      await admin.delete(about)
+      await child.until(() => times() === 3, 'the ConfigMap that was deleted')
+      expect(await admin.read(about)).toMatchObject({ data: { owner: 'ben' } })
       child.kill('SIGINT')
       expect(await child.ended).toEqual({ code: 0, signal: null })
     })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isAnyList, isPlainList, isWatch } from './fake.js'
+import { isPlainList, isWatch } from './fake.js'
 import { EXPIRED, type Exchange, type FakeStatus, TOO_LARGE } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
@@ -81,8 +81,9 @@ describe('a version that has expired', () => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('between the pages of a list begins the list again', () =>
-    Mirror.with(
+  test('between the pages of a list begins the list again, and nobody is told of an error', async () => {
+    let refused = 0
+    await Mirror.with(
       {
         prepare: (fake) => {
           fake.collection.hasStreamedLists = false
@@ -90,16 +91,20 @@ describe('a version that has expired', () => {
           fake.collection.fill(25)
           fake.next(
             ({ query }) => query.has('continue'),
-            (exchange) => exchange.refuse(EXPIRED),
+            (exchange) => {
+              refused++
+              exchange.refuse(EXPIRED)
+            },
           )
         },
       },
       async (mirror) => {
         await mirror.live()
         await mirror.healed()
-        expect(mirror.informer.size).toBe(25)
+        expect([mirror.informer.size, refused, mirror.errors]).toEqual([25, 1, []])
       },
-    ))
+    )
+  })
 
   test('between the pages, again and again, is escaped by a list in one piece', () =>
     Mirror.with(
@@ -123,45 +128,60 @@ describe('a version that has expired', () => {
 
 describe('a server that has not got as far as we have', () => {
   const forms: readonly (readonly [age: string, status: FakeStatus])[] = [
-    ['now', TOO_LARGE],
-    ['1.18', { ...TOO_LARGE, causes: [{ message: 'Too large resource version' }] }],
+    ['now', { ...TOO_LARGE, retryAfterSeconds: 12 }],
+    ['1.18', { ...TOO_LARGE, retryAfterSeconds: 12, causes: [{ message: 'Too large resource version' }] }],
     ['1.17', { code: 504, reason: 'Timeout', message: 'Timeout: Too large resource version: 2000, current: 1000' }],
   ]
+
+  /** The next two questions of a kind are answered so; gives when they and those after them were asked. */
+  function refused({ fake, clock }: Mirror, isMeant: (exchange: Exchange) => boolean, status: FakeStatus): number[] {
+    const at: number[] = []
+    fake.rule(isMeant, (exchange) => {
+      if (at.push(clock.now()) > 2) fake.collection.answer(exchange)
+      else exchange.refuse(status)
+    })
+    return at
+  }
+
+  function assertWaited([first = 0, second = 0, third = 0]: readonly number[], { retryAfterSeconds = 0 }: FakeStatus) {
+    const wishMs = Math.max(1, retryAfterSeconds * 1_000)
+    expect([second - first, third - second].map((ms) => ms >= wishMs)).toEqual([true, true])
+  }
+
   for (const [age, status] of forms) {
-    test(`is waited for, as a watch is opened, without a list (servers of ${age})`, () =>
+    test(`is waited for, as a watch is opened, as long as it wishes, without a list (servers of ${age})`, () =>
       Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
         await mirror.live()
-        mirror.fake.next(isWatch, (exchange) => exchange.refuse(status), 2)
+        const at = refused(mirror, isWatch, status)
         for (const watch of mirror.fake.collection.watching) watch.reset()
         mirror.fake.collection.put('k0', 'after')
         await mirror.healed()
         expect(mirror.relists).toBe(0)
+        assertWaited(at, status)
       }))
 
-    test(`is waited for, as a list is wanted (servers of ${age})`, () =>
-      Mirror.with(
-        {
-          prepare: (fake) => {
-            fake.collection.fill(3)
-            fake.next(isAnyList, (exchange) => exchange.refuse(status), 2)
-          },
-        },
-        async (mirror) => {
-          await mirror.live()
-          await mirror.healed()
-        },
-      ))
+    test(`is waited for, as a list is wanted, as long as it wishes (servers of ${age})`, () =>
+      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+        // Refused when it is streamed, it is asked for in pages, at once.
+        mirror.fake.collection.hasStreamedLists = false
+        const at = refused(mirror, isPlainList, status)
+        await mirror.live()
+        await mirror.healed()
+        assertWaited(at, status)
+      }))
 
     test(`says so within a stream, and is waited for (servers of ${age})`, () =>
       Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
         await mirror.live()
         const watch = mirror.fake.collection.watching[0]
+        const since = mirror.clock.now()
         await watch?.error(status)
         watch?.end()
         await mirror.until('it to be reported', () => mirror.errors.length > 0)
         mirror.fake.collection.put('k0', 'after')
         await mirror.healed()
         expect(mirror.relists).toBe(0)
+        expect(mirror.clock.now() - since).toBeGreaterThanOrEqual((status.retryAfterSeconds ?? 0) * 1_000)
       }))
   }
 

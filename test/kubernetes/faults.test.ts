@@ -130,16 +130,26 @@ describeKubernetes('history that is gone', (server) => {
       expect(stage.relists).toBe(1)
       expect(stage.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
     }))
+})
 
-  test('while a list is read in pages lets the list come to its end', () =>
-    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
-      await stage.fill(1_200)
-      stage.informer.start()
-      for (let times = 0; times < 5; times++) {
-        await stage.put('k1', times)
-        await own.kubernetes.compact()
-      }
+describeKubernetes('history that a server has forgotten', (server) => {
+  test('because it was started again while we were away is followed by one list', async () => {
+    await using kubernetes = await startKubernetes({ server })
+    await Stage.with({ kubernetes }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      stage.proxy.reset()
+      stage.proxy.refuse()
+      for (let at = 0; at < 5; at++) await stage.put(`k${at}`, 7)
+      await stage.remove('k9')
+      await kubernetes.compact()
+      await kubernetes.api.kill()
+      await kubernetes.api.start()
+      stage.proxy.pass()
       await stage.healed()
-      expect(stage.informer.size).toBe(1_200)
-    }))
+      expect(stage.relists).toBe(1)
+      expect(stage.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
+      expect(stage.told.objects.has(`${stage.namespace}/k9`)).toBe(false)
+    })
+  })
 })

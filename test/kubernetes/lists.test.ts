@@ -69,3 +69,25 @@ test('a server that streams no lists is asked again after ten minutes, and not b
       expect([before, asked()]).toEqual([1, 2])
     },
   ))
+
+test('keys and versions are asked for as metadata, in the namespace of the source, and nothing else is', () =>
+  Mirror.with(
+    {
+      source: { pageSize: 2 },
+      prepare: ({ collection }) => {
+        collection.fill(5)
+        collection.largestPage = 2
+      },
+    },
+    async ({ source, clock, fake }) => {
+      const { signal } = new AbortController()
+      const keys: string[] = []
+      const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 2 }
+      for await (const page of source.versions(context)) keys.push(...page.keys.map(({ key }) => key))
+      const asked = fake.exchanges.filter(({ path }) => path !== '/api/v1')
+      expect(keys).toEqual([0, 1, 2, 3, 4].map((at) => `default/k${at}`))
+      expect(asked.map(({ path, isMetadata }) => [path, isMetadata])).toEqual(
+        Array.from({ length: 3 }, () => ['/api/v1/namespaces/default/configmaps', true]),
+      )
+    },
+  ))

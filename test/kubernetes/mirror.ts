@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KubeConfig } from '@kubernetes/client-node'
 import {
   type KubernetesSource,
   type KubernetesSourceOptions,
@@ -18,7 +17,7 @@ export interface MirrorOptions {
   readonly prepare?: (fake: FakeKubernetes) => void
   readonly source?: Partial<KubernetesSourceOptions>
   /** Default: one that stays the same. */
-  readonly configOf?: (fake: FakeKubernetes) => KubeConfig | (() => KubeConfig)
+  readonly configOf?: (fake: FakeKubernetes) => KubernetesSourceOptions['kubeConfig']
   readonly audit?: { readonly periodMs: number }
 }
 

@@ -62,6 +62,31 @@ describe('a server that refuses', () => {
     )
   })
 
+  test('several at once with 401 is asked by all of them once more, with credentials that were asked for once', async () => {
+    let given = 0
+    await Mirror.with(
+      {
+        prepare: ({ collection }) => collection.fill(1),
+        configOf: (fake) => () => fake.config(`token-${++given}`),
+      },
+      async (mirror) => {
+        await mirror.live()
+        const refused: Exchange[] = []
+        mirror.fake.rule(
+          ({ token }) => token === 'token-1',
+          (exchange) => void refused.push(exchange),
+        )
+        const { signal } = new AbortController()
+        const context = { signal, clock: mirror.clock, random: { next: () => 0.5 } }
+        const heads = [1, 2, 3].map(() => mirror.source.head(context))
+        await waitUntil('all to be on their way', () => refused.length === 3)
+        for (const exchange of refused) exchange.refuse({ code: 401, reason: 'Unauthorized' })
+        const { version } = mirror.fake.collection
+        expect([await Promise.all(heads), given]).toEqual([[version, version, version], 2])
+      },
+    )
+  })
+
   test('a list with 429 is asked again no sooner than it wishes', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       const at: number[] = []
@@ -138,5 +163,61 @@ describe('a server that says nothing', () => {
       await mirror.soon(asked)
       await mirror.informer.stop()
       await waitUntil('the connection to be gone', () => mirror.fake.connections === 0)
+    }))
+})
+
+describe('credentials that take their time', () => {
+  /** A mirror whose first credentials come when the test says so; the next ones at once. */
+  const withSlow = (act: (mirror: Mirror, slow: { give(): void; readonly asked: number }) => Promise<void>) => {
+    const first = Promise.withResolvers<void>()
+    let asked = 0
+    const slow = {
+      give: () => first.resolve(),
+      get asked() {
+        return asked
+      },
+    }
+    return Mirror.with(
+      {
+        prepare: ({ collection }) => collection.fill(1),
+        configOf: (fake) => async () => {
+          if (++asked === 1) await first.promise
+          return fake.config()
+        },
+      },
+      (mirror) => act(mirror, slow),
+    )
+  }
+
+  test('are waited for, longer than the server would be', () =>
+    withSlow(async (mirror, slow) => {
+      mirror.informer.start()
+      await mirror.pass(55_000)
+      const errors = [...mirror.errors]
+      slow.give()
+      await mirror.live()
+      expect([errors, mirror.errors, slow.asked]).toEqual([[], [], 1])
+    }))
+
+  test('of more than a minute are an error that says so, and asked for again', () =>
+    withSlow(async (mirror, slow) => {
+      mirror.informer.start()
+      await mirror.untilPassing('it to be told', () => mirror.errors.length > 0)
+      expect([mirror.errors[0]?.code, mirror.errors[0]?.message]).toEqual([
+        'UNAUTHORIZED',
+        expect.stringContaining('no credentials for 60 s'),
+      ])
+      await mirror.live()
+      expect(slow.asked).toBe(2)
+      slow.give()
+    }))
+
+  test('are not waited for by who stops', () =>
+    withSlow(async (mirror, slow) => {
+      mirror.informer.start()
+      await waitUntil('them to be asked for', () => slow.asked > 0)
+      await mirror.informer.stop()
+      expect(mirror.clock.sleeping).toBe(0)
+      slow.give()
     }))
 })

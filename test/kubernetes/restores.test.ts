@@ -39,12 +39,17 @@ describeKubernetes('a restored backup', (server) => {
       stage.proxy.refuse()
       await kubernetes.restore(backup)
       for (let at = 0; at < 60; at++) await stage.put(`new${at % 5}`, at)
+      const { version } = await kubernetes.admin.list(stage.path)
+      expect(Number(version)).toBeGreaterThan(Number(stage.informer.version))
       stage.proxy.pass()
       await stage.until('the watch to go on', () => stage.informer.status.state === 'live', 80_000)
       const since = stage.clock.now()
       await stage.healed(80_000)
       expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)
       expect(stage.clock.now() - since).toBeLessThan(PERIOD_MS)
+      // Nothing else did, and it did so once.
+      expect(stage.errors.filter(({ message }) => message.includes('found a difference'))).toHaveLength(1)
+      expect([stage.relists, stage.errors.some(({ code }) => code === 'EPOCH_CHANGED')]).toEqual([1, false])
     }))
 
   test('that holds nothing at all empties the mirror', () =>

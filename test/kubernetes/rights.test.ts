@@ -19,6 +19,24 @@ describeKubernetes('the right to read', (server) => {
       await stage.healed(60_000)
     }))
 
+  test('to list alone shows what there is, and says that the one to watch is missing', () =>
+    Stage.with({ kubernetes: own.kubernetes, way: { user: 'bob' } }, async (stage) => {
+      await own.kubernetes.grant('bob', 'bob-lists', ['list'], ['configmaps'])
+      await stage.fill(5)
+      stage.informer.start()
+      await stage.until('the watch to fail', () => stage.errors.some(({ phase }) => phase === 'watch'))
+      expect([stage.informer.size, stage.informer.status.state]).toEqual([5, 'failed'])
+      expect(stage.errors[0]).toMatchObject({
+        code: 'UNAUTHORIZED',
+        phase: 'watch',
+        message: expect.stringContaining('resources: ["configmaps"], verbs: ["list", "watch"]') as unknown,
+      })
+      await stage.put('k0', 1)
+      await own.kubernetes.grant('bob', 'bob-lists', ['list', 'watch'], ['configmaps'])
+      await stage.healed(60_000)
+      await own.kubernetes.revoke('bob-lists')
+    }))
+
   test('that is taken away and given back leaves what there was meanwhile', () =>
     Stage.with({ kubernetes: own.kubernetes, way: { user: 'bob' } }, async (stage) => {
       await own.kubernetes.grant('bob', 'bob-reads', ['list', 'watch'], ['configmaps'])

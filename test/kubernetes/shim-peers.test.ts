@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type ClientNodeInformer, makeInformer } from '../../adapters/kubernetes/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes, isAnyList, isWatch } from './fake.js'
-import type { FakeObject } from './fake-collection.js'
+import { FakeKubernetes, isAny, isAnyList, isWatch } from './fake.js'
+import { FakeCollection, type FakeObject } from './fake-collection.js'
 import { EXPIRED } from './fake-exchange.js'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
@@ -170,6 +170,58 @@ describe("in the place of client-node's, where others fail", () => {
       async ({ informer }) => {
         await informer.start()
         expect(informer.list()).toHaveLength(25)
+      },
+    ))
+})
+
+describe("what is told in the place of client-node's", () => {
+  test('of events that come in one piece is each of them, in their order', () =>
+    withInformer(filled, async ({ fake, informer, told }) => {
+      await informer.start()
+      await opened(fake)
+      const { collection } = fake
+      const [watch] = collection.watching
+      collection.forget(watch)
+      const lines: string[] = []
+      const write = (type: string, n: number): void => {
+        collection.put('burst', n)
+        const object = collection.at().find(({ metadata }) => metadata.name === 'burst')
+        lines.push(`${JSON.stringify({ type, object })}\n`)
+      }
+      write('ADDED', 1)
+      write('MODIFIED', 2)
+      write('MODIFIED', 3)
+      const last = collection.at().find(({ metadata }) => metadata.name === 'burst')
+      const metadata = { ...last?.metadata, resourceVersion: collection.delete('burst') }
+      lines.push(`${JSON.stringify({ type: 'DELETED', object: { ...last, metadata } })}\n`)
+      told.length = 0
+      await watch?.write(lines.join(''))
+      await waitUntil('the last of them', () => told.some((text) => text.startsWith('delete')))
+      expect(told).toEqual(['add burst 1', 'update burst 2', 'update burst 3', 'delete burst 3'])
+    }))
+
+  test('after a restore is also what has the version that it had, and is something else', () =>
+    withInformer(
+      ({ collection }) => {
+        collection.fill(3)
+        collection.put('k0', 'lost')
+        collection.put('k1', 'lost')
+      },
+      async ({ fake, informer, told }) => {
+        await informer.start()
+        await opened(fake)
+        const restored = new FakeCollection()
+        restored.fill(3)
+        restored.put('k0', 'restored')
+        const versionOf = (collection: FakeCollection): string | undefined =>
+          collection.at()[0]?.metadata.resourceVersion
+        expect(versionOf(restored)).toBe(versionOf(fake.collection))
+        told.length = 0
+        fake.rule(isAny, (exchange) => restored.answer(exchange))
+        for (const watch of fake.collection.watching) watch.reset()
+        const isEqual = (): boolean => textsOf(informer.list()) === textsOf(restored.at())
+        await waitUntil('it to have what the server has', isEqual)
+        expect(told.toSorted()).toEqual(['update k0 restored', 'update k1 1'])
       },
     ))
 })

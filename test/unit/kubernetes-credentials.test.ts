@@ -47,6 +47,47 @@ describe('credentials', () => {
     expect([...before, await tokenOf(credentials)]).toEqual(['Bearer number 1', 'Bearer number 1', 'Bearer number 2'])
   })
 
+  test('of a function are asked for once more, however many with them were refused', async () => {
+    let calls = 0
+    const credentials = new Credentials(() => configOf({ name: 'u', token: `number ${++calls}` }))
+    const before = [await credentials.access(), await credentials.access(), await credentials.access()]
+    const after: unknown[] = []
+    for (const refused of before) {
+      credentials.renew(refused)
+      after.push(await tokenOf(credentials))
+    }
+    expect(after).toEqual(['Bearer number 2', 'Bearer number 2', 'Bearer number 2'])
+  })
+
+  test('of a plugin are asked for once, whoever else wants them meanwhile', async () => {
+    const config = configOf({ name: 'u' })
+    let calls = 0
+    const done = Promise.withResolvers<void>()
+    const applyAuthentication = async (_user: unknown, options: RequestOptions): Promise<void> => {
+      calls++
+      await done.promise
+      options.headers = { Authorization: `number ${calls}` }
+    }
+    config.addAuthenticator({ isAuthProvider: () => true, applyAuthentication })
+    const credentials = new Credentials(config)
+    const given = [tokenOf(credentials), tokenOf(credentials), tokenOf(credentials)]
+    done.resolve()
+    const first = await Promise.all(given)
+    expect([...first, await tokenOf(credentials)]).toEqual(['number 1', 'number 1', 'number 1', 'number 2'])
+  })
+
+  test('that were given up are asked for again, and what comes late of them is no harm', async () => {
+    const first = Promise.withResolvers<KubeConfig>()
+    const given = [first.promise, Promise.resolve(configOf({ name: 'u', token: 'in time' }))]
+    const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was asked too often')))
+    const late = credentials.access()
+    credentials.giveUp(late)
+    const quick = await tokenOf(credentials)
+    first.resolve(configOf({ name: 'u', token: 'too late' }))
+    await late
+    expect([quick, await tokenOf(credentials)]).toEqual(['Bearer in time', 'Bearer in time'])
+  })
+
   test('of a configuration that remembers are asked of one that does not, after they were refused', async () => {
     const config = configOf({ name: 'u' })
     // As an exec plugin's: kept until it expires, whatever the server says of it.

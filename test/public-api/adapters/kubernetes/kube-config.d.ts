@@ -20,6 +20,8 @@ export interface Access {
     readonly proxy: Agent | undefined;
     /** Which server that is, by which context; another one may have another history. */
     readonly place: string;
+    /** How often credentials had been renewed before these. */
+    readonly renewals: number;
 }
 /** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
 export declare class Credentials {
@@ -31,10 +33,12 @@ export declare class Credentials {
     get place(): string | undefined;
     /**
      * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
-     * function that gives it fails.
+     * function that gives it fails. Who asks while others wait gets what they get.
      */
     access(): Promise<Access>;
-    /** The next access is with new credentials, where they can be had. */
-    renew(): void;
+    /** Who asks from now on does not wait for that one. */
+    giveUp(access: Promise<Access>): void;
+    /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */
+    renew(refused?: Access): void;
 }
 export declare function isKubeConfig(value: unknown): value is KubeConfigLike;

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import { isAnyList, isPlainList, isStreamedList } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
+import type { Exchange } from './fake-exchange.js'
+import { Mirror } from './mirror.js'
+
+/** Twice as long as the core waits for a page, in seconds. */
+const SLOW_S = 60
+
+/** Begins the first list, and deals out its answer, a piece a second; gives how many lists were asked for until it was there. */
+async function dealtOut(
+  mirror: Mirror,
+  isMeant: (exchange: Exchange) => boolean,
+  pieces: (objects: readonly FakeObject[]) => readonly string[],
+): Promise<number> {
+  const asked = mirror.fake.taken(isMeant)
+  mirror.informer.start()
+  const list = await mirror.soon(asked)
+  for (const piece of pieces(mirror.fake.collection.at())) {
+    await list.write(piece)
+    await mirror.pass(1_000)
+  }
+  if (!list.isStreamedList) list.end()
+  await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
+  return mirror.fake.lists.length
+}
+
+/** A text in so many pieces. */
+function cut(text: string, count: number): string[] {
+  const size = Math.ceil(text.length / count)
+  return Array.from({ length: count }, (_, at) => text.slice(at * size, (at + 1) * size))
+}
+
+function listOf(items: readonly FakeObject[], resourceVersion: string): string {
+  return JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: { resourceVersion }, items })
+}
+
+function linesOf(objects: readonly FakeObject[], resourceVersion: string): string[] {
+  const metadata = { resourceVersion, annotations: { 'k8s.io/initial-events-end': 'true' } }
+  const events = [
+    ...objects.map((object) => ({ type: 'ADDED', object })),
+    { type: 'BOOKMARK', object: { kind: 'ConfigMap', apiVersion: 'v1', metadata } },
+  ]
+  return events.map((event) => `${JSON.stringify(event)}\n`)
+}
+
+describe('a list that comes slowly, and goes on coming,', () => {
+  test('is taken as it comes: streamed', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(SLOW_S) }, async (mirror) => {
+      const { version } = mirror.fake.collection
+      const lists = await dealtOut(mirror, isStreamedList, (objects) => linesOf(objects, version))
+      expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], SLOW_S])
+    }))
+
+  test('is taken as it comes: of a page', () =>
+    Mirror.with(
+      { source: { streamingLists: false }, prepare: ({ collection }) => collection.fill(SLOW_S) },
+      async (mirror) => {
+        const { version } = mirror.fake.collection
+        const lists = await dealtOut(mirror, isPlainList, (objects) => cut(listOf(objects, version), SLOW_S))
+        expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], SLOW_S])
+      },
+    ))
+
+  for (const streamingLists of [true, false])
+    test(`is waited for where one object takes all that time (${streamingLists ? 'streamed' : 'of a page'})`, () =>
+      Mirror.with(
+        { source: { streamingLists }, prepare: ({ collection }) => collection.put('large', 'x'.repeat(10_000)) },
+        async (mirror) => {
+          const { version } = mirror.fake.collection
+          const lists = await dealtOut(mirror, isAnyList, (objects) =>
+            cut(streamingLists ? linesOf(objects, version).join('') : listOf(objects, version), SLOW_S),
+          )
+          expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], 1])
+        },
+      ))
+})
+
+describe('a list of large objects', () => {
+  const OBJECT_BYTES = 1024 * 1024
+  const OBJECTS = 20
+
+  for (const streamingLists of [true, false])
+    test(`is told before there are many of them (${streamingLists ? 'streamed' : 'of a page'})`, () =>
+      Mirror.with(
+        {
+          source: { streamingLists },
+          prepare: ({ collection }) => {
+            for (let at = 0; at < OBJECTS; at++) collection.put(`k${at}`, 'x'.repeat(OBJECT_BYTES))
+          },
+        },
+        async ({ source, clock }) => {
+          const { signal } = new AbortController()
+          const told: number[] = []
+          const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 1_000 }
+          for await (const { events } of source.list(context)) told.push(events.length)
+          expect(told.reduce((sum, length) => sum + length)).toBe(OBJECTS)
+          expect(Math.max(...told)).toBeLessThan(8)
+        },
+      ))
+})
