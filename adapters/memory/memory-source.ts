@@ -24,7 +24,7 @@ export interface MemorySource<T> extends ListerWatcher<T> {
   delete(key: string): Version
   /** Several writes in one version; where `fn` throws, none of them. */
   transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
-  /** From now on the object under `key` cannot be decoded, until it is written again. */
+  /** From now on the object under `key` cannot be decoded, until it is written again; where there was none, there is one now. */
   corrupt(key: string, error: unknown): Version
   /** Every open list and watch fails with `UNAVAILABLE`; the next ones work. */
   disconnect(): void
@@ -56,9 +56,15 @@ export function memorySource<T>(options: MemorySourceOptions<T> = {}): MemorySou
   return new Memory(options)
 }
 
-interface Stored<T> extends Entry<T> {
-  readonly error?: unknown
+/** What cannot be decoded. */
+interface Broken {
+  readonly key: string
+  readonly uid: string | undefined
+  readonly version: Version
+  readonly error: unknown
 }
+
+type Stored<T> = Entry<T> | Broken
 
 interface Transaction<T> {
   readonly sequence: number
@@ -129,8 +135,7 @@ class Memory<T> implements MemorySource<T> {
 
   corrupt(key: string, error: unknown): Version {
     const version = this.#next()
-    const known = this.#stored.get(key)
-    if (known !== undefined) this.#stored.set(key, { ...known, version, error })
+    this.#stored.set(key, { key, uid: this.#stored.get(key)?.uid ?? version, version, error })
     return this.#commit([{ type: 'invalid', key, error, version }])
   }
 
@@ -303,10 +308,10 @@ class Memory<T> implements MemorySource<T> {
 /** `<collection>.<epoch>.<transaction>` */
 const versionPattern = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/
 
-function eventOf<T>({ error, ...entry }: Stored<T>): Put<T> | Invalid {
-  if (error === undefined) return { type: 'put', ...entry }
-  const { key, version } = entry
-  return { type: 'invalid', key, error, ...(version === undefined ? {} : { version }) }
+function eventOf<T>(stored: Stored<T>): Put<T> | Invalid {
+  if (!('error' in stored)) return { type: 'put', ...stored }
+  const { key, version, error } = stored
+  return { type: 'invalid', key, error, version }
 }
 
 /** Whether an open call goes on; it throws where something has happened to it. */
