@@ -4,13 +4,13 @@ import type { WatchBatch } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import { type ApiStatus, refusalIn } from './api-errors.js'
 import { BatchReader } from './batch-reader.js'
-import type { Body } from './body.js'
 import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { compareVersions } from './kubernetes-version.js'
-import { LineSlicer } from './lines.js'
+import { ProofTimes } from './proof-times.js'
 import type { Visit } from './visit.js'
 import { type Line, type Portion, WatchLog } from './watch-log.js'
+import { type Opened, WatchStream } from './watch-stream.js'
 
 export interface SharedWatchOptions {
   readonly clock: Clock
@@ -26,11 +26,6 @@ export interface SharedWatchOptions {
   refusal(status: ApiStatus): SourceError
 }
 
-export interface Opened {
-  readonly body: Body
-  readonly head: Version | undefined
-}
-
 /** How a watch ended: when its time was over, or before. */
 export type WatchEnd = 'in time' | 'early'
 
@@ -43,6 +38,13 @@ export interface FollowContext {
   told(version: Version): void
 }
 
+/** From where somebody wants to follow. */
+export interface From {
+  readonly after: Version
+  /** Before this moment the list began that `after` goes back to. */
+  readonly listedAt: number
+}
+
 interface Follower {
   /** What it has read; undefined once it has fallen too far behind. */
   place: Portion | undefined
@@ -50,13 +52,27 @@ interface Follower {
   isWaitedFor(): boolean
 }
 
-/** Those that are open, by what they watch; each by the configuration that it was opened with. */
+/** A short stream beside the other, of which the server says where it is. */
+interface Proof {
+  readonly stream: WatchStream
+  readonly begunAt: number
+  /** When it is to be over, in the time of the clock. */
+  readonly until: number
+  /** Whether it told what happened. */
+  hasNews: boolean
+}
+
+/** The newest that is open of each, by what they watch; each by the configuration that it was opened with. */
 const open = new WeakMap<object, Map<string, SharedWatch>>()
 
-/** Follows a watch that is open already, where nothing is missing in it; else one that is opened for it. */
+/**
+ * Follows a watch that is open already, where nothing is missing in it and all that is read there came after the list had begun; else
+ * one that is opened for it. A list has all that anybody was told before it began, if it is of the same history: what a watch has told
+ * beyond it by then is of another one, from which etcd was restored, though the versions fit.
+ */
 export async function* followShared<T>(
   { giver, key }: { readonly giver: object; readonly key: string },
-  after: Version,
+  { after, listedAt }: From,
   decoder: Decoder<T>,
   context: FollowContext,
   options: SharedWatchOptions,
@@ -64,10 +80,14 @@ export async function* followShared<T>(
   const watches = open.get(giver) ?? new Map<string, SharedWatch>()
   open.set(giver, watches)
   const found = watches.get(key)
-  const watch = found?.reaches(after) === true ? found : new SharedWatch(after, options)
+  const watch = found?.reaches(after, listedAt) === true ? found : new SharedWatch(after, options)
   watches.set(key, watch)
   try {
     return yield* watch.follow(after, decoder, context)
+  } catch (error) {
+    // It is over for all who follow the same.
+    if (isOtherHistory(error)) watch.fail(error)
+    throw error
   } finally {
     if (watch.isOver && watches.get(key) === watch) watches.delete(key)
   }
@@ -81,16 +101,12 @@ const EARLY_MS = 2_000
 const MAX_BEHIND_BYTES = 16 * 1024 * 1024
 /** A server says where it is two seconds before it ends a stream: this one is opened to hear that soon. */
 const PROOF_SECONDS = 3
-/** What a waiter waits for most often comes by itself within this time, in milliseconds. */
-const PATIENCE_MS = 250
-/** A server that did not say it is asked again after so long, in milliseconds; ever more rarely after some times in vain. */
-const PROOF_AGAIN_MS = 1_000
-const PROOF_RARELY_MS = 30_000
-const EAGER_PROOFS = 3
+/** It may end so much later, in milliseconds. */
+const PROOF_LATE_MS = 2_000
 /** A server that is too busy for another stream is left alone for so long, where it does not say for how long, in milliseconds. */
 const BUSY_MS = 5_000
-/** While there is news, nobody asks more often than this, in milliseconds. */
-const PROOF_SPACING_MS = 10_000
+/** What has been silent for longer, in milliseconds, is opened anew for who joins it: it may be half open. */
+const FRESH_MS = 15_000
 
 /** One open watch, for all that follow the same at the same time: each has its own place in it, and its own objects. */
 class SharedWatch {
@@ -101,31 +117,27 @@ class SharedWatch {
   readonly #visit: Visit
   readonly #endsAt: number
   readonly #opening: Promise<void>
-  #body: Body | undefined
-  #lines: Line[] = []
-  #slicer: LineSlicer
-  #heardAt: number
+  readonly #proofs = new ProofTimes()
+  #main: WatchStream | undefined
+  #proof: Proof | undefined
+  /** From when a proof is asked for until it is over. */
+  #isProving = false
+  /** While another connection is opened. */
+  #renewing: Promise<void> | undefined
   /** The server wishes that no other stream is opened before then. */
   #notBefore = -Infinity
   #reading: Promise<void> | undefined
   #end: WatchEnd | undefined
-  /** Somebody waits for a version: when the server is to be asked where it is. */
-  #proofAt: number | undefined
-  #provedAt = -Infinity
-  #isProof = false
-  /** How far the server was when the stream was opened. */
-  #head: Version | undefined
-  /** How often it was asked, and did not say. */
-  #vainProofs = 0
+  #failure: { readonly error: unknown } | undefined
 
   constructor(after: Version, options: SharedWatchOptions) {
     this.#options = options
     this.#log = new WatchLog(after)
     this.#visit = options.visit(this.#closing.signal)
-    this.#heardAt = options.clock.now()
-    this.#endsAt = this.#heardAt + options.timeoutSeconds * 1_000
-    this.#slicer = this.#newSlicer()
-    this.#opening = this.#open(after, options.timeoutSeconds, false)
+    this.#endsAt = options.clock.now() + options.timeoutSeconds * 1_000
+    this.#opening = this.#stream(after, options.timeoutSeconds, false).then((stream) => {
+      this.#main = stream
+    })
     this.#opening.catch(() => this.#finish('early')) // Whoever follows is told why.
   }
 
@@ -134,9 +146,16 @@ class SharedWatch {
     return this.#end !== undefined || this.#closing.signal.aborted
   }
 
-  /** Whether what comes after this version is still here, or will come. */
-  reaches(after: Version): boolean {
-    return !this.isOver && this.#log.placeOf(after) !== undefined
+  /** Whether what comes after this version is still here, or will come, and none of it came before that moment. */
+  reaches(after: Version, since: number): boolean {
+    return !this.isOver && this.#log.placeOf(after, since) !== undefined
+  }
+
+  /** Ends it for all who follow. */
+  fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#finish('early')
+    this.#main?.poke()
   }
 
   /** Everything after `after`. It is closed when the last that follows has left. */
@@ -150,10 +169,12 @@ class SharedWatch {
     this.#followers.add(follower)
     try {
       await unlessAborted(this.#opening, signal)
+      if (this.#silentMs > FRESH_MS) await unlessAborted(this.#renew(), signal)
       onNudge(() => this.#nudge())
       yield { events: [], version: after } // It is open.
       for (;;) {
         if (signal.aborted) throw signal.reason
+        if (this.#failure !== undefined) throw this.#failure.error
         const portion = follower.place?.next
         if (portion === undefined) {
           if (follower.place === undefined) return 'early'
@@ -171,7 +192,7 @@ class SharedWatch {
         const batch = reader.take()
         told(reader.version)
         if (batch !== undefined) {
-          this.#toldNews(batch)
+          if (batch.events.length > 0) this.#proofs.news()
           yield batch
         } else if (portion.lines.length === 0) yield { events: [], version: reader.version }
         if (reader.failure === undefined) continue
@@ -186,7 +207,7 @@ class SharedWatch {
 
   #close(): void {
     this.#closing.abort()
-    this.#body?.destroy(new Error('the watch is over'))
+    this.#main?.destroy('the watch is over')
     this.#visit.close()
   }
 
@@ -206,33 +227,52 @@ class SharedWatch {
 
   async #read(): Promise<void> {
     const { clock } = this.#options
+    const { last } = this.#log
     for (;;) {
-      const now = clock.now()
-      const silentAt = Math.max(this.#heardAt + this.#options.heartbeatMs, this.#notBefore)
+      if (this.#failure !== undefined) throw this.#failure.error
+      const [main, proof, now] = [this.#main, this.#proof, clock.now()]
+      if (main === undefined || this.#log.last !== last) return
       if (now >= this.#endsAt) return this.#finish('in time')
-      const due = Math.min(this.#endsAt, silentAt, this.#proofAt ?? Infinity)
-      if (now >= due) {
-        const isProof = this.#proofAt !== undefined && now >= this.#proofAt
-        if (!isProof || this.#isWaitedFor) return await this.#changeOver(isProof)
-        this.#proofAt = undefined
+      if (proof !== undefined && (proof.stream.isReady || now >= proof.until)) {
+        await this.#readProof(proof)
         continue
       }
-      const body = this.#body
-      const taken = body === undefined ? undefined : await this.#visit.take(body, due - now)
-      if (taken === SILENCE) continue
-      if (taken === undefined) {
-        if (this.#isProof) return await this.#afterProof()
-        return this.#finish(clock.now() < this.#endsAt - EARLY_MS ? 'early' : 'in time')
-      }
-      if (taken.length > 0) this.#heardAt = clock.now()
-      for (const chunk of taken) this.#slicer.push(chunk)
-      if (this.#lines.length > 0) return this.#append()
+      const due = this.#begin(main, now)
+      const taken = await this.#taken(main, due - now)
+      if (main !== this.#main || taken === SILENCE) continue
+      if (taken === undefined) return this.#finish(clock.now() < this.#endsAt - EARLY_MS ? 'early' : 'in time')
+      if (taken.length > 0) return this.#append(taken, main.cameAt)
     }
   }
 
-  #append(): void {
-    this.#log.append(this.#lines)
-    this.#lines = []
+  /** What it tells; where it ends while another is opened, that is waited for. */
+  async #taken(main: WatchStream, ms: number): Promise<readonly Line[] | undefined | typeof SILENCE> {
+    try {
+      const taken = await main.take(ms)
+      if (taken === undefined) await this.#renewing?.catch(() => {})
+      return taken
+    } catch (error) {
+      await this.#renewing?.catch(() => {})
+      if (main === this.#main) throw error
+      return SILENCE
+    }
+  }
+
+  /** Begins what is due, beside what is open; gives when to look again. */
+  #begin(main: WatchStream, now: number): number {
+    const silentAt = Math.max(main.heardAt + this.#options.heartbeatMs, this.#notBefore)
+    if (now >= silentAt) this.#renew().catch(() => {}) // Where that is the end, whoever reads is told.
+    const proofAt = this.#isProving ? this.#proof?.until : this.#proofs.at
+    if (!this.#isProving && proofAt !== undefined && now >= proofAt) void this.#prove()
+    return Math.min(
+      this.#endsAt,
+      now >= silentAt ? Infinity : silentAt,
+      proofAt === undefined || now >= proofAt ? Infinity : proofAt,
+    )
+  }
+
+  #append(lines: readonly Line[], cameAt: number): void {
+    this.#log.append(lines, undefined, cameAt)
     const { at } = this.#log.last
     for (const follower of this.#followers)
       if (follower.place !== undefined && at - follower.place.at > MAX_BEHIND_BYTES && this.#followers.size > 1)
@@ -241,87 +281,135 @@ class SharedWatch {
   }
 
   /**
-   * Goes on over another connection, from where we are: nothing is lost, and what has gone silent is left behind, once there is
-   * something in its place.
+   * Goes on over another connection, from where we are: nothing is lost. What was open is read until then, and stays where that fails
+   * and it has not been silent for too long. One at a time.
    */
-  async #changeOver(isProof: boolean): Promise<void> {
+  #renew(): Promise<void> {
     const { end } = this.#log.last
-    if (end === undefined) return // Somebody is reading it.
-    const { clock } = this.#options
-    const left = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
-    const isShort = isProof && left > PROOF_SECONDS
-    if (isProof) {
-      this.#proofAt = undefined
-      this.#provedAt = clock.now()
-    }
-    const before = this.#body
+    if (end === undefined) return Promise.resolve() // Somebody is reading what has just come.
+    this.#renewing ??= this.#renewed(end).finally(() => {
+      this.#renewing = undefined
+      this.#main?.poke()
+    })
+    return this.#renewing
+  }
+
+  async #renewed(end: Version): Promise<void> {
+    const { clock, heartbeatMs } = this.#options
+    const before = this.#main
     try {
-      await this.#open(end, isShort ? PROOF_SECONDS : left, true)
+      const seconds = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
+      this.#main = await this.#stream(end, seconds, true)
     } catch (error) {
-      const againAt = before?.isOver === false ? this.#againAt(error) : undefined
-      if (againAt === undefined) throw error
-      this.#notBefore = againAt
-      if (isProof) this.#proofAt = againAt
-      return
+      const againAt = this.#silentMs < heartbeatMs ? clock.now() : this.#againAt(error)
+      if (isOtherHistory(error) || againAt === undefined) this.fail(error)
+      else this.#notBefore = againAt
+      throw error
     }
-    before?.destroy(new Error('another connection has taken over'))
-    this.#isProof = isShort
-    this.#lines = []
-    this.#slicer = this.#newSlicer()
-    this.#log.append([], end)
+    this.#log.append([], this.#log.last.end)
+    before?.poke()
+    before?.destroy('another connection has taken over')
   }
 
   /** Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent. */
   #againAt(error: unknown): number | undefined {
-    if (!(error instanceof SourceError) || refusalIn(error)?.code !== 429) return undefined
-    const at = this.#options.clock.now() + Math.max(error.retryAfterMs ?? 0, BUSY_MS)
-    return at <= this.#heardAt + 2 * this.#options.heartbeatMs ? at : undefined
+    if (refusalIn(error)?.code !== 429) return undefined
+    const at = this.#options.clock.now() + Math.max(retryAfterMsOf(error), BUSY_MS)
+    return at <= (this.#main?.heardAt ?? 0) + 2 * this.#options.heartbeatMs ? at : undefined
+  }
+
+  /** Asks the server where it is, with a stream beside the one that is open. */
+  async #prove(): Promise<void> {
+    const { clock } = this.#options
+    const begunAt = clock.now()
+    const { end } = this.#log.last
+    // What ends soon says so itself.
+    if (!this.#isWaitedFor || end === undefined || this.#endsAt - begunAt <= PROOF_SECONDS * 1_000) {
+      this.#proofs.unwanted()
+      return
+    }
+    this.#proofs.begun(begunAt)
+    this.#isProving = true
+    try {
+      const stream = await this.#stream(end, PROOF_SECONDS, true)
+      const until = clock.now() + PROOF_SECONDS * 1_000 + PROOF_LATE_MS
+      this.#proof = { stream, begunAt, until, hasNews: false }
+      stream.whenReady(() => this.#main?.poke())
+    } catch (error) {
+      if (isOtherHistory(error)) this.fail(error)
+      this.#isProving = false
+      this.#proofs.failed(clock.now(), retryAfterMsOf(error))
+    }
+    this.#main?.poke()
+  }
+
+  /** What both streams tell is in the log twice: nobody is told twice, since each tells all from where we were on. */
+  async #readProof(proof: Proof): Promise<void> {
+    const taken = proof.stream.isReady ? await proof.stream.take(0).catch(() => undefined) : undefined
+    if (taken === SILENCE) return
+    const lines = (taken ?? []).filter((line) => !isOf('ERROR', line))
+    proof.hasNews ||= lines.some((line) => !isOf('BOOKMARK', line))
+    if (lines.length > 0) this.#append(lines, proof.stream.cameAt)
+    if (taken === undefined || lines.length < taken.length) this.#endProof(proof)
   }
 
   /**
    * A server says nothing new where the last that it knows of is an object that a selector leaves out: only once anything else
    * was written. One without a watch cache never says it.
    */
-  async #afterProof(): Promise<void> {
+  #endProof({ stream, begunAt, hasNews }: Proof): void {
+    stream.destroy('it has said where it is')
+    this.#proof = undefined
+    this.#isProving = false
     const { end } = this.#log.last
-    const isVain = end !== undefined && this.#head !== undefined && compareVersions(end, this.#head) < 0
-    await this.#changeOver(false)
-    if (!isVain || !this.#isWaitedFor) return
-    const afterMs = PROOF_AGAIN_MS * 2 ** Math.max(0, ++this.#vainProofs - EAGER_PROOFS)
-    this.#proofAt ??= this.#options.clock.now() + Math.min(afterMs, PROOF_RARELY_MS)
+    const isVain = end !== undefined && stream.head !== undefined && compareVersions(end, stream.head) < 0
+    const now = this.#options.clock.now()
+    if (this.#isWaitedFor) {
+      if (isVain) this.#proofs.vain(now)
+      else this.#proofs.wanted(now)
+    }
+    // What did not tell it, too, is half open.
+    if (hasNews && this.#main !== undefined && this.#main.heardAt < begunAt) this.#renew().catch(() => {})
   }
 
-  async #open(after: Version, timeoutSeconds: number, isAgain: boolean): Promise<void> {
-    const { body, head } = await this.#options.open(this.#visit, after, timeoutSeconds, isAgain)
-    this.#body = body
-    this.#head = head
-    this.#heardAt = this.#options.clock.now()
+  async #stream(after: Version, timeoutSeconds: number, isAgain: boolean): Promise<WatchStream> {
+    const opened = await this.#options.open(this.#visit, after, timeoutSeconds, isAgain)
+    return new WatchStream(this.#visit, opened, this.#options.maxObjectBytes)
   }
 
   #finish(end: WatchEnd): void {
     this.#end ??= end
   }
 
+  get #silentMs(): number {
+    const now = this.#options.clock.now()
+    return now - (this.#main?.heardAt ?? now)
+  }
+
   get #isWaitedFor(): boolean {
     return [...this.#followers].some((follower) => follower.isWaitedFor())
   }
 
+  /** Who waits while the server is being asked is served by that, or asked for again after it. */
   #nudge(): void {
-    this.#vainProofs = 0
-    if (this.#proofAt !== undefined) return
-    this.#proofAt = this.#options.clock.now() + PATIENCE_MS
-    this.#body?.poke()
+    if (this.#isProving) return
+    this.#proofs.wanted(this.#options.clock.now())
+    this.#main?.poke()
   }
+}
 
-  /** What somebody waits for has most likely come with it; if not, it can wait a little. */
-  #toldNews({ events }: WatchBatch<unknown>): void {
-    if (this.#proofAt === undefined || events.length === 0) return
-    this.#proofAt = Math.max(this.#proofAt, this.#provedAt + PROOF_SPACING_MS)
-  }
+function isOtherHistory(error: unknown): boolean {
+  return error instanceof SourceError && error.code === 'EPOCH_CHANGED'
+}
 
-  #newSlicer(): LineSlicer {
-    return new LineSlicer((bytes, isWhole) => this.#lines.push({ bytes, isWhole }), this.#options.maxObjectBytes)
-  }
+function retryAfterMsOf(error: unknown): number {
+  return (error instanceof SourceError ? error.retryAfterMs : undefined) ?? 0
+}
+
+/** Whether a line of a watch is of this type. */
+function isOf(type: string, { bytes }: Line): boolean {
+  const begin = `{"type":"${type}"`
+  return bytes.subarray(0, begin.length).toString() === begin
 }
 
 /** `promise`, or the signal's reason. */
