@@ -140,6 +140,35 @@ test('who lists after a restore does not join a watch of the history before it',
     expect(fake.watches.length).toBe(opened + 1)
   }))
 
+describe('who joins a watch that has been silent', () => {
+  test('is told all that came meanwhile: another connection takes over before', () =>
+    withScene(async ({ fake, clock, follow }) => {
+      const { collection } = fake
+      const start = collection.version
+      const first = follow(start)
+      await first.upTo(start)
+      collection.forget(collection.watching[0])
+      await clock.advance(20_000)
+      const version = collection.put('k0', 'meanwhile')
+      const second = follow(start)
+      expect([await second.upTo(version), await first.upTo(version)]).toEqual([['put default/k0'], ['put default/k0']])
+      expect(collection.watching.length).toBe(1)
+    }))
+
+  test('takes nothing from the other where that is refused', () =>
+    withScene(async ({ fake, clock, follow }) => {
+      const { collection } = fake
+      const start = collection.version
+      const first = follow(start)
+      await first.upTo(start)
+      await clock.advance(20_000)
+      fake.next(isWatch, (exchange) => exchange.refuse({ code: 503 }))
+      await expect(follow(start).next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+      expect(await first.upTo(collection.put('k0', 'after'))).toEqual(['put default/k0'])
+      expect(fake.watches.length).toBe(2)
+    }))
+})
+
 describe('of two that share a watch, the one that opened it', () => {
   test('may stop before it is open', () =>
     withScene(async ({ fake, follow }) => {
