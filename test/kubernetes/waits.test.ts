@@ -119,6 +119,21 @@ describe('a wait for a version', () => {
       await fake.collection.bookmark()
       expect(await mirror.soon(second)).toBe('there')
     }))
+
+  test('shows that a watch is half open, which is replaced then', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const { fake, informer } = mirror
+      fake.collection.forget(fake.watches[0])
+      const wait = informer.waitFor(fake.collection.put('k0', 'unheard')).then(() => 'there')
+      await mirror.untilPassing('a short watch', () => fake.watches.length === 2)
+      expect(await mirror.soon(wait)).toBe('there')
+      fake.watches[1]?.end()
+      await mirror.until('another to be open', () => fake.watches[0]?.isOpen === false)
+      fake.collection.put('k0', 'after')
+      await mirror.healed()
+      expect(mirror.errors).toEqual([])
+    }))
 })
 
 /** A wait for what the watch does not bring; the server is asked, and `refuse` answers in its place. */
