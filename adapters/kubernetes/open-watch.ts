@@ -84,6 +84,8 @@ export class OpenWatch {
   #proof: Proof | undefined
   /** From when a proof is asked for until it is over. */
   #isProving = false
+  /** Somebody began to wait meanwhile. */
+  #isNudged = false
   /** While another connection is opened. */
   #renewing: Promise<void> | undefined
   /** The server wishes that no other stream is opened before then. */
@@ -292,6 +294,7 @@ export class OpenWatch {
     }
     this.#proofs.begun(begunAt)
     this.#isProving = true
+    this.#isNudged = false
     try {
       const stream = await this.#stream(end, PROOF_SECONDS, true)
       const until = clock.now() + PROOF_SECONDS * 1_000 + PROOF_LATE_MS
@@ -326,10 +329,8 @@ export class OpenWatch {
     const { end } = this.#log.last
     const isVain = end !== undefined && stream.head !== undefined && compareVersions(end, stream.head) < 0
     const now = this.#options.clock.now()
-    if (this.#isWaitedFor) {
-      if (isVain) this.#proofs.vain(now)
-      else this.#proofs.wanted(now)
-    }
+    if (isVain && this.#isWaitedFor) this.#proofs.vain(now)
+    else if (this.#isNudged) this.#proofs.wanted(now)
     // What did not tell it, too, is half open.
     if (hasNews && this.#main !== undefined && this.#main.heardAt < begunAt) this.#renew().catch(() => {})
   }
@@ -352,9 +353,12 @@ export class OpenWatch {
     return [...this.#followers].some((follower) => follower.isWaitedFor())
   }
 
-  /** Who waits while the server is being asked is served by that, or asked for again after it. */
+  /** Who waits while the server is being asked is served by that, or it is asked again after it. */
   #nudge(): void {
-    if (this.#isProving) return
+    if (this.#isProving) {
+      this.#isNudged = true
+      return
+    }
     this.#proofs.wanted(this.#options.clock.now())
     this.#main?.poke()
   }

@@ -22,7 +22,7 @@ export interface Outcome {
   readonly writes: number
   /** How many waits for versions, and for what was there at a moment, were fulfilled. */
   readonly fulfilled: number
-  /** Faults that never came, where there were rounds enough for each. */
+  /** Faults that never happened, where there were rounds enough for each. */
   readonly missing: readonly string[]
 }
 
@@ -72,7 +72,8 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
   return { divergences, writes: run.writes, fulfilled: run.fulfilled, missing: run.missing }
 }
 
-type Fault = readonly [name: string, weight: number, run: () => Promise<void>]
+/** It gives `false` where it could not be done. */
+type Fault = readonly [name: string, weight: number, run: () => Promise<unknown>]
 
 class Campaign {
   writes = 0
@@ -84,10 +85,10 @@ class Campaign {
   readonly #kinds: readonly Fault[]
   /** What is still to be drawn: each fault as often as it weighs, then all of them again. */
   readonly #deck: Fault[] = []
-  readonly #drawn = new Set<string>()
+  readonly #happened = new Set<string>()
   #decks = 0
   /** What happens to the server itself happens one at a time. */
-  #server: Promise<void> = Promise.resolve()
+  #server: Promise<unknown> = Promise.resolve()
 
   constructor(kubernetes: Kubernetes, stage: Stage, random: SeededRandom, restores: boolean) {
     this.#kubernetes = kubernetes
@@ -116,12 +117,13 @@ class Campaign {
   async round(): Promise<void> {
     const over = new AbortController()
     const writers = [1, 2, 3].map(() => this.#write(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
-    const running: Promise<void>[] = []
+    const running: Promise<unknown>[] = []
     for (let at = 0; at < FAULTS; at++) {
       const [name, , run] = this.#draw()
       this.story.push(name)
-      this.#drawn.add(name)
-      const fault = run()
+      const fault = run().then((isDone) => {
+        if (isDone !== false) this.#happened.add(name)
+      })
       running.push(fault)
       // Every second one goes on while the next one begins.
       if (this.#random.chance(0.5)) await fault
@@ -133,10 +135,10 @@ class Campaign {
     this.#stage.proxy.pass()
   }
 
-  /** Of which faults there was none, although a whole deck was drawn. */
+  /** Which faults never happened, although a whole deck was drawn. */
   get missing(): string[] {
     const isComplete = this.#decks > 1 || (this.#decks === 1 && this.#deck.length === 0)
-    return isComplete ? this.#kinds.map(([name]) => name).filter((name) => !this.#drawn.has(name)) : []
+    return isComplete ? this.#kinds.map(([name]) => name).filter((name) => !this.#happened.has(name)) : []
   }
 
   #draw(): Fault {
@@ -182,14 +184,15 @@ class Campaign {
     return sleep(this.#random.below(LONGEST_MS))
   }
 
-  async #refused(during: () => Promise<void>): Promise<void> {
+  async #refused<V>(during: () => Promise<V>): Promise<V> {
     const { proxy } = this.#stage
     proxy.reset()
     proxy.refuse()
     // `reset` lets new connections pass.
     proxy.refuse()
-    await during()
+    const result = await during()
     proxy.pass()
+    return result
   }
 
   async #held(): Promise<void> {
@@ -204,9 +207,9 @@ class Campaign {
     this.#stage.proxy.chop(0)
   }
 
-  async #deleteMany(): Promise<void> {
+  async #deleteMany(): Promise<boolean> {
     const selector = `half=${this.#random.below(2)}`
-    await this.#kubernetes.admin.deleteCollection(this.#stage.path, selector).catch(() => {})
+    return await isDone(this.#kubernetes.admin.deleteCollection(this.#stage.path, selector))
   }
 
   async #cutWhileCatchingUp(): Promise<void> {
@@ -223,10 +226,8 @@ class Campaign {
     })
   }
 
-  async #compact(): Promise<void> {
-    await this.#alone(async () => {
-      await Promise.race([this.#kubernetes.compact().catch(() => {}), sleep(1_000)])
-    })
+  #compact(): Promise<boolean> {
+    return this.#alone(() => Promise.race([isDone(this.#kubernetes.compact()), sleep(1_000, false)]))
   }
 
   async #restarted(): Promise<void> {
@@ -245,8 +246,16 @@ class Campaign {
     if (isAway) this.#stage.proxy.pass()
   }
 
-  #alone(work: () => Promise<void>): Promise<void> {
-    this.#server = this.#server.then(work)
-    return this.#server
+  #alone<V>(work: () => Promise<V>): Promise<V> {
+    const done = this.#server.then(work)
+    this.#server = done
+    return done
   }
+}
+
+function isDone(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  )
 }

@@ -116,6 +116,27 @@ test('who waits for a version is served also where the first short watch did not
     await mirror.soon(done)
   }))
 
+test('who cannot say whether anybody waits has the server asked once for each nudge', () =>
+  withScene(async ({ fake, clock, follow }) => {
+    const { collection } = fake
+    const start = collection.version
+    const reader = follow(start)
+    await reader.upTo(start)
+    reader.nudges[0]?.()
+    const version = collection.pass()
+    const told = reader.upTo(version)
+    await passing(clock, 'a short watch', () => collection.watching.length === 2)
+    await fake.watches[1]?.bookmark(version)
+    await told
+    const later = reader.next()
+    fake.watches[1]?.end()
+    const since = clock.now()
+    await passing(clock, 'half a minute', () => clock.now() - since >= 30_000)
+    expect(fake.watches.length).toBe(2)
+    collection.put('k0', 'after')
+    expect((await later)?.version).toBe(collection.version)
+  }))
+
 test('who lists after a restore does not join a watch of the history before it', () =>
   withScene(async ({ fake, clock, follow }) => {
     const { collection } = fake
