@@ -26,7 +26,7 @@ export interface OpenWatchOptions {
   refusal(status: ApiStatus): SourceError
 }
 
-/** How a watch ended: when its time was over, or before. */
+/** How a watch ended: when its time was over and the server there to its end; or before, or nobody knows when. */
 export type WatchEnd = 'in time' | 'early'
 
 export interface FollowContext {
@@ -67,7 +67,7 @@ const PROOF_SECONDS = 3
 const PROOF_LATE_MS = 2_000
 /** A server that is too busy for another stream is left alone for so long, where it does not say for how long, in milliseconds. */
 const BUSY_MS = 5_000
-/** What has been silent for longer, in milliseconds, is opened anew for who joins it: it may be half open. */
+/** What has been silent for longer, in milliseconds, may be half open: it is opened anew for who joins it. */
 const FRESH_MS = 15_000
 
 /** One open watch, for all that follow the same at the same time: each has its own place in it, and its own objects. */
@@ -196,7 +196,7 @@ export class OpenWatch {
       if (this.#failure !== undefined) throw this.#failure.error
       const [main, proof, now] = [this.#main, this.#proof, clock.now()]
       if (main === undefined || this.#log.last !== last) return
-      if (now >= this.#endsAt) return this.#finish('in time')
+      if (now >= this.#endsAt) return this.#finish(this.#silentMs > FRESH_MS ? 'early' : 'in time')
       if (proof !== undefined && (proof.stream.isReady || now >= proof.until)) {
         await this.#readProof(proof)
         continue

@@ -8,8 +8,9 @@ import { FakeCollection, type FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 
 const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' }
-/** Of a watch: nobody waits for a heartbeat of it. */
-const LONGEST_MS = 60_000
+/** Of a watch, and how long it lasts at least: nobody waits for a heartbeat of it. */
+const LONGEST_MS = 24_000
+const LEAST_MS = 12_000
 const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 
 /** One source, and those who read it at its side, each in calls of its own. */
@@ -133,11 +134,27 @@ describe('who was broken off once', () => {
     Shared.with(async (shared) => {
       await shared.breakOff()
       const listed = await shared.list()
-      const next = (await shared.watch(listed))()
-      await shared.clock.advance(LONGEST_MS)
-      expect(await next).toMatchObject({ done: true })
+      const next = await shared.watch(listed)
+      const spoken = next()
+      await shared.clock.advance(LEAST_MS - 1_000)
+      await shared.fake.collection.bookmark()
+      await spoken
+      const ended = next()
+      await shared.clock.advance(LONGEST_MS - LEAST_MS)
+      expect(await ended).toMatchObject({ done: true })
       await shared.watch(listed)
       expect(shared.heads).toBe(0)
+    }))
+
+  test('asks where its next watch ended in time, and had been silent: it may have been half open', () =>
+    Shared.with(async (shared) => {
+      await shared.breakOff()
+      const listed = await shared.list()
+      const ended = (await shared.watch(listed))()
+      await shared.clock.advance(LONGEST_MS)
+      expect(await ended).toMatchObject({ done: true })
+      await shared.watch(listed)
+      expect(shared.heads).toBe(1)
     }))
 
   test('and was gone while the resource was, lists only once', () =>
