@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../src/clock.js'
 import { over } from '../../src/errors.js'
+import { moment } from './moment.js'
 
 /** Nothing came in time. */
 export const SILENCE: unique symbol = Symbol('silence')
@@ -16,6 +17,9 @@ export class Body {
   #bytes = 0
   #isOver = false
   #error: unknown
+  #firstCameAt = 0
+  #cameAt = 0
+  #onReady: (() => void) | undefined
   /** Whoever waits goes on; whether because nothing came in time. */
   #wake: ((isLate?: boolean) => void) | undefined
   /** When whoever waits has waited long enough. */
@@ -26,10 +30,12 @@ export class Body {
     this.#response = response
     this.#clock = clock
     response.on('data', (chunk: Buffer) => {
+      if (this.#chunks.length === 0) this.#firstCameAt = moment()
       this.#chunks.push(chunk)
       this.#bytes += chunk.length
       if (this.#bytes >= HIGH_WATER) response.pause()
       this.#wake?.()
+      this.#onReady?.()
     })
     response.once('end', () => this.#end(undefined))
     response.on('error', (error) => this.#end(error))
@@ -40,6 +46,17 @@ export class Body {
   /** Whether there is something to take without waiting. */
   get isReady(): boolean {
     return this.#chunks.length > 0 || this.#isOver
+  }
+
+  /** Since which moment that has come which was taken last. */
+  get cameAt(): number {
+    return this.#cameAt
+  }
+
+  /** Called whenever there is something to take. */
+  whenReady(listener: () => void): void {
+    this.#onReady = listener
+    if (this.isReady) listener()
   }
 
   /** Whether nothing more comes, though something may be left to take. */
@@ -55,6 +72,7 @@ export class Body {
     if (!this.isReady && (await this.#wait(ms))) return SILENCE
     if (this.#chunks.length > 0 || !this.#isOver) {
       const taken = this.#chunks
+      if (taken.length > 0) this.#cameAt = this.#firstCameAt
       this.#chunks = []
       if (this.#bytes >= HIGH_WATER) this.#response.resume()
       this.#bytes = 0
@@ -113,5 +131,6 @@ export class Body {
     this.#error = error
     this.#timer?.control.abort(over)
     this.#wake?.()
+    this.#onReady?.()
   }
 }

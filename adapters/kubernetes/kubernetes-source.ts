@@ -18,6 +18,7 @@ import { Credentials } from './kube-config.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
 import { readList } from './lists.js'
+import { moment } from './moment.js'
 import { type KubernetesNamespaces, NamespaceSet } from './namespaces.js'
 import { readPages } from './pages.js'
 import { Requests } from './request.js'
@@ -42,6 +43,8 @@ const STREAM_AGAIN_MS = 600_000
 const LONG_DOWN_MS = 30_000
 /** So often a list says that it waits for credentials, in milliseconds: the core gives one up that tells nothing for 30 s. */
 const LOGIN_MS = 10_000
+/** All who were away meanwhile come back within this time, in milliseconds: nobody rests for longer than half of it. */
+const COME_BACK_MS = 60_000
 /** A watch that is longer is not asked for, in milliseconds. */
 const LONGEST_WATCH_MS = 86_400_000
 /** Mirrors objects of one kind, built-in or custom. Opens nothing by itself. */
@@ -70,16 +73,22 @@ class ApiSource<T> implements KubernetesSource<T> {
   readonly #stallMs: number
   readonly #maxObjectBytes: number
   #resource: Resource | undefined
-  /** The server may have another history than the one that we know: what broke off may have been a restore. */
-  #isSuspect = false
+  /**
+   * Once anything has broken off: from where somebody may go on without asking whether the server still has the history that we know,
+   * since a list or a watch has ended there as it should. What broke off may have been a restore, also for who comes back later.
+   */
+  #sure: Set<Version> | undefined
   /** From when on the server is asked to stream lists, after it did not, or not to the end. */
   #streamsFrom = 0
   /** Since when nobody has answered. */
   #downSince: number | undefined
+  /** That was long: until then all come back who were away meanwhile. */
+  #doubtUntil = -Infinity
+  /** Before this moment the last list began. */
+  #listedAt = 0
   readonly #home = new Home()
   readonly #deadEnd = new DeadEnd()
-  /** It was not there: what is there when it is again is something else. */
-  #wasMissing = false
+  #missing: Missing | undefined
 
   constructor(options: KubernetesSourceOptions) {
     const { kubeConfig, apiVersion = 'v1', kind, plural, namespace } = options
@@ -95,11 +104,14 @@ class ApiSource<T> implements KubernetesSource<T> {
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const { pageSize, random, clock, shown } = context
+    const missing = this.#missing
+    this.#listedAt = moment()
     const visit = this.#visit(context)
     try {
       for await (const _ of visit.login(LOGIN_MS)) yield { events: [] }
       const requests = await this.#requests(visit)
       let place: string | undefined
+      let version: Version | undefined
       const pages = readList(visit, requests, this.#decoder(requests), {
         isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamsFrom,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
@@ -120,11 +132,17 @@ class ApiSource<T> implements KubernetesSource<T> {
         // Who is only behind says where the others are.
         if (page.version !== undefined && shown !== undefined && compareVersions(page.version, shown) < 0)
           await this.#assertHistory(visit, requests, shown, context.signal)
+        version = page.version ?? version
         yield page
       }
       this.#home.listed(place)
-      this.#isSuspect = this.#wasMissing = false
-      this.#downSince = undefined
+      if (version !== undefined) {
+        this.#sure?.add(version)
+        // One that began before it was missing says nothing of what is there now.
+        if (missing !== undefined && missing === this.#missing && !isListed(missing, version))
+          missing.listedFrom = version
+      }
+      this.#answered(clock)
     } catch (error) {
       throw this.#noted(error, context.clock)
     } finally {
@@ -136,18 +154,22 @@ class ApiSource<T> implements KubernetesSource<T> {
     const { after, random, clock } = context
     assertResourceVersion(after)
     const stay = this.#home.stay(context.signal, after)
+    let at = after
     try {
       const requests = await this.#prepared(context, after)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
       const end = yield* followShared(
         this.#shared(requests),
-        after,
+        { after, listedAt: this.#listedAt },
         this.#decoder(requests),
         {
           signal: stay.signal,
           onNudge: (listener) => context.onNudge(listener),
           isWaitedFor: () => context.isWaitedFor?.() ?? true,
-          told: (version) => stay.moveTo(version),
+          told: (version) => {
+            at = version
+            stay.moveTo(version)
+          },
         },
         {
           clock,
@@ -165,7 +187,8 @@ class ApiSource<T> implements KubernetesSource<T> {
         },
       )
       this.#deadEnd.passed()
-      if (end === 'early') this.#isSuspect = true
+      if (end === 'early') this.#sure = new Set()
+      else this.#sure?.add(at)
     } catch (error) {
       throw this.#deadEnd.judged(this.#noted(error, context.clock), after)
     } finally {
@@ -179,12 +202,14 @@ class ApiSource<T> implements KubernetesSource<T> {
     try {
       const requests = await this.#requests(visit)
       this.#home.watching(this.#credentials.place, context.signal)
-      if (this.#wasMissing) throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
-      if (this.#isSuspect) await this.#assertHistory(visit, requests, after, context.signal)
-      const downMs = context.clock.now() - (this.#downSince ?? Infinity)
-      if (downMs >= LONG_DOWN_MS)
+      if (this.#missing !== undefined && !isListed(this.#missing, after))
+        throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
+      // One that goes on from there later was broken off, and has to ask.
+      if (this.#sure === undefined || this.#sure.delete(after)) return requests
+      await this.#assertHistory(visit, requests, after, context.signal)
+      this.#answered(context.clock)
+      if (context.clock.now() < this.#doubtUntil)
         context.doubt?.('the API server was out of reach for long enough to be restored, and to have got past us since')
-      this.#downSince = undefined
       return requests
     } finally {
       visit.close()
@@ -265,8 +290,14 @@ class ApiSource<T> implements KubernetesSource<T> {
     const head = await this.#head(visit, requests)
     this.#home.watching(visit.place, signal)
     if (compareVersions(head, after) < 0) throw wentBack(after, head)
-    this.#isSuspect = false
     return head
+  }
+
+  /** Somebody has reached the server. Others may have been away for as long, and come back later. */
+  #answered(clock: Clock): void {
+    const now = clock.now()
+    if (this.#downSince !== undefined && now - this.#downSince >= LONG_DOWN_MS) this.#doubtUntil = now + COME_BACK_MS
+    this.#downSince = undefined
   }
 
   async #requests(visit: Visit): Promise<Requests> {
@@ -307,16 +338,26 @@ class ApiSource<T> implements KubernetesSource<T> {
   #noted(error: unknown, clock?: Clock): unknown {
     if (!(error instanceof SourceError)) return error
     if (error.code === 'UNAVAILABLE') {
-      this.#isSuspect = true
+      this.#sure = new Set()
       // One that wishes to be left alone is there.
       if (refusalIn(error)?.code !== 429) this.#downSince ??= clock?.now()
     }
     if (error.code === 'NOT_FOUND') {
       this.#resource = undefined
-      this.#wasMissing = true
+      this.#sure = new Set()
+      this.#missing = { listedFrom: undefined }
     }
     return error
   }
+}
+
+/** It was not there: what is there when it is again is something else, and who is not as far as the lists of that has to list. */
+interface Missing {
+  listedFrom: Version | undefined
+}
+
+function isListed({ listedFrom }: Missing, version: Version): boolean {
+  return listedFrom !== undefined && compareVersions(version, listedFrom) >= 0
 }
 
 /** What the server calls an object of which it shows nothing but the metadata. */

@@ -1,5 +1,6 @@
 import type { Version } from '../../src/version.js'
 import { compareVersions } from './kubernetes-version.js'
+import { moment } from './moment.js'
 
 export interface Line {
   readonly bytes: Buffer
@@ -12,6 +13,8 @@ export interface Portion {
   readonly lines: readonly Line[]
   /** How many bytes have come up to its end. */
   readonly at: number
+  /** None of its lines came before this moment. */
+  readonly cameAt: number
   /** The version at its end, as its lines tell it; whoever reads it first finds out. */
   end: Version | undefined
   next: Portion | undefined
@@ -28,16 +31,16 @@ export class WatchLog {
   #last: Portion
 
   constructor(after: Version) {
-    this.#first = this.#oldest = this.#last = { lines: [], at: 0, end: after, next: undefined }
+    this.#first = this.#oldest = this.#last = { lines: [], at: 0, cameAt: 0, end: after, next: undefined }
   }
 
   get last(): Portion {
     return this.#last
   }
 
-  append(lines: readonly Line[], end?: Version): void {
+  append(lines: readonly Line[], end?: Version, cameAt: number = moment()): void {
     const bytes = lines.reduce((sum, line) => sum + line.bytes.length, 0)
-    const portion: Portion = { lines, at: this.#last.at + bytes, end, next: undefined }
+    const portion: Portion = { lines, at: this.#last.at + bytes, cameAt, end, next: undefined }
     this.#last.next = portion
     this.#last = portion
     while (this.#last.at - this.#oldest.at > KEPT_BYTES && this.#oldest.next?.end !== undefined)
@@ -56,11 +59,15 @@ export class WatchLog {
     }
   }
 
-  /** After which portion to read on in order to miss nothing after `version`; undefined where that is not here any more. */
-  placeOf(version: Version): Portion | undefined {
+  /**
+   * After which portion to read on in order to miss nothing after `version`; undefined where that is not here any more, or where
+   * something after it came before the moment `since`.
+   */
+  placeOf(version: Version, since = 0): Portion | undefined {
     let place = this.#oldest
     if (!isUpTo(place, version)) return undefined
     while (place.next !== undefined && isUpTo(place.next, version)) place = place.next
+    for (let { next } = place; next !== undefined; { next } = next) if (next.cameAt < since) return undefined
     return place
   }
 }

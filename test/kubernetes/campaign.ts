@@ -20,13 +20,18 @@ export interface Outcome {
   /** What was wrong, each with the number of its check. */
   readonly divergences: readonly string[]
   readonly writes: number
-  readonly faults: ReadonlyMap<string, number>
+  /** How many waits for versions, and for what was there at a moment, were fulfilled. */
+  readonly fulfilled: number
+  /** Faults that never happened, where there were rounds enough for each. */
+  readonly missing: readonly string[]
 }
 
 /** Names that are written: few, so that each is written, deleted and made anew. */
 const NAMES = 100
 /** Faults before each check; they overlap. */
 const FAULTS = 3
+/** How long somebody waits for a version at most, in a mirror's milliseconds. */
+const WAIT_MS = 60_000
 /** How long any of them lasts at most, in milliseconds. */
 const LONGEST_MS = 600
 /** An audit rests a hundred times as long as it has read, which on a busy machine is long. */
@@ -35,8 +40,8 @@ const HEALING_MS = 120_000
 const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--feature-gates=WatchList=false']]
 
 /**
- * A mirror behind a network and a server that fail in every way there is, while several write; again and again the writers
- * pause, the faults end, and the mirror must become what the server has. One seed, one sequence of faults and writes.
+ * Two mirrors of one configuration behind a network and a server that fail in every way there is, while several write, and
+ * wait for what was written; again and again the writers pause, the faults end, and the mirrors must become what the server has. One seed, one sequence of faults and writes.
  */
 export async function campaign(options: CampaignOptions): Promise<Outcome> {
   const { server, seed, checks, restores = true, instead, healingMs = HEALING_MS } = options
@@ -47,6 +52,7 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
     kubernetes,
     resource,
     speed: 20,
+    mirrors: instead === undefined ? 2 : 1,
     // Restored history that has got past us only an audit can tell. It waits for a bookmark, which takes the server seconds.
     ...(restores ? { audit: { periodMs: 100_000 } } : {}),
     ...(instead === undefined ? {} : { instead }),
@@ -63,20 +69,26 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
     // From what is wrong already nothing is learned.
     if (divergences.length > 0) break
   }
-  return { divergences, writes: run.writes, faults: run.faults }
+  return { divergences, writes: run.writes, fulfilled: run.fulfilled, missing: run.missing }
 }
 
-type Fault = readonly [name: string, weight: number, run: () => Promise<void>]
+/** It gives `false` where it could not be done. */
+type Fault = readonly [name: string, weight: number, run: () => Promise<unknown>]
 
 class Campaign {
   writes = 0
-  readonly faults = new Map<string, number>()
+  fulfilled = 0
   readonly story: string[] = []
   readonly #kubernetes: Kubernetes
   readonly #stage: Stage
   readonly #random: SeededRandom
   readonly #kinds: readonly Fault[]
-  #isDown = false
+  /** What is still to be drawn: each fault as often as it weighs, then all of them again. */
+  readonly #deck: Fault[] = []
+  readonly #happened = new Set<string>()
+  #decks = 0
+  /** What happens to the server itself happens one at a time. */
+  #server: Promise<unknown> = Promise.resolve()
 
   constructor(kubernetes: Kubernetes, stage: Stage, random: SeededRandom, restores: boolean) {
     this.#kubernetes = kubernetes
@@ -105,12 +117,13 @@ class Campaign {
   async round(): Promise<void> {
     const over = new AbortController()
     const writers = [1, 2, 3].map(() => this.#write(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
-    const running: Promise<void>[] = []
+    const running: Promise<unknown>[] = []
     for (let at = 0; at < FAULTS; at++) {
-      const [name, , run] = this.#drawn()
+      const [name, , run] = this.#draw()
       this.story.push(name)
-      this.faults.set(name, (this.faults.get(name) ?? 0) + 1)
-      const fault = run()
+      const fault = run().then((isDone) => {
+        if (isDone !== false) this.#happened.add(name)
+      })
       running.push(fault)
       // Every second one goes on while the next one begins.
       if (this.#random.chance(0.5)) await fault
@@ -122,13 +135,20 @@ class Campaign {
     this.#stage.proxy.pass()
   }
 
-  #drawn(): Fault {
-    let left = this.#random.below(this.#kinds.reduce((sum, [, weight]) => sum + weight, 0))
-    for (const kind of this.#kinds) {
-      left -= kind[1]
-      if (left < 0) return kind
+  /** Which faults never happened, although a whole deck was drawn. */
+  get missing(): string[] {
+    const isComplete = this.#decks > 1 || (this.#decks === 1 && this.#deck.length === 0)
+    return isComplete ? this.#kinds.map(([name]) => name).filter((name) => !this.#happened.has(name)) : []
+  }
+
+  #draw(): Fault {
+    if (this.#deck.length === 0) {
+      for (const kind of this.#kinds) for (let n = 0; n < kind[1]; n++) this.#deck.push(kind)
+      this.#decks++
     }
-    return this.#random.pick(this.#kinds)
+    const [fault] = this.#deck.splice(this.#random.below(this.#deck.length), 1)
+    if (fault === undefined) throw new Error('there is no fault')
+    return fault
   }
 
   async #write(random: SeededRandom, signal: AbortSignal): Promise<void> {
@@ -136,6 +156,7 @@ class Campaign {
       const name = `k${random.below(NAMES)}`
       try {
         const writing = random.chance(0.7) ? this.#stage.put(name, this.writes) : this.#stage.remove(name)
+        if (random.chance(0.1)) void this.#wait(random, writing)
         await Promise.race([writing.then(() => {}), sleep(1_000)])
         this.writes++
       } catch {
@@ -145,18 +166,33 @@ class Campaign {
     }
   }
 
+  /** For what was written, or for what is there now: faults may break that, and nothing that it does may harm the mirror. */
+  async #wait(random: SeededRandom, writing: Promise<string | void>): Promise<void> {
+    const { informer } = random.pick(this.#stage.followers)
+    const isFresh = random.chance(0.5)
+    try {
+      const version = isFresh ? undefined : await writing
+      if (typeof version === 'string') await informer.waitFor(version, { timeoutMs: WAIT_MS })
+      else await informer.fresh({ timeoutMs: WAIT_MS })
+      this.fulfilled++
+    } catch {
+      // The server, the history or the time was over.
+    }
+  }
+
   #moment(): Promise<void> {
     return sleep(this.#random.below(LONGEST_MS))
   }
 
-  async #refused(during: () => Promise<void>): Promise<void> {
+  async #refused<V>(during: () => Promise<V>): Promise<V> {
     const { proxy } = this.#stage
     proxy.reset()
     proxy.refuse()
     // `reset` lets new connections pass.
     proxy.refuse()
-    await during()
+    const result = await during()
     proxy.pass()
+    return result
   }
 
   async #held(): Promise<void> {
@@ -171,9 +207,9 @@ class Campaign {
     this.#stage.proxy.chop(0)
   }
 
-  async #deleteMany(): Promise<void> {
+  async #deleteMany(): Promise<boolean> {
     const selector = `half=${this.#random.below(2)}`
-    await this.#kubernetes.admin.deleteCollection(this.#stage.path, selector).catch(() => {})
+    return await isDone(this.#kubernetes.admin.deleteCollection(this.#stage.path, selector))
   }
 
   async #cutWhileCatchingUp(): Promise<void> {
@@ -190,10 +226,8 @@ class Campaign {
     })
   }
 
-  async #compact(): Promise<void> {
-    await this.#alone(async () => {
-      await Promise.race([this.#kubernetes.compact().catch(() => {}), sleep(1_000)])
-    })
+  #compact(): Promise<boolean> {
+    return this.#alone(() => Promise.race([isDone(this.#kubernetes.compact()), sleep(1_000, false)]))
   }
 
   async #restarted(): Promise<void> {
@@ -212,14 +246,16 @@ class Campaign {
     if (isAway) this.#stage.proxy.pass()
   }
 
-  /** What happens to the server itself happens one at a time. */
-  async #alone(work: () => Promise<void>): Promise<void> {
-    if (this.#isDown) return
-    this.#isDown = true
-    try {
-      await work()
-    } finally {
-      this.#isDown = false
-    }
+  #alone<V>(work: () => Promise<V>): Promise<V> {
+    const done = this.#server.then(work)
+    this.#server = done
+    return done
   }
+}
+
+function isDone(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  )
 }

@@ -54,6 +54,49 @@ describe('a watch of what is quiet', () => {
       expect([mirror.fake.watches.length, mirror.errors]).toEqual([1, []])
     }))
 
+  test('is read while another is opened', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      let held: Exchange | undefined
+      mirror.fake.next(isHead, (exchange) => {
+        held = exchange
+      })
+      await mirror.untilPassing('another to be asked for', () => held !== undefined)
+      const version = mirror.fake.collection.put('k0', 'after')
+      await mirror.until('the event to be there', () => mirror.hasReached(version))
+      expect([mirror.fake.watches.length, held?.isOpen]).toEqual([1, true])
+    }))
+
+  test.each([503, 403])('is kept where it speaks again, though another is refused (%i)', (code) =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      let held: Exchange | undefined
+      mirror.fake.next(isHead, (exchange) => {
+        held = exchange
+      })
+      await mirror.untilPassing('another to be asked for', () => held !== undefined)
+      mirror.fake.collection.put('k0', 'meanwhile')
+      await mirror.healed()
+      held?.refuse({ code })
+      await mirror.until('the answer to be there', () => held?.isOpen === false)
+      mirror.fake.collection.put('k0', 'after')
+      await mirror.healed()
+      expect([mirror.fake.watches.length, mirror.errors]).toEqual([1, []])
+    }),
+  )
+
+  test('is over where it stays silent, and another is refused', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const [watch] = mirror.fake.collection.watching
+      mirror.fake.collection.forget(watch)
+      mirror.fake.next(isHead, (exchange) => exchange.refuse({ code: 503 }))
+      await mirror.untilPassing('it to be noticed', () => mirror.errors.length > 0)
+      mirror.fake.collection.put('k0', 'after')
+      await mirror.healed()
+      expect(mirror.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
+    }))
+
   test('of a busy server is opened anew as soon as it may, where it stays silent', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()

@@ -116,6 +116,27 @@ test('who waits for a version is served also where the first short watch did not
     await mirror.soon(done)
   }))
 
+test('who cannot say whether anybody waits has the server asked once for each nudge', () =>
+  withScene(async ({ fake, clock, follow }) => {
+    const { collection } = fake
+    const start = collection.version
+    const reader = follow(start)
+    await reader.upTo(start)
+    reader.nudges[0]?.()
+    const version = collection.pass()
+    const told = reader.upTo(version)
+    await passing(clock, 'a short watch', () => collection.watching.length === 2)
+    await fake.watches[1]?.bookmark(version)
+    await told
+    const later = reader.next()
+    fake.watches[1]?.end()
+    const since = clock.now()
+    await passing(clock, 'half a minute', () => clock.now() - since >= 30_000)
+    expect(fake.watches.length).toBe(2)
+    collection.put('k0', 'after')
+    expect((await later)?.version).toBe(collection.version)
+  }))
+
 test('who lists after a restore does not join a watch of the history before it', () =>
   withScene(async ({ fake, clock, follow }) => {
     const { collection } = fake
@@ -139,6 +160,35 @@ test('who lists after a restore does not join a watch of the history before it',
     await follow(restored).next()
     expect(fake.watches.length).toBe(opened + 1)
   }))
+
+describe('who joins a watch that has been silent', () => {
+  test('is told all that came meanwhile: another connection takes over before', () =>
+    withScene(async ({ fake, clock, follow }) => {
+      const { collection } = fake
+      const start = collection.version
+      const first = follow(start)
+      await first.upTo(start)
+      collection.forget(collection.watching[0])
+      await clock.advance(20_000)
+      const version = collection.put('k0', 'meanwhile')
+      const second = follow(start)
+      expect([await second.upTo(version), await first.upTo(version)]).toEqual([['put default/k0'], ['put default/k0']])
+      expect(collection.watching.length).toBe(1)
+    }))
+
+  test('takes nothing from the other where that is refused', () =>
+    withScene(async ({ fake, clock, follow }) => {
+      const { collection } = fake
+      const start = collection.version
+      const first = follow(start)
+      await first.upTo(start)
+      await clock.advance(20_000)
+      fake.next(isWatch, (exchange) => exchange.refuse({ code: 503 }))
+      await expect(follow(start).next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+      expect(await first.upTo(collection.put('k0', 'after'))).toEqual(['put default/k0'])
+      expect(fake.watches.length).toBe(2)
+    }))
+})
 
 describe('of two that share a watch, the one that opened it', () => {
   test('may stop before it is open', () =>

@@ -1,15 +1,15 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
+import type { Informer } from '../../src/informer.js'
 import type { ListerWatcher } from '../../src/source.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
-import { Told } from '../postgres-faults/told.js'
+import type { Told } from '../postgres-faults/told.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { type KubeDraft, type KubeObject, KubeRefusal } from '../servers/kube-client.js'
 import type { Kubernetes, KubeWay } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { Witness } from './witness.js'
+import { Follower, seen } from './follower.js'
 
 /** What is mirrored. */
 export interface Resource {
@@ -50,6 +50,8 @@ export interface StageOptions {
   readonly audit?: { readonly periodMs: number }
   /** So many times as fast does time run for the mirror. Default 10. */
   readonly speed?: number
+  /** How many mirrors there are, each with a source of its own over the same configuration. Default 1: what is said of the first holds for all. */
+  readonly mirrors?: number
   /** Another source than ours, over the same configuration. */
   readonly instead?: (config: KubeConfig | (() => KubeConfig), namespace: string) => ListerWatcher<KubeObject>
 }
@@ -62,11 +64,7 @@ export class Stage implements AsyncDisposable {
   readonly namespace: string
   readonly resource: Resource
   readonly proxy: FaultProxy
-  readonly source: ListerWatcher<KubeObject>
-  readonly informer: Informer<KubeObject>
-  readonly witness: Witness<KubeObject>
-  readonly told = new Told<KubeObject>()
-  readonly errors: SourceError[] = []
+  readonly followers: readonly Follower[]
   readonly clock: CountingClock
 
   private constructor(
@@ -82,13 +80,11 @@ export class Stage implements AsyncDisposable {
     this.proxy = proxy
     this.clock = new CountingClock(fastClock(speed))
     const { apiVersion, kind } = resource
-    this.source =
+    const sourceOf = (): ListerWatcher<KubeObject> =>
       instead?.(config, namespace) ??
       kubernetesSource<KubeObject>({ kubeConfig: config, apiVersion, kind, namespace, ...source })
-    this.witness = new Witness(this.source)
-    this.informer = createInformer({ source: this.witness, clock: this.clock, audit: options.audit ?? false })
-    this.informer.on('error', (error) => this.errors.push(error))
-    this.informer.subscribe(this.told.handlers)
+    const audit = options.audit ?? false
+    this.followers = Array.from({ length: options.mirrors ?? 1 }, () => new Follower(sourceOf(), this.clock, audit))
   }
 
   static async open(options: StageOptions): Promise<Stage> {
@@ -108,7 +104,7 @@ export class Stage implements AsyncDisposable {
   static async with(options: StageOptions, act: (stage: Stage) => Promise<void>): Promise<void> {
     await using stage = await Stage.open(options)
     await act(stage)
-    await stage.informer.stop()
+    await stage.stop()
     stage.proxy.pass()
     const isGone = (): boolean => stage.clock.sleeping === 0 && stage.proxy.counts.open === 0
     await waitUntil('nothing to be left', isGone).catch((error: unknown) => {
@@ -124,6 +120,24 @@ export class Stage implements AsyncDisposable {
     return `${api}/namespaces/${this.namespace}/${plural}`
   }
 
+  get #first(): Follower {
+    const [first] = this.followers
+    if (first === undefined) throw new Error('a stage has a mirror')
+    return first
+  }
+
+  get informer(): Informer<KubeObject> {
+    return this.#first.informer
+  }
+
+  get told(): Told<KubeObject> {
+    return this.#first.told
+  }
+
+  get errors(): readonly SourceError[] {
+    return this.#first.errors
+  }
+
   get relists(): number {
     return this.informer.status.relists
   }
@@ -134,9 +148,11 @@ export class Stage implements AsyncDisposable {
 
   /** The first list is in, and the watch is open. */
   async live(): Promise<void> {
-    this.informer.start()
-    await this.until('the first list', () => this.informer.status.isSynced, 60_000)
-    const isOpen = (): boolean => this.informer.status.state === 'live' && this.proxy.counts.open > 0
+    for (const { informer } of this.followers) informer.start()
+    const are = (isSo: (informer: Informer<KubeObject>) => boolean): boolean =>
+      this.followers.every(({ informer }) => isSo(informer))
+    await this.until('the first list', () => are(({ status }) => status.isSynced), 60_000)
+    const isOpen = (): boolean => are(({ status }) => status.state === 'live') && this.proxy.counts.open > 0
     await this.until('the watch to be open', isOpen)
   }
 
@@ -199,11 +215,8 @@ export class Stage implements AsyncDisposable {
     await waitUntil('the mirror to be what the server has', isEqual, ms).catch((error: unknown) => {
       throw new Error(`${wrong.length} differ: ${wrong.slice(0, 5).join(' ')}; ${this.story}`, { cause: error })
     })
-    const isTold = (): boolean =>
-      this.told.objects.size === this.informer.size &&
-      [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
-    await waitUntil('the subscription to know it', isTold)
-    const flaws = [...this.told.flaws, ...this.witness.flaws]
+    await waitUntil('the subscription to know it', () => this.followers.every(({ isTold }) => isTold))
+    const flaws = this.followers.flatMap((follower) => follower.flaws)
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
   }
 
@@ -211,28 +224,20 @@ export class Stage implements AsyncDisposable {
   async differences(): Promise<string[]> {
     const { items } = await this.kubernetes.admin.list(this.path)
     const wanted = new Map(items.map((object) => [`${this.namespace}/${object.metadata.name}`, seen(object)]))
-    const wrong: string[] = []
-    for (const { key, object } of this.informer.entries()) {
-      if (wanted.get(key) !== seen(object)) wrong.push(key)
-      wanted.delete(key)
-    }
-    return [...wrong, ...wanted.keys()]
+    return this.followers.flatMap((follower) => follower.differences(wanted))
   }
 
   /** What happened, for those who must find out why. */
   get story(): string {
-    const { state, reason } = this.informer.status
-    const errors = this.errors.slice(-5).map(({ code, message }) => `${code} ${message}`)
-    return `it is ${state} (${reason}) at ${this.informer.version}; ${errors.join('; ')}`
+    return this.followers.map(({ story }) => story).join(' | ')
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.followers.map(({ informer }) => informer.stop()))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.informer.stop()
+    await this.stop()
     await this.proxy[Symbol.asyncDispose]()
   }
-}
-
-/** All that matters of an object; its version stands for the rest, within one history. */
-function seen({ metadata, data, spec }: KubeObject): string {
-  return JSON.stringify([metadata.uid, metadata.resourceVersion, metadata.labels, data, spec])
 }

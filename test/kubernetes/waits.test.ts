@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { SeededRandom } from '../../src/testing/index.js'
 import { isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
@@ -48,7 +49,7 @@ describe('a wait for a version', () => {
       const wait = mirror.informer.waitFor(mirror.fake.collection.pass()).then(() => 'there')
       await mirror.untilPassing('a short watch', () => mirror.fake.watches.length === 2)
       expect(mirror.fake.watches[1]?.query.get('timeoutSeconds')).toBe('3')
-      await mirror.until('it to be open', () => mirror.fake.collection.watching.length === 1)
+      await mirror.until('it to be open', () => mirror.fake.collection.watching.length === 2)
       await mirror.fake.collection.bookmark()
       expect(await mirror.soon(wait)).toBe('there')
     }))
@@ -79,8 +80,105 @@ describe('a wait for a version', () => {
       const { collection } = mirror.fake
       const wait = other.waitFor(collection.pass()).then(() => 'there')
       await mirror.untilPassing('a short watch', () => mirror.fake.watches.length === 2)
-      await mirror.until('it to be open', () => collection.watching.length === 1)
+      await mirror.until('it to be open', () => collection.watching.length === 2)
       await collection.bookmark()
       expect(await mirror.soon(wait)).toBe('there')
+    }))
+
+  test('that comes while the server is asked asks nothing more, and is answered with the others', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const { fake, clock, informer } = mirror
+      const waits = [informer.waitFor(fake.collection.pass())]
+      await mirror.untilPassing('a short watch', () => fake.watches.length === 2)
+      await mirror.until('it to be open', () => fake.collection.watching.length === 2)
+      for (let n = 0; n < 5; n++) {
+        waits.push(informer.waitFor(fake.collection.pass()))
+        await clock.advance(400)
+        // As long as it would take to be asked and to be given up.
+        await mirror.source.head({ clock, random: new SeededRandom(1), signal: new AbortController().signal })
+      }
+      await fake.watches[1]?.bookmark(fake.collection.version)
+      expect(await mirror.soon(Promise.all(waits).then((done) => done.length))).toBe(6)
+      expect(fake.watches).toHaveLength(2)
+    }))
+
+  test('for what came after the server said where it is has it asked once more', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const { fake, informer } = mirror
+      const first = informer.waitFor(fake.collection.pass()).then(() => 'there')
+      await mirror.untilPassing('a short watch', () => fake.watches.length === 2)
+      await mirror.until('it to be open', () => fake.collection.watching.length === 2)
+      await fake.watches[1]?.bookmark(fake.collection.version)
+      expect(await mirror.soon(first)).toBe('there')
+      const second = informer.waitFor(fake.collection.pass()).then(() => 'there')
+      fake.watches[1]?.end()
+      await mirror.untilPassing('another', () => fake.watches.length === 3)
+      await mirror.until('it to be open', () => fake.collection.watching.length === 2)
+      await fake.collection.bookmark()
+      expect(await mirror.soon(second)).toBe('there')
+    }))
+
+  test('shows that a watch is half open, which is replaced then', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const { fake, informer } = mirror
+      fake.collection.forget(fake.watches[0])
+      const wait = informer.waitFor(fake.collection.put('k0', 'unheard')).then(() => 'there')
+      await mirror.untilPassing('a short watch', () => fake.watches.length === 2)
+      expect(await mirror.soon(wait)).toBe('there')
+      fake.watches[1]?.end()
+      await mirror.until('another to be open', () => fake.watches[0]?.isOpen === false)
+      fake.collection.put('k0', 'after')
+      await mirror.healed()
+      expect(mirror.errors).toEqual([])
+    }))
+})
+
+/** A wait for what the watch does not bring; the server is asked, and `refuse` answers in its place. */
+async function refused(isMeant: (exchange: Exchange) => boolean, refuse: (exchange: Exchange) => void): Promise<void> {
+  await Mirror.with({ prepare }, async (mirror) => {
+    await mirror.live()
+    const { fake, informer } = mirror
+    let times = 0
+    fake.rule(isMeant, (exchange) => {
+      times++
+      refuse(exchange)
+    })
+    const wait = informer.waitFor(fake.collection.pass()).then(() => 'there')
+    await mirror.untilPassing('the server to be asked', () => times > 0)
+    await mirror.pass(2_000)
+    expect(await mirror.soon(Promise.resolve(informer.status.state))).toBe('live')
+    fake.collection.put('k0', 'after')
+    expect(await mirror.soon(wait)).toBe('there')
+    expect([fake.collection.watching.length, mirror.relists, mirror.errors]).toEqual([1, 0, []])
+  })
+}
+
+const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
+const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
+
+describe('a watch that is well is kept where somebody waits for a version, and', () => {
+  test.each([503, 500, 429, 403, 410])('the server answers %i where it is asked how far it is', (code) =>
+    refused(isHead, (exchange) => exchange.refuse({ code })),
+  )
+
+  test('nobody answers that', () => refused(isHead, (exchange) => exchange.reset()))
+
+  test.each([503, 410, 403])('the server refuses the short watch with %i', (code) =>
+    refused(isShort, (exchange) => exchange.refuse({ code })),
+  )
+
+  test('the short watch ends with an error', () =>
+    refused(isShort, (exchange) => {
+      void exchange.error({ code: 410, reason: 'Expired', message: 'too old resource version' })
+      exchange.end()
+    }))
+
+  test('the short watch breaks off', () =>
+    refused(isShort, (exchange) => {
+      exchange.open()
+      setImmediate(() => exchange.reset())
     }))
 })

@@ -135,7 +135,7 @@ class World {
     else if (chance < 0.7) {
       const key = random.pick(KEYS)
       source.corrupt(key, `bad ${random.below(3)}`)
-      if (this.truth.has(key)) this.corrupted.add(key)
+      this.corrupted.add(key)
     } else if (chance < 0.78) source.disconnect()
     else if (chance < 0.82) source.stall()
     else if (chance < 0.86) source.compact()

@@ -30,6 +30,16 @@ describe('a log of a watch', () => {
     expect(log.placeOf('9')?.next).toBeDefined()
   })
 
+  test('is not joined by whoever would be told what came before a moment', () => {
+    const log = new WatchLog('1')
+    log.append([], '2', 10)
+    log.append([], '4', 20)
+    const placesOf = (version: string): unknown[] => [9, 10, 11, 21].map((since) => log.placeOf(version, since)?.end)
+    expect(placesOf('1')).toEqual(['1', '1', undefined, undefined])
+    expect(placesOf('3')).toEqual(['2', '2', '2', undefined])
+    expect(placesOf('5')).toEqual(['4', '4', '4', '4'])
+  })
+
   test('cuts off what nobody reads any more from all that comes after it', () => {
     const { log, portions } = logOf(10)
     log.release(Number.POSITIVE_INFINITY)

@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest'
+import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { SeededRandom } from '../../src/testing/index.js'
+import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { Version } from '../../src/version.js'
+import { FakeKubernetes, isAny } from './fake.js'
+import { FakeCollection, type FakeObject } from './fake-collection.js'
+import type { Exchange } from './fake-exchange.js'
+
+const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' }
+/** Of a watch, and how long it lasts at least: nobody waits for a heartbeat of it. */
+const LONGEST_MS = 24_000
+const LEAST_MS = 12_000
+const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
+
+/** One source, and those who read it at its side, each in calls of its own. */
+class Shared implements AsyncDisposable {
+  readonly fake: FakeKubernetes
+  readonly clock = new VirtualClock()
+  readonly source: KubernetesSource<FakeObject>
+  readonly doubts: string[] = []
+  readonly #stopping = new AbortController()
+
+  private constructor(fake: FakeKubernetes) {
+    this.fake = fake
+    this.source = kubernetesSource<FakeObject>({
+      kubeConfig: fake.config(),
+      kind: 'ConfigMap',
+      namespace: 'default',
+      maxWatchMs: LONGEST_MS,
+    })
+  }
+
+  static async with(act: (shared: Shared) => Promise<void>): Promise<void> {
+    await using shared = new Shared(await FakeKubernetes.start())
+    shared.fake.collection.fill(9)
+    await act(shared)
+  }
+
+  get heads(): number {
+    return this.fake.exchanges.filter(isHead).length
+  }
+
+  /** Gives the version. */
+  async list(): Promise<Version> {
+    let listed = ''
+    for await (const { version } of this.source.list({ ...this.#context, pageSize: 100 })) listed = version ?? listed
+    return listed
+  }
+
+  /** Opens a watch. Gives what waits for more of it. */
+  async watch(after: Version): Promise<() => Promise<unknown>> {
+    const context = { ...this.#context, after, onNudge: () => {}, doubt: (why: string) => void this.doubts.push(why) }
+    const batches = this.source.watch(context)[Symbol.asyncIterator]()
+    await batches.next()
+    return () => batches.next()
+  }
+
+  /** Somebody followed, and everything broke off. */
+  async breakOff(): Promise<void> {
+    const next = (await this.watch(this.fake.collection.version))()
+    const broken = expect(next).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    for (const watch of this.fake.collection.watching) watch.reset()
+    await broken
+  }
+
+  get #context(): { clock: VirtualClock; random: SeededRandom; signal: AbortSignal } {
+    return { clock: this.clock, random: new SeededRandom(1), signal: this.#stopping.signal }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort()
+    await this.fake[Symbol.asyncDispose]()
+  }
+}
+
+describe('of two informers over one source that were broken off, the one that is back later', () => {
+  test('finds that the history went back, though the other has listed', () =>
+    Shared.with(async (shared) => {
+      const before = shared.fake.collection.version
+      await shared.breakOff()
+      const backup = new FakeCollection()
+      backup.fill(3)
+      shared.fake.rule(isAny, (exchange) => backup.answer(exchange))
+      await shared.watch(await shared.list())
+      await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    }))
+
+  test('finds that the history went back, though the other was not as far and goes on', () =>
+    Shared.with(async (shared) => {
+      const before = shared.fake.collection.version
+      await shared.breakOff()
+      const backup = new FakeCollection()
+      backup.fill(3)
+      shared.fake.rule(isAny, (exchange) => backup.answer(exchange))
+      await shared.watch('1001')
+      await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    }))
+
+  test('lists anew what was missing meanwhile, though the other has', () =>
+    Shared.with(async (shared) => {
+      const { fake } = shared
+      const before = fake.collection.version
+      await shared.breakOff()
+      const missing = fake.rule(isAny, (exchange) => exchange.refuse(MISSING))
+      await expect(shared.watch(before)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      missing()
+      fake.collection.put('k0', 'of another')
+      await shared.watch(await shared.list())
+      await expect(shared.watch(before)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
+    }))
+
+  test('doubts what it has, too, where nobody could reach the server for long', () =>
+    Shared.with(async (shared) => {
+      const before = shared.fake.collection.version
+      await shared.breakOff()
+      await shared.clock.advance(60_000)
+      await shared.watch(before)
+      await shared.clock.advance(20_000)
+      await shared.watch(before)
+      expect(shared.doubts).toHaveLength(2)
+    }))
+})
+
+describe('who was broken off once', () => {
+  test('need not ask after a list', () =>
+    Shared.with(async (shared) => {
+      await shared.breakOff()
+      await shared.watch(await shared.list())
+      expect(shared.heads).toBe(0)
+    }))
+
+  test('need not ask where its next watch ended in time', () =>
+    Shared.with(async (shared) => {
+      await shared.breakOff()
+      const listed = await shared.list()
+      const next = await shared.watch(listed)
+      const spoken = next()
+      await shared.clock.advance(LEAST_MS - 1_000)
+      await shared.fake.collection.bookmark()
+      await spoken
+      const ended = next()
+      await shared.clock.advance(LONGEST_MS - LEAST_MS)
+      expect(await ended).toMatchObject({ done: true })
+      await shared.watch(listed)
+      expect(shared.heads).toBe(0)
+    }))
+
+  test('asks where its next watch ended in time, and had been silent: it may have been half open', () =>
+    Shared.with(async (shared) => {
+      await shared.breakOff()
+      const listed = await shared.list()
+      const ended = (await shared.watch(listed))()
+      await shared.clock.advance(LONGEST_MS)
+      expect(await ended).toMatchObject({ done: true })
+      await shared.watch(listed)
+      expect(shared.heads).toBe(1)
+    }))
+
+  test('and was gone while the resource was, lists only once', () =>
+    Shared.with(async (shared) => {
+      const { fake } = shared
+      const missing = fake.rule(isAny, (exchange) => exchange.refuse(MISSING))
+      await expect(shared.list()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      missing()
+      await shared.watch(await shared.list())
+      await shared.breakOff()
+      await shared.watch(fake.collection.version)
+      expect(shared.heads).toBeGreaterThan(0)
+    }))
+})

@@ -1,0 +1,95 @@
+import type { KubeConfig } from '@kubernetes/client-node'
+import { describe, expect, test } from 'vitest'
+import { kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { FakeKubernetes, isAny } from './fake.js'
+import { FakeCollection, type FakeObject } from './fake-collection.js'
+
+/** Informers with a source each, of one configuration, over a server that becomes what it was before; in real time. */
+class Restored implements AsyncDisposable {
+  readonly fake: FakeKubernetes
+  readonly config: KubeConfig
+  /** What it is then: with less than the informers were told, and other objects at the versions of some of that. */
+  readonly backup = new FakeCollection()
+  readonly #informers: Informer<FakeObject>[] = []
+
+  private constructor(fake: FakeKubernetes) {
+    this.fake = fake
+    this.config = fake.config()
+  }
+
+  static async with(act: (restored: Restored) => Promise<void>): Promise<void> {
+    await using restored = new Restored(await FakeKubernetes.start())
+    const { backup } = restored
+    backup.fill(3)
+    restored.fake.collection.fill(3)
+    for (const name of ['new1', 'new2']) backup.put(name, 'after')
+    await act(restored)
+  }
+
+  async informer(): Promise<Informer<FakeObject>> {
+    const source = kubernetesSource<FakeObject>({ kubeConfig: this.config, kind: 'ConfigMap', namespace: 'default' })
+    const informer = createInformer({ source, audit: false })
+    informer.on('error', () => {})
+    this.#informers.push(informer)
+    await informer.start().synced({ timeoutMs: 60_000 })
+    await waitUntil('its watch', () => informer.status.state === 'live')
+    return informer
+  }
+
+  /** Objects that the backup knows nothing of; then it is restored, and nobody's connection notices. */
+  async restore(...informers: readonly Informer<FakeObject>[]): Promise<void> {
+    const { collection } = this.fake
+    for (const name of ['ghost1', 'ghost2', 'ghost3', 'ghost4']) collection.put(name, 'before')
+    for (const informer of informers) await waitUntil('the ghosts', () => informer.has('default/ghost4'))
+    this.fake.rule(isAny, (exchange) => this.backup.answer(exchange))
+  }
+
+  /** They have what the server has, and hear of what comes next. */
+  async right(...informers: readonly Informer<FakeObject>[]): Promise<void> {
+    await waitUntil('a watch over there', () => this.backup.watching.length > 0)
+    this.backup.put('new3', 'after')
+    for (const informer of informers) {
+      await waitUntil('what comes next', () => informer.has('default/new3'))
+      expect(keysOf(informer)).toEqual(this.backup.names.map((name) => `default/${name}`).sort())
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#informers.map((informer) => informer.stop()))
+    await this.fake[Symbol.asyncDispose]()
+  }
+}
+
+function keysOf(informer: Informer<FakeObject>): string[] {
+  return [...informer.entries()].map(({ key }) => key).sort()
+}
+
+describe('beside a watch of a history that is over, and still open', () => {
+  test('a new informer is told nothing of that history', () =>
+    Restored.with(async (restored) => {
+      const before = await restored.informer()
+      await restored.restore(before)
+      await restored.right(await restored.informer())
+    }))
+
+  test('two new informers share another watch', () =>
+    Restored.with(async (restored) => {
+      const before = await restored.informer()
+      await restored.restore(before)
+      await restored.right(await restored.informer(), await restored.informer())
+      expect(restored.backup.watching.length).toBe(1)
+    }))
+
+  test('who finds that out lists once, and so do the others who follow it', () =>
+    Restored.with(async (restored) => {
+      const [first, second] = [await restored.informer(), await restored.informer()]
+      await restored.restore(first, second)
+      await expect(first.fresh()).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+      for (const informer of [first, second])
+        await waitUntil('the ghosts to be gone', () => !informer.has('default/ghost4'))
+      await restored.right(first, second)
+      expect([first.status.relists, second.status.relists]).toEqual([1, 1])
+    }))
+})
