@@ -14,7 +14,7 @@ export interface MemorySource<T> extends ListerWatcher<T> {
         put(key: string, object: T): void;
         delete(key: string): void;
     }) => void): Version;
-    /** From now on the object under `key` cannot be decoded, until it is written again. */
+    /** From now on the object under `key` cannot be decoded, until it is written again; where there was none, there is one now. */
     corrupt(key: string, error: unknown): Version;
     /** Every open list and watch fails with `UNAVAILABLE`; the next ones work. */
     disconnect(): void;
