@@ -49,6 +49,8 @@ interface Follower {
 interface Proof {
   readonly stream: WatchStream
   readonly begunAt: number
+  /** Where we were then. */
+  readonly after: Version
   /** When it is to be over, in the time of the clock. */
   readonly until: number
   /** Whether it told what happened. */
@@ -298,7 +300,7 @@ export class OpenWatch {
     try {
       const stream = await this.#stream(end, PROOF_SECONDS, true)
       const until = clock.now() + PROOF_SECONDS * 1_000 + PROOF_LATE_MS
-      this.#proof = { stream, begunAt, until, hasNews: false }
+      this.#proof = { stream, begunAt, after: end, until, hasNews: false }
       stream.whenReady(() => this.#main?.poke())
     } catch (error) {
       if (isOtherHistory(error)) this.fail(error)
@@ -322,11 +324,12 @@ export class OpenWatch {
    * A server says nothing new where the last that it knows of is an object that a selector leaves out: only once anything else
    * was written. One without a watch cache never says it.
    */
-  #endProof({ stream, begunAt, hasNews }: Proof): void {
+  #endProof({ stream, begunAt, after, hasNews }: Proof): void {
     stream.destroy('it has said where it is')
     this.#proof = undefined
     this.#isProving = false
     const { end } = this.#log.last
+    if (end === after) this.#log.append([], end) // Who asked is told where we are, also where that is nothing new.
     const isVain = end !== undefined && stream.head !== undefined && compareVersions(end, stream.head) < 0
     const now = this.#options.clock.now()
     if (isVain && this.#isWaitedFor) this.#proofs.vain(now)

@@ -36,7 +36,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'informer-group.ts',
     edits: [
       [
-        'this.#members.map((member) => member.stop(options))',
+        'this.#members.map(async (member) => member.stop(options))',
         'this.#members.slice(0, 1).map((member) => member.stop(options))',
       ],
     ],
@@ -48,8 +48,8 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'informer-group.ts',
     edits: [
       [
-        'this.#members.map((member) => member.stop(options))',
-        'this.#members.map((member) => member.stop(options && {}))',
+        'this.#members.map(async (member) => member.stop(options))',
+        'this.#members.map(async (member) => member.stop(options && {}))',
       ],
     ],
   },
