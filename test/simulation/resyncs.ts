@@ -24,7 +24,7 @@ export class Resyncs {
   readonly #waitsSince = new Map<string, number>()
   #skipped = 0
   /** What it knew when this was last looked at. */
-  #keys = ''
+  #keys = '[]'
   /** How often anything was told again. */
   told = 0
 
@@ -57,7 +57,7 @@ export class Resyncs {
     this.#skipped = clock.skipped
     if (isBusy || isUnnoticed) this.#waitsSince.clear()
     // What comes or goes moves the turn of others.
-    const keys = [...known.keys()].sort().join('\n')
+    const keys = JSON.stringify([...known.keys()].sort())
     if (keys !== this.#keys) this.#waitsSince.clear()
     this.#keys = keys
     for (const key of isBusy ? [] : known.keys()) {
