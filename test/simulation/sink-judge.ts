@@ -11,6 +11,8 @@ interface Waiting {
   readonly change: Change<Item>
   /** A delete of what is deleted already: it only improves what is told of the first, and only where they are merged. */
   readonly isSecond: boolean
+  /** A second delete that does not say what was last there. */
+  readonly isBare: boolean
 }
 
 /** A whole collection. */
@@ -99,7 +101,7 @@ export class SinkJudge {
           if (first?.type !== 'delete') return waiting
           const finalState = last === undefined ? first.finalState : 'known'
           const change = { ...first, object: last ?? first.object, version, finalState }
-          return [...waiting, { change, isSecond: true }]
+          return [...waiting, { change, isSecond: true, isBare: last === undefined }]
         }),
       )
     }
@@ -122,7 +124,7 @@ export class SinkJudge {
     const { key } = change
     this.#waiting.set(
       key,
-      this.#left(key).map((waiting) => [...waiting, { change, isSecond: false }]),
+      this.#left(key).map((waiting) => [...waiting, { change, isSecond: false, isBare: false }]),
     )
   }
 
@@ -182,7 +184,7 @@ export class SinkJudge {
     const seconds = taken.filter(({ isSecond }) => isSecond)
     return [0, ...seconds.keys().map((at) => at + 1)].map((dropped) => {
       const gone = new Set(seconds.slice(0, dropped))
-      return taken.filter((each) => !gone.has(each))
+      return restated(taken.filter((each) => !gone.has(each)))
     })
   }
 
@@ -197,6 +199,17 @@ export class SinkJudge {
       violate('I3', `${nameOf(key)} leaves the queue as n${n}, after n${newest.n}`)
     this.#newest.set(key, { n, epoch })
   }
+}
+
+/** A second delete that does not say what was last there has it from the delete before, if that was not dropped. */
+function restated(waiting: readonly Waiting[]): readonly Waiting[] {
+  const result: Waiting[] = []
+  for (const each of waiting) {
+    const before = result.at(-1)?.change
+    if (!each.isBare || before?.type !== 'delete') result.push(each)
+    else result.push({ ...each, change: { ...before, version: each.change.version } })
+  }
+  return result
 }
 
 /** Each is an end of the same, with its second deletes or without. */
