@@ -25,6 +25,8 @@ interface Asked {
   reasonAt: number
   begunAt: number
   hasFailed: boolean
+  /** When a run last failed. */
+  failedAt: number
 }
 
 export interface AskedOptions {
@@ -64,7 +66,8 @@ export class AskedJudge {
     const asked = this.#of(key)
     const { elapsed } = this.#scene.clock
     const at = elapsed + delayMs
-    if (delayMs === 0) asked.due.push(this.#due(at, isFirm))
+    // At the very moment of a failure nobody can tell whether it still counts as asked for during the run.
+    if (delayMs === 0) asked.due.push(this.#due(at, isFirm && asked.failedAt !== elapsed))
     else this.#merge(asked, this.#due(at, isFirm && !this.#isDueNow(asked)))
   }
 
@@ -93,6 +96,7 @@ export class AskedJudge {
     const asked = this.#of(key)
     const { elapsed } = this.#scene.clock
     asked.hasFailed = hasFailed
+    if (hasFailed) asked.failedAt = elapsed
     if (againMs !== undefined && !hasFailed) asked.again = this.#due(elapsed + againMs)
     // What was asked for during the run comes after it; where that failed, as part of the next try.
     const isNow = ({ at }: Due): boolean => at <= elapsed
@@ -152,7 +156,7 @@ export class AskedJudge {
     let asked = this.#keys.get(key)
     if (asked === undefined) {
       // Of a key that was never run anything may have happened before.
-      asked = { due: [], again: undefined, reasonAt: NEVER, begunAt: NEVER, hasFailed: false }
+      asked = { due: [], again: undefined, reasonAt: NEVER, begunAt: NEVER, hasFailed: false, failedAt: NEVER }
       this.#keys.set(key, asked)
     }
     return asked

@@ -17,8 +17,15 @@ export interface Commits {
   isLevel(subscription: Subscription, isBusy: boolean): boolean
 }
 
-/** What was committed together: of neighbours, all that are of one version of one source. */
-export function isOfOneCommit(one: Change<Item>, other: Change<Item>, { sourceOf }: Commits): boolean {
+/**
+ * What was committed together: of neighbours, all that are of one version of one source. A list that shows what a watch
+ * has passed over is of that version too, and a commit of its own.
+ */
+export function isOfOneCommit(one: Change<Item>, other: Change<Item>, commits: Commits): boolean {
+  return one.origin === other.origin && isOfOneVersion(one, other, commits)
+}
+
+export function isOfOneVersion(one: Change<Item>, other: Change<Item>, { sourceOf }: Commits): boolean {
   return one.version === other.version && sourceOf(one) === sourceOf(other)
 }
 

@@ -18,7 +18,6 @@ interface Expected<V> {
 
 interface Pending {
   readonly awaited: Omit<Expected<never>, 'ended'>
-  /** Without the time that went by unnoticed. */
   readonly since: number
 }
 
@@ -59,7 +58,7 @@ export class PendingWaits {
       if (signal !== undefined && this.#scene.listenersOf(signal) > 0)
         this.#scene.violate('I15', `${what} ended with a listener on the signal that it was given`)
     }
-    this.#pending.set(id, { awaited, since: this.#noticed })
+    this.#pending.set(id, { awaited, since })
     promise.then(
       (value) => {
         left()
@@ -77,19 +76,15 @@ export class PendingWaits {
   }
 
   look(): void {
-    const { settings, violate } = this.#scene
+    const { clock, settings, violate } = this.#scene
     for (const [id, { awaited, since }] of this.#pending) {
       if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
       if (awaited.isDue?.()) violate('waits', `${id} has what it waits for, and waits`)
-      const waitedMs = this.#noticed - since
+      // What is due happens in order, however late: a time-out before all that is due after it.
+      const waitedMs = clock.reached - since
       if (waitedMs > (awaited.limits.timeoutMs ?? Infinity) + 1 + LOOKS * settings.driftMs)
         violate('waits', `${id} waits for ${waitedMs} ms, longer than it may`)
     }
-  }
-
-  get #noticed(): number {
-    const { elapsed, skipped } = this.#scene.clock
-    return elapsed - skipped
   }
 
   #failed(awaited: Omit<Expected<never>, 'ended'>, code: string, since: number): void {

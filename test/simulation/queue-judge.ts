@@ -1,7 +1,7 @@
 import type { Change } from '../../src/delta.js'
 import type { Informer } from '../../src/informer.js'
 import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/scope.js'
-import { type Commits, isOfOneCommit } from './commits.js'
+import { type Commits, isOfOneCommit, isOfOneVersion } from './commits.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import { nameOf, type Scene } from './stage.js'
@@ -172,12 +172,13 @@ export class QueueJudge {
       return
     }
     const isIt = (waiting: Waiting): boolean =>
-      waiting.change.key === key && isOfOneCommit(waiting.change, change, this.#commits)
+      waiting.change.key === key && isOfOneVersion(waiting.change, change, this.#commits)
     // Merged, it may be of another type than what came last, and of deletes the one may have the other's object.
     const at = [
       this.#waiting.findIndex((waiting) => isLike(waiting.change, change)),
       this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type),
       this.#waiting.findLastIndex(isIt),
+      this.#waiting.findLastIndex((waiting) => isOfRemoval(waiting.change, change)),
     ].find((found) => found >= 0)
     const found = at === undefined ? undefined : this.#waiting[at]
     if (at === undefined || found === undefined) {
@@ -261,4 +262,11 @@ export class QueueJudge {
     this.#waiting = []
     this.#mayMerge = this.#wantsLatest
   }
+}
+
+/** What goes with a source that is taken out has no version; merged, it has that of the delete before, of whichever source. */
+function isOfRemoval(gone: Change<Item>, { key, type, object }: Change<Item>): boolean {
+  return (
+    type === 'delete' && gone.type === type && gone.key === key && gone.object === object && gone.version === undefined
+  )
 }

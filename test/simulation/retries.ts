@@ -71,13 +71,22 @@ export class Retries {
     const about = `${this.#name} runs ${nameOf(key)} again ${Math.round(afterMs)} ms after failure ${count}`
     if (count > 3) this.#scene.mark('a reconcile failed again and again')
     // Who asks for a key has it at once.
-    if ((this.#asked.get(key) ?? NEVER) < at) {
-      const newsAt = Math.max(this.#newsAt?.(key) ?? Infinity, this.#asked.get(key) ?? NEVER)
+    const askedUntil = this.#askedUntil(key)
+    if (askedUntil < at) {
+      const newsAt = Math.max(this.#newsAt?.(key) ?? Infinity, askedUntil)
       const leastMs = newsAt < begun ? mostMs / 2 : FIRST_MS / 2
       if (afterMs < leastMs - SLACK_MS) violate('retries', `${about}, ${leastMs} at least`)
     }
     const isExact = settings.driftMs === 0 && clock.skipped === skipped && this.#fullAt <= at
     if (isExact && afterMs > mostMs + SLACK_MS) violate('retries', `${about}, ${mostMs} at most`)
+  }
+
+  /** A time that went by unnoticed has come only after that. */
+  #askedUntil(key: string): number {
+    const { clock, settings } = this.#scene
+    const due = this.#asked.get(key) ?? NEVER
+    const { from, to } = clock.lastSkip
+    return due >= from && due < to ? to + LOOKS * settings.driftMs : due
   }
 
   failed(key: string): void {

@@ -19,6 +19,9 @@ export class SimClock {
   driftMs = 0
   /** How much of the time went by unnoticed. */
   skipped = 0
+  /** The last such time; none of it before there was one. */
+  lastSkip: { readonly from: number; readonly to: number } = { from: 0, to: 0 }
+  #reached = START
 
   constructor(tie: () => number) {
     this.#tie = tie
@@ -27,6 +30,11 @@ export class SimClock {
   /** Since the beginning. */
   get elapsed(): number {
     return this.#now - START
+  }
+
+  /** All that was due before this has happened. Where our own code is slow, or was suspended, the time is later. */
+  get reached(): number {
+    return this.#reached - START
   }
 
   /** Calls `fn` once, later; the result takes it back. */
@@ -44,8 +52,10 @@ export class SimClock {
 
   /** Moves on without anything happening on the way: a machine that was suspended. */
   skip(ms: number): void {
+    const from = this.elapsed
     this.#now += ms
     this.skipped += ms
+    this.lastSkip = { from, to: this.elapsed }
   }
 
   /** Goes on to what is next, if it is due by then. False where nothing is. */
@@ -55,12 +65,14 @@ export class SimClock {
       pop(this.#heap)
       if (next.fire === undefined) continue
       if (next.at > this.#now) this.#now = next.at
+      this.#reached = next.at
       const { fire } = next
       next.fire = undefined
       fire()
       return true
     }
     if (this.elapsed < by) this.#now = START + by
+    this.#reached = Math.max(this.#reached, START + by)
     return false
   }
 

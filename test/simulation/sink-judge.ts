@@ -11,6 +11,8 @@ interface Waiting {
   readonly change: Change<Item>
   /** A delete of what is deleted already: it only improves what is told of the first, and only where they are merged. */
   readonly isSecond: boolean
+  /** A second delete that does not say what was last there. */
+  readonly isBare: boolean
 }
 
 /** A whole collection. */
@@ -33,7 +35,8 @@ export class SinkJudge {
   readonly #progress: Progress
   /** What whoever takes everything will hold. */
   readonly #held = new Map<string, Item>()
-  readonly #waiting = new Map<string, readonly Waiting[]>()
+  /** What may be left of each key: a repeated change that was told may have been told for another like it. */
+  readonly #waiting = new Map<string, readonly (readonly Waiting[])[]>()
   /** The newest content that was taken of each key, and in which epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
   #accepted: Version | undefined
@@ -91,10 +94,16 @@ export class SinkJudge {
   #delete(key: string, last: Item | undefined, version: Version): void {
     if (this.#held.has(key)) this.#gone(key, last, version, 'watch', 'known')
     else {
-      const first = this.#waiting.get(key)?.at(-1)?.change
-      if (first?.type !== 'delete') return
-      const finalState = last === undefined ? first.finalState : 'known'
-      this.#wait({ ...first, object: last ?? first.object, version, finalState }, true)
+      this.#waiting.set(
+        key,
+        this.#left(key).map((waiting) => {
+          const first = waiting.at(-1)?.change
+          if (first?.type !== 'delete') return waiting
+          const finalState = last === undefined ? first.finalState : 'known'
+          const change = { ...first, object: last ?? first.object, version, finalState }
+          return [...waiting, { change, isSecond: true, isBare: last === undefined }]
+        }),
+      )
     }
   }
 
@@ -111,50 +120,72 @@ export class SinkJudge {
     for (const [key, object] of objects) this.#put(key, object, version, origin)
   }
 
-  #wait(change: Change<Item>, isSecond = false): void {
+  #wait(change: Change<Item>): void {
     const { key } = change
-    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), { change, isSecond }])
+    this.#waiting.set(
+      key,
+      this.#left(key).map((waiting) => [...waiting, { change, isSecond: false, isBare: false }]),
+    )
+  }
+
+  #left(key: string): readonly (readonly Waiting[])[] {
+    return this.#waiting.get(key) ?? [[]]
   }
 
   /** What is told of a key is what came first; or all of it, merged. What came to nothing is not told. */
   #judge(key: string, told: readonly Delta<Item>[], isHeld: boolean): void {
-    const waiting = this.#waiting.get(key) ?? []
-    const left = this.#afterFirst(waiting, told, isHeld) ?? this.#afterMerged(waiting, told, isHeld)
-    this.#waiting.set(key, left ?? [])
-    if (left !== undefined) return
+    const left = this.#left(key).flatMap((waiting) => [
+      ...this.#afterFirst(waiting, told, isHeld),
+      ...this.#afterMerged(waiting, told, isHeld),
+    ])
+    if (left.length > 0) {
+      this.#waiting.set(key, distinct(left))
+      return
+    }
+    this.#waiting.delete(key)
     const what = told.map(({ type, object, version }) => `${type} n${object.n} at ${version}`).join(', ')
     this.#stage.violate('queue', `of ${nameOf(key)} is told: ${what}; which neither came nor is what came, merged`)
   }
 
-  /** What waits after the first of it was told; undefined where something else was told. */
-  #afterFirst(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): Waiting[] | undefined {
-    if (this.#merging === 'always') return undefined
+  /** What may wait after the first of it was told; nothing where something else was told. */
+  #afterFirst(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
+    if (this.#merging === 'always') return []
     const firsts = waiting.filter(({ isSecond }) => !isSecond)
     const last = this.#merging === 'never' ? 0 : firsts.length - told.length
+    const left: (readonly Waiting[])[] = []
     for (let from = 0; from <= last; from++) {
       const rest = firsts.slice(from)
       const isIt = told.every((delta, at) => isSame(delta, rest[at]?.change))
-      if (isIt && notesOf(firsts.slice(0, from), isHeld).length === 0) return rest.slice(told.length)
+      if (isIt && notesOf(firsts.slice(0, from), isHeld).length === 0) left.push(rest.slice(told.length))
     }
-    return undefined
+    return left
   }
 
   /** The same after all of it was told; more may have come since. */
-  #afterMerged(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): Waiting[] | undefined {
-    if (this.#merging === 'never') return undefined
+  #afterMerged(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
+    if (this.#merging === 'never') return []
+    const left: (readonly Waiting[])[] = []
     for (let upTo = waiting.length; upTo > 0; upTo--) {
-      const taken = waiting.slice(0, upTo)
-      // A second delete that came before anything was merged is dropped.
-      const ways = this.#merging === 'always' ? [taken] : [taken, taken.filter(({ isSecond }) => !isSecond)]
-      for (const way of ways) {
-        const notes = notesOf(way, isHeld)
-        if (notes.length !== told.length || !told.every((delta, at) => isSame(delta, notes[at]))) continue
-        const deletes = way.filter(({ change }) => change.type === 'delete')
-        if (isHeld && deletes.length > 1) this.#stage.mark('the queue by hand merged two deletes of a key')
-        return waiting.slice(upTo)
-      }
+      const way = this.#waysOf(waiting.slice(0, upTo)).find((each) => {
+        const notes = notesOf(each, isHeld)
+        return notes.length === told.length && told.every((delta, at) => isSame(delta, notes[at]))
+      })
+      if (way === undefined) continue
+      const deletes = way.filter(({ change }) => change.type === 'delete')
+      if (isHeld && deletes.length > 1) this.#stage.mark('the queue by hand merged two deletes of a key')
+      left.push(waiting.slice(upTo))
     }
-    return undefined
+    return left
+  }
+
+  /** A second delete that came before anything was merged is dropped, and nobody knows when that was. */
+  #waysOf(taken: readonly Waiting[]): readonly (readonly Waiting[])[] {
+    if (this.#merging === 'always') return [taken]
+    const seconds = taken.filter(({ isSecond }) => isSecond)
+    return [0, ...seconds.keys().map((at) => at + 1)].map((dropped) => {
+      const gone = new Set(seconds.slice(0, dropped))
+      return restated(taken.filter((each) => !gone.has(each)))
+    })
   }
 
   #order({ key, object: { n }, version }: Delta<Item>): void {
@@ -168,6 +199,24 @@ export class SinkJudge {
       violate('I3', `${nameOf(key)} leaves the queue as n${n}, after n${newest.n}`)
     this.#newest.set(key, { n, epoch })
   }
+}
+
+/** A second delete that does not say what was last there has it from the delete before, if that was not dropped. */
+function restated(waiting: readonly Waiting[]): readonly Waiting[] {
+  const result: Waiting[] = []
+  for (const each of waiting) {
+    const before = result.at(-1)?.change
+    if (!each.isBare || before?.type !== 'delete') result.push(each)
+    else result.push({ ...each, change: { ...before, version: each.change.version } })
+  }
+  return result
+}
+
+/** Each is an end of the same, with its second deletes or without. */
+function distinct(left: readonly (readonly Waiting[])[]): readonly (readonly Waiting[])[] {
+  const shapeOf = (waiting: readonly Waiting[]): string =>
+    waiting.map(({ isSecond }) => (isSecond ? 'second' : 'first')).join()
+  return [...new Map(left.map((waiting) => [shapeOf(waiting), waiting])).values()]
 }
 
 function notesOf(waiting: readonly Waiting[], isHeld: boolean): readonly Noted[] {
