@@ -53,6 +53,8 @@ export class HandlerScript<F extends Told> {
   readonly #stage: Scene
   readonly #follower: F
   readonly #concurrency: number
+  /** How many of its handlers are stuck, for a time. */
+  #stuck = 0
   readonly #busy = new Set<string>()
 
   constructor(drive: HandlerHost<F>, follower: F, options: SubscribeOptions<Item, IndexesOf>) {
@@ -112,9 +114,10 @@ export class HandlerScript<F extends Told> {
       return new Promise(() => {})
     }
     if (strikes('handler-stuck')) {
+      this.#stuck++
       this.#follower.isStuck = true
       return this.#drive.untilHealed(300 + draws.below('stuck', 30_000)).then(() => {
-        this.#follower.isStuck = false
+        this.#follower.isStuck = --this.#stuck > 0
       })
     }
     return strikes('handler-slow') ? clock.sleep(draws.below('slow', 400)) : undefined

@@ -6,7 +6,7 @@ import { nameOf, type Scene } from './stage.js'
 const PERIODS = 3
 const SLACK_MS = 1_000
 /** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
-const LOOKS = 300
+const LOOKS = 1_000
 /** How often one key may be told again at once: by what is handled, what waits for its handler, and what is queued. */
 const AT_ONCE = 3
 

@@ -2,7 +2,7 @@ import { TURN_MS } from '../../../src/relist-limit.js'
 import type { Scene } from '../stage.js'
 
 /** So many looks at the clock our own slow code may take until it knows that a turn is over. */
-const LOOKS = 100
+const LOOKS = 1_000
 
 /** Whoever takes turns with others. */
 export interface Member {
