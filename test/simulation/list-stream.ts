@@ -120,7 +120,8 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
     const last = this.#isMoving ? this.#mended(events) : this.#lastPage(events)
     this.said = last.version
     this.#say(last)
-    if (this.isAudit && this.shown !== undefined && !this.signal.aborted) this.#source.auditWatch?.read(this.shown, this.#isWhole)
+    if (this.isAudit && this.shown !== undefined && !this.signal.aborted)
+      this.#source.auditWatch?.read(this.shown, this.#isWhole)
     stage.note('the list ends', this.#isMoving ? stage.history.head.version : this.#begun.version)
     this.end()
     this.#source.closed(this)
