@@ -99,7 +99,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   readonly #watchers = new Set<() => void>()
   /** Those that are not closed, or still have a handler running. */
   readonly #subscriptions = new Map<Feed<T>, Subscription>()
-  readonly #stopping = new AbortController()
   #isStarted = false
   #isStopped = false
   #stopped: Promise<void> | undefined
@@ -318,7 +317,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#unfollow()
     const error = this.#stoppedError('the wait')
     const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))
-    this.#stopping.abort(over)
     this.#synced.refuse(error)
     for (const watch of [...this.#watchers]) watch()
     if (drainMs !== undefined) await this.#drained(drainMs)
@@ -428,17 +426,15 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
           () => settle.resolve(),
           settle.reject,
         )
-        const stop = (): void => settle.reject(this.#stoppedError('fresh'))
         // A source that was removed may never answer.
         const watch = (): void => {
           const gone = asked.find(({ refusal }) => refusal !== undefined)
-          if (gone !== undefined && !this.#isStopped) settle.reject(gone.refusal)
+          if (this.#isStopped) settle.reject(this.#stoppedError('fresh'))
+          else if (gone !== undefined) settle.reject(gone.refusal)
         }
         this.#watchers.add(watch)
-        this.#stopping.signal.addEventListener('abort', stop, { once: true })
         return () => {
           this.#watchers.delete(watch)
-          this.#stopping.signal.removeEventListener('abort', stop)
           asking.abort(over)
         }
       },

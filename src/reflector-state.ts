@@ -252,12 +252,7 @@ function afterFailure(state: ReflectorState, input: Of<'failed'>): Step {
     case 'NOT_FOUND':
     case 'PROTOCOL':
       return waitToOpen({ ...broken, spacing: atCeiling(broken.spacing) }, input, 'failed')
-    case 'UNAVAILABLE':
-    case 'TIMEOUT':
-    case 'DECODE':
-    case 'STOPPED':
-    case 'HANDLER':
-    default: // A code that only another copy of the package knows.
+    default: // Transient; or a code that only another copy of the package knows.
       return waitToOpen(broken, input)
   }
 }

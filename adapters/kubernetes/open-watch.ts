@@ -7,7 +7,7 @@ import { BatchReader } from './batch-reader.js'
 import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { compareVersions } from './kubernetes-version.js'
-import { ProofTimes } from './proof-times.js'
+import { BUSY_MS, ProofTimes } from './proof-times.js'
 import type { Visit } from './visit.js'
 import { type Line, type Portion, WatchLog } from './watch-log.js'
 import { type Opened, WatchStream } from './watch-stream.js'
@@ -67,8 +67,6 @@ const MAX_BEHIND_BYTES = 16 * 1024 * 1024
 const PROOF_SECONDS = 3
 /** It may end so much later, in milliseconds. */
 const PROOF_LATE_MS = 2_000
-/** A server that is too busy for another stream is left alone for so long, where it does not say for how long, in milliseconds. */
-const BUSY_MS = 5_000
 /** What has been silent for longer, in milliseconds, may be half open: it is opened anew for who joins it. */
 const FRESH_MS = 15_000
 

@@ -5,7 +5,7 @@ const AGAIN_MS = 1_000
 const RARELY_MS = 30_000
 const EAGER_PROOFS = 3
 /** A server that could not be asked is left alone for so long, where it does not say for how long, in milliseconds. */
-const BUSY_MS = 5_000
+export const BUSY_MS: number = 5_000
 /** While there is news, nobody asks more often than this, in milliseconds. */
 const SPACING_MS = 10_000
 

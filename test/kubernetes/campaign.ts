@@ -167,7 +167,7 @@ class Campaign {
   }
 
   /** For what was written, or for what is there now: faults may break that, and nothing that it does may harm the mirror. */
-  async #wait(random: SeededRandom, writing: Promise<string | void>): Promise<void> {
+  async #wait(random: SeededRandom, writing: Promise<unknown>): Promise<void> {
     const { informer } = random.pick(this.#stage.followers)
     const isFresh = random.chance(0.5)
     try {

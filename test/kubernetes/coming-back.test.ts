@@ -56,6 +56,13 @@ class Shared implements AsyncDisposable {
     return () => batches.next()
   }
 
+  /** From now on there is what was in a backup. */
+  restore(): void {
+    const backup = new FakeCollection()
+    backup.fill(3)
+    this.fake.rule(isAny, (exchange) => backup.answer(exchange))
+  }
+
   /** Somebody followed, and everything broke off. */
   async breakOff(): Promise<void> {
     const next = (await this.watch(this.fake.collection.version))()
@@ -79,9 +86,7 @@ describe('of two informers over one source that were broken off, the one that is
     Shared.with(async (shared) => {
       const before = shared.fake.collection.version
       await shared.breakOff()
-      const backup = new FakeCollection()
-      backup.fill(3)
-      shared.fake.rule(isAny, (exchange) => backup.answer(exchange))
+      shared.restore()
       await shared.watch(await shared.list())
       await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     }))
@@ -90,9 +95,7 @@ describe('of two informers over one source that were broken off, the one that is
     Shared.with(async (shared) => {
       const before = shared.fake.collection.version
       await shared.breakOff()
-      const backup = new FakeCollection()
-      backup.fill(3)
-      shared.fake.rule(isAny, (exchange) => backup.answer(exchange))
+      shared.restore()
       await shared.watch('1001')
       await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     }))

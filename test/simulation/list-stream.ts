@@ -116,13 +116,13 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
       this.#later()
       return
     }
-    this.shown = this.#isMoving ? stage.history.head : this.#begun
+    const shown = this.#isMoving ? stage.history.head : this.#begun
+    this.shown = shown
     const last = this.#isMoving ? this.#mended(events) : this.#lastPage(events)
     this.said = last.version
     this.#say(last)
-    if (this.isAudit && this.shown !== undefined && !this.signal.aborted)
-      this.#source.auditWatch?.read(this.shown, this.#isWhole)
-    stage.note('the list ends', this.#isMoving ? stage.history.head.version : this.#begun.version)
+    if (this.isAudit && !this.signal.aborted) this.#source.auditWatch?.read(shown, this.#isWhole)
+    stage.note('the list ends', shown.version)
     this.end()
     this.#source.closed(this)
   }

@@ -57,15 +57,14 @@ export class Turns {
     const running = relists.filter((member) => !this.isWaiting(member))
     for (const member of running) if (!this.#begunAt.has(member)) this.#begunAt.set(member, clock.elapsed)
     // Who takes longer than a turn holds nobody up.
-    const inTurn = running.filter((member) => clock.elapsed - (this.#begunAt.get(member) ?? 0) < TURN_MS)
+    const ageOf = (member: Member): number => clock.elapsed - (this.#begunAt.get(member) ?? 0)
+    const inTurn = running.filter((member) => ageOf(member) < TURN_MS)
     const slowMs = LOOKS * settings.driftMs
     if (clock.skipped !== this.#skipped) this.#skippedAt = clock.elapsed
     this.#skipped = clock.skipped
     // What was due while nobody could act comes one by one.
     const isLate = clock.elapsed - this.#skippedAt <= slowMs
-    const mayHold = running.filter(
-      (member) => isLate || clock.elapsed - (this.#begunAt.get(member) ?? 0) <= TURN_MS + slowMs,
-    )
+    const mayHold = running.filter((member) => isLate || ageOf(member) <= TURN_MS + slowMs)
     const first = relists.findIndex((member) => this.isWaiting(member))
     if (this.#members.some(({ state, lists }) => state === 'listing' && lists === 0))
       violate('groups', 'a first list is held back')
