@@ -30,15 +30,18 @@ export class Callers {
     if (!isGiven) return options
     const doesGiveUp = mayGiveUp && !draws.isQuiet && draws.take(`gives up#${this.#life}.${this.#given.length}`)
     const abort = new AbortController()
-    this.#given.push({ what, abort, at: doesGiveUp ? clock.elapsed + afterMs : Infinity, givesUp })
-    // Somebody may have given up before the call.
-    if (doesGiveUp && afterMs === 0) this.#abortDue()
+    const given = { what, abort, at: doesGiveUp ? clock.elapsed + afterMs : Infinity, givesUp }
+    this.#given.push(given)
+    // Somebody may have given up before the call. Others give up between two steps: a reader has taken what it was given.
+    if (doesGiveUp && afterMs === 0) this.#abort(given)
     return { ...options, signal: abort.signal }
   }
 
   /** Those whose time has come give up. */
   look(): void {
-    if (!this.#scene.draws.isQuiet) this.#abortDue()
+    const { draws, clock } = this.#scene
+    if (draws.isQuiet) return
+    for (const given of this.#given) if (!given.abort.signal.aborted && given.at <= clock.elapsed) this.#abort(given)
   }
 
   checkStopped(): void {
@@ -47,14 +50,11 @@ export class Callers {
         this.#scene.violate('I15', `${what} has left a listener on the signal that it was given`)
   }
 
-  #abortDue(): void {
-    const { clock, note, mark } = this.#scene
-    for (const { what, abort, at, givesUp } of this.#given) {
-      if (abort.signal.aborted || at > clock.elapsed) continue
-      note('a caller gives up', what)
-      mark('a caller gave up')
-      givesUp()
-      abort.abort(new Error(`the caller of ${what} gave up`))
-    }
+  #abort({ what, abort, givesUp }: Given): void {
+    const { note, mark } = this.#scene
+    note('a caller gives up', what)
+    mark('a caller gave up')
+    givesUp()
+    abort.abort(new Error(`the caller of ${what} gave up`))
   }
 }

@@ -87,6 +87,8 @@ export class Findings implements AuditWatch {
 
   /** The reflector is done with a list; it may have refused it. */
   listed({ nth, shown, said }: Told): void {
+    // A whole collection came while an audit read: what the two passed over nobody knows.
+    this.#begun = undefined
     const found = this.#found
     if (found === undefined || nth <= found.lists || shown === undefined) return
     if (this.#informer.version !== said) return
@@ -108,7 +110,7 @@ export class Findings implements AuditWatch {
     if (begun?.readAt === undefined) return
     const { clock, settings, violate } = this.#stage
     if (!this.#isStill(begun)) this.#begun = undefined
-    else if (clock.elapsed > begun.readAt + SAYS_MS + LOOKS * settings.driftMs) {
+    else if (clock.reached > begun.readAt + SAYS_MS + LOOKS * settings.driftMs) {
       const now = this.#flaws(begun.head)
       const key = [...begun.flaws.keys()].find((each) => now.has(each))
       if (key !== undefined) violate('I16', `an audit has read everything, and says nothing of ${nameOf(key)}`)

@@ -286,7 +286,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     const { clock, settings, violate } = this.stage
     for (const { name, running, isClosed } of this.followers)
       for (const since of isClosed ? [] : running.values())
-        if (clock.elapsed - since > 2 * SLOW_MS + LOOKS * settings.driftMs)
+        if (clock.reached - since > 2 * SLOW_MS + LOOKS * settings.driftMs)
           violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and nobody was told`)
   }
 

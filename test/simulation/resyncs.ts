@@ -23,8 +23,8 @@ export class Resyncs {
   /** Since when each key has waited for its turn. */
   readonly #waitsSince = new Map<string, number>()
   #skipped = 0
-  /** What it knew when this was last looked at. */
-  #keys = '[]'
+  /** The keys that it knew when this was last looked at. */
+  #keys: ReadonlySet<string> = new Set()
   /** How often anything was told again. */
   told = 0
 
@@ -55,17 +55,24 @@ export class Resyncs {
     const { clock, settings, violate } = this.#stage
     const isUnnoticed = clock.skipped > this.#skipped
     this.#skipped = clock.skipped
-    if (isBusy || isUnnoticed) this.#waitsSince.clear()
     // What comes or goes moves the turn of others.
-    const keys = JSON.stringify([...known.keys()].sort())
-    if (keys !== this.#keys) this.#waitsSince.clear()
-    this.#keys = keys
-    for (const key of isBusy ? [] : known.keys()) {
+    if (isBusy || isUnnoticed || !this.#hasAll(known)) this.#waitsSince.clear()
+    if (isBusy) return
+    for (const key of known.keys()) {
       const since = this.#waitsSince.get(key) ?? clock.elapsed
       this.#waitsSince.set(key, since)
-      if (clock.elapsed - since > PERIODS * this.periodMs + SLACK_MS + LOOKS * settings.driftMs)
+      if (clock.reached - since > PERIODS * this.periodMs + SLACK_MS + LOOKS * settings.driftMs)
         violate('resyncs', `${this.#name} has not been told again of ${nameOf(key)} for ${clock.elapsed - since} ms`)
     }
+  }
+
+  /** Whether the keys that it knows are those of the last look. */
+  #hasAll(known: ReadonlyMap<string, Item>): boolean {
+    const keys = this.#keys
+    let isSame = known.size === keys.size
+    for (const key of known.keys()) isSame &&= keys.has(key)
+    if (!isSame) this.#keys = new Set(known.keys())
+    return isSame
   }
 }
 
