@@ -62,7 +62,8 @@ export function mergePending<T>(pending: Pending<T> | undefined, change: Change<
 }
 
 function mergeIntoPair<T>([gone, back]: readonly [Deleted<T>, Added<T>], change: Change<T>): Pending<T> {
-  if (change.type === 'delete') return mergeDeletes(gone, change)
+  // What came back had a last state of its own, however much is known of what was there before.
+  if (change.type === 'delete') return { ...change, previous: gone.previous }
   return [gone, { ...change, type: 'add', previous: undefined, origin: back.origin }]
 }
 

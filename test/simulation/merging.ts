@@ -24,7 +24,9 @@ export function mergedOf(changes: readonly Change<Item>[], known: ReadonlySet<st
     const before = notes.get(key)
     const gone = before?.[0]?.type === 'delete' ? before[0] : undefined
     if (change.type === 'delete') {
-      if (known.has(key)) notes.set(key, [moreInformative(gone, change)])
+      // What came back had a last state of its own.
+      const isBack = before?.length === 2
+      if (known.has(key)) notes.set(key, [moreInformative(isBack ? undefined : gone, change)])
       else notes.delete(key)
     } else if (gone !== undefined) notes.set(key, [gone, { type: 'add', key, object, version }])
     else if (known.has(key)) notes.set(key, [{ type: 'update', key, object, version }])

@@ -173,7 +173,7 @@ export class QueueJudge {
     }
     const isIt = (waiting: Waiting): boolean =>
       waiting.change.key === key && isOfOneVersion(waiting.change, change, this.#commits)
-    // Merged, it may be of another type than what came last, and of deletes the one may have the other's object.
+    // Merged, it may be of another type than what came last.
     const at = [
       this.#waiting.findIndex((waiting) => isLike(waiting.change, change)),
       this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type),

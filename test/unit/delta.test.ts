@@ -66,6 +66,18 @@ describe('mergePending', () => {
       gone('b', '4'),
       gone('a', '4', { object: 'b' }),
     ],
+    [
+      'delete and add, a delete that was only inferred: the last state of what came back, not of what was there before',
+      [gone('a', '2'), add('b', '3')],
+      gone('b', '4', { finalState: 'unknown' }),
+      gone('a', '4', { object: 'b', finalState: 'unknown' }),
+    ],
+    [
+      'delete and add, a delete without a version: none, for the one before may be of another source',
+      [gone('a', '2'), add('b', '3')],
+      { ...gone('b'), version: undefined },
+      { ...gone('a'), object: 'b', version: undefined },
+    ],
   ])('%s', (_, pending, change, merged) => {
     expect(mergePending(pending, change)).toEqual(merged)
   })

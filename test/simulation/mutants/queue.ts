@@ -122,8 +122,8 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'delta.ts',
     edits: [
       [
-        "if (change.type === 'delete') return mergeDeletes(gone, change)\n  return [gone",
-        "if (change.type === 'delete') return undefined as unknown as Pending<T>\n  return [gone",
+        "if (change.type === 'delete') return { ...change, previous: gone.previous }",
+        "if (change.type === 'delete') return undefined as unknown as Pending<T>",
       ],
     ],
   },
