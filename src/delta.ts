@@ -67,10 +67,9 @@ function mergeIntoPair<T>([gone, back]: readonly [Deleted<T>, Added<T>], change:
   return [gone, { ...change, type: 'add', previous: undefined, origin: back.origin }]
 }
 
-/** Two deletes of one key: the more informative object and the later version, told to someone who last saw the first's `previous`. */
+/** Two deletes of one key, of which the second has taken over what only the first knew: told to someone who last saw the first's `previous`. */
 function mergeDeletes<T>(first: Deleted<T>, second: Deleted<T>): Deleted<T> {
-  const best = second.finalState === 'unknown' && first.finalState === 'known' ? first : second
-  return { ...best, previous: first.previous, version: second.version ?? first.version, origin: second.origin }
+  return { ...second, previous: first.previous, version: second.version ?? first.version }
 }
 
 /** The changes of what is pending, in the order in which they are told. */

@@ -139,24 +139,13 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
-    name: 'two deletes keep the object of the second',
-    breaks: 'merging two deletes keeps the more informative object (law 5)',
-    file: 'delta.ts',
-    edits: [
-      [
-        "const best = second.finalState === 'unknown' && first.finalState === 'known' ? first : second",
-        'const best = second',
-      ],
-    ],
-  },
-  {
     name: 'two deletes keep the object of the first',
     breaks: 'merging two deletes keeps the more informative object (law 5)',
     file: 'delta.ts',
     edits: [
       [
-        "const best = second.finalState === 'unknown' && first.finalState === 'known' ? first : second",
-        'const best = first',
+        '{ ...second, previous: first.previous, version',
+        '{ ...second, object: first.object, previous: first.previous, version',
       ],
     ],
   },
