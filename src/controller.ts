@@ -34,7 +34,8 @@ export interface ReconcileContext<T> {
 export interface Controller extends Subscription {
   /**
    * Runs a key for a reason that comes from elsewhere: as soon as may be, or with `delayMs` after that many milliseconds.
-   * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts.
+   * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts. Does
+   * nothing once the controller is closed, or is being drained.
    */
   enqueue(key: string, options?: { readonly delayMs?: number }): void
 }
@@ -120,7 +121,7 @@ export class FeedController<T> implements Controller {
   enqueue(key: string, options: { readonly delayMs?: number } = {}): void {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
     checkOptions('enqueue', options, { delayMs: isPositive })
-    if (this.#feed.closed !== undefined) return
+    if (this.#queue.isSealed) return
     if (options.delayMs === undefined) {
       this.#item(key)
       this.#queue.add(key)
@@ -139,6 +140,7 @@ export class FeedController<T> implements Controller {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
       this.#feed.seal()
+      this.#queue.seal()
       while (this.#feed.hasMore || this.#isTaking || this.#queue.active > 0) await this.#untilIdle()
     }
     this.#closing ??= this.#end()
@@ -177,6 +179,8 @@ export class FeedController<T> implements Controller {
   #work(): void {
     const { clock } = this.#feed.host
     const since = clock.now()
+    // It may be drained since before the first list.
+    if (this.#queue.isSealed) this.#feed.seal()
     for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
       this.#mark(batch)
       if (clock.now() - since > SLICE_MS && this.#feed.hasMore) {
@@ -253,7 +257,7 @@ export class FeedController<T> implements Controller {
       await this.#fn(key, { object, deleted, attempt: item.attempt, signal: this.#stop.signal, requeueAfter })
       this.#succeeded(key, item, deleted)
       this.#queue.done(key)
-      if (again !== undefined && this.#feed.closed === undefined) this.#queue.addBy(key, clock.now() + again)
+      if (again !== undefined && !this.#queue.isSealed) this.#queue.addBy(key, clock.now() + again)
     } catch (error) {
       this.#failed(key, item, error)
     }
@@ -281,7 +285,8 @@ export class FeedController<T> implements Controller {
     item.retry = grown(item.retry)
     item.failedAt = host.clock.now()
     this.#queue.addBy(key, item.failedAt + delayMs)
-    const then = `again in ${(delayMs / 1_000).toFixed(1)} s`
+    const again = `again in ${(delayMs / 1_000).toFixed(1)} s`
+    const then = this.#queue.isSealed ? 'not again, for the controller is being closed' : again
     const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
     host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
   }

@@ -15,6 +15,7 @@ export class WorkQueue {
   readonly #later: Delays
   /** When keys are added that are not added before. */
   readonly #latest: Delays
+  #isSealed = false
 
   /** `wake` is called when a key becomes ready. */
   constructor(clock: Clock, wake: () => void) {
@@ -43,6 +44,11 @@ export class WorkQueue {
     return this.#running.size
   }
 
+  /** Whether no time is waited for any more. */
+  get isSealed(): boolean {
+    return this.#isSealed
+  }
+
   isRunning(key: string): boolean {
     return this.#running.has(key)
   }
@@ -62,13 +68,13 @@ export class WorkQueue {
   /** Added at `due`, though it is added before as well; of several such times the earliest counts. */
   addAt(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else this.#later.set(key, due)
+    else if (!this.#isSealed) this.#later.set(key, due)
   }
 
   /** Added at `due` unless it is before; of several such times the earliest counts. */
   addBy(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else if (!this.#ready.has(key)) this.#latest.set(key, due)
+    else if (!this.#isSealed && !this.#ready.has(key)) this.#latest.set(key, due)
   }
 
   /** The key that has been ready for longest; it counts as being worked on until `done`. */
@@ -92,9 +98,15 @@ export class WorkQueue {
     return wasAdded
   }
 
-  close(): void {
+  /** No time is waited for any more: neither what has one, nor what is given one from now on. */
+  seal(): void {
+    this.#isSealed = true
     this.#later.clear()
     this.#latest.clear()
+  }
+
+  close(): void {
+    this.seal()
     this.#ready.clear()
   }
 }

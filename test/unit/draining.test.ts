@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
+import type { Controller } from '../../src/controller.js'
 import { mirrorOf, type Order, order, outcomeOf, type World } from '../support/informers.js'
+
+/** How a run of a controller ends. */
+type EndOfRun = (
+  controller: Controller,
+  run: { readonly key: string; readonly requeueAfter: (delayMs: number) => void },
+) => void
 
 const entries = [1, 2, 3].map((n) => [`k${n}`, order(n)] as const)
 
@@ -190,5 +197,88 @@ describe('close with drain', () => {
     await informer.start().synced()
     expect(await outcomeOf(closed, clock)).toBe('resolved')
     expect(runs).toContain('k2')
+  })
+
+  test('before the first list of a controller ends, however much is written after it', async () => {
+    const { informer, clock, source } = mirrorOf(entries)
+    const controller = informer.reconcile(() => clock.sleep(100))
+    controller.enqueue('k1')
+    const closed = controller.close({ drain: true })
+    await informer.start().synced()
+    for (let n = 0; n < 100; n++) {
+      source.put('k1', order(n))
+      await clock.advance(50)
+    }
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+  })
+
+  describe('of a controller waits for no key that waits for its time', () => {
+    const keys = Array.from({ length: 100 }, (_, n) => `k${n}`)
+
+    test.each([
+      ['by requeueAfter', (_, { requeueAfter }) => requeueAfter(30_000)],
+      ['by enqueue with delayMs', (controller, { key }) => controller.enqueue(key, { delayMs: 30_000 })],
+      [
+        'after a failure',
+        () => {
+          throw new Error('no')
+        },
+      ],
+    ] satisfies [string, EndOfRun][])('%s, however many there are', async (_, ends) => {
+      const { informer, clock } = mirrorOf(keys.map((key, n) => [key, order(n)] as const))
+      const controller: Controller = informer.reconcile(async (key, { requeueAfter }) => {
+        await clock.sleep(400)
+        ends(controller, { key, requeueAfter })
+      })
+      await informer.start().synced()
+      await clock.advance(100_000)
+      const closed = controller.close({ drain: true })
+      await clock.advance(40_000)
+      expect(await outcomeOf(closed, clock)).toBe('resolved')
+    })
+  })
+
+  test('of a controller runs nothing that is asked for after it', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const runs: string[] = []
+    const controller: Controller = informer.reconcile(async (key) => {
+      await clock.sleep(100)
+      runs.push(key)
+      controller.enqueue(key)
+    })
+    await informer.start().synced()
+    await clock.advance(0)
+    const closed = controller.close({ drain: true })
+    controller.enqueue('other')
+    await clock.advance(1_000)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(runs).toEqual(['k1', 'k2', 'k3'])
+  })
+
+  test('of a controller runs once more what was asked for during the run before it', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const runs: string[] = []
+    const controller = informer.reconcile(async (key) => {
+      await clock.sleep(100)
+      runs.push(key)
+    })
+    await informer.start().synced()
+    await clock.advance(0)
+    controller.enqueue('k1')
+    const closed = controller.close({ drain: true })
+    await clock.advance(1_000)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(runs).toEqual(['k1', 'k2', 'k3', 'k1'])
+  })
+
+  test('of a controller says of a run that fails that it is not tried again', async () => {
+    const { informer, clock, errors } = mirrorOf(entries)
+    const controller = informer.reconcile(() => Promise.reject(new Error('no')), { key: 'k1' })
+    await informer.start().synced()
+    const closed = controller.close({ drain: true })
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(errors.map(({ message }) => message)).toEqual([
+      expect.stringContaining('failed at key "k1" (attempt 1): no; not again, for the controller is being closed'),
+    ])
   })
 })

@@ -48,7 +48,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'requeueAfter is ignored',
     breaks: 'a key is run again when its run asked for that',
     file: 'controller.ts',
-    edits: [['      if (again !== undefined && this.#feed.closed', '      if (again === 0 && this.#feed.closed']],
+    edits: [['if (again !== undefined && !this', 'if (again === 0 && !this']],
   },
   {
     name: 'requeueAfter is kept though something happened before',
