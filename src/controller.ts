@@ -141,7 +141,7 @@ export class FeedController<T> implements Controller {
     if (options.drain === true) {
       this.#feed.seal()
       this.#queue.seal()
-      while (this.#feed.hasMore || this.#isTaking || this.#queue.active > 0) await this.#untilIdle()
+      while (this.#feed.closed === undefined && this.#isBusy) await this.#untilIdle()
     }
     this.#closing ??= this.#end()
     await this.#closing
@@ -152,9 +152,10 @@ export class FeedController<T> implements Controller {
     this.#feed.close(new SourceError('the controller was closed', { code: 'STOPPED' }))
     this.#queue.close()
     this.#stop.abort(new SourceError('the controller was closed', { code: 'STOPPED' }))
-    if (this.#queue.running === 0 && !this.#isTaking) return
-    await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
+    if (this.#isBusy) await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
+    // Who drains it waits no longer, whatever still runs.
+    this.#idled()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -163,6 +164,10 @@ export class FeedController<T> implements Controller {
 
   readonly #abort = (): void => {
     void this.close()
+  }
+
+  get #isBusy(): boolean {
+    return this.#feed.hasMore || this.#isTaking || this.#queue.active > 0
   }
 
   #untilIdle(): Promise<void> {
@@ -196,9 +201,12 @@ export class FeedController<T> implements Controller {
       if (key === undefined) break
       void this.#slow.during(key, this.#run(key))
     }
-    if (this.#queue.active > 0 && this.#feed.closed === undefined) return
-    if (this.#queue.running > 0) return
+    if (this.#isBusy) return
     if (this.#feed.closed !== undefined) this.#feed.host.release(this.#feed)
+    this.#idled()
+  }
+
+  #idled(): void {
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()

@@ -16,6 +16,7 @@ export class WorkQueue {
   /** When keys are added that are not added before. */
   readonly #latest: Delays
   #isSealed = false
+  #isClosed = false
 
   /** `wake` is called when a key becomes ready. */
   constructor(clock: Clock, wake: () => void) {
@@ -55,6 +56,7 @@ export class WorkQueue {
 
   /** Ready now, or as soon as the key is no longer being worked on. */
   add(key: string): void {
+    if (this.#isClosed) return
     this.#latest.delete(key)
     if (this.#running.has(key)) {
       this.#running.set(key, true)
@@ -105,7 +107,9 @@ export class WorkQueue {
     this.#latest.clear()
   }
 
+  /** Nothing is ready any more. What is being worked on counts until it is done. */
   close(): void {
+    this.#isClosed = true
     this.seal()
     this.#ready.clear()
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
 import type { Controller } from '../../src/controller.js'
+import type { Subscription } from '../../src/scope.js'
 import { mirrorOf, type Order, order, outcomeOf, type World } from '../support/informers.js'
 
 /** How a run of a controller ends. */
@@ -269,6 +270,71 @@ describe('close with drain', () => {
     await clock.advance(1_000)
     expect(await outcomeOf(closed, clock)).toBe('resolved')
     expect(runs).toEqual(['k1', 'k2', 'k3', 'k1'])
+  })
+
+  describe.each([
+    ['subscribe', 1],
+    ['subscribe', 2],
+    ['reconcile', 1],
+  ] as const)('of %s (concurrency %d) behind a handler that hangs', (way, concurrency) => {
+    function follow(hang: () => Promise<void>): World<Order, object, MemorySource<Order>> & {
+      readonly caller: AbortController
+      readonly sub: Subscription
+    } {
+      const world = mirrorOf<Order, object>(entries)
+      const caller = new AbortController()
+      const options = { concurrency, signal: caller.signal }
+      const { informer } = world
+      const sub = way === 'subscribe' ? informer.subscribe({ add: hang }, options) : informer.reconcile(hang, options)
+      return { ...world, caller, sub }
+    }
+
+    test.each([
+      ['stop', ({ informer }) => void informer.stop()],
+      ['a close without it', ({ sub }) => void sub.close()],
+      ['its signal', ({ caller }) => caller.abort()],
+    ] satisfies [string, (world: ReturnType<typeof follow>) => void][])('ends a second after %s', async (_, end) => {
+      const world = follow(() => new Promise(() => {}))
+      const { clock, informer, sub } = world
+      await informer.start().synced()
+      await clock.advance(0)
+      const closed = sub.close({ drain: true })
+      await clock.advance(60_000)
+      expect(await outcomeOf(closed, clock)).toBe('pending')
+      end(world)
+      await clock.advance(1_000)
+      expect(await outcomeOf(closed, clock)).toBe('resolved')
+    })
+
+    test('that waits for it ends a second after stop, and the handler goes on', async () => {
+      let hasGoneOn = false
+      const { clock, informer, sub } = follow(async () => {
+        await sub.close({ drain: true })
+        hasGoneOn = true
+      })
+      await informer.start().synced()
+      await clock.advance(0)
+      void informer.stop()
+      await clock.advance(1_000)
+      expect(hasGoneOn).toBe(true)
+    })
+  })
+
+  test('of a controller ends with stop, though a key that is run was asked for once more', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    let runs = 0
+    const controller = informer.reconcile(async () => {
+      runs++
+      await clock.sleep(500)
+    })
+    await informer.start().synced()
+    await clock.advance(0)
+    controller.enqueue('k1')
+    const closed = controller.close({ drain: true })
+    void informer.stop()
+    await clock.advance(1_000)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(runs).toBe(1)
   })
 
   test('of a controller says of a run that fails that it is not tried again', async () => {

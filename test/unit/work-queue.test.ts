@@ -298,9 +298,28 @@ describe('once it is sealed', () => {
   })
 })
 
-test('close leaves no ready key', () => {
-  const { queue } = setUp()
-  queue.add('a')
-  queue.close()
-  expect(queue.take()).toBeUndefined()
+describe('close', () => {
+  test('leaves no ready key', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.close()
+    expect(queue.take()).toBeUndefined()
+  })
+
+  test('leaves none that was added while it was worked on', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue.add('a')
+    queue.close()
+    queue.done('a')
+    expect(queue.active).toBe(0)
+  })
+
+  test('nothing is added after it', () => {
+    const { queue } = setUp()
+    queue.close()
+    queue.add('a')
+    expect(queue.take()).toBeUndefined()
+  })
 })
