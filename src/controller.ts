@@ -48,12 +48,12 @@ const SLOW_RUN_MS = 60_000
 /** The event loop gets a turn after this long of taking what happened. */
 const SLICE_MS = 8
 
-/** A key that is not yet as it should be. */
+/** A key that is not yet as it should be: one that is ready or run, or is tried again later. */
 interface Item {
   retry: Backoff
   attempt: number
   failedAt: number
-  /** The batch with its earliest change that is not reconciled; undefined where only `enqueue` asked. */
+  /** The batch with its earliest change that is not reconciled; undefined where no change asks for it. */
   since: OpenBatch | undefined
   /** The batch with the first change that came during the run that is under way. */
   duringRun: OpenBatch | undefined
@@ -92,7 +92,10 @@ export class FeedController<T> implements Controller {
     this.#concurrency = options.concurrency ?? 1
     this.#random = options.random
     this.#open = new OpenBatches(feed)
-    this.#queue = new WorkQueue(feed.host.clock, () => this.#wake())
+    this.#queue = new WorkQueue(feed.host.clock, (key) => {
+      this.#item(key)
+      this.#wake()
+    })
     this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.#signal = options.signal
     feed.wake = () => this.#wake()
@@ -122,10 +125,8 @@ export class FeedController<T> implements Controller {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
     checkOptions('enqueue', options, { delayMs: isPositive })
     if (this.#queue.isSealed) return
-    if (options.delayMs === undefined) {
-      this.#item(key)
-      this.#queue.add(key)
-    } else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)
+    if (options.delayMs === undefined) this.#queue.add(key)
+    else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)
   }
 
   synced(wait?: Wait): Promise<void> {

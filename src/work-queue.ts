@@ -7,7 +7,7 @@ import { Delays } from './delays.js'
  */
 export class WorkQueue {
   readonly #clock: Clock
-  readonly #wake: () => void
+  readonly #wake: (key: string) => void
   readonly #ready = new Set<string>()
   /** Keys that are being worked on, and whether they were added meanwhile. */
   readonly #running = new Map<string, boolean>()
@@ -19,7 +19,7 @@ export class WorkQueue {
   #isClosed = false
 
   /** `wake` is called when a key becomes ready. */
-  constructor(clock: Clock, wake: () => void) {
+  constructor(clock: Clock, wake: (key: string) => void) {
     this.#clock = clock
     this.#wake = wake
     this.#later = new Delays(clock, (key) => this.add(key))
@@ -64,7 +64,7 @@ export class WorkQueue {
     }
     if (this.#ready.has(key)) return
     this.#ready.add(key)
-    this.#wake()
+    this.#wake(key)
   }
 
   /** Added at `due`, though it is added before as well; of several such times the earliest counts. */

@@ -635,6 +635,44 @@ describe('the version is how far everything has been reconciled with success', (
     await mirror.clock.advance(300)
     expect(controller.backlog).toEqual({ keys: 2, oldestMs: 300 })
   })
+
+  test('a key waits from the time that requeueAfter has set for it', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, (key, context) => {
+      context.requeueAfter(1_000)
+      return runs.fn(key, context)
+    })
+    for (let i = 0; i < 2; i++) {
+      await mirror.clock.advance(0)
+      runs.succeed()
+    }
+    await mirror.clock.advance(999)
+    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
+    await mirror.clock.advance(301)
+    expect(controller.backlog).toEqual({ keys: 2, oldestMs: 300 })
+  })
+
+  test('a key waits from the time that enqueue has set for it', async () => {
+    const mirror = numbers()
+    const controller = reconcile(mirror, () => new Promise(() => {}))
+    for (const key of ['a', 'b']) controller.enqueue(key, { delayMs: 1_000 })
+    await mirror.clock.advance(999)
+    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
+    await mirror.clock.advance(301)
+    expect(controller.backlog).toEqual({ keys: 2, oldestMs: 300 })
+  })
+
+  test('a key that was asked for during its run waits after it', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect([runs.begun, controller.backlog.keys]).toEqual([['a=1', 'b=1'], 2])
+  })
 })
 
 describe('close', () => {
