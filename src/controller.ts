@@ -1,5 +1,5 @@
 import { type Backoff, backoff, drawDelay, grown } from './backoff.js'
-import type { Change } from './delta.js'
+import type { Change, Deleted } from './delta.js'
 import { messageOf, SourceError } from './errors.js'
 import type { Feed } from './feed.js'
 import { type OpenBatch, OpenBatches } from './open-batches.js'
@@ -70,7 +70,8 @@ export class FeedController<T> implements Controller {
   readonly #stop = new AbortController()
   readonly #signal: AbortSignal | undefined
   readonly #items = new Map<string, Item>()
-  readonly #deleted = new Map<string, T>()
+  /** How each key went whose deletion is not reconciled. */
+  readonly #deleted = new Map<string, Deleted<T>>()
   /** What is not reconciled: of each batch, for how many keys it has the earliest change that is not. */
   readonly #open: OpenBatches<T>
   #isTaking = false
@@ -233,7 +234,7 @@ export class FeedController<T> implements Controller {
   }
 
   #remember(change: Change<T>): void {
-    if (change.type === 'delete') this.#deleted.set(change.key, change.object)
+    if (change.type === 'delete') this.#deleted.set(change.key, change)
     else this.#deleted.delete(change.key)
   }
 
@@ -256,7 +257,8 @@ export class FeedController<T> implements Controller {
     const { clock, indexer } = this.#feed.host
     const item = this.#item(key)
     const object = this.#feed.has(key) ? indexer.get(key) : undefined
-    const deleted = object === undefined ? this.#deleted.get(key) : undefined
+    const gone = object === undefined ? this.#deleted.get(key) : undefined
+    const deleted = gone?.object
     let again: number | undefined
     const requeueAfter = (delayMs: number): void => {
       checkOptions('requeueAfter', { delayMs }, { delayMs: isPositive })
@@ -264,7 +266,7 @@ export class FeedController<T> implements Controller {
     }
     try {
       await this.#fn(key, { object, deleted, attempt: item.attempt, signal: this.#stop.signal, requeueAfter })
-      this.#succeeded(key, item, deleted)
+      this.#succeeded(key, item, gone)
       this.#queue.done(key)
       if (again !== undefined && !this.#queue.isSealed) this.#queue.addBy(key, clock.now() + again)
     } catch (error) {
@@ -273,8 +275,9 @@ export class FeedController<T> implements Controller {
     this.#wake()
   }
 
-  #succeeded(key: string, item: Item, deleted: T | undefined): void {
-    if (deleted !== undefined && this.#deleted.get(key) === deleted) this.#deleted.delete(key)
+  #succeeded(key: string, item: Item, gone: Deleted<T> | undefined): void {
+    // It may have come back and gone again meanwhile.
+    if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)
     const { since, duringRun } = item
     this.#items.delete(key)
     if (duringRun !== undefined) this.#item(key).since = duringRun

@@ -125,6 +125,24 @@ describe('a controller', () => {
     expect(runs.contexts.map(({ deleted }) => deleted)).toEqual([undefined, 1, 2])
   })
 
+  test.each([
+    ['a number', 1],
+    ['an object', order(1)],
+  ])('a key that went again meanwhile with the state that it had is run again with it (%s)', async (_, state) => {
+    const mirror = new Mirror<unknown>().list([['a', state]], '5')
+    const seen: unknown[] = []
+    reconcile(mirror, async (_key, { deleted }) => {
+      seen.push(deleted)
+      await mirror.clock.sleep(100)
+    })
+    await mirror.clock.advance(100)
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', state, '7').delete('a', '8')
+    await mirror.clock.advance(100)
+    expect(seen).toEqual([undefined, state, state])
+  })
+
   test('of a scope sees what leaves it as gone', async () => {
     const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) })).list([['a', order(1)]], '5')
     const seen: string[] = []
