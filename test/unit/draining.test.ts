@@ -67,6 +67,14 @@ describe('stop with drainMs', () => {
     expect(await outcomeOf(informer.stop({ drainMs: 60_000 }), clock)).toBe('resolved')
   })
 
+  test('before the first list waits for nobody: there is none any more', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    informer.reconcile(async () => {}).enqueue('k1')
+    informer.start()
+    const stopped = informer.stop({ drainMs: 60_000 })
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
+  })
+
   test('gives a handler that hangs so long, and the second of every stop', async () => {
     const { informer, clock } = mirrorOf(entries)
     await informer.start().synced()
