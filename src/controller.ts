@@ -72,6 +72,8 @@ export class FeedController<T> implements Controller {
   readonly #items = new Map<string, Item>()
   /** How each key went whose deletion is not reconciled. */
   readonly #deleted = new Map<string, Deleted<T>>()
+  /** Keys of which more is known than the feed has told, while it is drained. */
+  readonly #ahead = new Set<string>()
   /** What is not reconciled: of each batch, for how many keys it has the earliest change that is not. */
   readonly #open: OpenBatches<T>
   #isTaking = false
@@ -141,8 +143,8 @@ export class FeedController<T> implements Controller {
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
-      this.#feed.seal()
       this.#queue.seal()
+      this.#feed.seal(this.#missed)
       while (this.#feed.closed === undefined && this.#isBusy) await this.#untilIdle()
     }
     this.#closing ??= this.#end()
@@ -187,7 +189,7 @@ export class FeedController<T> implements Controller {
     const { clock } = this.#feed.host
     const since = clock.now()
     // It may be drained since before the first list.
-    if (this.#queue.isSealed) this.#feed.seal()
+    if (this.#queue.isSealed) this.#feed.seal(this.#missed)
     for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
       this.#mark(batch)
       if (clock.now() - since > SLICE_MS && this.#feed.hasMore) {
@@ -219,7 +221,7 @@ export class FeedController<T> implements Controller {
     for (const change of batch.changes) {
       // A key that waits, or runs, will be as it should be without being told again what it knew.
       if (change.origin === 'resync' && this.#items.has(change.key)) continue
-      this.#remember(change)
+      if (!this.#ahead.has(change.key)) this.#remember(change)
       const item = this.#item(change.key)
       const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
       if (item[role] === undefined) {
@@ -231,6 +233,16 @@ export class FeedController<T> implements Controller {
       else this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])
     }
     this.#open.done(open)
+  }
+
+  /** No reason for a run any more; and yet a run that is to come has the state of then. */
+  readonly #missed = (changes: readonly Change<T>[]): void => {
+    for (const change of changes) {
+      // Of what is not taken yet nobody knows which keys it has.
+      if (!this.#feed.hasMore && !this.#items.has(change.key)) continue
+      this.#remember(change)
+      this.#ahead.add(change.key)
+    }
   }
 
   #remember(change: Change<T>): void {
