@@ -1,5 +1,5 @@
 import { type Backoff, backoff, drawDelay, grown } from './backoff.js'
-import type { Change } from './delta.js'
+import type { Change, Deleted } from './delta.js'
 import { messageOf, SourceError } from './errors.js'
 import type { Feed } from './feed.js'
 import { type OpenBatch, OpenBatches } from './open-batches.js'
@@ -34,7 +34,8 @@ export interface ReconcileContext<T> {
 export interface Controller extends Subscription {
   /**
    * Runs a key for a reason that comes from elsewhere: as soon as may be, or with `delayMs` after that many milliseconds.
-   * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts.
+   * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts. Does
+   * nothing once the controller is closed, or is being drained.
    */
   enqueue(key: string, options?: { readonly delayMs?: number }): void
 }
@@ -47,12 +48,12 @@ const SLOW_RUN_MS = 60_000
 /** The event loop gets a turn after this long of taking what happened. */
 const SLICE_MS = 8
 
-/** A key that is not yet as it should be. */
+/** A key that is not yet as it should be: one that is ready or run, or is tried again later. */
 interface Item {
   retry: Backoff
   attempt: number
   failedAt: number
-  /** The batch with its earliest change that is not reconciled; undefined where only `enqueue` asked. */
+  /** The batch with its earliest change that is not reconciled; undefined where no change asks for it. */
   since: OpenBatch | undefined
   /** The batch with the first change that came during the run that is under way. */
   duringRun: OpenBatch | undefined
@@ -69,7 +70,10 @@ export class FeedController<T> implements Controller {
   readonly #stop = new AbortController()
   readonly #signal: AbortSignal | undefined
   readonly #items = new Map<string, Item>()
-  readonly #deleted = new Map<string, T>()
+  /** How each key went whose deletion is not reconciled. */
+  readonly #deleted = new Map<string, Deleted<T>>()
+  /** Keys of which more is known than the feed has told, while it is drained. */
+  readonly #ahead = new Set<string>()
   /** What is not reconciled: of each batch, for how many keys it has the earliest change that is not. */
   readonly #open: OpenBatches<T>
   #isTaking = false
@@ -91,7 +95,10 @@ export class FeedController<T> implements Controller {
     this.#concurrency = options.concurrency ?? 1
     this.#random = options.random
     this.#open = new OpenBatches(feed)
-    this.#queue = new WorkQueue(feed.host.clock, () => this.#wake())
+    this.#queue = new WorkQueue(feed.host.clock, (key) => {
+      this.#item(key)
+      this.#wake()
+    })
     this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.#signal = options.signal
     feed.wake = () => this.#wake()
@@ -120,11 +127,9 @@ export class FeedController<T> implements Controller {
   enqueue(key: string, options: { readonly delayMs?: number } = {}): void {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
     checkOptions('enqueue', options, { delayMs: isPositive })
-    if (this.#feed.closed !== undefined) return
-    if (options.delayMs === undefined) {
-      this.#item(key)
-      this.#queue.add(key)
-    } else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)
+    if (this.#queue.isSealed) return
+    if (options.delayMs === undefined) this.#queue.add(key)
+    else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)
   }
 
   synced(wait?: Wait): Promise<void> {
@@ -138,8 +143,9 @@ export class FeedController<T> implements Controller {
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
-      this.#feed.seal()
-      while (this.#feed.hasMore || this.#isTaking || this.#queue.active > 0) await this.#untilIdle()
+      this.#queue.seal()
+      this.#feed.seal(this.#missed)
+      while (this.#feed.closed === undefined && this.#isBusy) await this.#untilIdle()
     }
     this.#closing ??= this.#end()
     await this.#closing
@@ -150,9 +156,10 @@ export class FeedController<T> implements Controller {
     this.#feed.close(new SourceError('the controller was closed', { code: 'STOPPED' }))
     this.#queue.close()
     this.#stop.abort(new SourceError('the controller was closed', { code: 'STOPPED' }))
-    if (this.#queue.running === 0 && !this.#isTaking) return
-    await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
+    if (this.#isBusy) await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
+    // Who drains it waits no longer, whatever still runs.
+    this.#idled()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -161,6 +168,10 @@ export class FeedController<T> implements Controller {
 
   readonly #abort = (): void => {
     void this.close()
+  }
+
+  get #isBusy(): boolean {
+    return this.#feed.hasMore || this.#isTaking || this.#queue.active > 0
   }
 
   #untilIdle(): Promise<void> {
@@ -177,6 +188,8 @@ export class FeedController<T> implements Controller {
   #work(): void {
     const { clock } = this.#feed.host
     const since = clock.now()
+    // It may be drained since before the first list.
+    if (this.#queue.isSealed) this.#feed.seal(this.#missed)
     for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
       this.#mark(batch)
       if (clock.now() - since > SLICE_MS && this.#feed.hasMore) {
@@ -192,9 +205,12 @@ export class FeedController<T> implements Controller {
       if (key === undefined) break
       void this.#slow.during(key, this.#run(key))
     }
-    if (this.#queue.active > 0 && this.#feed.closed === undefined) return
-    if (this.#queue.running > 0) return
+    if (this.#isBusy) return
     if (this.#feed.closed !== undefined) this.#feed.host.release(this.#feed)
+    this.#idled()
+  }
+
+  #idled(): void {
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()
@@ -205,7 +221,7 @@ export class FeedController<T> implements Controller {
     for (const change of batch.changes) {
       // A key that waits, or runs, will be as it should be without being told again what it knew.
       if (change.origin === 'resync' && this.#items.has(change.key)) continue
-      this.#remember(change)
+      if (!this.#ahead.has(change.key)) this.#remember(change)
       const item = this.#item(change.key)
       const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
       if (item[role] === undefined) {
@@ -219,8 +235,18 @@ export class FeedController<T> implements Controller {
     this.#open.done(open)
   }
 
+  /** No reason for a run any more; and yet a run that is to come has the state of then. */
+  readonly #missed = (changes: readonly Change<T>[]): void => {
+    for (const change of changes) {
+      // Of what is not taken yet nobody knows which keys it has.
+      if (!this.#feed.hasMore && !this.#items.has(change.key)) continue
+      this.#remember(change)
+      this.#ahead.add(change.key)
+    }
+  }
+
   #remember(change: Change<T>): void {
-    if (change.type === 'delete') this.#deleted.set(change.key, change.object)
+    if (change.type === 'delete') this.#deleted.set(change.key, change)
     else this.#deleted.delete(change.key)
   }
 
@@ -243,7 +269,8 @@ export class FeedController<T> implements Controller {
     const { clock, indexer } = this.#feed.host
     const item = this.#item(key)
     const object = this.#feed.has(key) ? indexer.get(key) : undefined
-    const deleted = object === undefined ? this.#deleted.get(key) : undefined
+    const gone = object === undefined ? this.#deleted.get(key) : undefined
+    const deleted = gone?.object
     let again: number | undefined
     const requeueAfter = (delayMs: number): void => {
       checkOptions('requeueAfter', { delayMs }, { delayMs: isPositive })
@@ -251,17 +278,18 @@ export class FeedController<T> implements Controller {
     }
     try {
       await this.#fn(key, { object, deleted, attempt: item.attempt, signal: this.#stop.signal, requeueAfter })
-      this.#succeeded(key, item, deleted)
+      this.#succeeded(key, item, gone)
       this.#queue.done(key)
-      if (again !== undefined && this.#feed.closed === undefined) this.#queue.addBy(key, clock.now() + again)
+      if (again !== undefined && !this.#queue.isSealed) this.#queue.addBy(key, clock.now() + again)
     } catch (error) {
       this.#failed(key, item, error)
     }
     this.#wake()
   }
 
-  #succeeded(key: string, item: Item, deleted: T | undefined): void {
-    if (deleted !== undefined && this.#deleted.get(key) === deleted) this.#deleted.delete(key)
+  #succeeded(key: string, item: Item, gone: Deleted<T> | undefined): void {
+    // It may have come back and gone again meanwhile.
+    if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)
     const { since, duringRun } = item
     this.#items.delete(key)
     if (duringRun !== undefined) this.#item(key).since = duringRun
@@ -281,7 +309,8 @@ export class FeedController<T> implements Controller {
     item.retry = grown(item.retry)
     item.failedAt = host.clock.now()
     this.#queue.addBy(key, item.failedAt + delayMs)
-    const then = `again in ${(delayMs / 1_000).toFixed(1)} s`
+    const again = `again in ${(delayMs / 1_000).toFixed(1)} s`
+    const then = this.#queue.isSealed ? 'not again, for the controller is being closed' : again
     const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
     host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
   }

@@ -94,6 +94,8 @@ export class Feed<T> {
   readonly #sealed = new AbortController()
   /** Where the store was then. */
   #sealedAt: Version | undefined
+  /** Who wants to know what is not added. */
+  #onMissed: ((changes: readonly Change<T>[]) => void) | undefined
   /** Over several sources: where the store was after a batch, which the batch does not say. */
   readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
   /** Called when there is something to take, or no more. */
@@ -215,6 +217,10 @@ export class Feed<T> {
   }
 
   #queue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
+    if (this.#sealed.signal.aborted) {
+      this.#onMissed?.(changes)
+      return
+    }
     if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {
       if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()
       else this.#overflow()
@@ -302,12 +308,16 @@ export class Feed<T> {
     this.#waiters.refuse(reason)
   }
 
-  /** From now on nothing is added to what waits. Before the first list it has no effect. */
-  seal(): void {
+  /**
+   * From now on nothing is added to what waits. Before the first list it has no effect. Where `onMissed` is given, it is
+   * told instead of what would have been added, and `has` goes on to say what is in the scope.
+   */
+  seal(onMissed?: (changes: readonly Change<T>[]) => void): void {
     if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return
     this.#sealedAt = this.host.indexer.position
     this.#sealed.abort(over)
-    this.host.detach(this)
+    this.#onMissed = onMissed
+    if (onMissed === undefined) this.host.detach(this)
   }
 
   close(reason: SourceError): void {

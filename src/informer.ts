@@ -188,7 +188,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     mirror.part.drop()
     this.#mirrors.delete(name)
     this.#openIfListed()
-    for (const watch of [...this.#watchers]) watch()
+    this.#lookAgain()
   }
 
   /** @internal */
@@ -274,7 +274,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     if (signal?.aborted) abort()
     else {
       for (const mirror of [...this.#mirrors.values()]) mirror.start()
-      this.#openIfListed()
+      // Without sources there is no list that would open it.
+      if (this.#openIfListed()) this.#lookAgain()
     }
     return this
   }
@@ -318,8 +319,9 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const error = this.#stoppedError('the wait')
     const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))
     this.#synced.refuse(error)
-    for (const watch of [...this.#watchers]) watch()
-    if (drainMs !== undefined) await this.#drained(drainMs)
+    this.#lookAgain()
+    // Before the first list nobody was told of anything, and there is no list any more.
+    if (drainMs !== undefined && this.#synced.isOpen) await this.#drained(drainMs)
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
     await within(STOP_GRACE_MS, Promise.all([ended, ...closing]), this.#clock)
     await Promise.all(closing)
@@ -501,6 +503,10 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     return () => this.#watchers.delete(watch)
   }
 
+  #lookAgain(): void {
+    for (const watch of [...this.#watchers]) watch()
+  }
+
   #feed(call: string, options: FeedOptions<T>, wantsBookmarks = false): Feed<T> {
     if (this.#isStopped) throw this.#stoppedError(call)
     this.#indexer.assertNotWriting(call)
@@ -570,7 +576,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       channels.batch.publish({ source: source.name, changes: changes.length, version, lagMs })
     }
     mirror.waiters.check(version)
-    for (const watch of [...this.#watchers]) watch()
+    this.#lookAgain()
   }
 
   /** With the first list of each source the store may be shown. Whether it is that moment. */

@@ -98,7 +98,7 @@ export class HandlerSubscription<T> implements Subscription {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
       this.#feed.seal()
-      while (this.#feed.hasMore || this.#isBusy) await this.#untilIdle()
+      while (this.#feed.closed === undefined && (this.#feed.hasMore || this.#isBusy)) await this.#untilIdle()
     }
     this.#closing ??= this.#end()
     await this.#closing
@@ -122,6 +122,8 @@ export class HandlerSubscription<T> implements Subscription {
     if (this.#isBusy) await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
     this.#release()
+    // Who drains it waits no longer, whatever still runs.
+    this.#idled()
   }
 
   /** It is over, by whatever way. */
@@ -146,6 +148,10 @@ export class HandlerSubscription<T> implements Subscription {
     this.#isPumping = false
     if (this.#isBusy) return
     if (this.#feed.closed !== undefined) this.#release()
+    this.#idled()
+  }
+
+  #idled(): void {
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()

@@ -7,7 +7,7 @@ import { Delays } from './delays.js'
  */
 export class WorkQueue {
   readonly #clock: Clock
-  readonly #wake: () => void
+  readonly #wake: (key: string) => void
   readonly #ready = new Set<string>()
   /** Keys that are being worked on, and whether they were added meanwhile. */
   readonly #running = new Map<string, boolean>()
@@ -15,9 +15,11 @@ export class WorkQueue {
   readonly #later: Delays
   /** When keys are added that are not added before. */
   readonly #latest: Delays
+  #isSealed = false
+  #isClosed = false
 
   /** `wake` is called when a key becomes ready. */
-  constructor(clock: Clock, wake: () => void) {
+  constructor(clock: Clock, wake: (key: string) => void) {
     this.#clock = clock
     this.#wake = wake
     this.#later = new Delays(clock, (key) => this.add(key))
@@ -43,12 +45,18 @@ export class WorkQueue {
     return this.#running.size
   }
 
+  /** Whether no time is waited for any more. */
+  get isSealed(): boolean {
+    return this.#isSealed
+  }
+
   isRunning(key: string): boolean {
     return this.#running.has(key)
   }
 
   /** Ready now, or as soon as the key is no longer being worked on. */
   add(key: string): void {
+    if (this.#isClosed) return
     this.#latest.delete(key)
     if (this.#running.has(key)) {
       this.#running.set(key, true)
@@ -56,19 +64,19 @@ export class WorkQueue {
     }
     if (this.#ready.has(key)) return
     this.#ready.add(key)
-    this.#wake()
+    this.#wake(key)
   }
 
   /** Added at `due`, though it is added before as well; of several such times the earliest counts. */
   addAt(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else this.#later.set(key, due)
+    else if (!this.#isSealed) this.#later.set(key, due)
   }
 
   /** Added at `due` unless it is before; of several such times the earliest counts. */
   addBy(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else if (!this.#ready.has(key)) this.#latest.set(key, due)
+    else if (!this.#isSealed && !this.#ready.has(key)) this.#latest.set(key, due)
   }
 
   /** The key that has been ready for longest; it counts as being worked on until `done`. */
@@ -92,9 +100,17 @@ export class WorkQueue {
     return wasAdded
   }
 
-  close(): void {
+  /** No time is waited for any more: neither what has one, nor what is given one from now on. */
+  seal(): void {
+    this.#isSealed = true
     this.#later.clear()
     this.#latest.clear()
+  }
+
+  /** Nothing is ready any more. What is being worked on counts until it is done. */
+  close(): void {
+    this.#isClosed = true
+    this.seal()
     this.#ready.clear()
   }
 }

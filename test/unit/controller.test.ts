@@ -125,6 +125,24 @@ describe('a controller', () => {
     expect(runs.contexts.map(({ deleted }) => deleted)).toEqual([undefined, 1, 2])
   })
 
+  test.each([
+    ['a number', 1],
+    ['an object', order(1)],
+  ])('a key that went again meanwhile with the state that it had is run again with it (%s)', async (_, state) => {
+    const mirror = new Mirror<unknown>().list([['a', state]], '5')
+    const seen: unknown[] = []
+    reconcile(mirror, async (_key, { deleted }) => {
+      seen.push(deleted)
+      await mirror.clock.sleep(100)
+    })
+    await mirror.clock.advance(100)
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', state, '7').delete('a', '8')
+    await mirror.clock.advance(100)
+    expect(seen).toEqual([undefined, state, state])
+  })
+
   test('of a scope sees what leaves it as gone', async () => {
     const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) })).list([['a', order(1)]], '5')
     const seen: string[] = []
@@ -635,6 +653,44 @@ describe('the version is how far everything has been reconciled with success', (
     await mirror.clock.advance(300)
     expect(controller.backlog).toEqual({ keys: 2, oldestMs: 300 })
   })
+
+  test('a key waits from the time that requeueAfter has set for it', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, (key, context) => {
+      context.requeueAfter(1_000)
+      return runs.fn(key, context)
+    })
+    for (let i = 0; i < 2; i++) {
+      await mirror.clock.advance(0)
+      runs.succeed()
+    }
+    await mirror.clock.advance(999)
+    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
+    await mirror.clock.advance(301)
+    expect(controller.backlog).toEqual({ keys: 2, oldestMs: 300 })
+  })
+
+  test('a key waits from the time that enqueue has set for it', async () => {
+    const mirror = numbers()
+    const controller = reconcile(mirror, () => new Promise(() => {}))
+    for (const key of ['a', 'b']) controller.enqueue(key, { delayMs: 1_000 })
+    await mirror.clock.advance(999)
+    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
+    await mirror.clock.advance(301)
+    expect(controller.backlog).toEqual({ keys: 2, oldestMs: 300 })
+  })
+
+  test('a key that was asked for during its run waits after it', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect([runs.begun, controller.backlog.keys]).toEqual([['a=1', 'b=1'], 2])
+  })
 })
 
 describe('close', () => {
@@ -712,6 +768,70 @@ describe('close', () => {
     const closed = controller.close({ drain: true })
     await mirror.clock.advance(100)
     expect([await outcomeOf(closed, mirror.clock), runs]).toEqual(['resolved', ['a', 'b']])
+  })
+
+  describe('with drain, runs have the state of now', () => {
+    async function draining(
+      options: FeedOptions<Order> = {},
+    ): Promise<{ mirror: Mirror<Order>; seen: string[]; controller: FeedController<Order> }> {
+      const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) }))
+      mirror.list(
+        [1, 2, 3].map((n) => [`k${n}`, order(n)] as const),
+        '5',
+      )
+      const seen: string[] = []
+      const fn: Reconcile<Order> = async (key, { object, deleted }) => {
+        seen.push(`${key} ${object?.total} ${deleted?.total}`)
+        await mirror.clock.sleep(100)
+      }
+      const controller = reconcile(mirror, fn, options)
+      await mirror.clock.advance(0)
+      void controller.close({ drain: true })
+      return { mirror, seen, controller }
+    }
+
+    test.each([
+      ['', {}],
+      [' of a scope', { where: { tenant: 'acme' } }],
+      [' that are filtered', { filter: ({ tenant }: Order) => tenant === 'acme' }],
+    ])('what has changed, what is gone and what came back%s', async (_, options) => {
+      const { mirror, seen } = await draining(options)
+      mirror.put('k2', order(12), '6').delete('k3', '7').delete('k2', '8').put('k2', order(22), '9')
+      await mirror.clock.advance(1_000)
+      expect(seen).toEqual(['k1 1 undefined', 'k2 22 undefined', 'k3 undefined 3'])
+    })
+
+    test.each([{ where: { tenant: 'acme' } }, { filter: ({ tenant }: Order) => tenant === 'acme' }])(
+      'what has left the scope %j',
+      async (options) => {
+        const { mirror, seen } = await draining(options)
+        mirror.put('k2', order(12, 'other'), '6').put('k3', order(13, 'other'), '7').put('k3', order(23), '8')
+        await mirror.clock.advance(1_000)
+        expect(seen).toEqual(['k1 1 undefined', 'k2 undefined 2', 'k3 23 undefined'])
+      },
+    )
+
+    test('what is gone since, though it was told to be there before', async () => {
+      const mirror = numbers(['a', 1])
+      const runs: unknown[] = []
+      const controller = reconcile(mirror, async (_key, { object, deleted }) => void runs.push([object, deleted]))
+      await mirror.clock.advance(0)
+      mirror.put('a', 2, '6')
+      void controller.close({ drain: true })
+      mirror.delete('a', '7')
+      await mirror.clock.advance(0)
+      expect(runs).toEqual([
+        [1, undefined],
+        [undefined, 2],
+      ])
+    })
+
+    test('and none is for what happened since', async () => {
+      const { mirror, seen, controller } = await draining()
+      mirror.delete('k1', '6').put('k4', order(4), '7')
+      await mirror.clock.advance(1_000)
+      expect([seen, controller.version]).toEqual([['k1 1 undefined', 'k2 2 undefined', 'k3 3 undefined'], '5'])
+    })
   })
 
   test('tells its informer, and leaves no feed', async () => {

@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
+import type { Controller } from '../../src/controller.js'
+import type { Subscription } from '../../src/scope.js'
 import { mirrorOf, type Order, order, outcomeOf, type World } from '../support/informers.js'
+
+/** How a run of a controller ends. */
+type EndOfRun = (
+  controller: Controller,
+  run: { readonly key: string; readonly requeueAfter: (delayMs: number) => void },
+) => void
 
 const entries = [1, 2, 3].map((n) => [`k${n}`, order(n)] as const)
 
@@ -57,6 +65,14 @@ describe('stop with drainMs', () => {
     informer.subscribe({})
     await clock.advance(0)
     expect(await outcomeOf(informer.stop({ drainMs: 60_000 }), clock)).toBe('resolved')
+  })
+
+  test('before the first list waits for nobody: there is none any more', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    informer.reconcile(async () => {}).enqueue('k1')
+    informer.start()
+    const stopped = informer.stop({ drainMs: 60_000 })
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
   test('gives a handler that hangs so long, and the second of every stop', async () => {
@@ -190,5 +206,153 @@ describe('close with drain', () => {
     await informer.start().synced()
     expect(await outcomeOf(closed, clock)).toBe('resolved')
     expect(runs).toContain('k2')
+  })
+
+  test('before the first list of a controller ends, however much is written after it', async () => {
+    const { informer, clock, source } = mirrorOf(entries)
+    const controller = informer.reconcile(() => clock.sleep(100))
+    controller.enqueue('k1')
+    const closed = controller.close({ drain: true })
+    await informer.start().synced()
+    for (let n = 0; n < 100; n++) {
+      source.put('k1', order(n))
+      await clock.advance(50)
+    }
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+  })
+
+  describe('of a controller waits for no key that waits for its time', () => {
+    const keys = Array.from({ length: 100 }, (_, n) => `k${n}`)
+
+    test.each([
+      ['by requeueAfter', (_, { requeueAfter }) => requeueAfter(30_000)],
+      ['by enqueue with delayMs', (controller, { key }) => controller.enqueue(key, { delayMs: 30_000 })],
+      [
+        'after a failure',
+        () => {
+          throw new Error('no')
+        },
+      ],
+    ] satisfies [string, EndOfRun][])('%s, however many there are', async (_, ends) => {
+      const { informer, clock } = mirrorOf(keys.map((key, n) => [key, order(n)] as const))
+      const controller: Controller = informer.reconcile(async (key, { requeueAfter }) => {
+        await clock.sleep(400)
+        ends(controller, { key, requeueAfter })
+      })
+      await informer.start().synced()
+      await clock.advance(100_000)
+      const closed = controller.close({ drain: true })
+      await clock.advance(40_000)
+      expect(await outcomeOf(closed, clock)).toBe('resolved')
+    })
+  })
+
+  test('of a controller runs nothing that is asked for after it', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const runs: string[] = []
+    const controller: Controller = informer.reconcile(async (key) => {
+      await clock.sleep(100)
+      runs.push(key)
+      controller.enqueue(key)
+    })
+    await informer.start().synced()
+    await clock.advance(0)
+    const closed = controller.close({ drain: true })
+    controller.enqueue('other')
+    await clock.advance(1_000)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(runs).toEqual(['k1', 'k2', 'k3'])
+  })
+
+  test('of a controller runs once more what was asked for during the run before it', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const runs: string[] = []
+    const controller = informer.reconcile(async (key) => {
+      await clock.sleep(100)
+      runs.push(key)
+    })
+    await informer.start().synced()
+    await clock.advance(0)
+    controller.enqueue('k1')
+    const closed = controller.close({ drain: true })
+    await clock.advance(1_000)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(runs).toEqual(['k1', 'k2', 'k3', 'k1'])
+  })
+
+  describe.each([
+    ['subscribe', 1],
+    ['subscribe', 2],
+    ['reconcile', 1],
+  ] as const)('of %s (concurrency %d) behind a handler that hangs', (way, concurrency) => {
+    function follow(hang: () => Promise<void>): World<Order, object, MemorySource<Order>> & {
+      readonly caller: AbortController
+      readonly sub: Subscription
+    } {
+      const world = mirrorOf<Order, object>(entries)
+      const caller = new AbortController()
+      const options = { concurrency, signal: caller.signal }
+      const { informer } = world
+      const sub = way === 'subscribe' ? informer.subscribe({ add: hang }, options) : informer.reconcile(hang, options)
+      return { ...world, caller, sub }
+    }
+
+    test.each([
+      ['stop', ({ informer }) => void informer.stop()],
+      ['a close without it', ({ sub }) => void sub.close()],
+      ['its signal', ({ caller }) => caller.abort()],
+    ] satisfies [string, (world: ReturnType<typeof follow>) => void][])('ends a second after %s', async (_, end) => {
+      const world = follow(() => new Promise(() => {}))
+      const { clock, informer, sub } = world
+      await informer.start().synced()
+      await clock.advance(0)
+      const closed = sub.close({ drain: true })
+      await clock.advance(60_000)
+      expect(await outcomeOf(closed, clock)).toBe('pending')
+      end(world)
+      await clock.advance(1_000)
+      expect(await outcomeOf(closed, clock)).toBe('resolved')
+    })
+
+    test('that waits for it ends a second after stop, and the handler goes on', async () => {
+      let hasGoneOn = false
+      const { clock, informer, sub } = follow(async () => {
+        await sub.close({ drain: true })
+        hasGoneOn = true
+      })
+      await informer.start().synced()
+      await clock.advance(0)
+      void informer.stop()
+      await clock.advance(1_000)
+      expect(hasGoneOn).toBe(true)
+    })
+  })
+
+  test('of a controller ends with stop, though a key that is run was asked for once more', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    let runs = 0
+    const controller = informer.reconcile(async () => {
+      runs++
+      await clock.sleep(500)
+    })
+    await informer.start().synced()
+    await clock.advance(0)
+    controller.enqueue('k1')
+    const closed = controller.close({ drain: true })
+    void informer.stop()
+    await clock.advance(1_000)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(runs).toBe(1)
+  })
+
+  test('of a controller says of a run that fails that it is not tried again', async () => {
+    const { informer, clock, errors } = mirrorOf(entries)
+    const controller = informer.reconcile(() => Promise.reject(new Error('no')), { key: 'k1' })
+    await informer.start().synced()
+    const closed = controller.close({ drain: true })
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+    expect(errors.map(({ message }) => message)).toEqual([
+      expect.stringContaining('failed at key "k1" (attempt 1): no; not again, for the controller is being closed'),
+    ])
   })
 })

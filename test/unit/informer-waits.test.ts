@@ -298,6 +298,16 @@ describe('fresh', () => {
 })
 
 describe('until', () => {
+  test('looks when it starts, where there is no source to wait for', async () => {
+    const clock = new VirtualClock()
+    const informer = createInformer({ source: sourceSet<number>({}), clock })
+    const waited = informer.until('a', (n) => n === undefined)
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    informer.start()
+    expect(await outcomeOf(waited, clock)).toBe('resolved')
+    await assertCleanStop(informer, clock)
+  })
+
   test('resolves with the object once the condition holds', async () => {
     const { clock, source, informer } = await started([['a', 1]])
     const waited = informer.until('a', (n) => n === 3)

@@ -269,9 +269,57 @@ describe('a time at which a key is added', () => {
   })
 })
 
-test('close leaves no ready key', () => {
-  const { queue } = setUp()
-  queue.add('a')
-  queue.close()
-  expect(queue.take()).toBeUndefined()
+describe('once it is sealed', () => {
+  test.each(['addAt', 'addBy'] as const)('a time that was set by %s before does not come', async (set) => {
+    const { clock, queue } = setUp()
+    queue[set]('a', 100)
+    queue.seal()
+    await clock.advance(200)
+    expect([queue.take(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
+  })
+
+  test.each(['addAt', 'addBy'] as const)('a time that is set by %s after it does not come', async (set) => {
+    const { clock, queue } = setUp()
+    queue.seal()
+    queue[set]('a', 100)
+    await clock.advance(200)
+    expect([queue.take(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
+  })
+
+  test('what is added is ready all the same, during a run as well', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.seal()
+    queue.take()
+    queue.add('a')
+    queue.done('a')
+    queue.addBy('b', 0)
+    expect(takeAll(queue)).toEqual(['a', 'b'])
+  })
+})
+
+describe('close', () => {
+  test('leaves no ready key', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.close()
+    expect(queue.take()).toBeUndefined()
+  })
+
+  test('leaves none that was added while it was worked on', () => {
+    const { queue } = setUp()
+    queue.add('a')
+    queue.take()
+    queue.add('a')
+    queue.close()
+    queue.done('a')
+    expect(queue.active).toBe(0)
+  })
+
+  test('nothing is added after it', () => {
+    const { queue } = setUp()
+    queue.close()
+    queue.add('a')
+    expect(queue.take()).toBeUndefined()
+  })
 })

@@ -25,7 +25,8 @@ export interface ReconcileContext<T> {
 export interface Controller extends Subscription {
     /**
      * Runs a key for a reason that comes from elsewhere: as soon as may be, or with `delayMs` after that many milliseconds.
-     * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts.
+     * What runs the key before leaves a delay as it is; of several delays of a key the one that ends first counts. Does
+     * nothing once the controller is closed, or is being drained.
      */
     enqueue(key: string, options?: {
         readonly delayMs?: number;

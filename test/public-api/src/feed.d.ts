@@ -81,7 +81,10 @@ export declare class Feed<T> {
     waitFor(version: Version, wait?: VersionWait): Promise<void>;
     /** Versions from before are of another history. */
     forked(reason: SourceError): void;
-    /** From now on nothing is added to what waits. Before the first list it has no effect. */
-    seal(): void;
+    /**
+     * From now on nothing is added to what waits. Before the first list it has no effect. Where `onMissed` is given, it is
+     * told instead of what would have been added, and `has` goes on to say what is in the scope.
+     */
+    seal(onMissed?: (changes: readonly Change<T>[]) => void): void;
     close(reason: SourceError): void;
 }

@@ -48,7 +48,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'requeueAfter is ignored',
     breaks: 'a key is run again when its run asked for that',
     file: 'controller.ts',
-    edits: [['      if (again !== undefined && this.#feed.closed', '      if (again === 0 && this.#feed.closed']],
+    edits: [['if (again !== undefined && !this', 'if (again === 0 && !this']],
   },
   {
     name: 'requeueAfter is kept though something happened before',
@@ -131,7 +131,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'deleted is not given',
     breaks: 'the last state of what is gone is told',
     file: 'controller.ts',
-    edits: [['object === undefined ? this.#deleted.get(key) : undefined', 'undefined as T | undefined']],
+    edits: [['const deleted = gone?.object', 'const deleted = undefined as T | undefined']],
   },
   {
     name: 'deleted is given once',
@@ -145,7 +145,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'deleted is given for ever',
     breaks: 'the last state of what is gone is told until a run for that has succeeded',
     file: 'controller.ts',
-    edits: [['    if (deleted !== undefined && this.#deleted.get(key) === deleted) this.#deleted.delete(key)\n', '']],
+    edits: [['    if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)\n', '']],
   },
   {
     name: 'deleted is the first state that was deleted',

@@ -184,7 +184,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a stop drops what waits',
     breaks: 'what waits is handled before a stop, where there is time for it (I5)',
     file: 'informer.ts',
-    edits: [['    if (drainMs !== undefined) await this.#drained(drainMs)\n', '']],
+    edits: [['    if (drainMs !== undefined && this.#synced.isOpen) await this.#drained(drainMs)\n', '']],
   },
   {
     name: 'a stop waits for ever for what waits',
