@@ -69,11 +69,10 @@ export class Attempt {
     }
   }
 
-  /** Gives the event loop a turn where the last one is more than `ms` ago. */
+  /** Gives the event loop a turn where the last one is more than `ms` ago: until then it was us who were busy. */
   async breathe(ms: number): Promise<void> {
-    const now = this.#clock.now()
-    if (now - this.#turnAt < ms) return
-    await this.race(this.#clock.sleep(0, this.signal))
+    if (this.#clock.now() - this.#turnAt < ms) return
+    await this.busy(this.#clock.sleep(0, this.signal))
     this.#turnAt = this.#clock.now()
   }
 

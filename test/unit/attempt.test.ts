@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Attempt } from '../../src/attempt.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { BusyClock } from '../support/busy-clock.js'
 import { deferred, outcomeOf } from '../support/informers.js'
 
 describe('race', () => {
@@ -92,6 +93,22 @@ describe('guard', () => {
     await clock.advance(999)
     expect(attempt.signal.aborted).toBe(false)
     await clock.advance(1_000)
+    expect(attempt.signal.reason).toBe('silent')
+  })
+
+  test('does not count as silence the work between two breaths, but counts what comes after it', async () => {
+    const clock = new BusyClock()
+    const attempt = new Attempt(clock)
+    void attempt.guard(1_000, () => 'silent')
+    clock.work(5_000)
+    const breath = attempt.breathe(8)
+    await clock.turns(2)
+    await breath
+    clock.work(999)
+    await clock.turns(2)
+    expect(attempt.signal.aborted).toBe(false)
+    clock.work(1)
+    await clock.turns(2)
     expect(attempt.signal.reason).toBe('silent')
   })
 
