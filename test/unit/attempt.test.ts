@@ -143,6 +143,27 @@ describe('breathe', () => {
     expect(clock.sleeping).toBe(0)
   })
 
+  test('is refused once the attempt is over, also where the last turn is not that long ago', async () => {
+    const attempt = new Attempt(new VirtualClock())
+    attempt.end('over')
+    await expect(attempt.breathe(8)).rejects.toBe('over')
+  })
+
+  test('is refused where the attempt ends between the turn and what comes after it', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    await clock.advance(8)
+    const sleep = clock.sleep.bind(clock)
+    const end = (): void => attempt.end('over')
+    clock.sleep = async (ms, signal) => {
+      await sleep(ms, signal)
+      queueMicrotask(() => queueMicrotask(end))
+    }
+    const breath = attempt.breathe(8).catch((error: unknown) => error)
+    await clock.advance(0)
+    expect(await breath).toBe('over')
+  })
+
   test('gives the event loop a turn after so long', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
