@@ -1,7 +1,7 @@
 import diagnostics from 'node:diagnostics_channel'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import type { SourceError } from '../../src/errors.js'
+import { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import type { Logger } from '../../src/telemetry.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
@@ -162,6 +162,28 @@ describe('errors', () => {
 })
 
 describe('status', () => {
+  test.each<[string, (source: ReturnType<typeof memorySource<number>>) => void, string]>([
+    [
+      'of the first list',
+      (source) => source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000),
+      'failed',
+    ],
+    ['of a watch', (source) => source.disconnect(), 'backing-off'],
+  ])('a failure %s of which a listener asks for another list is a state that is told', async (_, fail, state) => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    const told: string[] = []
+    informer.on('error', () => void informer.relist().catch(() => {}))
+    informer.on('status', (status, previous) => told.push(`${previous.state} > ${status.state}`))
+    if (state === 'backing-off') {
+      await informer.start().synced()
+      await clock.advance(0)
+    }
+    fail(source)
+    informer.start()
+    await clock.advance(0)
+    expect([informer.status.state, told.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
+  })
+
   test('a listener that throws harms nothing', async () => {
     const said = warnings()
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
