@@ -69,12 +69,12 @@ export class Attempt {
     }
   }
 
-  /** Gives the event loop a turn where the last one is more than `ms` ago. */
+  /** Gives the event loop a turn where the last one is more than `ms` ago: until then it was us who were busy. Then `check`. */
   async breathe(ms: number): Promise<void> {
-    const now = this.#clock.now()
-    if (now - this.#turnAt < ms) return
-    await this.race(this.#clock.sleep(0, this.signal))
+    if (this.#clock.now() - this.#turnAt < ms) return this.check()
+    await this.busy(this.#clock.sleep(0, this.signal))
     this.#turnAt = this.#clock.now()
+    this.check()
   }
 
   /** Ends the attempt with `late()` once the source has been silent for `ms`. */

@@ -19,6 +19,9 @@ export class Listeners {
   readonly #clock: Clock
   readonly #logger: Logger | undefined
   readonly #nameNow: () => string
+  /** Who is still to be told of what. */
+  readonly #news: (() => void)[] = []
+  #isTelling = false
   #warnedAt = -Infinity
   #isClosed = false
 
@@ -73,13 +76,28 @@ export class Listeners {
     }
   }
 
+  /** Everybody hears of one thing after the other, in the same order, also of what happens while they are told. */
   #emit<E extends keyof Events>(event: E, ...args: Parameters<Events[E]>): void {
     for (const listener of this.#events.listeners(event)) {
-      try {
-        Reflect.apply(listener, undefined, args)
-      } catch (thrown) {
-        this.#warn(failed(`a listener of "${event}" on ${this.#nameNow()}`, thrown))
-      }
+      this.#news.push(() => {
+        if (this.#events.listeners(event).includes(listener))
+          this.#tell(event, () => Reflect.apply(listener, undefined, args))
+      })
+    }
+    if (this.#isTelling) return
+    this.#isTelling = true
+    try {
+      for (let next = this.#news.shift(); next !== undefined; next = this.#news.shift()) next()
+    } finally {
+      this.#isTelling = false
+    }
+  }
+
+  #tell(event: keyof Events, tell: () => void): void {
+    try {
+      tell()
+    } catch (thrown) {
+      this.#warn(failed(`a listener of "${event}" on ${this.#nameNow()}`, thrown))
     }
   }
 

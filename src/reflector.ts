@@ -165,8 +165,8 @@ export class Reflector<T> {
       this.#attempt?.end(over)
     }
     if (input.type === 'failed') this.#report(input.error)
-    // Whoever was told of the error may have led on from here, and has been told of that.
-    if (state.name !== previous.name && this.#state === state) this.#hooks.onState?.(state, previous)
+    // Whoever was told of the error may have led on from here: to another state, and has been told of that; or not.
+    if (state.name !== previous.name && this.#state.name === state.name) this.#hooks.onState?.(this.#state, previous)
   }
 
   #takeEffect(): Effect {

@@ -68,7 +68,11 @@ export const CLOSE_GRACE_MS = 1_000
 export interface Subscription extends AsyncDisposable {
   /** Everything up to here has been handled, not only stored; undefined during the initial replay. */
   readonly version: Version | undefined
-  /** What waits: how many keys, and for how many milliseconds the oldest of them. */
+  /**
+   * What waits, and for how many milliseconds the oldest of it has. A key counts once while it is queued, and once more for each of its
+   * changes that has left the queue and waits for its handler: there may be more than there are keys. What was merged has
+   * waited as long as the first of it.
+   */
   readonly backlog: { readonly keys: number; readonly oldestMs: number }
   /** Resolves when everything the store held at the beginning has been handled, after the informer's first list. */
   synced(wait?: Wait): Promise<void>

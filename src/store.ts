@@ -95,7 +95,7 @@ export class Store<T> {
   /** Adds or replaces. Refuses the object that would make the store overflow. */
   set(entry: Entry<T>, at: Ordinal | undefined = this.#ordinals.get(entry.key)): Ordinal {
     const ordinal = at ?? this.#take(entry.key)
-    if (this.#pins.size > 0) this.#keepForPins(ordinal, entry.key)
+    if (this.#pins.size > 0) this.#keepForPins(ordinal)
     this.#list = undefined
     this.#entries[ordinal] = entry
     for (const index of this.#indexes) index.set(ordinal, entry)
@@ -104,7 +104,7 @@ export class Store<T> {
 
   /** Replaces an entry by one that has the same object: only its version moved on, which no index sees. */
   touch(ordinal: Ordinal, entry: Entry<T>): void {
-    if (this.#pins.size > 0) this.#keepForPins(ordinal, entry.key)
+    if (this.#pins.size > 0) this.#keepForPins(ordinal)
     this.#entries[ordinal] = entry
   }
 
@@ -112,7 +112,7 @@ export class Store<T> {
     const ordinal = this.#ordinals.get(key)
     const entry = ordinal === undefined ? undefined : this.#entries[ordinal]
     if (ordinal === undefined || entry === undefined) return undefined
-    if (this.#pins.size > 0) this.#keepForPins(ordinal, key)
+    if (this.#pins.size > 0) this.#keepForPins(ordinal)
     this.#list = undefined
     for (const index of this.#indexes) index.delete(ordinal)
     this.#entries[ordinal] = undefined
@@ -140,7 +140,7 @@ export class Store<T> {
     })
   }
 
-  /** The store as it is now, kept readable while it changes. Costs nothing now, and one note for each key written later. */
+  /** The store as it is now, kept readable while it changes. Costs nothing now, and a note for each of its keys that is written later. */
   pin(): Pin<T> {
     const pin = new Pin<T>(this, (closed) => this.#pins.delete(closed))
     this.#pins.add(pin)
@@ -169,12 +169,12 @@ export class Store<T> {
     return ordinal
   }
 
-  #keepForPins(ordinal: Ordinal, key: string): void {
+  #keepForPins(ordinal: Ordinal): void {
     let kept: Pinned<T> | undefined
     for (const pin of this.#pins) {
-      if (pin.hasKept(ordinal, key)) continue
+      if (!pin.isUnchanged(ordinal)) continue
       kept ??= this.#pinned(ordinal)
-      pin.keep(ordinal, key, kept)
+      pin.keep(ordinal, kept)
     }
   }
 
@@ -189,13 +189,14 @@ export class Store<T> {
 
 /**
  * The store as it was at one moment. It keeps what is overwritten afterwards: by ordinal, so that a walk over the table
- * meets every object exactly once however long it takes, and by key.
+ * meets every object exactly once however long it takes, and by key. It keeps nothing of keys that came later, however many
+ * come and go: what it holds is bounded by what there was.
  */
 export class Pin<T> {
   readonly #store: Store<T>
   readonly #close: (pin: Pin<T>) => void
   readonly #byOrdinal = new Map<Ordinal, Pinned<T> | undefined>()
-  readonly #byKey = new Map<string, Entry<T> | undefined>()
+  readonly #byKey = new Map<string, Entry<T>>()
   readonly #limit: number
   readonly size: number
   #isClosed = false
@@ -226,7 +227,11 @@ export class Pin<T> {
 
   entryOf(key: string): Entry<T> | undefined {
     this.#assertOpen()
-    return this.#byKey.has(key) ? this.#byKey.get(key) : this.#store.entryOf(key)
+    const kept = this.#byKey.get(key)
+    if (kept !== undefined) return kept
+    const ordinal = this.#store.ordinalOf(key)
+    // Where the place was written, and not this key, it came later.
+    return ordinal !== undefined && this.isUnchanged(ordinal) ? this.#store.entryAt(ordinal) : undefined
   }
 
   entryAt(ordinal: Ordinal): Entry<T> | undefined {
@@ -262,14 +267,14 @@ export class Pin<T> {
   }
 
   /** @internal */
-  hasKept(ordinal: Ordinal, key: string): boolean {
-    return (ordinal >= this.#limit || this.#byOrdinal.has(ordinal)) && this.#byKey.has(key)
+  keep(ordinal: Ordinal, pinned: Pinned<T> | undefined): void {
+    this.#byOrdinal.set(ordinal, pinned)
+    if (pinned !== undefined) this.#byKey.set(pinned.entry.key, pinned.entry)
   }
 
-  /** @internal */
-  keep(ordinal: Ordinal, key: string, pinned: Pinned<T> | undefined): void {
-    if (ordinal < this.#limit && !this.#byOrdinal.has(ordinal)) this.#byOrdinal.set(ordinal, pinned)
-    if (!this.#byKey.has(key)) this.#byKey.set(key, pinned?.entry)
+  /** @internal How many places and keys something is kept of. */
+  get held(): number {
+    return this.#byOrdinal.size + this.#byKey.size
   }
 
   #assertOpen(): void {

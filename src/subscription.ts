@@ -28,6 +28,8 @@ const SLICE_CHANGES = 64
 interface Untold<T> {
   readonly change: Change<T>
   readonly of: OpenBatch
+  /** Since when it has waited; where changes were merged, the first of them. */
+  readonly at: number
 }
 
 /** A subscription that calls handlers: the changes of a key one after the other, `concurrency` keys at a time. */
@@ -43,9 +45,10 @@ export class HandlerSubscription<T> implements Subscription {
   #idle: (() => void)[] = []
   /** Who closes it once more waits for the same end. */
   #closing: Promise<void> | undefined
-  /** Taken changes for which no handler was called yet, and since when the first of them has waited. */
+  /** How many taken changes there are for which no handler was called yet. */
   #untold = 0
-  #untoldSince: number | undefined
+  /** Since when what was taken last has waited. */
+  #takenSince = 0
 
   /** With more than one key at a time: what is not done. */
   readonly #open: OpenBatches<T>
@@ -77,8 +80,18 @@ export class HandlerSubscription<T> implements Subscription {
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
     const { keys, oldestMs } = this.#feed.backlog
     if (this.#untold === 0) return { keys, oldestMs }
-    const untoldMs = this.#feed.host.clock.now() - (this.#untoldSince ?? Infinity)
-    return { keys: keys + this.#untold, oldestMs: Math.max(oldestMs, untoldMs) }
+    return {
+      keys: keys + this.#untold,
+      oldestMs: Math.max(oldestMs, this.#feed.host.clock.now() - this.#untoldSince()),
+    }
+  }
+
+  #untoldSince(): number {
+    if (this.#concurrency === 1) return this.#takenSince
+    let since = Infinity
+    for (const { at } of this.#ready) since = Math.min(since, at)
+    for (const [first] of this.#blocked.values()) since = Math.min(since, first?.at ?? Infinity)
+    return since
   }
 
   /** @internal How many taken batches something is kept of. */
@@ -181,7 +194,7 @@ export class HandlerSubscription<T> implements Subscription {
     let turnAt = clock.now()
     while (this.#feed.closed === undefined && this.#blocked.size < this.#concurrency && this.#refill()) {
       const next = this.#ready.pop()
-      if (next !== undefined) this.#start(next.change, next.of)
+      if (next !== undefined) this.#start(next)
       if (clock.now() - turnAt <= SLICE_MS) continue
       await clock.sleep(0)
       turnAt = clock.now()
@@ -190,9 +203,8 @@ export class HandlerSubscription<T> implements Subscription {
   }
 
   #take(): ChangeBatch<T> | undefined {
-    const since = this.#feed.oldestAt
+    this.#takenSince = this.#feed.oldestAt ?? this.#feed.host.clock.now()
     const batch = this.#feed.take()
-    if (this.#untold === 0) this.#untoldSince = since
     this.#untold += batch?.changes.length ?? 0
     return batch
   }
@@ -204,10 +216,11 @@ export class HandlerSubscription<T> implements Subscription {
       if (batch === undefined) return false
       const of = this.#open.begin(batch)
       this.#open.add(of, batch.changes.length)
+      const at = this.#takenSince
       for (const change of batch.changes) {
         const blocked = this.#blocked.get(change.key)
-        if (blocked === undefined) this.#ready.push({ change, of })
-        else this.#block(blocked, { change, of })
+        if (blocked === undefined) this.#ready.push({ change, of, at })
+        else this.#block(blocked, { change, of, at })
       }
       this.#ready.reverse()
       this.#open.done(of)
@@ -215,10 +228,11 @@ export class HandlerSubscription<T> implements Subscription {
     return this.#ready.length > 0
   }
 
-  #start(change: Change<T>, of: OpenBatch): void {
+  #start(untold: Untold<T>): void {
+    const { change, of } = untold
     const blocked = this.#blocked.get(change.key)
     if (blocked !== undefined) {
-      this.#block(blocked, { change, of })
+      this.#block(blocked, untold)
       return
     }
     const working = this.#tell(change)
@@ -240,11 +254,11 @@ export class HandlerSubscription<T> implements Subscription {
     })
   }
 
-  #startNext(key: string, { change, of }: Untold<T>, others: Untold<T>[]): void {
+  #startNext(key: string, next: Untold<T>, others: Untold<T>[]): void {
     const isPumping = this.#isPumping
     // Busy in any case: who closes this inside of the handler waits for that, and for what comes after.
     this.#isPumping = true
-    this.#start(change, of)
+    this.#start(next)
     this.#requeue(key, others)
     this.#isPumping = isPumping
   }
@@ -273,7 +287,7 @@ export class HandlerSubscription<T> implements Subscription {
     this.#blockedCount += more
     this.#untold += more - 1
     this.#open.add(first.of, more)
-    blocked.splice(0, blocked.length, ...changes.map((change) => ({ change, of: first.of })))
+    blocked.splice(0, blocked.length, ...changes.map((change) => ({ ...first, change })))
     this.#open.done(untold.of)
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Attempt } from '../../src/attempt.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { BusyClock } from '../support/busy-clock.js'
 import { deferred, outcomeOf } from '../support/informers.js'
 
 describe('race', () => {
@@ -95,6 +96,22 @@ describe('guard', () => {
     expect(attempt.signal.reason).toBe('silent')
   })
 
+  test('does not count as silence the work between two breaths, but counts what comes after it', async () => {
+    const clock = new BusyClock()
+    const attempt = new Attempt(clock)
+    void attempt.guard(1_000, () => 'silent')
+    clock.work(5_000)
+    const breath = attempt.breathe(8)
+    await clock.turns(2)
+    await breath
+    clock.work(999)
+    await clock.turns(2)
+    expect(attempt.signal.aborted).toBe(false)
+    clock.work(1)
+    await clock.turns(2)
+    expect(attempt.signal.reason).toBe('silent')
+  })
+
   test('leaves no timer once the attempt is over', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
@@ -124,6 +141,27 @@ describe('breathe', () => {
     const clock = new VirtualClock()
     await new Attempt(clock).breathe(8)
     expect(clock.sleeping).toBe(0)
+  })
+
+  test('is refused once the attempt is over, also where the last turn is not that long ago', async () => {
+    const attempt = new Attempt(new VirtualClock())
+    attempt.end('over')
+    await expect(attempt.breathe(8)).rejects.toBe('over')
+  })
+
+  test('is refused where the attempt ends between the turn and what comes after it', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    await clock.advance(8)
+    const sleep = clock.sleep.bind(clock)
+    const end = (): void => attempt.end('over')
+    clock.sleep = async (ms, signal) => {
+      await sleep(ms, signal)
+      queueMicrotask(() => queueMicrotask(end))
+    }
+    const breath = attempt.breathe(8).catch((error: unknown) => error)
+    await clock.advance(0)
+    expect(await breath).toBe('over')
   })
 
   test('gives the event loop a turn after so long', async () => {

@@ -237,6 +237,25 @@ describe('an audit', () => {
     expect(source.reads).toBeGreaterThan(reads)
   })
 
+  test('looks at nothing more once stop() has settled', async () => {
+    const entries = Array.from({ length: 100 }, (_, n) => [`k${n}`, { n }] as const)
+    let calls = 0
+    const late: Item[] = []
+    let isStopped = false
+    const stop = async (): Promise<void> => {
+      await informer.stop()
+      isStopped = true
+    }
+    const transform = (item: Item): Item => {
+      if (isStopped) late.push(item)
+      if (++calls === entries.length + 5) queueMicrotask(() => void stop())
+      return item
+    }
+    const { clock, informer } = await synced(new Lossy(entries), { audit: {}, transform })
+    await clock.advance(PERIOD_MS)
+    expect([isStopped, late]).toEqual([true, []])
+  })
+
   test('comes every half to whole period, and not while the watch is broken', async () => {
     const { clock, source } = await synced(new LossyVersioned(three), { audit: { periodMs: 1_000 } })
     await clock.advance(60_000)

@@ -1,9 +1,9 @@
 import diagnostics from 'node:diagnostics_channel'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import type { SourceError } from '../../src/errors.js'
+import { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
-import type { Logger } from '../../src/telemetry.js'
+import type { Logger, Status } from '../../src/telemetry.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
 import { assertCleanStop, mirrorOf, warnings } from '../support/informers.js'
 
@@ -104,6 +104,18 @@ describe('errors', () => {
     }
   })
 
+  test('every listener is told of it before that of which it was the reason', async () => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+    const told: string[] = []
+    informer.on('error', () => void informer.stop())
+    informer.on('error', ({ code }) => told.push(code))
+    informer.on('status', ({ state }) => told.push(state))
+    informer.start()
+    await clock.advance(0)
+    expect(told).toEqual(['listing', 'UNAUTHORIZED', 'stopped'])
+  })
+
   test('one that somebody listens to is no warning', async () => {
     const said = warnings()
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
@@ -162,6 +174,28 @@ describe('errors', () => {
 })
 
 describe('status', () => {
+  test.each<[string, (source: ReturnType<typeof memorySource<number>>) => void, string]>([
+    [
+      'of the first list',
+      (source) => source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000),
+      'failed',
+    ],
+    ['of a watch', (source) => source.disconnect(), 'backing-off'],
+  ])('a failure %s of which a listener asks for another list is a state that is told', async (_, fail, state) => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    const told: string[] = []
+    informer.on('error', () => void informer.relist().catch(() => {}))
+    informer.on('status', (status, previous) => told.push(`${previous.state} > ${status.state}`))
+    if (state === 'backing-off') {
+      await informer.start().synced()
+      await clock.advance(0)
+    }
+    fail(source)
+    informer.start()
+    await clock.advance(0)
+    expect([informer.status.state, told.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
+  })
+
   test('a listener that throws harms nothing', async () => {
     const said = warnings()
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
@@ -171,6 +205,34 @@ describe('status', () => {
     informer.start()
     await clock.advance(0)
     expect([informer.status.state, said.length]).toEqual(['live', 1])
+  })
+
+  test('every listener hears of it in the order in which it happened, also where another one stops the informer', async () => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+    const told: string[] = []
+    informer.on('status', ({ state }) => {
+      if (state === 'failed') void informer.stop()
+    })
+    informer.on('status', (status, previous) => told.push(`${previous.state} > ${status.state}`))
+    informer.start()
+    await clock.advance(0)
+    expect(told).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
+  })
+
+  test('who was taken away while others were told is told no more', async () => {
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    const told: string[] = []
+    const gauge = ({ state }: Status): void => void told.push(state)
+    informer.on('status', ({ state }) => {
+      if (state !== 'listing') return
+      void informer.stop()
+      informer.off('status', gauge)
+    })
+    informer.on('status', gauge)
+    informer.start()
+    await clock.advance(0)
+    expect(told).toEqual([])
   })
 })
 

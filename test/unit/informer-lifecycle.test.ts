@@ -131,6 +131,13 @@ describe('synced', () => {
     expect(await outcomeOf(synced, clock)).toBe('resolved')
   })
 
+  test('rejects so also where a listener asks for another list when it is told of the error', async () => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+    informer.on('error', () => void informer.relist().catch(() => {}))
+    expect(await outcomeOf(informer.start().synced(), clock)).toMatchObject({ rejected: { code: 'UNAUTHORIZED' } })
+  })
+
   test('resolves where it has been synced, though the state is failed now', async () => {
     const { clock, source, informer } = mirrorOf([])
     await outcomeOf(informer.start().synced(), clock)

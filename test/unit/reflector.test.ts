@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import type { Change } from '../../src/delta.js'
 import { SourceError } from '../../src/errors.js'
-import type { Informer } from '../../src/informer.js'
+import { createInformer, type Informer } from '../../src/informer.js'
 import { Reflector } from '../../src/reflector.js'
 import type { ListEvent, Sink, WatchBatch, WatchEvent } from '../../src/source.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { BusyClock } from '../support/busy-clock.js'
 import { deferred, informerOf } from '../support/informers.js'
 import { reflect, store } from '../support/reflectors.js'
 import { numbered, put, scripted } from '../support/scripted-source.js'
@@ -136,6 +137,24 @@ describe('the list', () => {
     await clock.advance(1)
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'list', source: 'scripted' }])
     expect(errors[0]?.message).toMatch(/^list of scripted failed: no page for 30 s; listing again in 0\.[4-8] s$/)
+  })
+
+  test('one whose only page takes minutes to take in is not late', async () => {
+    const clock = new BusyClock()
+    const source = scripted<number>()
+    const transform = (object: number): number => {
+      clock.work(1_000)
+      return object
+    }
+    const informer = createInformer<number, object>({ source, clock, transform })
+    const errors: SourceError[] = []
+    informer.on('error', (error) => errors.push(error))
+    informer.start()
+    const entries = Array.from({ length: 600 }, (_, at) => put(`k${at}`, at))
+    source.lists[0]?.answer(entries, '5')
+    await clock.turns(20)
+    expect([errors, informer.size]).toEqual([[], 600])
+    await informer.stop()
   })
 
   test('gets the page size, time and chance of the reflector', async () => {

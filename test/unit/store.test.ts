@@ -268,6 +268,32 @@ describe('Pin', () => {
     expect([0, 1, 2].map((ordinal) => pin.isUnchanged(ordinal))).toEqual([false, true, false])
   })
 
+  test('it keeps nothing of keys that came later, however many come and go', () => {
+    const store = filled('a', 'b', 'c')
+    store.delete('b')
+    const pin = store.pin()
+    for (let nth = 0; nth < 100; nth++) {
+      store.set(entry(`x${nth}`, 'x'))
+      store.set(entry(`y${nth}`, 'y'))
+      store.delete(`x${nth}`)
+      store.delete(`y${nth}`)
+    }
+    // The place that was free then, and is used again.
+    expect(pin.held).toBe(1)
+    expect(['a', 'x0', 'y99'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', undefined, undefined])
+  })
+
+  test('what it keeps is each place and each key of then, at most', () => {
+    const store = filled('a', 'b')
+    const pin = store.pin()
+    for (let nth = 0; nth < 100; nth++) {
+      for (const key of ['a', 'b', 'c', 'd']) store.set(entry(key, `${key}${nth}`))
+      for (const key of ['b', 'd', 'a', 'c']) store.delete(key)
+    }
+    expect(pin.held).toBe(4)
+    expect(['a', 'b', 'c'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', 'b1', undefined])
+  })
+
   test('a closed pin costs the store nothing any more', () => {
     const store = filled('a')
     const pin = store.pin()

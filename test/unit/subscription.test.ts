@@ -632,6 +632,35 @@ describe('what waits', () => {
     await mirror.clock.advance(400)
     expect(subscription.backlog.oldestMs).toBe(400)
   })
+
+  test('its age is that of the oldest change that waits, though never nothing has waited since', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency: 3, delivery: 'latest' })
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '8')
+    await mirror.clock.advance(500)
+    mirror.put('b', 2, '9')
+    await mirror.clock.advance(30)
+    expect(subscription.backlog.oldestMs).toBe(530)
+    gates.next()
+    await mirror.clock.advance(0)
+    expect([gates.begun.at(-1), subscription.backlog]).toEqual(['a=2', { keys: 1, oldestMs: 30 }])
+  })
+
+  test('its age behind a handler is that of the first change that was merged', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency: 2, delivery: 'latest' })
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '7')
+    await mirror.clock.advance(500)
+    mirror.put('a', 3, '8')
+    await mirror.clock.advance(30)
+    expect(subscription.backlog).toEqual({ keys: 1, oldestMs: 530 })
+  })
 })
 
 describe('close', () => {

@@ -49,7 +49,7 @@ export declare class Store<T> {
     delete(key: string): Entry<T> | undefined;
     clear(): void;
     addIndex(index: StoreIndex<T>): void;
-    /** The store as it is now, kept readable while it changes. Costs nothing now, and one note for each key written later. */
+    /** The store as it is now, kept readable while it changes. Costs nothing now, and a note for each of its keys that is written later. */
     pin(): Pin<T>;
     get pins(): number;
     /** How many more objects fit. */
@@ -58,7 +58,8 @@ export declare class Store<T> {
 }
 /**
  * The store as it was at one moment. It keeps what is overwritten afterwards: by ordinal, so that a walk over the table
- * meets every object exactly once however long it takes, and by key.
+ * meets every object exactly once however long it takes, and by key. It keeps nothing of keys that came later, however many
+ * come and go: what it holds is bounded by what there was.
  */
 export declare class Pin<T> {
     #private;

@@ -114,11 +114,11 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscription.ts',
     edits: [
       [
-        'if (blocked === undefined) this.#ready.push({ change, of })',
-        'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, of })',
+        'if (blocked === undefined) this.#ready.push({ change, of, at })',
+        'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, of, at })',
       ],
       [
-        '    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, { change, of })\n      return\n    }\n',
+        '    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, untold)\n      return\n    }\n',
         '',
       ],
     ],

@@ -104,7 +104,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'store.ts',
     edits: [
       [
-        '    if (this.#pins.size > 0) this.#keepForPins(ordinal, key)\n    this.#list = undefined\n    for (const index of this.#indexes) index.delete',
+        '    if (this.#pins.size > 0) this.#keepForPins(ordinal)\n    this.#list = undefined\n    for (const index of this.#indexes) index.delete',
         '    this.#list = undefined\n    for (const index of this.#indexes) index.delete',
       ],
     ],
