@@ -3,6 +3,7 @@ import type { Clock } from './clock.js'
 import { messageOf, over, SourceError } from './errors.js'
 import type { StorePart, WriteRecord } from './indexer.js'
 import type { Random } from './random.js'
+import { close } from './reflector.js'
 import { type Entry, LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
 import { assertVersion, type Version } from './version.js'
 import type { Wait } from './waits.js'
@@ -50,13 +51,15 @@ export class Audit<S, T> {
   /** How often in a row a doubt could not be settled. */
   #failures = 0
   #wake: (() => void) | undefined
+  /** Until the source has closed what was read last. */
+  #closing = Promise.resolve()
 
   constructor(host: AuditHost<S, T>, periodMs: number) {
     this.#host = host
     this.#periodMs = periodMs
   }
 
-  /** Until `signal` aborts. */
+  /** Until `signal` aborts, and the source has closed what was read last. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#host
     while (!signal.aborted) {
@@ -65,6 +68,7 @@ export class Audit<S, T> {
       if (this.#isDoubted) await clock.sleep(this.#doubtMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
       if (!signal.aborted && this.#host.isLive()) await this.#once(signal)
     }
+    await this.#closing
   }
 
   /** The source is not sure of itself: the next audit comes soon, and others until one could be done. */
@@ -215,7 +219,7 @@ export class Audit<S, T> {
     } finally {
       spend()
       this.#readMs = readMs
-      pages.return?.().then(undefined, () => {})
+      this.#closing = close(pages)
     }
     assertVersion(version, 'the version of what the audit read')
     return version

@@ -173,7 +173,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** @internal */
   get invalid(): ReadonlyMap<string, SourceError> {
-    return this.#invalid
+    return this.#store.isVisible ? this.#invalid : new Map()
   }
 
   /** @internal */

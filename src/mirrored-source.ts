@@ -41,6 +41,7 @@ export class MirroredSource<S, T> {
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   #audit: Audit<S, T> | undefined
+  #auditing: Promise<void> | undefined
   #isRunning = false
   #refusal: unknown
   #startedAt: number | undefined
@@ -100,7 +101,7 @@ export class MirroredSource<S, T> {
     const { auditMs } = this.#host
     if (auditMs !== false) this.#audit = this.#makeAudit(auditMs)
     this.#run()
-    if (!this.#ending.signal.aborted) void this.#audit?.run(this.#ending.signal)
+    if (!this.#ending.signal.aborted) this.#auditing = this.#audit?.run(this.#ending.signal)
   }
 
   #makeAudit(auditMs: number): Audit<S, T> {
@@ -121,13 +122,14 @@ export class MirroredSource<S, T> {
     )
   }
 
-  /** Ends it for good. Resolves when nothing of it runs any more. */
+  /** Ends it for good. Resolves when nothing of it runs or is open any more; where the source is stalled, never. */
   async end(reason: unknown): Promise<void> {
     this.#refusal ??= reason
     this.#ending.abort(over)
     if (!this.#isRunning) this.#run()
     this.waiters.refuse(reason)
     await this.#ended.promise
+    await Promise.all([this.reflector.closing, this.#auditing])
   }
 
   /** Once, and known before the first listener hears of it: it may end this, or start it, again. */

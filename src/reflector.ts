@@ -67,6 +67,7 @@ export class Reflector<T> {
   #state: ReflectorState = initialState
   #effect: Effect | undefined
   #attempt: Attempt | undefined
+  #closing = Promise.resolve()
   /** Moves only after the sink has accepted what led there. */
   #version: Version | undefined
   #lastContactAt: number | undefined
@@ -130,6 +131,11 @@ export class Reflector<T> {
   /** @internal */
   get lastError(): SourceError | undefined {
     return this.#lastError
+  }
+
+  /** @internal Resolves once the source has closed the list or the watch that was open last; never where it is stalled. */
+  get closing(): Promise<void> {
+    return this.#closing
   }
 
   /** @internal How many lists have begun. */
@@ -267,7 +273,7 @@ export class Reflector<T> {
       return { type: 'listed' }
     } finally {
       if (!isCommitted) replacement.abandon()
-      close(pages)
+      this.#closing = close(pages)
     }
   }
 
@@ -315,7 +321,7 @@ export class Reflector<T> {
       }
     } finally {
       this.#nudges.clear()
-      close(batches)
+      this.#closing = close(batches)
     }
   }
 
@@ -464,10 +470,10 @@ function iterated<V>(what: string, given: AsyncIterable<V>): AsyncIterator<V> {
   throw new SourceError(`${what} gave no async iterable; it must be an async generator`, { code: 'PROTOCOL' })
 }
 
-/** Lets an iterator clean up; one that waits cannot, and its signal has told it already. */
-function close(iterator: AsyncIterator<unknown> | undefined): void {
+/** Lets an iterator clean up, and resolves when it has. One that waits cannot, and its signal has told it already. */
+export async function close(iterator: AsyncIterator<unknown> | undefined): Promise<void> {
   try {
-    iterator?.return?.().then(undefined, () => {})
+    await iterator?.return?.()
   } catch {
     // It is over either way.
   }

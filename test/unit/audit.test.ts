@@ -7,7 +7,7 @@ import { createInformer, type Informer, type InformerOptions } from '../../src/i
 import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext } from '../../src/source.js'
 import { SeededRandom } from '../../src/testing/seeded-random.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import { assertCleanStop } from '../support/informers.js'
+import { assertCleanStop, deferred, outcomeOf } from '../support/informers.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 
 const PERIOD_MS = 5 * 60_000
@@ -254,6 +254,22 @@ describe('an audit', () => {
     const { clock, informer } = await synced(new Lossy(entries), { audit: {}, transform })
     await clock.advance(PERIOD_MS)
     expect([isStopped, late]).toEqual([true, []])
+  })
+
+  test('is over, and so is stop(), once the source has closed what it reads', async () => {
+    const source = new LossyVersioned(three)
+    const { promise: closed, resolve } = deferred()
+    source.versions = async function* ({ signal }: ListContext): AsyncGenerator<VersionPage> {
+      this.reads++
+      await new Promise<void>((aborted) => signal.addEventListener('abort', () => aborted(), { once: true }))
+      await closed
+    }
+    const { clock, informer } = await synced(source)
+    while (source.reads === 0) await clock.advance(1_000)
+    const stopped = informer.stop()
+    expect(await outcomeOf(stopped, clock)).toBe('pending')
+    resolve()
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
   test('comes every half to whole period, and not while the watch is broken', async () => {

@@ -21,6 +21,19 @@ describe('an object that does not decode', () => {
     expect(errors).toMatchObject([{ code: 'DECODE', key: 'a', source: 'memory' }])
   })
 
+  // I8
+  test('is not in invalid before the whole first list is in', async () => {
+    const source = scripted<number>()
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    source.lists[0]?.page([{ type: 'invalid', key: 'a', error: new Error('not a number') }])
+    await clock.advance(0)
+    expect([...informer.invalid.keys()]).toEqual([])
+    source.lists[0]?.answer([put('b', 1)], '5')
+    await clock.advance(0)
+    expect([...informer.invalid.keys()]).toEqual(['a'])
+  })
+
   test('keep-previous, the default: its last good state stays, and nobody is told', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     const fold = new Fold<number>()

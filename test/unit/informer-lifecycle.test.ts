@@ -3,12 +3,27 @@ import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/errors.js'
 import { createInformer, type Informer } from '../../src/informer.js'
+import type { ListContext, ListerWatcher, SourceContext, WatchContext } from '../../src/source.js'
 import type { Status } from '../../src/telemetry.js'
 import type { VirtualClock } from '../../src/testing/virtual-clock.js'
-import { informerOf, mirrorOf, outcomeOf } from '../support/informers.js'
+import { deferred, informerOf, mirrorOf, outcomeOf } from '../support/informers.js'
 import { put, scripted } from '../support/scripted-source.js'
 
 const REFUSED = new SourceError('no such table', { code: 'NOT_FOUND' })
+
+/** A source whose list or watch is open after its signal until `closed` says so. */
+function closingLate(what: 'list' | 'watch', closed: Promise<void>): ListerWatcher<number> {
+  async function* open({ signal }: SourceContext): AsyncGenerator<never> {
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    await closed
+  }
+  const memory = memorySource<number>({})
+  return {
+    name: 'late',
+    list: what === 'list' ? open : (context: ListContext) => memory.list(context),
+    watch: what === 'watch' ? open : (context: WatchContext) => memory.watch(context),
+  }
+}
 
 describe('start', () => {
   test('nothing is opened before it', async () => {
@@ -278,6 +293,30 @@ describe('stop', () => {
       expect(clock.sleeping).toBe(0)
     },
   )
+
+  describe.each(['list', 'watch'] as const)('while the source closes its %s', (what) => {
+    test('waits until that is done', async () => {
+      const { promise: closed, resolve } = deferred()
+      const { clock, informer } = informerOf(closingLate(what, closed))
+      informer.start()
+      await clock.advance(0)
+      const stopped = informer.stop()
+      expect(await outcomeOf(stopped, clock)).toBe('pending')
+      resolve()
+      expect(await outcomeOf(stopped, clock)).toBe('resolved')
+    })
+
+    test('waits for a second at most', async () => {
+      const { clock, informer } = informerOf(closingLate(what, new Promise(() => {})))
+      informer.start()
+      await clock.advance(0)
+      const stopped = informer.stop()
+      await clock.advance(999)
+      expect(await outcomeOf(stopped, clock)).toBe('pending')
+      await clock.advance(1)
+      expect(await outcomeOf(stopped, clock)).toBe('resolved')
+    })
+  })
 
   test('waits for a handler that runs, 1 s at most', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])

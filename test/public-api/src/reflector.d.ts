@@ -40,3 +40,5 @@ export declare class Reflector<T> {
 }
 /** Refuses what is no source, at the call. */
 export declare function assertSource(source: unknown, call: string): void;
+/** Lets an iterator clean up, and resolves when it has. One that waits cannot, and its signal has told it already. */
+export declare function close(iterator: AsyncIterator<unknown> | undefined): Promise<void>;
