@@ -17,6 +17,7 @@ import { Home, wentBack } from './home.js'
 import { Credentials } from './kube-config.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
+import { withLifeSigns } from './life-signs.js'
 import { readList } from './lists.js'
 import { moment } from './moment.js'
 import { type KubernetesNamespaces, NamespaceSet } from './namespaces.js'
@@ -41,8 +42,6 @@ const HEARTBEAT_MS = 75_000
 const STREAM_AGAIN_MS = 600_000
 /** Who could not be reached for so long may have been restored, and have got past us since, in milliseconds. */
 const LONG_DOWN_MS = 30_000
-/** So often a list says that it waits for credentials, in milliseconds: the core gives one up that tells nothing for 30 s. */
-const LOGIN_MS = 10_000
 /** All who were away meanwhile come back within this time, in milliseconds: nobody rests for longer than half of it. */
 const COME_BACK_MS = 60_000
 /** A watch that is longer is not asked for, in milliseconds. */
@@ -102,13 +101,16 @@ class ApiSource<T> implements KubernetesSource<T> {
     this.name = `kubernetes:${namespace === undefined ? '' : `${namespace}/`}${what}`
   }
 
-  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+  list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    return withLifeSigns(this.#list(context), { events: [] }, context.clock)
+  }
+
+  async *#list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const { pageSize, random, clock, shown } = context
     const missing = this.#missing
     this.#listedAt = moment()
     const visit = this.#visit(context)
     try {
-      for await (const _ of visit.login(LOGIN_MS)) yield { events: [] }
       const requests = await this.#requests(visit)
       let place: string | undefined
       let version: Version | undefined
@@ -232,7 +234,11 @@ class ApiSource<T> implements KubernetesSource<T> {
     return { giver: kubeConfig, key: JSON.stringify(settings) }
   }
 
-  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
+  versions(context: ListContext): AsyncGenerator<VersionPage> {
+    return withLifeSigns(this.#versions(context), { keys: [] }, context.clock)
+  }
+
+  async *#versions(context: ListContext): AsyncGenerator<VersionPage> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)

@@ -69,12 +69,6 @@ export class Visit {
     }
   }
 
-  /** Tells that credentials are still waited for, every so many milliseconds, until they are there. Rejects where they are not to be had. */
-  async *login(everyMs: number): AsyncGenerator<void> {
-    const access = this.#access()
-    while ((await this.#inTime(access, everyMs, () => undefined)) === undefined) yield
-  }
-
   /** A small answer as a whole. */
   async json(question: Question): Promise<unknown> {
     const body = await this.open(question)
