@@ -59,9 +59,14 @@ export function kubernetesSource<T = unknown>(
 ): KubernetesSource<T> | KubernetesNamespaces<T> {
   checkSourceOptions(options)
   const { namespaces, ...rest } = options
-  if (namespaces === undefined) return new ApiSource<T>(rest)
+  // One for all namespaces: a plugin runs once, and none comes to be of another cluster than the others.
+  const credentials = new Credentials(rest.kubeConfig)
+  if (namespaces === undefined) return new ApiSource<T>(rest, credentials)
   if (rest.namespace !== undefined) throw new TypeError('kubernetesSource: give either "namespace" or "namespaces"')
-  return new NamespaceSet<T>(namespaces, (namespace) => kubernetesSource<T>({ ...rest, namespace }))
+  return new NamespaceSet<T>(namespaces, (namespace) => {
+    checkSourceOptions({ ...rest, namespace })
+    return new ApiSource<T>({ ...rest, namespace }, credentials)
+  })
 }
 
 class ApiSource<T> implements KubernetesSource<T> {
@@ -89,10 +94,10 @@ class ApiSource<T> implements KubernetesSource<T> {
   readonly #deadEnd = new DeadEnd()
   #missing: Missing | undefined
 
-  constructor(options: KubernetesSourceOptions) {
-    const { kubeConfig, apiVersion = 'v1', kind, plural, namespace } = options
+  constructor(options: KubernetesSourceOptions, credentials: Credentials) {
+    const { apiVersion = 'v1', kind, plural, namespace } = options
     this.#options = options
-    this.#credentials = new Credentials(kubeConfig)
+    this.#credentials = credentials
     this.#stallMs = options.stallMs ?? 15_000
     this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
