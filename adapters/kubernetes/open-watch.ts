@@ -312,10 +312,13 @@ export class OpenWatch {
   async #readProof(proof: Proof): Promise<void> {
     const taken = proof.stream.isReady ? await proof.stream.take(0).catch(() => undefined) : undefined
     if (taken === SILENCE) return
-    const lines = (taken ?? []).filter((line) => !isOf('ERROR', line))
-    proof.hasNews ||= lines.some((line) => !isOf('BOOKMARK', line))
+    const types = (taken ?? []).map(typeOf)
+    // From what is no event on, nothing counts.
+    const odd = types.indexOf(undefined)
+    const lines = (taken ?? []).slice(0, odd === -1 ? undefined : odd)
+    proof.hasNews ||= lines.some((_line, at) => types[at] !== 'BOOKMARK')
     if (lines.length > 0) this.#append(lines, proof.stream.cameAt)
-    if (taken === undefined || lines.length < taken.length) this.#endProof(proof)
+    if (taken === undefined || odd !== -1) this.#endProof(proof)
   }
 
   /**
@@ -373,10 +376,14 @@ function retryAfterMsOf(error: unknown): number {
   return (error instanceof SourceError ? error.retryAfterMs : undefined) ?? 0
 }
 
-/** Whether a line of a watch is of this type. */
-function isOf(type: string, { bytes }: Line): boolean {
-  const begin = `{"type":"${type}"`
-  return bytes.subarray(0, begin.length).toString() === begin
+/** How a line of a watch begins that tells what happened, or how far the server is. */
+const TOLD = /^\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"/
+/** So many bytes of it are looked at. */
+const TOLD_BYTES = 64
+
+/** Undefined where it is an error, or nothing that a watch tells. */
+function typeOf({ bytes }: Line): string | undefined {
+  return TOLD.exec(bytes.subarray(0, TOLD_BYTES).toString())?.[1]
 }
 
 /** `promise`, or the signal's reason. */
