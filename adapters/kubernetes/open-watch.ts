@@ -88,8 +88,10 @@ export class OpenWatch {
   #isNudged = false
   /** While another connection is opened. */
   #renewing: Promise<void> | undefined
-  /** The server wishes that no other stream is opened before then. */
+  /** The server wishes that no other stream is opened before then, and nobody asks for one. */
   #notBefore = -Infinity
+  /** With which it said so. */
+  #wish: SourceError | undefined
   #reading: Promise<void> | undefined
   #end: WatchEnd | undefined
   #failure: { readonly error: unknown } | undefined
@@ -224,9 +226,11 @@ export class OpenWatch {
 
   /** Begins what is due, beside what is open; gives when to look again. */
   #begin(main: WatchStream, now: number): number {
-    const silentAt = Math.max(main.heardAt + this.#options.heartbeatMs, this.#notBefore)
+    const { heartbeatMs } = this.#options
+    const silentAt = Math.max(main.heardAt + heartbeatMs, Math.min(this.#notBefore, main.heardAt + 2 * heartbeatMs))
     if (now >= silentAt) this.#renew().catch(() => {}) // Where that is the end, whoever reads is told.
-    const proofAt = this.#isProving ? this.#proof?.until : this.#proofs.at
+    const wantedAt = this.#proofs.at === undefined ? undefined : Math.max(this.#proofs.at, this.#notBefore)
+    const proofAt = this.#isProving ? this.#proof?.until : wantedAt
     if (!this.#isProving && proofAt !== undefined && now >= proofAt) void this.#prove()
     return Math.min(
       this.#endsAt,
@@ -262,12 +266,14 @@ export class OpenWatch {
     const { clock, heartbeatMs } = this.#options
     const before = this.#main
     try {
+      if (clock.now() < this.#notBefore) throw this.#leftAlone()
       const seconds = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
       this.#main = await this.#stream(end, seconds, true)
     } catch (error) {
-      const againAt = this.#silentMs < heartbeatMs ? clock.now() : this.#againAt(error)
-      if (isOtherHistory(error) || againAt === undefined) this.fail(error)
-      else this.#notBefore = againAt
+      this.#heed(error)
+      // Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent.
+      const isBusy = this.#notBefore > clock.now() && this.#notBefore <= (before?.heardAt ?? 0) + 2 * heartbeatMs
+      if (isOtherHistory(error) || (this.#silentMs >= heartbeatMs && !isBusy)) this.fail(error)
       throw error
     }
     this.#log.append([], this.#log.last.end)
@@ -275,11 +281,21 @@ export class OpenWatch {
     before?.destroy('another connection has taken over')
   }
 
-  /** Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent. */
-  #againAt(error: unknown): number | undefined {
-    if (refusalIn(error)?.code !== 429) return undefined
-    const at = this.#options.clock.now() + Math.max(retryAfterMsOf(error), BUSY_MS)
-    return at <= (this.#main?.heardAt ?? 0) + 2 * this.#options.heartbeatMs ? at : undefined
+  /** What it has wished holds until then. */
+  #heed(error: unknown): void {
+    const now = this.#options.clock.now()
+    if (!(error instanceof SourceError) || refusalIn(error)?.code !== 429 || now < this.#notBefore) return
+    this.#notBefore = now + Math.max(retryAfterMsOf(error), BUSY_MS)
+    this.#wish = error
+  }
+
+  #leftAlone(): SourceError {
+    const { message = '', cause } = this.#wish ?? {}
+    return new SourceError(message, {
+      code: 'UNAVAILABLE',
+      retryAfterMs: this.#notBefore - this.#options.clock.now(),
+      cause,
+    })
   }
 
   /** Asks the server where it is, with a stream beside the one that is open. */
@@ -302,6 +318,7 @@ export class OpenWatch {
       stream.whenReady(() => this.#main?.poke())
     } catch (error) {
       if (isOtherHistory(error)) this.fail(error)
+      this.#heed(error)
       this.#isProving = false
       this.#proofs.failed(clock.now(), retryAfterMsOf(error))
     }
