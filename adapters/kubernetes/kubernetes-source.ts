@@ -162,6 +162,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     assertResourceVersion(after)
     const stay = this.#home.stay(context.signal, after)
     let at = after
+    let silentSince: number | undefined
     try {
       const requests = await this.#prepared(context, after)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
@@ -176,6 +177,9 @@ class ApiSource<T> implements KubernetesSource<T> {
           told: (version) => {
             at = version
             stay.moveTo(version)
+          },
+          silent: (since) => {
+            silentSince = since
           },
         },
         {
@@ -197,7 +201,7 @@ class ApiSource<T> implements KubernetesSource<T> {
       if (end === 'early') this.#sure = new Set()
       else this.#sure?.add(at)
     } catch (error) {
-      throw this.#deadEnd.judged(this.#noted(error, context.clock), after)
+      throw this.#deadEnd.judged(this.#noted(error, context.clock, silentSince), after)
     } finally {
       stay.end()
     }
@@ -345,13 +349,13 @@ class ApiSource<T> implements KubernetesSource<T> {
     return Math.max(1, Math.floor((Math.min(maxWatchMs, LONGEST_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
 
-  /** Remembers what an error says of the server; with a clock, for how long it has been out of reach. */
-  #noted(error: unknown, clock?: Clock): unknown {
+  /** Remembers what an error says of the server; with a clock, for how long it has been out of reach, which may be since before the error. */
+  #noted(error: unknown, clock?: Clock, silentSince?: number): unknown {
     if (!(error instanceof SourceError)) return error
     if (error.code === 'UNAVAILABLE') {
       this.#sure = new Set()
       // One that wishes to be left alone is there.
-      if (refusalIn(error)?.code !== 429) this.#downSince ??= clock?.now()
+      if (refusalIn(error)?.code !== 429) this.#downSince ??= silentSince ?? clock?.now()
     }
     if (error.code === 'NOT_FOUND') {
       this.#resource = undefined

@@ -36,6 +36,8 @@ export interface FollowContext {
   isWaitedFor(): boolean
   /** Everything up to there is told with what comes next. */
   told(version: Version): void
+  /** It fails, and has been silent since then, for longer than a watch that is well. */
+  silent(since: number): void
 }
 
 interface Follower {
@@ -128,7 +130,7 @@ export class OpenWatch {
   async *follow<T>(
     after: Version,
     decoder: Decoder<T>,
-    { signal, onNudge, isWaitedFor, told }: FollowContext,
+    { signal, onNudge, isWaitedFor, told, silent }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
     const follower: Follower = { place: this.#log.placeOf(after), isWaitedFor }
     const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
@@ -165,6 +167,10 @@ export class OpenWatch {
         this.#finish('early')
         throw this.#options.refusal(reader.failure)
       }
+    } catch (error) {
+      const { clock, heartbeatMs } = this.#options
+      if (this.#silentMs >= heartbeatMs) silent(clock.now() - this.#silentMs)
+      throw error
     } finally {
       this.#followers.delete(follower)
       if (this.#followers.size === 0) this.#close()
