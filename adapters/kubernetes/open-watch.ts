@@ -116,7 +116,8 @@ export class OpenWatch {
 
   /** Whether what comes after this version is still here, or will come, and none of it came before that moment. */
   reaches(after: Version, since: number): boolean {
-    return !this.isOver && this.#log.placeOf(after, since) !== undefined
+    const isHeld = [this.#main, this.#proof?.stream].some((stream) => (stream?.heldSince ?? since) < since)
+    return !this.isOver && !isHeld && this.#log.placeOf(after, since) !== undefined
   }
 
   /** Ends it for all who follow. */
