@@ -187,6 +187,8 @@ export class Visit {
       port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
       path: base + path,
       agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
+      // What the agent of a proxy opens, only it can close: it does so where the proxy says nothing for so long.
+      ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
       headers: {
         ...options.headers,
         accept: accept ?? 'application/json',
