@@ -53,6 +53,11 @@ export class Body {
     return this.#cameAt
   }
 
+  /** Since which moment the first of that has been here which nobody has taken; undefined where there is nothing. */
+  get heldSince(): number | undefined {
+    return this.#chunks.length > 0 ? this.#firstCameAt : undefined
+  }
+
   /** Called whenever there is something to take. */
   whenReady(listener: () => void): void {
     this.#onReady = listener

@@ -28,7 +28,7 @@ export interface KubernetesSourceOptions {
   readonly maxObjectBytes?: number
   /**
    * The longest time that one watch stays open, in milliseconds; how long each does is drawn from the upper half. An
-   * open watch outlives the rights it was opened with, so that is also how long revoked rights go on. Default 600 000.
+   * open watch outlives the rights it was opened with, so that is also how long revoked rights go on. At least 60 000; default 600 000.
    */
   readonly maxWatchMs?: number
   /**
@@ -40,8 +40,8 @@ export interface KubernetesSourceOptions {
   readonly stallMs?: number
 }
 
-/** A watch that is shorter is not worth its opening, in milliseconds. */
-const SHORTEST_WATCH_MS = 2_000
+/** Half of it, which is the shortest life of a watch, is as long as the core ever waits from one opening to the next, in milliseconds. */
+const SHORTEST_WATCH_MS = 60_000
 
 const isNamespace: OptionCheck = (value) =>
   typeof value === 'string' && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value)

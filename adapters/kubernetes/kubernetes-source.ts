@@ -17,6 +17,7 @@ import { Home, wentBack } from './home.js'
 import { Credentials } from './kube-config.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
+import { withLifeSigns } from './life-signs.js'
 import { readList } from './lists.js'
 import { moment } from './moment.js'
 import { type KubernetesNamespaces, NamespaceSet } from './namespaces.js'
@@ -41,8 +42,6 @@ const HEARTBEAT_MS = 75_000
 const STREAM_AGAIN_MS = 600_000
 /** Who could not be reached for so long may have been restored, and have got past us since, in milliseconds. */
 const LONG_DOWN_MS = 30_000
-/** So often a list says that it waits for credentials, in milliseconds: the core gives one up that tells nothing for 30 s. */
-const LOGIN_MS = 10_000
 /** All who were away meanwhile come back within this time, in milliseconds: nobody rests for longer than half of it. */
 const COME_BACK_MS = 60_000
 /** A watch that is longer is not asked for, in milliseconds. */
@@ -60,9 +59,14 @@ export function kubernetesSource<T = unknown>(
 ): KubernetesSource<T> | KubernetesNamespaces<T> {
   checkSourceOptions(options)
   const { namespaces, ...rest } = options
-  if (namespaces === undefined) return new ApiSource<T>(rest)
+  // One for all namespaces: a plugin runs once, and none comes to be of another cluster than the others.
+  const credentials = new Credentials(rest.kubeConfig)
+  if (namespaces === undefined) return new ApiSource<T>(rest, credentials)
   if (rest.namespace !== undefined) throw new TypeError('kubernetesSource: give either "namespace" or "namespaces"')
-  return new NamespaceSet<T>(namespaces, (namespace) => kubernetesSource<T>({ ...rest, namespace }))
+  return new NamespaceSet<T>(namespaces, (namespace) => {
+    checkSourceOptions({ ...rest, namespace })
+    return new ApiSource<T>({ ...rest, namespace }, credentials)
+  })
 }
 
 class ApiSource<T> implements KubernetesSource<T> {
@@ -90,10 +94,10 @@ class ApiSource<T> implements KubernetesSource<T> {
   readonly #deadEnd = new DeadEnd()
   #missing: Missing | undefined
 
-  constructor(options: KubernetesSourceOptions) {
-    const { kubeConfig, apiVersion = 'v1', kind, plural, namespace } = options
+  constructor(options: KubernetesSourceOptions, credentials: Credentials) {
+    const { apiVersion = 'v1', kind, plural, namespace } = options
     this.#options = options
-    this.#credentials = new Credentials(kubeConfig)
+    this.#credentials = credentials
     this.#stallMs = options.stallMs ?? 15_000
     this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
@@ -102,13 +106,16 @@ class ApiSource<T> implements KubernetesSource<T> {
     this.name = `kubernetes:${namespace === undefined ? '' : `${namespace}/`}${what}`
   }
 
-  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+  list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    return withLifeSigns(this.#list(context), { events: [] }, context.clock)
+  }
+
+  async *#list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const { pageSize, random, clock, shown } = context
     const missing = this.#missing
     this.#listedAt = moment()
     const visit = this.#visit(context)
     try {
-      for await (const _ of visit.login(LOGIN_MS)) yield { events: [] }
       const requests = await this.#requests(visit)
       let place: string | undefined
       let version: Version | undefined
@@ -155,6 +162,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     assertResourceVersion(after)
     const stay = this.#home.stay(context.signal, after)
     let at = after
+    let silentSince: number | undefined
     try {
       const requests = await this.#prepared(context, after)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
@@ -169,6 +177,9 @@ class ApiSource<T> implements KubernetesSource<T> {
           told: (version) => {
             at = version
             stay.moveTo(version)
+          },
+          silent: (since) => {
+            silentSince = since
           },
         },
         {
@@ -190,7 +201,7 @@ class ApiSource<T> implements KubernetesSource<T> {
       if (end === 'early') this.#sure = new Set()
       else this.#sure?.add(at)
     } catch (error) {
-      throw this.#deadEnd.judged(this.#noted(error, context.clock), after)
+      throw this.#deadEnd.judged(this.#noted(error, context.clock, silentSince), after)
     } finally {
       stay.end()
     }
@@ -232,7 +243,11 @@ class ApiSource<T> implements KubernetesSource<T> {
     return { giver: kubeConfig, key: JSON.stringify(settings) }
   }
 
-  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
+  versions(context: ListContext): AsyncGenerator<VersionPage> {
+    return withLifeSigns(this.#versions(context), { keys: [] }, context.clock)
+  }
+
+  async *#versions(context: ListContext): AsyncGenerator<VersionPage> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
@@ -334,13 +349,13 @@ class ApiSource<T> implements KubernetesSource<T> {
     return Math.max(1, Math.floor((Math.min(maxWatchMs, LONGEST_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
 
-  /** Remembers what an error says of the server; with a clock, for how long it has been out of reach. */
-  #noted(error: unknown, clock?: Clock): unknown {
+  /** Remembers what an error says of the server; with a clock, for how long it has been out of reach, which may be since before the error. */
+  #noted(error: unknown, clock?: Clock, silentSince?: number): unknown {
     if (!(error instanceof SourceError)) return error
     if (error.code === 'UNAVAILABLE') {
       this.#sure = new Set()
       // One that wishes to be left alone is there.
-      if (refusalIn(error)?.code !== 429) this.#downSince ??= clock?.now()
+      if (refusalIn(error)?.code !== 429) this.#downSince ??= silentSince ?? clock?.now()
     }
     if (error.code === 'NOT_FOUND') {
       this.#resource = undefined

@@ -18,6 +18,11 @@ export class LineSlicer {
     this.#maxBytes = maxBytes
   }
 
+  /** Whether a line has begun that has not ended. */
+  get isInLine(): boolean {
+    return this.#bytes > 0
+  }
+
   push(chunk: Buffer): void {
     let begin = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, begin)) {

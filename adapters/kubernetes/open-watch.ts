@@ -36,6 +36,8 @@ export interface FollowContext {
   isWaitedFor(): boolean
   /** Everything up to there is told with what comes next. */
   told(version: Version): void
+  /** It fails, and has been silent since then, for longer than a watch that is well. */
+  silent(since: number): void
 }
 
 interface Follower {
@@ -88,8 +90,10 @@ export class OpenWatch {
   #isNudged = false
   /** While another connection is opened. */
   #renewing: Promise<void> | undefined
-  /** The server wishes that no other stream is opened before then. */
+  /** The server wishes that no other stream is opened before then, and nobody asks for one. */
   #notBefore = -Infinity
+  /** With which it said so. */
+  #wish: SourceError | undefined
   #reading: Promise<void> | undefined
   #end: WatchEnd | undefined
   #failure: { readonly error: unknown } | undefined
@@ -112,7 +116,8 @@ export class OpenWatch {
 
   /** Whether what comes after this version is still here, or will come, and none of it came before that moment. */
   reaches(after: Version, since: number): boolean {
-    return !this.isOver && this.#log.placeOf(after, since) !== undefined
+    const isHeld = [this.#main, this.#proof?.stream].some((stream) => (stream?.heldSince ?? since) < since)
+    return !this.isOver && !isHeld && this.#log.placeOf(after, since) !== undefined
   }
 
   /** Ends it for all who follow. */
@@ -126,7 +131,7 @@ export class OpenWatch {
   async *follow<T>(
     after: Version,
     decoder: Decoder<T>,
-    { signal, onNudge, isWaitedFor, told }: FollowContext,
+    { signal, onNudge, isWaitedFor, told, silent }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
     const follower: Follower = { place: this.#log.placeOf(after), isWaitedFor }
     const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
@@ -163,6 +168,10 @@ export class OpenWatch {
         this.#finish('early')
         throw this.#options.refusal(reader.failure)
       }
+    } catch (error) {
+      const { clock, heartbeatMs } = this.#options
+      if (this.#silentMs >= heartbeatMs) silent(clock.now() - this.#silentMs)
+      throw error
     } finally {
       this.#followers.delete(follower)
       if (this.#followers.size === 0) this.#close()
@@ -224,9 +233,11 @@ export class OpenWatch {
 
   /** Begins what is due, beside what is open; gives when to look again. */
   #begin(main: WatchStream, now: number): number {
-    const silentAt = Math.max(main.heardAt + this.#options.heartbeatMs, this.#notBefore)
+    const { heartbeatMs } = this.#options
+    const silentAt = Math.max(main.heardAt + heartbeatMs, Math.min(this.#notBefore, main.heardAt + 2 * heartbeatMs))
     if (now >= silentAt) this.#renew().catch(() => {}) // Where that is the end, whoever reads is told.
-    const proofAt = this.#isProving ? this.#proof?.until : this.#proofs.at
+    const wantedAt = this.#proofs.at === undefined ? undefined : Math.max(this.#proofs.at, this.#notBefore)
+    const proofAt = this.#isProving ? this.#proof?.until : wantedAt
     if (!this.#isProving && proofAt !== undefined && now >= proofAt) void this.#prove()
     return Math.min(
       this.#endsAt,
@@ -262,12 +273,14 @@ export class OpenWatch {
     const { clock, heartbeatMs } = this.#options
     const before = this.#main
     try {
+      if (clock.now() < this.#notBefore) throw this.#leftAlone()
       const seconds = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
       this.#main = await this.#stream(end, seconds, true)
     } catch (error) {
-      const againAt = this.#silentMs < heartbeatMs ? clock.now() : this.#againAt(error)
-      if (isOtherHistory(error) || againAt === undefined) this.fail(error)
-      else this.#notBefore = againAt
+      this.#heed(error)
+      // Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent.
+      const isBusy = this.#notBefore > clock.now() && this.#notBefore <= (before?.heardAt ?? 0) + 2 * heartbeatMs
+      if (isOtherHistory(error) || (this.#silentMs >= heartbeatMs && !isBusy)) this.fail(error)
       throw error
     }
     this.#log.append([], this.#log.last.end)
@@ -275,11 +288,21 @@ export class OpenWatch {
     before?.destroy('another connection has taken over')
   }
 
-  /** Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent. */
-  #againAt(error: unknown): number | undefined {
-    if (refusalIn(error)?.code !== 429) return undefined
-    const at = this.#options.clock.now() + Math.max(retryAfterMsOf(error), BUSY_MS)
-    return at <= (this.#main?.heardAt ?? 0) + 2 * this.#options.heartbeatMs ? at : undefined
+  /** What it has wished holds until then. */
+  #heed(error: unknown): void {
+    const now = this.#options.clock.now()
+    if (!(error instanceof SourceError) || refusalIn(error)?.code !== 429 || now < this.#notBefore) return
+    this.#notBefore = now + Math.max(retryAfterMsOf(error), BUSY_MS)
+    this.#wish = error
+  }
+
+  #leftAlone(): SourceError {
+    const { message = '', cause } = this.#wish ?? {}
+    return new SourceError(message, {
+      code: 'UNAVAILABLE',
+      retryAfterMs: this.#notBefore - this.#options.clock.now(),
+      cause,
+    })
   }
 
   /** Asks the server where it is, with a stream beside the one that is open. */
@@ -302,6 +325,7 @@ export class OpenWatch {
       stream.whenReady(() => this.#main?.poke())
     } catch (error) {
       if (isOtherHistory(error)) this.fail(error)
+      this.#heed(error)
       this.#isProving = false
       this.#proofs.failed(clock.now(), retryAfterMsOf(error))
     }
@@ -312,10 +336,13 @@ export class OpenWatch {
   async #readProof(proof: Proof): Promise<void> {
     const taken = proof.stream.isReady ? await proof.stream.take(0).catch(() => undefined) : undefined
     if (taken === SILENCE) return
-    const lines = (taken ?? []).filter((line) => !isOf('ERROR', line))
-    proof.hasNews ||= lines.some((line) => !isOf('BOOKMARK', line))
+    const types = (taken ?? []).map(typeOf)
+    // From what is no event on, nothing counts.
+    const odd = types.indexOf(undefined)
+    const lines = (taken ?? []).slice(0, odd === -1 ? undefined : odd)
+    proof.hasNews ||= lines.some((_line, at) => types[at] !== 'BOOKMARK')
     if (lines.length > 0) this.#append(lines, proof.stream.cameAt)
-    if (taken === undefined || lines.length < taken.length) this.#endProof(proof)
+    if (taken === undefined || odd !== -1) this.#endProof(proof)
   }
 
   /**
@@ -373,10 +400,14 @@ function retryAfterMsOf(error: unknown): number {
   return (error instanceof SourceError ? error.retryAfterMs : undefined) ?? 0
 }
 
-/** Whether a line of a watch is of this type. */
-function isOf(type: string, { bytes }: Line): boolean {
-  const begin = `{"type":"${type}"`
-  return bytes.subarray(0, begin.length).toString() === begin
+/** How a line of a watch begins that tells what happened, or how far the server is. */
+const TOLD = /^\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"/
+/** So many bytes of it are looked at. */
+const TOLD_BYTES = 64
+
+/** Undefined where it is an error, or nothing that a watch tells. */
+function typeOf({ bytes }: Line): string | undefined {
+  return TOLD.exec(bytes.subarray(0, TOLD_BYTES).toString())?.[1]
 }
 
 /** `promise`, or the signal's reason. */

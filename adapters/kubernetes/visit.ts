@@ -69,12 +69,6 @@ export class Visit {
     }
   }
 
-  /** Tells that credentials are still waited for, every so many milliseconds, until they are there. Rejects where they are not to be had. */
-  async *login(everyMs: number): AsyncGenerator<void> {
-    const access = this.#access()
-    while ((await this.#inTime(access, everyMs, () => undefined)) === undefined) yield
-  }
-
   /** A small answer as a whole. */
   async json(question: Question): Promise<unknown> {
     const body = await this.open(question)
@@ -193,6 +187,8 @@ export class Visit {
       port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
       path: base + path,
       agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
+      // What the agent of a proxy opens, only it can close: it does so where the proxy says nothing for so long.
+      ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
       headers: {
         ...options.headers,
         accept: accept ?? 'application/json',

@@ -18,6 +18,9 @@ export class WatchStream {
   readonly #slicer: LineSlicer
   #lines: Line[] = []
   #heardAt: number
+  #cameAt = 0
+  /** Since which moment the beginning of a line has been here that has not ended. */
+  #lineSince: number | undefined
 
   constructor(visit: Visit, { body, head }: Opened, maxObjectBytes: number) {
     this.head = head
@@ -32,9 +35,14 @@ export class WatchStream {
     return this.#heardAt
   }
 
-  /** Since which moment that has come which was taken last. */
+  /** Nothing of the lines that were taken last came before this moment. */
   get cameAt(): number {
-    return this.#body.cameAt
+    return this.#cameAt
+  }
+
+  /** Since which moment the first of that has been here which is in no line that was taken; undefined where there is nothing. */
+  get heldSince(): number | undefined {
+    return this.#lineSince ?? this.#body.heldSince
   }
 
   get isReady(): boolean {
@@ -53,6 +61,10 @@ export class WatchStream {
     for (const chunk of taken) this.#slicer.push(chunk)
     const lines = this.#lines
     this.#lines = []
+    const { cameAt } = this.#body
+    this.#cameAt = this.#lineSince ?? cameAt
+    if (!this.#slicer.isInLine) this.#lineSince = undefined
+    else if (lines.length > 0 || this.#lineSince === undefined) this.#lineSince = cameAt
     return lines
   }
 

@@ -8,9 +8,10 @@ import { FakeCollection, type FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 
 const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' }
-/** Of a watch, and how long it lasts at least: nobody waits for a heartbeat of it. */
-const LONGEST_MS = 24_000
-const LEAST_MS = 12_000
+/** Of a watch: nobody waits for a heartbeat of it. */
+const LONGEST_MS = 60_000
+/** What says something so often is not taken for half open. */
+const WORD_MS = 10_000
 const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 
 /** One source, and those who read it at its side, each in calls of its own. */
@@ -49,7 +50,7 @@ class Shared implements AsyncDisposable {
   }
 
   /** Opens a watch. Gives what waits for more of it. */
-  async watch(after: Version): Promise<() => Promise<unknown>> {
+  async watch(after: Version): Promise<() => Promise<IteratorResult<unknown>>> {
     const context = { ...this.#context, after, onNudge: () => {}, doubt: (why: string) => void this.doubts.push(why) }
     const batches = this.source.watch(context)[Symbol.asyncIterator]()
     await batches.next()
@@ -61,6 +62,17 @@ class Shared implements AsyncDisposable {
     const backup = new FakeCollection()
     backup.fill(3)
     this.fake.rule(isAny, (exchange) => backup.answer(exchange))
+  }
+
+  /** Lets a watch last for its time, with a word now and then. */
+  async end(next: () => Promise<IteratorResult<unknown>>): Promise<void> {
+    for (let isOver = false; !isOver; ) {
+      const told = next()
+      await this.clock.advance(WORD_MS)
+      // Whoever is gone by then takes no word.
+      void this.fake.collection.bookmark()
+      isOver = (await told).done === true
+    }
   }
 
   /** Somebody followed, and everything broke off. */
@@ -137,14 +149,7 @@ describe('who was broken off once', () => {
     Shared.with(async (shared) => {
       await shared.breakOff()
       const listed = await shared.list()
-      const next = await shared.watch(listed)
-      const spoken = next()
-      await shared.clock.advance(LEAST_MS - 1_000)
-      await shared.fake.collection.bookmark()
-      await spoken
-      const ended = next()
-      await shared.clock.advance(LONGEST_MS - LEAST_MS)
-      expect(await ended).toMatchObject({ done: true })
+      await shared.end(await shared.watch(listed))
       await shared.watch(listed)
       expect(shared.heads).toBe(0)
     }))

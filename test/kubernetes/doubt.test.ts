@@ -29,6 +29,31 @@ describe('a server that nobody could reach', () => {
       await mirror.untilPassing('the audit', () => isAudited(mirror))
     }))
 
+  test('for as long, though nobody knew for most of it, is, too', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
+      await mirror.live()
+      const { fake } = mirror
+      fake.collection.forget(fake.collection.watching[0])
+      const over = fake.rule(isAny, () => {})
+      await mirror.untilPassing('it to be noticed', () => mirror.errors.length > 0)
+      over()
+      fake.collection.put('k1', 'after')
+      await mirror.healed()
+      await mirror.untilPassing('the audit', () => isAudited(mirror))
+    }))
+
+  test('for a moment, after it had been quiet for long, is not', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
+      await mirror.live()
+      await mirror.pass(60_000)
+      mirror.fake.collection.watching[0]?.reset()
+      await mirror.until('it to be noticed', () => mirror.errors.length > 0)
+      mirror.fake.collection.put('k1', 'after')
+      await mirror.healed()
+      await mirror.pass(30_000)
+      expect(isAudited(mirror)).toBe(false)
+    }))
+
   test('for a moment is not, since that happens all the time', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await down(mirror, 2_000)

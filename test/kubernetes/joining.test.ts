@@ -3,8 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes, isAny } from './fake.js'
+import { FakeKubernetes, isAny, isAnyList } from './fake.js'
 import { FakeCollection, type FakeObject } from './fake-collection.js'
+
+const METADATA = { name: 'ghost', namespace: 'default', uid: 'of a ghost' }
 
 /** Informers with a source each, of one configuration, over a server that becomes what it was before; in real time. */
 class Restored implements AsyncDisposable {
@@ -73,6 +75,30 @@ describe('beside a watch of a history that is over, and still open', () => {
       await restored.restore(before)
       await restored.right(await restored.informer())
     }))
+
+  for (const when of ['later', 'during its list'])
+    test(`a new informer is told nothing of which the beginning came before, and the end ${when}`, () =>
+      Restored.with(async (restored) => {
+        const before = await restored.informer()
+        const { fake, backup } = restored
+        const [watch] = fake.collection.watching
+        fake.collection.forget(watch)
+        const object = { ...fake.collection.at()[0], metadata: { ...METADATA, resourceVersion: '1006' } }
+        const line = `${JSON.stringify({ type: 'ADDED', object })}\n`
+        // Where the one is known the other is here, too.
+        const bookmark = { ...object, metadata: { resourceVersion: '1004' } }
+        await watch?.write(`${JSON.stringify({ type: 'BOOKMARK', object: bookmark })}\n${line.slice(0, 60)}`)
+        await waitUntil('the first half', () => before.version === '1004')
+        fake.rule(isAny, (exchange) => backup.answer(exchange))
+        const listing = when === 'later' ? undefined : fake.taken(isAnyList)
+        const joining = restored.informer()
+        const list = await listing
+        if (list === undefined) await joining
+        await watch?.write(line.slice(60))
+        await waitUntil('the ghost', () => before.has('default/ghost'))
+        if (list !== undefined) backup.answer(list)
+        await restored.right(await joining)
+      }))
 
   test('two new informers share another watch', () =>
     Restored.with(async (restored) => {

@@ -1,3 +1,4 @@
+import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type KubernetesNamespaces, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { SourceError } from '../../src/errors.js'
@@ -66,4 +67,37 @@ describe('several namespaces, of which one', () => {
       await informer.synced()
       expect(informer.status.state).toBe('live')
     }))
+})
+
+describe('the credentials of several namespaces', () => {
+  test('are asked for once for all of them, and once more where they are refused', async () => {
+    await using fake = await FakeKubernetes.start()
+    let calls = 0
+    const kubeConfig = (): KubeConfig => fake.config(`number ${++calls}`)
+    fake.rule(
+      ({ token }) => token === 'number 1',
+      (exchange) => exchange.refuse({ code: 401 }),
+    )
+    const namespaces = ['default', 'b', 'c', 'd']
+    const informer = createInformer({
+      source: kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespaces }),
+      audit: false,
+    })
+    onTestFinished(() => informer.stop())
+    await informer.start().synced({ timeoutMs: 60_000 })
+    expect(calls).toBe(2)
+  })
+
+  test('are those of the context that was current when the first were added', async () => {
+    await using fake = await FakeKubernetes.start()
+    const config = fake.config()
+    const sources = kubernetesSource<FakeObject>({ kubeConfig: config, kind: 'ConfigMap', namespaces: ['default'] })
+    config.addContext({ name: 'other', cluster: 'none', user: 'admin' })
+    config.setCurrentContext('other')
+    sources.addNamespace('b')
+    const informer = createInformer({ source: sources, audit: false })
+    onTestFinished(() => informer.stop())
+    await informer.start().synced({ timeoutMs: 60_000 })
+    expect(fake.lists.some(isIn('b'))).toBe(true)
+  })
 })

@@ -76,6 +76,53 @@ describe('a list that comes slowly, and goes on coming,', () => {
       ))
 })
 
+/** More than the core waits for a page, and less than the mirror is to wait for the server. */
+const LATE_MS = 40_000
+const PATIENT = { stallMs: 60_000 }
+
+describe('a server that answers late, though in time,', () => {
+  for (const streamingLists of [true, false])
+    for (const begins of ['later', 'at once'])
+      test(`is waited for by a list (${streamingLists ? 'streamed' : 'of a page'}, whose answer begins ${begins})`, () =>
+        Mirror.with(
+          { source: { ...PATIENT, streamingLists }, prepare: ({ collection }) => collection.fill(3) },
+          async (mirror) => {
+            const { fake, informer } = mirror
+            const asked = fake.taken(isAnyList)
+            informer.start()
+            const list = await mirror.soon(asked)
+            if (begins === 'at once') list.open()
+            await mirror.pass(LATE_MS)
+            const { version } = fake.collection
+            const objects = fake.collection.at()
+            await list.write(streamingLists ? linesOf(objects, version).join('') : listOf(objects, version))
+            list.end()
+            await mirror.until('the list to be there', () => informer.status.isSynced)
+            expect([fake.lists.length, mirror.errors, informer.size]).toEqual([1, [], 3])
+          },
+        ))
+
+  test('is waited for by an audit', () =>
+    Mirror.with(
+      {
+        source: PATIENT,
+        audit: { periodMs: 300_000 },
+        prepare: ({ collection }) => collection.fill(3),
+      },
+      async (mirror) => {
+        const isAudit = ({ isMetadata, isList }: Exchange): boolean => isMetadata && isList
+        await mirror.live()
+        let asked: Exchange | undefined
+        mirror.fake.next(isAudit, (exchange) => {
+          asked = exchange
+        })
+        await mirror.untilPassing('an audit', () => asked !== undefined)
+        await mirror.pass(LATE_MS)
+        expect([asked?.isOpen, mirror.errors]).toEqual([true, []])
+      },
+    ))
+})
+
 describe('a list of large objects', () => {
   const OBJECT_BYTES = 1024 * 1024
   const OBJECTS = 20

@@ -176,6 +176,20 @@ describe('a watch that is well is kept where somebody waits for a version, and',
       exchange.end()
     }))
 
+  test.each([
+    [
+      'an error, as others write it',
+      '{ "type": "ERROR", "object": { "kind": "Status", "code": 410, "reason": "Expired" } }',
+    ],
+    ['a bare failure', '{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"no"}'],
+    ['the page of a proxy', '<html>\nbusy\n</html>'],
+  ])('the short watch tells %s', (_what, line) =>
+    refused(isShort, (exchange) => {
+      void exchange.write(`${line}\n`)
+      exchange.end()
+    }),
+  )
+
   test('the short watch breaks off', () =>
     refused(isShort, (exchange) => {
       exchange.open()

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { describeKubernetes } from '../servers/index.js'
+import { isAny } from './fake.js'
 import { Mirror } from './mirror.js'
 import { Stage } from './stage.js'
 import { useKubernetes } from './support.js'
 
 describe('a watch is open for maxWatchMs at most', () => {
-  const options = { source: { maxWatchMs: 20_000 }, prepare: ({ collection }: Mirror['fake']) => collection.fill(1) }
+  const options = { source: { maxWatchMs: 60_000 }, prepare: ({ collection }: Mirror['fake']) => collection.fill(1) }
 
   test('which the server is told, half of it at least', () =>
     Mirror.with(options, async (mirror) => {
@@ -16,8 +17,8 @@ describe('a watch is open for maxWatchMs at most', () => {
         await mirror.until('another watch', () => mirror.fake.watches.length > opened)
       }
       for (const { query } of mirror.fake.exchanges.filter(({ isWatch }) => isWatch)) {
-        expect(Number(query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(10)
-        expect(Number(query.get('timeoutSeconds'))).toBeLessThanOrEqual(20)
+        expect(Number(query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(30)
+        expect(Number(query.get('timeoutSeconds'))).toBeLessThanOrEqual(60)
       }
     }))
 
@@ -25,11 +26,25 @@ describe('a watch is open for maxWatchMs at most', () => {
     Mirror.with(options, async (mirror) => {
       await mirror.live()
       const [first] = mirror.fake.collection.watching
-      await mirror.pass(21_000)
+      await mirror.pass(61_000)
       await mirror.until('another watch', () => first?.isOpen === false && mirror.fake.collection.watching.length > 0)
       mirror.fake.collection.put('k0', 'after')
       await mirror.healed()
       expect([mirror.relists, mirror.errors]).toEqual([0, []])
+    }))
+
+  test('and the next one follows at once, also where one was refused before', () =>
+    Mirror.with(options, async (mirror) => {
+      await mirror.live()
+      const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code: 403 }))
+      mirror.fake.collection.watching.at(-1)?.reset()
+      await mirror.until('it to be refused', () => mirror.informer.status.state === 'failed')
+      over()
+      for (let times = 0; times < 4; times++) {
+        await mirror.until('a watch', () => mirror.informer.status.state === 'live')
+        await mirror.untilPassing('its end', () => mirror.informer.status.state !== 'live')
+        expect(mirror.informer.status.retryInMs ?? 0).toBe(0)
+      }
     }))
 })
 
@@ -38,13 +53,13 @@ describeKubernetes('a right that is taken away', (server) => {
 
   test('ends a watch that is open by maxWatchMs, and leaves what there was', () =>
     Stage.with(
-      { kubernetes: own.kubernetes, way: { user: 'bob' }, speed: 1, source: { maxWatchMs: 4_000 } },
+      { kubernetes: own.kubernetes, way: { user: 'bob' }, speed: 1, source: { maxWatchMs: 60_000 } },
       async (stage) => {
         await own.kubernetes.grant('bob', 'bob-reads', ['list', 'watch'], ['configmaps'])
         await stage.fill(5)
         await stage.live()
         await own.kubernetes.revoke('bob-reads')
-        await stage.until('it to fail', () => stage.informer.status.state === 'failed')
+        await stage.until('it to fail', () => stage.informer.status.state === 'failed', 100_000)
         expect([stage.informer.size, stage.proxy.counts.reset]).toEqual([5, 0])
         expect(stage.errors.at(-1)).toMatchObject({ code: 'UNAUTHORIZED' })
       },

@@ -26,7 +26,7 @@ export interface KubernetesSourceOptions {
     readonly maxObjectBytes?: number;
     /**
      * The longest time that one watch stays open, in milliseconds; how long each does is drawn from the upper half. An
-     * open watch outlives the rights it was opened with, so that is also how long revoked rights go on. Default 600 000.
+     * open watch outlives the rights it was opened with, so that is also how long revoked rights go on. At least 60 000; default 600 000.
      */
     readonly maxWatchMs?: number;
     /**
