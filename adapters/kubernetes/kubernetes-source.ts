@@ -180,6 +180,7 @@ class ApiSource<T> implements KubernetesSource<T> {
           heartbeatMs: this.heartbeatMs,
           timeoutSeconds,
           visit: (signal) => this.#visit({ signal, clock }),
+          head: () => this.#headFor(context, requests, stay),
           open: async (visit, resourceVersion, seconds, isAgain) => {
             const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion, stay.goesOn) : undefined
             const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
@@ -288,6 +289,18 @@ class ApiSource<T> implements KubernetesSource<T> {
     const version = typeof resourceVersion === 'string' ? resourceVersion : ''
     assertResourceVersion(version)
     return version
+  }
+
+  /** The same for a watch, over a connection of its own. */
+  async #headFor({ clock }: WatchContext, requests: Requests, { signal, goesOn }: Stay): Promise<Version> {
+    const visit = this.#visit({ signal, clock })
+    try {
+      const head = await this.#head(visit, requests)
+      goesOn(visit.place)
+      return head
+    } finally {
+      visit.close()
+    }
   }
 
   /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. Gives where it ends. */
