@@ -13,7 +13,7 @@ import type { Version } from '../../src/version.js'
 import { apiError, refusalIn } from './api-errors.js'
 import { DeadEnd } from './dead-end.js'
 import { Decoder } from './decoder.js'
-import { Home, wentBack } from './home.js'
+import { Home, type Stay, wentBack } from './home.js'
 import { Credentials } from './kube-config.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
@@ -132,17 +132,19 @@ class ApiSource<T> implements KubernetesSource<T> {
         },
       })
       for await (const page of pages) {
-        if (place === undefined) this.#home.listing(visit.place, context.signal)
+        if (place === undefined) this.#home.listing(visit.place, shown, context.signal)
         place ??= visit.place
-        if (visit.place !== place || this.#credentials.place !== place)
-          throw new SourceError('the kubeConfig has come to lead elsewhere during the list', { code: 'UNAVAILABLE' })
+        if (visit.place !== place || this.#credentials.place !== place) throw ledElsewhere()
         // Who is only behind says where the others are.
         if (page.version !== undefined && shown !== undefined && compareVersions(page.version, shown) < 0)
-          await this.#assertHistory(visit, requests, shown, context.signal)
+          await this.#assertHistory(visit, requests, shown, (from) =>
+            this.#home.listing(from, undefined, context.signal),
+          )
         version = page.version ?? version
         yield page
       }
-      this.#home.listed(place)
+      if (this.#credentials.place !== place) throw ledElsewhere()
+      this.#home.listed(place, shown, version)
       if (version !== undefined) {
         this.#sure?.add(version)
         // One that began before it was missing says nothing of what is there now.
@@ -163,8 +165,9 @@ class ApiSource<T> implements KubernetesSource<T> {
     const stay = this.#home.stay(context.signal, after)
     let at = after
     let silentSince: number | undefined
+    let failure: unknown
     try {
-      const requests = await this.#prepared(context, after)
+      const requests = await this.#prepared(context, stay)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
       const end = yield* followShared(
         this.#shared(requests),
@@ -188,10 +191,11 @@ class ApiSource<T> implements KubernetesSource<T> {
           heartbeatMs: this.heartbeatMs,
           timeoutSeconds,
           visit: (signal) => this.#visit({ signal, clock }),
+          head: () => this.#headFor(context, requests, stay),
           open: async (visit, resourceVersion, seconds, isAgain) => {
-            const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion, stay.signal) : undefined
+            const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion, stay.goesOn) : undefined
             const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
-            this.#home.watching(visit.place, stay.signal)
+            stay.goesOn(visit.place)
             return { body, head }
           },
           refusal: (status) => apiError(status, requests.watch({})),
@@ -201,23 +205,25 @@ class ApiSource<T> implements KubernetesSource<T> {
       if (end === 'early') this.#sure = new Set()
       else this.#sure?.add(at)
     } catch (error) {
+      failure = error
       throw this.#deadEnd.judged(this.#noted(error, context.clock, silentSince), after)
     } finally {
-      stay.end()
+      stay.end(failure)
     }
   }
 
   /** What has to be known before a watch is opened. */
-  async #prepared(context: WatchContext, after: Version): Promise<Requests> {
+  async #prepared(context: WatchContext, { goesOn }: Stay): Promise<Requests> {
+    const { after } = context
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
-      this.#home.watching(this.#credentials.place, context.signal)
+      goesOn(this.#credentials.place)
       if (this.#missing !== undefined && !isListed(this.#missing, after))
         throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
       // One that goes on from there later was broken off, and has to ask.
       if (this.#sure === undefined || this.#sure.delete(after)) return requests
-      await this.#assertHistory(visit, requests, after, context.signal)
+      await this.#assertHistory(visit, requests, after, goesOn)
       this.#answered(context.clock)
       if (context.clock.now() < this.#doubtUntil)
         context.doubt?.('the API server was out of reach for long enough to be restored, and to have got past us since')
@@ -300,10 +306,22 @@ class ApiSource<T> implements KubernetesSource<T> {
     return version
   }
 
+  /** The same for a watch, over a connection of its own. */
+  async #headFor({ clock }: WatchContext, requests: Requests, { signal, goesOn }: Stay): Promise<Version> {
+    const visit = this.#visit({ signal, clock })
+    try {
+      const head = await this.#head(visit, requests)
+      goesOn(visit.place)
+      return head
+    } finally {
+      visit.close()
+    }
+  }
+
   /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. Gives where it ends. */
-  async #assertHistory(visit: Visit, requests: Requests, after: Version, signal: AbortSignal): Promise<Version> {
+  async #assertHistory(visit: Visit, requests: Requests, after: Version, here: PlaceCheck): Promise<Version> {
     const head = await this.#head(visit, requests)
-    this.#home.watching(visit.place, signal)
+    here(visit.place)
     if (compareVersions(head, after) < 0) throw wentBack(after, head)
     return head
   }
@@ -373,6 +391,13 @@ interface Missing {
 
 function isListed({ listedFrom }: Missing, version: Version): boolean {
   return listedFrom !== undefined && compareVersions(version, listedFrom) >= 0
+}
+
+/** Throws where that is another cluster than the one whose versions are to be compared. */
+type PlaceCheck = (place: string | undefined) => void
+
+function ledElsewhere(): SourceError {
+  return new SourceError('the kubeConfig has come to lead elsewhere during the list', { code: 'UNAVAILABLE' })
 }
 
 /** What the server calls an object of which it shows nothing but the metadata. */

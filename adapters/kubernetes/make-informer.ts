@@ -1,7 +1,7 @@
 import { createInformer, type Informer } from '../../src/informer.js'
 import { isKubeConfig, type KubeConfigLike } from './kube-config.js'
 import type { KubernetesSourceOptions } from './kubernetes-options.js'
-import { kubernetesSource } from './kubernetes-source.js'
+import { type KubernetesSource, kubernetesSource } from './kubernetes-source.js'
 import { keyOf, mismatch, type Named } from './list-check.js'
 
 /** The informer of @kubernetes/client-node, as its users know it. */
@@ -55,6 +55,8 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   readonly #callbacks = new Map<Verb, Callback[]>(VERBS.map((verb) => [verb, []]))
   /** What has been told, by namespace and name; it outlives a stop. */
   readonly #objects = new Map<string, Map<string, T>>()
+  /** What was told before a stop, and cannot be read now: the informer has nothing to tell of it where it is deleted. */
+  readonly #unread = new Map<string, T>()
   #informer: Informer<T> | undefined
   #version = ''
 
@@ -78,8 +80,12 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
 
   async start(): Promise<void> {
     if (this.#informer !== undefined) return
-    const informer: Informer<T> = createInformer({ source: kubernetesSource<T>(this.#options), freeze: false })
+    const informer: Informer<T> = createInformer({
+      source: tapped(kubernetesSource<T>(this.#options), () => this.#forgetUnread(informer)),
+      freeze: false,
+    })
     this.#informer = informer
+    this.#unread.clear()
     const isFirst = Promise.withResolvers<void>()
     informer.on('error', (error) => {
       this.#tell('error', error)
@@ -159,7 +165,20 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   #forgetAllBut(informer: Informer<T>): void {
     if (this.#informer !== informer) return
     for (const object of this.list()) {
-      if (!informer.has(keyOf(object))) this.#remove(object)
+      const key = keyOf(object)
+      if (informer.has(key)) continue
+      if (informer.invalid.has(key)) this.#unread.set(key, object)
+      else this.#remove(object)
+    }
+  }
+
+  /** What could not be read, and is there no more; or it can be read again, and the informer tells. */
+  #forgetUnread(informer: Informer<T>): void {
+    if (this.#informer !== informer) return
+    for (const [key, object] of this.#unread) {
+      if (informer.invalid.has(key)) continue
+      this.#unread.delete(key)
+      if (!informer.has(key)) this.#remove(object)
     }
   }
 
@@ -198,6 +217,24 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
         else this.#tell('error', error)
       }
     }
+  }
+}
+
+/** The same source; calls back after each batch that was taken. */
+function tapped<T>(source: KubernetesSource<T>, taken: () => void): KubernetesSource<T> {
+  return {
+    name: source.name,
+    heartbeatMs: source.heartbeatMs,
+    list: (context) => source.list(context),
+    async *watch(context) {
+      for await (const batch of source.watch(context)) {
+        yield batch
+        taken()
+      }
+    },
+    versions: (context) => source.versions(context),
+    head: (context) => source.head(context),
+    hasReached: (at, mark) => source.hasReached(at, mark),
   }
 }
 

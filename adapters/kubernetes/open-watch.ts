@@ -120,6 +120,11 @@ export class OpenWatch {
     return !this.isOver && !isHeld && this.#log.placeOf(after, since) !== undefined
   }
 
+  /** How far the history was of which it tells. */
+  get heard(): Version | undefined {
+    return this.#log.heard
+  }
+
   /** Ends it for all who follow. */
   fail(error: unknown): void {
     this.#failure ??= { error }

@@ -1,6 +1,8 @@
 import type { WatchBatch } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
 import type { Decoder } from './decoder.js'
+import { wentBack } from './home.js'
+import { compareVersions } from './kubernetes-version.js'
 import { type FollowContext, isOtherHistory, OpenWatch, type OpenWatchOptions, type WatchEnd } from './open-watch.js'
 
 /** From where somebody wants to follow. */
@@ -10,26 +12,38 @@ export interface From {
   readonly listedAt: number
 }
 
-/** The newest that is open of each, by what they watch; each by the configuration that it was opened with. */
-const open = new WeakMap<object, Map<string, OpenWatch>>()
+export interface SharedOptions extends OpenWatchOptions {
+  /** How far the server is: as far as a majority of etcd is when it is asked. */
+  head(): Promise<Version>
+}
+
+type OpenWatches = Map<string, readonly OpenWatch[]>
+
+/** What is open, the newest last, by what they watch; each by the configuration that it was opened with. */
+const open = new WeakMap<object, OpenWatches>()
 
 /**
  * Follows a watch that is open already, where nothing is missing in it and all that is read there came after the list had begun; else
  * one that is opened for it. A list has all that anybody was told before it began, if it is of the same history: what a watch has told
- * beyond it by then is of another one, from which etcd was restored, though the versions fit.
+ * beyond it by then is of another one, from which etcd was restored, though the versions fit. Where the server says so, too, such a watch
+ * is over for all who follow it; else the list came from one that was behind.
  */
 export async function* followShared<T>(
   { giver, key }: { readonly giver: object; readonly key: string },
   { after, listedAt }: From,
   decoder: Decoder<T>,
   context: FollowContext,
-  options: OpenWatchOptions,
+  options: SharedOptions,
 ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-  const watches = open.get(giver) ?? new Map<string, OpenWatch>()
+  const watches: OpenWatches = open.get(giver) ?? new Map()
   open.set(giver, watches)
-  const found = watches.get(key)
-  const watch = found?.reaches(after, listedAt) === true ? found : new OpenWatch(after, options)
-  watches.set(key, watch)
+  const isAhead = (watch: OpenWatch): boolean => !watch.isOver && !watch.reaches(after, listedAt)
+  const ahead = (watches.get(key) ?? []).filter(isAhead)
+  if (ahead.length > 0) await endOthers(ahead, options)
+  const all = (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
+  const newest = all.at(-1)
+  const watch = newest?.reaches(after, listedAt) === true ? newest : new OpenWatch(after, options)
+  if (watch !== newest) watches.set(key, [...all, watch])
   try {
     return yield* watch.follow(after, decoder, context)
   } catch (error) {
@@ -37,6 +51,16 @@ export async function* followShared<T>(
     if (isOtherHistory(error)) watch.fail(error)
     throw error
   } finally {
-    if (watch.isOver && watches.get(key) === watch) watches.delete(key)
+    const left = (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
+    if (left.length > 0) watches.set(key, left)
+    else watches.delete(key)
   }
+}
+
+/** Ends those that tell of a history that was further than the server is now. */
+async function endOthers(watches: readonly OpenWatch[], { head }: SharedOptions): Promise<void> {
+  const before = watches.map((watch) => ({ watch, heard: watch.heard }))
+  const now = await head()
+  for (const { watch, heard } of before)
+    if (heard !== undefined && compareVersions(now, heard) < 0) watch.fail(wentBack(heard, now))
 }

@@ -38,6 +38,14 @@ export class WatchLog {
     return this.#last
   }
 
+  /** How far it has come, as far as anybody has read it. */
+  get heard(): Version | undefined {
+    let heard: Version | undefined
+    for (let portion: Portion | undefined = this.#oldest; portion !== undefined; portion = portion.next)
+      heard = portion.end ?? heard
+    return heard
+  }
+
   append(lines: readonly Line[], end?: Version, cameAt: number = moment()): void {
     const bytes = lines.reduce((sum, line) => sum + line.bytes.length, 0)
     const portion: Portion = { lines, at: this.#last.at + bytes, cameAt, end, next: undefined }

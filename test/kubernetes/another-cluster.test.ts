@@ -1,6 +1,13 @@
+import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
+import { kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { SourceError } from '../../src/errors.js'
+import { createInformer, type Informer } from '../../src/informer.js'
+import { SeededRandom } from '../../src/testing/index.js'
+import type { Version } from '../../src/version.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isAnyList, isStreamedList, isWatch } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
 
@@ -34,6 +41,8 @@ async function withMove(options: MirrorOptions, act: (move: Move) => Promise<voi
 /** How far the server is. */
 const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 const isAudit = ({ isMetadata }: Exchange): boolean => isMetadata
+/** What a server still answers whose credentials are no longer good: its open watches go on. */
+const isQuestion = ({ path }: Exchange): boolean => path !== '/api/v1'
 const refused = (exchange: Exchange): void => exchange.refuse({ code: 401 })
 
 /** The mirror has what the other cluster has. */
@@ -171,5 +180,80 @@ describe('a configuration that comes to lead to another cluster', () => {
       const items = mirror.fake.collection.at().slice(0, 2)
       list.json({ kind: 'ConfigMapList', metadata: { resourceVersion: '1003', continue: 'more' }, items })
       await arrived(move)
+    }))
+})
+
+/** Follows the source of a mirror from there, as far as its first word; gives the code of the error where there is none. */
+async function watched({ source, clock }: Mirror, after: Version): Promise<string | undefined> {
+  const stopping = new AbortController()
+  const context = { after, clock, random: new SeededRandom(1), signal: stopping.signal, onNudge: () => {} }
+  try {
+    for await (const _ of source.watch(context)) break
+    return undefined
+  } catch (error) {
+    return error instanceof SourceError ? error.code : String(error)
+  } finally {
+    stopping.abort()
+  }
+}
+
+/** One with a source of its own. */
+function informerOf({ clock }: Mirror, kubeConfig: () => KubeConfig): Informer<FakeObject> {
+  const source = kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
+  const informer = createInformer({ source, clock, audit: false })
+  informer.on('error', () => {})
+  return informer
+}
+
+describe('several informers of one source whose configuration comes to lead to another cluster', () => {
+  test('follow where one of them lists there, also those whose watches go on', () =>
+    withMove({}, async (move) => {
+      const { mirror, go } = move
+      await mirror.live()
+      go()
+      mirror.fake.rule(isQuestion, refused)
+      await using other = mirror.beside()
+      await arrived(move)
+      await mirror.untilPassing('the other one', () => other.has('default/o2'))
+      expect(mirror.relists).toBe(1)
+    }))
+
+  test.each([
+    ['', 0],
+    [', also where it has listed just as far', 1],
+  ])('take nobody along there who comes back from before%s', (_how, passes) =>
+    withMove({}, async (move) => {
+      const { mirror, other, go } = move
+      const { version } = mirror.fake.collection
+      await watched(mirror, version)
+      for (let at = 0; at < passes; at++) other.collection.pass()
+      expect(other.collection.version === version).toBe(passes === 1)
+      go()
+      mirror.fake.rule(isQuestion, refused)
+      mirror.informer.start()
+      await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
+      const code = await watched(mirror, version)
+      expect(code).toBe('EPOCH_CHANGED')
+      await arrived(move)
+    }),
+  )
+
+  test('list once each where they have sources of their own that share a watch', () =>
+    withMove({}, async (move) => {
+      const { mirror, other, go } = move
+      let hasMoved = false
+      const kubeConfig = (): KubeConfig => (hasMoved ? other.config() : mirror.fake.config())
+      const informers = [1, 2].map(() => informerOf(mirror, kubeConfig))
+      for (const informer of informers) {
+        informer.start()
+        await mirror.untilPassing('its watch', () => informer.status.state === 'live')
+      }
+      expect(mirror.fake.collection.watching.length).toBe(1)
+      hasMoved = true
+      go()
+      mirror.fake.rule(isQuestion, refused)
+      for (const informer of informers) await mirror.untilPassing('the other cluster', () => informer.has('default/o1'))
+      expect(other.lists.length).toBe(2)
+      for (const informer of informers) await informer.stop()
     }))
 })

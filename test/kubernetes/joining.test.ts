@@ -1,9 +1,9 @@
 import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
-import { kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { createInformer, type Informer } from '../../src/informer.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes, isAny, isAnyList } from './fake.js'
+import { FakeKubernetes, isAny, isAnyList, isStreamedList } from './fake.js'
 import { FakeCollection, type FakeObject } from './fake-collection.js'
 
 const METADATA = { name: 'ghost', namespace: 'default', uid: 'of a ghost' }
@@ -30,8 +30,11 @@ class Restored implements AsyncDisposable {
     await act(restored)
   }
 
-  async informer(): Promise<Informer<FakeObject>> {
-    const source = kubernetesSource<FakeObject>({ kubeConfig: this.config, kind: 'ConfigMap', namespace: 'default' })
+  source(): KubernetesSource<FakeObject> {
+    return kubernetesSource<FakeObject>({ kubeConfig: this.config, kind: 'ConfigMap', namespace: 'default' })
+  }
+
+  async informer(source: KubernetesSource<FakeObject> = this.source()): Promise<Informer<FakeObject>> {
     const informer = createInformer({ source, audit: false })
     informer.on('error', () => {})
     this.#informers.push(informer)
@@ -117,5 +120,46 @@ describe('beside a watch of a history that is over, and still open', () => {
         await waitUntil('the ghosts to be gone', () => !informer.has('default/ghost4'))
       await restored.right(first, second)
       expect([first.status.relists, second.status.relists]).toEqual([1, 1])
+    }))
+
+  test.each([
+    ['the same source', true],
+    ['another source', false],
+  ])('those who follow it list once as soon as a new informer of %s has listed', (_which, isSame) =>
+    Restored.with(async (restored) => {
+      const source = restored.source()
+      const before = await restored.informer(source)
+      await restored.restore(before)
+      const after = await restored.informer(isSame ? source : restored.source())
+      await restored.right(after, before)
+      expect([after.status.relists, before.status.relists]).toEqual([0, 1])
+    }),
+  )
+
+  test('those who follow it list once as soon as one of them has been read again', () =>
+    Restored.with(async (restored) => {
+      const [first, second] = [await restored.informer(), await restored.informer()]
+      await restored.restore(first, second)
+      void first.relist().catch(() => {})
+      await restored.right(first, second)
+      expect(second.status.relists).toBe(1)
+    }))
+})
+
+describe('beside a watch that is further than the list of a new informer', () => {
+  test('it follows another, where the server that listed was only behind, and nobody else is touched', () =>
+    Restored.with(async (restored) => {
+      const { fake } = restored
+      const behind = new FakeCollection()
+      behind.fill(3)
+      const before = await restored.informer()
+      for (const name of ['one', 'two', 'three']) fake.collection.put(name, 'ahead')
+      await waitUntil('them', () => before.has('default/three'))
+      fake.next(isStreamedList, (exchange) => behind.answer(exchange))
+      const after = await restored.informer()
+      fake.collection.put('four', 'after')
+      for (const informer of [before, after])
+        await waitUntil('what comes next', () => informer.has('default/three') && informer.has('default/four'))
+      expect([before.status.relists, fake.watches.length]).toEqual([0, 2])
     }))
 })

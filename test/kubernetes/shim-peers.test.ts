@@ -224,4 +224,39 @@ describe("what is told in the place of client-node's", () => {
         expect(told.toSorted()).toEqual(['update k0 restored', 'update k1 1'])
       },
     ))
+
+  test('what can no longer be read when it is started again is not deleted, but once it is', () =>
+    withInformer(filled, async ({ fake, informer, told }) => {
+      await informer.start()
+      await informer.stop()
+      fake.collection.put('k1', 'deep', { annotations: { deep: nested(2_000) } })
+      told.length = 0
+      await informer.start()
+      await opened(fake)
+      expect([told, informer.get('k1', 'default') !== undefined]).toEqual([[], true])
+      fake.collection.delete('k1')
+      await waitUntil('that to be told', () => told.length > 0)
+      expect(told).toEqual(['delete k1 1'])
+    }))
+
+  test('what can be read again is an update', () =>
+    withInformer(filled, async ({ fake, informer, told }) => {
+      await informer.start()
+      await informer.stop()
+      fake.collection.put('k1', 'deep', { annotations: { deep: nested(2_000) } })
+      told.length = 0
+      await informer.start()
+      await opened(fake)
+      fake.collection.put('k1', 'good', { annotations: {} })
+      await waitUntil('that to be told', () => told.length > 0)
+      fake.collection.put('k0', 'after')
+      await waitUntil('what comes next', () => told.length > 1)
+      expect(told).toEqual(['update k1 good', 'update k0 after'])
+    }))
 })
+
+function nested(levels: number): unknown {
+  let value: unknown = 1
+  for (let level = 0; level < levels; level++) value = [value]
+  return value
+}

@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest'
+import { HeldVersions } from '../../adapters/kubernetes/held-versions.js'
+
+describe('a version that somebody was given', () => {
+  test('is from the place that gave it, once for each who was given it', () => {
+    const held = new HeldVersions()
+    held.hold('7', 'here')
+    held.hold('7', 'here')
+    expect([held.take('7', 'here'), held.take('7', 'here'), held.take('7', 'here')]).toEqual([
+      'here',
+      'here',
+      undefined,
+    ])
+  })
+
+  test('is from elsewhere as long as somebody was given the same there', () => {
+    const held = new HeldVersions()
+    held.hold('7', 'before')
+    held.hold('7', 'here')
+    expect([held.take('7', 'here'), held.take('7', 'here'), held.take('7', 'here')]).toEqual([
+      'before',
+      'before',
+      undefined,
+    ])
+  })
+
+  test('is forgotten after a thousand others', () => {
+    const held = new HeldVersions()
+    for (let version = 1; version <= 1_001; version++) held.hold(String(version), 'here')
+    expect([held.take('1', 'here'), held.take('2', 'here')]).toEqual([undefined, 'here'])
+  })
+})
