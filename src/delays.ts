@@ -58,8 +58,7 @@ export class Delays {
   }
 
   #arm(): void {
-    while (this.#heap[0] !== undefined && this.#due.get(this.#heap[0][1]) !== this.#heap[0][0]) pop(this.#heap)
-    const due = this.#heap[0]?.[0]
+    const due = this.#first()?.[0]
     if (due === this.#timer?.due) return
     this.#timer?.control.abort(over)
     this.#timer = undefined
@@ -77,14 +76,21 @@ export class Delays {
 
   #release(): void {
     const now = this.#clock.now()
-    while (this.#heap[0] !== undefined && this.#heap[0][0] <= now) {
-      const [due, key] = this.#heap[0]
-      pop(this.#heap)
-      if (this.#due.get(key) !== due) continue
+    for (let first = this.#first(); first !== undefined && first[0] <= now; first = this.#first()) {
+      const [, key] = first
       this.#due.delete(key)
       this.#onDue(key)
     }
     this.#arm()
+  }
+
+  /** What comes first of what is confirmed; what was before it is dropped. */
+  #first(): Heap[number] | undefined {
+    for (;;) {
+      const [first] = this.#heap
+      if (first === undefined || this.#due.get(first[1]) === first[0]) return first
+      pop(this.#heap)
+    }
   }
 }
 

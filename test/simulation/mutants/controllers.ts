@@ -111,8 +111,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
     file: 'delays.ts',
     edits: [
       [
-        '      if (this.#due.get(key) !== due) continue\n      this.#due.delete(key)\n',
-        '      const isUpToDate = this.#due.get(key) === due\n      this.#due.delete(key)\n      if (!isUpToDate) continue\n',
+        '      pop(this.#heap)\n    }\n  }\n}',
+        '      this.#due.delete(first[1])\n      pop(this.#heap)\n    }\n  }\n}',
       ],
     ],
   },
