@@ -131,7 +131,7 @@ interface Phase {
 
 async function measured(begin: () => void | Promise<void>, end: Promise<void>): Promise<Phase> {
   globalThis.gc?.()
-  const delay = monitorEventLoopDelay({ resolution: 5 })
+  const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   const cpu = process.cpuUsage()
   const start = performance.now()
