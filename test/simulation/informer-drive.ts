@@ -76,7 +76,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.informer.on('status', (status, previous) => {
       stage.note('is', status.state)
       if (previous.state === 'listing' || previous.state === 'relisting') {
-        if (status.state === 'connecting' || status.lastError === previous.lastError) {
+        if (status.state === 'connecting' || (status.state !== 'stopped' && status.lastError === previous.lastError)) {
           this.opens.listed()
           if (this.source.lastList !== undefined) this.findings.listed(this.source.lastList)
         }

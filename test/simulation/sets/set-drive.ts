@@ -187,6 +187,8 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
 
   /** Once all sources that it has then have been listed, an informer shows what it has. */
   lookWhetherFilled(): void {
+    // What is not filled when it stops is shown to nobody, though the source that was lacking is taken out.
+    if (this.#isStopping) return
     const { versions } = this.informer
     this.#isFilled ||= this.slots.members.every(({ name }) => versions.has(name))
   }
