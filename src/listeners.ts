@@ -1,6 +1,7 @@
 import { EventEmitter } from 'eventemitter3'
 import type { Clock } from './clock.js'
 import { messageOf, SourceError } from './errors.js'
+import { News } from './news.js'
 import type { Logger, Status } from './telemetry.js'
 
 /** Where nobody listens to errors, a process warning says so at most this often, in milliseconds. */
@@ -19,9 +20,7 @@ export class Listeners {
   readonly #clock: Clock
   readonly #logger: Logger | undefined
   readonly #nameNow: () => string
-  /** Who is still to be told of what. */
-  readonly #news: (() => void)[] = []
-  #isTelling = false
+  readonly #news = new News()
   #warnedAt = -Infinity
   #isClosed = false
 
@@ -76,21 +75,13 @@ export class Listeners {
     }
   }
 
-  /** Everybody hears of one thing after the other, in the same order, also of what happens while they are told. */
   #emit<E extends keyof Events>(event: E, ...args: Parameters<Events[E]>): void {
-    for (const listener of this.#events.listeners(event)) {
-      this.#news.push(() => {
+    this.#news.tell(
+      this.#events.listeners(event).map((listener) => () => {
         if (this.#events.listeners(event).includes(listener))
           this.#tell(event, () => Reflect.apply(listener, undefined, args))
-      })
-    }
-    if (this.#isTelling) return
-    this.#isTelling = true
-    try {
-      for (let next = this.#news.shift(); next !== undefined; next = this.#news.shift()) next()
-    } finally {
-      this.#isTelling = false
-    }
+      }),
+    )
   }
 
   #tell(event: keyof Events, tell: () => void): void {

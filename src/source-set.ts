@@ -1,3 +1,4 @@
+import { News } from './news.js'
 import { assertSource } from './reflector.js'
 import type { ListerWatcher } from './source.js'
 
@@ -30,9 +31,7 @@ export function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>
 export class DynamicSourceSet<S> implements SourceSet<S> {
   readonly #sources = new Map<string, ListerWatcher<S>>()
   readonly #listeners = new Set<SourceSetListener<S>>()
-  /** What has happened and was not told yet. */
-  readonly #news: (() => void)[] = []
-  #isTelling = false
+  readonly #news = new News()
 
   get sources(): ReadonlyMap<string, ListerWatcher<S>> {
     return this.#sources
@@ -58,15 +57,10 @@ export class DynamicSourceSet<S> implements SourceSet<S> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Everybody hears of one thing after the other, in the same order, also of what happens while they are told. */
   #tell(news: (listener: SourceSetListener<S>) => void): void {
-    for (const listener of this.#listeners) this.#news.push(() => this.#listeners.has(listener) && news(listener))
-    if (this.#isTelling) return
-    this.#isTelling = true
-    try {
-      for (let next = this.#news.shift(); next !== undefined; next = this.#news.shift()) next()
-    } finally {
-      this.#isTelling = false
+    const tell = (listener: SourceSetListener<S>) => () => {
+      if (this.#listeners.has(listener)) news(listener)
     }
+    this.#news.tell(Array.from(this.#listeners, tell))
   }
 }

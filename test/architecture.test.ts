@@ -11,7 +11,7 @@ const steps = {
   'L0 leaves': 'clock equal errors freeze integers json key options random redact scalar schema',
   'L0 version': 'version',
   // L1: words and small parts.
-  'L1 contract': 'attempt backoff delays relist-limit slow-watch source startable telemetry turns waits',
+  'L1 contract': 'attempt backoff delays news relist-limit slow-watch source startable telemetry turns waits',
   'L1 changes': 'delta index-types listeners work-queue',
   // L2: data, and policy as data.
   'L2 store': 'delta-fifo intake reflector-state store',

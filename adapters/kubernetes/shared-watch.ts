@@ -37,10 +37,10 @@ export async function* followShared<T>(
 ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
   const watches: OpenWatches = open.get(giver) ?? new Map()
   open.set(giver, watches)
-  const isAhead = (watch: OpenWatch): boolean => !watch.isOver && !watch.reaches(after, listedAt)
-  const ahead = (watches.get(key) ?? []).filter(isAhead)
+  const stillOpen = (): readonly OpenWatch[] => (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
+  const ahead = stillOpen().filter((watch) => !watch.reaches(after, listedAt))
   if (ahead.length > 0) await endOthers(ahead, options)
-  const all = (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
+  const all = stillOpen()
   const newest = all.at(-1)
   const watch = newest?.reaches(after, listedAt) === true ? newest : new OpenWatch(after, options)
   if (watch !== newest) watches.set(key, [...all, watch])
@@ -51,7 +51,7 @@ export async function* followShared<T>(
     if (isOtherHistory(error)) watch.fail(error)
     throw error
   } finally {
-    const left = (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
+    const left = stillOpen()
     if (left.length > 0) watches.set(key, left)
     else watches.delete(key)
   }

@@ -227,12 +227,7 @@ describe("what is told in the place of client-node's", () => {
 
   test('what can no longer be read when it is started again is not deleted, but once it is', () =>
     withInformer(filled, async ({ fake, informer, told }) => {
-      await informer.start()
-      await informer.stop()
-      fake.collection.put('k1', 'deep', { annotations: { deep: nested(2_000) } })
-      told.length = 0
-      await informer.start()
-      await opened(fake)
+      await startedUnreadable({ fake, informer, told })
       expect([told, informer.get('k1', 'default') !== undefined]).toEqual([[], true])
       fake.collection.delete('k1')
       await waitUntil('that to be told', () => told.length > 0)
@@ -241,12 +236,7 @@ describe("what is told in the place of client-node's", () => {
 
   test('what can be read again is an update', () =>
     withInformer(filled, async ({ fake, informer, told }) => {
-      await informer.start()
-      await informer.stop()
-      fake.collection.put('k1', 'deep', { annotations: { deep: nested(2_000) } })
-      told.length = 0
-      await informer.start()
-      await opened(fake)
+      await startedUnreadable({ fake, informer, told })
       fake.collection.put('k1', 'good', { annotations: {} })
       await waitUntil('that to be told', () => told.length > 0)
       fake.collection.put('k0', 'after')
@@ -254,6 +244,16 @@ describe("what is told in the place of client-node's", () => {
       expect(told).toEqual(['update k1 good', 'update k0 after'])
     }))
 })
+
+/** Starts again, after a stop in which an object has become one that cannot be read; forgets what was told. */
+async function startedUnreadable({ fake, informer, told }: Pick<Scene, 'fake' | 'informer' | 'told'>): Promise<void> {
+  await informer.start()
+  await informer.stop()
+  fake.collection.put('k1', 'deep', { annotations: { deep: nested(2_000) } })
+  told.length = 0
+  await informer.start()
+  await opened(fake)
+}
 
 function nested(levels: number): unknown {
   let value: unknown = 1

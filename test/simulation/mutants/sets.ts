@@ -43,7 +43,12 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'a set and its informers have the same sources',
     kind,
     file: 'source-set.ts',
-    edits: [['next = this.#news.shift()) next()', 'next = this.#news.shift()) next(), next()']],
+    edits: [
+      [
+        'if (this.#listeners.has(listener)) news(listener)',
+        'if (this.#listeners.has(listener)) news(listener), news(listener)',
+      ],
+    ],
   },
   {
     name: 'a removed source is read on',
