@@ -10,6 +10,8 @@ const OUT_OF_RANGE = 11
 const UNIMPLEMENTED = 12
 const UNAUTHENTICATED = 16
 
+const CHECK_SCHEME = 'check the scheme of the endpoints and credentials: rootCertificate, privateKey, certChain'
+
 /** gRPC's status code of an error; etcd3's errors have it only as the beginning of their message. */
 export function statusOf(thrown: unknown): number | undefined {
   const { code } = Object(thrown) as { readonly code?: unknown }
@@ -81,7 +83,10 @@ function hintFor(status: number | undefined, message: string): string {
   if (/ECONNREFUSED/.test(message)) return ' (no server listens there: check host and port)'
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/.test(message)) return ' (no such host: check its name)'
   if (/certificate|SSL|TLS|wrong version number/i.test(message) && status !== PERMISSION_DENIED)
-    return ' (check the scheme of the endpoints and credentials: rootCertificate, privateKey, certChain)'
+    return ` (${CHECK_SCHEME})`
+  // So ends, by the moment, who is spoken to in TLS and does not understand it.
+  if (/No connection established.*ECONNRESET/.test(message))
+    return ` (whoever listens there breaks the connection off: check host and port; ${CHECK_SCHEME})`
   if (/Protocol error|Connection closed before/.test(message))
     return ' (what answers there is no etcd: check host and port)'
   if (/authentication failed|user name is empty/.test(message)) return ' (check auth: username, password)'

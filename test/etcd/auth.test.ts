@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
 import type { Etcd3 } from 'etcd3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
@@ -120,6 +121,22 @@ describeEtcd('an address where there is no such etcd', (server) => {
         code: 'UNAVAILABLE',
         message: expect.stringMatching(/what answers there is no etcd: check host and port/),
       })
+    } finally {
+      other.close()
+    }
+  })
+
+  test('whoever listens there breaks every connection off: one line that says what to look at', async () => {
+    const other = createTcpServer((socket) => {
+      socket.on('error', () => {}).once('data', () => socket.resetAndDestroy())
+    }).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    try {
+      const { port } = Object(other.address()) as { readonly port: number }
+      for (const scheme of ['http', 'https'])
+        await expect(listed(etcdSource({ endpoints: `${scheme}://127.0.0.1:${port}`, prefix: 'a' }))).rejects.toThrow(
+          /check host and port; check the scheme of the endpoints and credentials/,
+        )
     } finally {
       other.close()
     }
