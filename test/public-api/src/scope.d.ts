@@ -9,7 +9,10 @@ export interface Scope<T, I = {}> {
     readonly name?: string;
     /** Closes the subscription when it aborts. */
     readonly signal?: AbortSignal | undefined;
-    /** How many keys are handled at a time; each key's changes stay in order. Default 1. */
+    /**
+     * How many keys are handled at a time; each key's changes stay in order. `changes` has no use for it: its reader takes one batch
+     * after the other. Default 1.
+     */
     readonly concurrency?: number;
     /**
      * Tells each object in scope again once in so many milliseconds, as an update with `origin: 'resync'`, spread over that time and
