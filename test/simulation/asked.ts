@@ -13,6 +13,8 @@ interface Due {
   readonly skipped: number
   /** Whether it is certain: before the first list nothing is run, and one delay may count for another. */
   readonly isFirm: boolean
+  /** Whether it is certain that it has to be run, though nobody knows when. */
+  readonly isOwed: boolean
 }
 
 /** What was asked of one key. */
@@ -47,6 +49,8 @@ export class AskedJudge {
   readonly #scene: Scene
   readonly #options: AskedOptions
   readonly #keys = new Map<string, Asked>()
+  /** Whether no time is waited for any more. */
+  #isSealed = false
 
   constructor(scene: Scene, options: AskedOptions) {
     this.#scene = scene
@@ -61,13 +65,39 @@ export class AskedJudge {
     )
   }
 
+  /** Keys that were asked for, and should have been run by now unless there was no room for that. */
+  get overdue(): Set<string> {
+    const { clock, settings } = this.#scene
+    const isOver = ({ at, skipped, isOwed }: Due): boolean =>
+      isOwed && at < clock.elapsed - SLACK_MS && skipped === clock.skipped
+    const keys = new Set<string>()
+    if (settings.driftMs > 0) return keys
+    for (const [key, { due }] of this.#keys) if (due.some(isOver)) keys.add(key)
+    return keys
+  }
+
+  /** From now on no time is waited for: at this very moment nobody can tell whether one has come. */
+  sealed(): void {
+    this.#isSealed = true
+    const { elapsed } = this.#scene.clock
+    const left = (due: Due): readonly Due[] => {
+      if (due.at > elapsed + SLACK_MS) return []
+      return [due.at < elapsed - SLACK_MS ? due : { ...due, isFirm: false }]
+    }
+    for (const asked of this.#keys.values()) {
+      asked.due = asked.due.flatMap(left)
+      asked.again = optional(asked.again).flatMap(left)[0]
+    }
+  }
+
   /** Asked for by `enqueue`; not `isFirm` before the first list. */
   enqueued(key: string, delayMs: number, isFirm: boolean): void {
     const asked = this.#of(key)
     const { elapsed } = this.#scene.clock
     const at = elapsed + delayMs
     // At the very moment of a failure nobody can tell whether it still counts as asked for during the run.
-    if (delayMs === 0) asked.due.push(this.#due(at, isFirm && asked.failedAt !== elapsed))
+    const isCertain = asked.failedAt !== elapsed
+    if (delayMs === 0) asked.due.push(this.#due(at, isFirm && isCertain, isCertain))
     else this.#merge(asked, this.#due(at, isFirm && !this.#isDueNow(asked)))
   }
 
@@ -97,7 +127,7 @@ export class AskedJudge {
     const { elapsed } = this.#scene.clock
     asked.hasFailed = hasFailed
     if (hasFailed) asked.failedAt = elapsed
-    if (againMs !== undefined && !hasFailed) asked.again = this.#due(elapsed + againMs)
+    if (againMs !== undefined && !hasFailed && !this.#isSealed) asked.again = this.#due(elapsed + againMs)
     // What was asked for during the run comes after it; where that failed, as part of the next try.
     const isNow = ({ at }: Due): boolean => at <= elapsed
     const now = asked.due.filter(isNow)
@@ -107,7 +137,7 @@ export class AskedJudge {
       elapsed + (hasFailed ? NEWS_MS : 0),
       now.some(({ isFirm }) => isFirm),
     )
-    if (hasFailed) asked.again = next
+    if (hasFailed) asked.again = this.#isSealed ? undefined : next
     else asked.due.push(next)
   }
 
@@ -123,7 +153,10 @@ export class AskedJudge {
     if (before.some(({ isFirm }) => isFirm)) return
     const isFirm = next.isFirm && before.length === 0
     const others = asked.due.filter(({ at }) => at <= next.at || !isFirm)
-    asked.due = [...others.map((each) => (each.at <= next.at ? each : { ...each, isFirm: false })), { ...next, isFirm }]
+    asked.due = [
+      ...others.map((each) => (each.at <= next.at ? each : { ...each, isFirm: false, isOwed: false })),
+      { ...next, isFirm, isOwed: isFirm },
+    ]
   }
 
   /** A delay ends at this moment: nobody can tell whether it has already. */
@@ -148,8 +181,8 @@ export class AskedJudge {
     }
   }
 
-  #due(at: number, isFirm = true): Due {
-    return { at, skipped: this.#scene.clock.skipped, isFirm }
+  #due(at: number, isFirm = true, isOwed = isFirm): Due {
+    return { at, skipped: this.#scene.clock.skipped, isFirm, isOwed }
   }
 
   #of(key: string): Asked {

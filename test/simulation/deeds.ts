@@ -96,6 +96,9 @@ export class Deeds {
       case 'flip field':
         this.#flip(key)
         break
+      case 'drain controller':
+        this.#drain(key, label)
+        break
       default:
         this.#use(kind, key)
         break
@@ -133,6 +136,19 @@ export class Deeds {
     for (let nth = STORM + draws.below(label, STORM); nth > 0; nth--)
       clock.in(nth * apartMs, () => {
         if (!draws.isQuiet) this.#commit(label, [this.#put(key, label)])
+      })
+  }
+
+  /** A controller is to end after what waits, and often its source goes on just then. */
+  #drain(key: string, label: string): void {
+    const { clock, draws, drive, history } = this.#world
+    if (!(drive instanceof InformerDrive)) return
+    drive.drain(key)
+    const apartMs = draws.pick(label, [0, 2, 50, 150])
+    for (let nth = apartMs === 0 ? 0 : STORM - draws.below(label, 2); nth > 0; nth--)
+      clock.in(nth * apartMs, () => {
+        if (draws.isQuiet) return
+        this.#commit(label, [history.head.state.has(key) ? this.#delete(key) : this.#put(key, label)])
       })
   }
 

@@ -160,6 +160,13 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
   }
 
+  /** Closes a controller after what waits, while the source goes on. */
+  drain(key: string): void {
+    if (this.isStopping) return
+    if (this.reconcilers.length === 0) this.reconcile()
+    this.stage.draws.pick('drain controller', this.reconcilers)?.drain(key)
+  }
+
   addIndex(): void {
     const name = `rank${++this.#indexes}`
     const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
@@ -196,6 +203,11 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       const isBusy = isHolding || isStuck || subscription.backlog.keys > 0 || (running?.size ?? 0) > 0
       resyncs.look(known, isBusy)
     }
+  }
+
+  protected lookAtDrains(): void {
+    // A stop ends it in its own time.
+    if (!this.isStopping) for (const reconciler of this.reconcilers) reconciler.look()
   }
 
   /** Nobody may be told anything any more. */

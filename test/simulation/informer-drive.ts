@@ -153,6 +153,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
       this.lookAtResyncs()
       this.findings.look()
     }
+    this.lookAtDrains()
     this.callers.look()
     if (this.stage.settings.isBreach) return
     for (const follower of this.followers) follower.look()

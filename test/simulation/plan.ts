@@ -18,6 +18,7 @@ export const actions = {
   close: 0.5,
   reconcile: 0.3,
   enqueue: 0.3,
+  'drain controller': 0.3,
   'wait for head': 1,
   fresh: 0.4,
   until: 0.5,

@@ -3,6 +3,7 @@ import type { Informer } from '../../src/informer.js'
 import type { Version } from '../../src/version.js'
 import { AskedJudge } from './asked.js'
 import type { Callers } from './callers.js'
+import { Draining, type Left } from './draining.js'
 import type { Item, State } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import { type Knowing, LastStates } from './last-states.js'
@@ -16,11 +17,14 @@ export interface ReconcilerHost {
   readonly life: number
   readonly callers: Callers
   readonly informer: Informer<Item, IndexesOf>
+  readonly isStopping: boolean
   /** What there is now; over several sources it has no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
   /** Told of every change of a key; not everywhere is there one. */
   readonly witness?: Knowing | undefined
   untilHealed(ms: number): Promise<void>
+  /** A run takes long: a good moment to write its key. */
+  stuckAt(key: string): void
   planted(): Error
 }
 
@@ -29,6 +33,9 @@ const AGAIN_MS = [5, 100, 1_000, 5_000] as const
 
 /** While it runs a key it asks for one so many milliseconds later. */
 const ASK_MS = [0, 20, 200, 1_000, 4_000] as const
+
+/** So many milliseconds after it was to end, something else closes it as well. */
+const MEANWHILE_MS = [0, 20, 400, 2_000] as const
 
 /** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
 export class Reconciler {
@@ -50,8 +57,12 @@ export class Reconciler {
   readonly #looksAgain: boolean
   /** Whether its runs ask for keys, now and then, and fail more than once. */
   readonly #asksInRuns: boolean
+  /** It is to end after what waits. */
+  #draining: Draining | undefined
+  /** Inside a run of this key it is to end. */
+  #drainsInRunOf: string | undefined
   isSilenced = false
-  /** Whether its caller has given up. */
+  /** Whether nothing is run any more. */
   isClosed = false
 
   constructor(drive: ReconcilerHost, name: string) {
@@ -81,13 +92,14 @@ export class Reconciler {
           concurrency: this.#concurrency,
           ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
         },
-        () => this.#close(),
+        () => this.#closes(),
       ),
     )
   }
 
   get isQuiet(): boolean {
     if (this.isClosed) return true
+    if (this.#draining !== undefined) return false
     const { version } = this.#drive.truth
     return this.controller.version === version && this.controller.backlog.keys === 0 && !this.#asked.isWaiting
   }
@@ -100,9 +112,26 @@ export class Reconciler {
 
   #ask(key: string, delayMs: number): void {
     this.#stage.note('asks', this.name, nameOf(key), delayMs)
-    this.#retries.enqueued(key, delayMs)
-    this.#asked.enqueued(key, delayMs, this.#drive.informer.status.isSynced)
+    // What is asked of one that is to end is asked in vain.
+    if (this.#draining === undefined) {
+      this.#retries.enqueued(key, delayMs)
+      this.#asked.enqueued(key, delayMs, this.#drive.informer.status.isSynced)
+    }
     this.controller.enqueue(key, delayMs === 0 ? {} : { delayMs })
+  }
+
+  /** Closes it after what waits, at once or inside the next run of a key; something else may close it before it has ended. */
+  drain(key: string): void {
+    if (this.isClosed || this.#stage.draws.chance('drains now', 0.4)) {
+      this.#drain()
+      return
+    }
+    this.#drainsInRunOf = key
+    this.#ask(key, 0)
+  }
+
+  look(): void {
+    this.#draining?.look(this.#running.size)
   }
 
   check(): void {
@@ -121,13 +150,16 @@ export class Reconciler {
 
   /** After a stop every run has been told to end. */
   checkStopped(): void {
+    const { violate } = this.#stage
     if ([...this.#signals].some((signal) => !signal.aborted))
-      this.#stage.violate('I15', `a run of ${this.name} was not told to end by stop()`)
+      violate('I15', `a run of ${this.name} was not told to end by stop()`)
+    if (this.#draining?.isOpen) violate('I15', `${this.name} is still drained after stop()`)
   }
 
   /** After a stop that let it run what waited: all but what waits for its next try. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
-    if (this.isClosed) return
+    if (this.#draining?.isInterrupted === false) this.#draining.check(this.#done, this.#failed)
+    if (this.isClosed || this.#draining !== undefined) return
     const { settings, violate } = this.#stage
     for (const key of settings.keys) {
       const [done, wanted] = [this.#done.get(key), store.get(key)?.n]
@@ -136,8 +168,69 @@ export class Reconciler {
     }
   }
 
-  /** From now on nothing is run. */
-  #close(): void {
+  #drain(): void {
+    const { clock, draws, note, settings } = this.#stage
+    note('drains', this.name)
+    if (!this.isClosed && this.#draining === undefined) {
+      const { name, controller } = this
+      const { informer } = this.#drive
+      this.#draining = new Draining(this.#stage, { name, controller, informer, left: this.#left() })
+      this.#asked.sealed()
+    }
+    this.#call({ drain: true })
+    this.#ask(draws.pick('ask in vain', settings.keys), draws.pick('ask in vain for a time', ASK_MS))
+    const how = draws.pick('meanwhile', ['closes', 'drains', undefined, undefined] as const)
+    const afterMs = draws.pick('meanwhile', MEANWHILE_MS) * draws.next('meanwhile')
+    if (how === undefined || !draws.take(`meanwhile#${this.#drive.life}.${this.name}`)) return
+    clock.in(afterMs, () => {
+      note(how, this.name)
+      if (how === 'closes') this.#closes()
+      this.#call({ drain: how === 'drains' })
+    })
+  }
+
+  #call(options: { readonly drain: boolean }): void {
+    const draining = this.#draining
+    draining?.called()
+    this.controller.close(options).then(
+      () => {
+        draining?.settled()
+        this.#ended()
+      },
+      (error: unknown) => this.#stage.violate('crash', `close() of ${this.name} failed: ${error}`),
+    )
+  }
+
+  /** What it has not done yet, and will do if it is closed after that. */
+  #left(): Left {
+    const { settings } = this.#stage
+    const { informer } = this.#drive
+    const mayWait = settings.keys.filter((key) => this.#retries.mayWait(key) && !this.#running.has(key))
+    const changed = new Map<string, number | undefined>()
+    // What changes by itself nobody is told.
+    if (informer.status.isSynced && !settings.flips)
+      for (const key of settings.keys) {
+        const n = informer.get(key)?.n
+        if (n !== this.#done.get(key) && !mayWait.includes(key)) changed.set(key, n)
+      }
+    return { changed, asked: this.#asked.overdue, hasLater: mayWait.length > 0 || this.#asked.isWaiting }
+  }
+
+  /** `close` has settled. */
+  #ended(): void {
+    this.#stage.note('has ended', this.name)
+    const draining = this.#draining
+    if (!this.isClosed && !this.#drive.isStopping && draining !== undefined) {
+      if (this.#running.size > 0) this.#stage.violate('I5', `${this.name} was drained while it runs something`)
+      draining.check(this.#done, this.#failed)
+    }
+    this.isClosed = true
+    this.isSilenced = true
+  }
+
+  /** Something closes it at once: from now on nothing is run. */
+  #closes(): void {
+    this.#draining?.interrupted(this.#running.size > 0)
     this.isClosed = true
     this.isSilenced = true
   }
@@ -147,18 +240,22 @@ export class Reconciler {
     const { clock, draws, settings, violate, note, mark } = this.#stage
     const { mix } = settings
     note(this.name, nameOf(key), object?.n ?? 'gone')
-    if (this.isSilenced) violate('I15', `${this.name} was run after stop() had settled`)
+    if (this.isSilenced) violate('I15', `${this.name} was run after it had ended`)
+    if (object !== this.#drive.informer.get(key))
+      violate('controllers', `${this.name} is not given ${nameOf(key)} as it is now`)
     if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
     if (this.#running.size >= this.#concurrency) violate('I12', `${this.name} runs more keys at once than it said`)
     this.#asked.begins(key)
     this.#retries.begins(key, attempt)
     this.#lastStates.begins(key, object, deleted)
+    this.#draining?.begins(key)
     this.#running.add(key)
     if (this.#running.size === this.#concurrency) this.#retries.full()
     const againMs = this.#wantsAgain()
     if (againMs !== undefined) context.requeueAfter(againMs)
     this.#askInRun(key)
     try {
+      if (this.#drainsInRunOf === key && !draws.isQuiet) await this.#drainInRun(key)
       if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
       if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
       if (mix.strikes('handler-throws') || this.#failsAgain(key)) {
@@ -177,6 +274,7 @@ export class Reconciler {
       if (this.#running.size === this.#concurrency) this.#retries.full()
       this.#running.delete(key)
       this.#asked.ended(key, againMs, this.#failed.has(key))
+      this.#draining?.ended(key, this.#failed.has(key))
     }
   }
 
@@ -186,6 +284,16 @@ export class Reconciler {
     if (!this.#asksInRuns || draws.isQuiet || draws.chance('ask in a run', 0.7)) return
     const other = draws.pick('ask for', settings.keys)
     this.#ask(draws.chance('ask for itself', 0.6) ? key : other, draws.pick('ask for a time', ASK_MS))
+  }
+
+  /** A run that finds out that all is to end, and goes on. */
+  async #drainInRun(key: string): Promise<void> {
+    const { clock, draws } = this.#stage
+    this.#drainsInRunOf = undefined
+    await clock.sleep(draws.pick('finds out after', [0, 100, 400]))
+    if (!this.#drive.isStopping) this.#drain()
+    this.#drive.stuckAt(key)
+    await clock.sleep(draws.pick('ends after', [0, 100, 1_000, 6_000]))
   }
 
   /** What has failed may well fail again. */

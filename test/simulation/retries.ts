@@ -67,7 +67,7 @@ export class Retries {
     if (failures === undefined) return
     const { begun, at, skipped } = failures
     const afterMs = clock.elapsed - at
-    const mostMs = Math.min(FIRST_MS * 2 ** (count - 1), CEILING_MS)
+    const mostMs = mostAfter(count)
     const about = `${this.#name} runs ${nameOf(key)} again ${Math.round(afterMs)} ms after failure ${count}`
     if (count > 3) this.#scene.mark('a reconcile failed again and again')
     // Who asks for a key has it at once.
@@ -89,6 +89,18 @@ export class Retries {
     return due >= from && due < to ? to + LOOKS * settings.driftMs : due
   }
 
+  /** Whether what has failed may still wait for its next try. */
+  mayWait(key: string): boolean {
+    const failures = this.#failures.get(key)
+    if (failures === undefined) return false
+    const { clock, settings } = this.#scene
+    const { count, begun, at, skipped } = failures
+    const newsAt = this.#newsAt?.(key) ?? NEVER
+    const due = newsAt > begun ? Math.max(newsAt, at + FIRST_MS) : at + mostAfter(count)
+    const isExact = settings.driftMs === 0 && clock.skipped === skipped
+    return !isExact || clock.elapsed <= due + SLACK_MS
+  }
+
   failed(key: string): void {
     const { clock } = this.#scene
     const count = (this.#failures.get(key)?.count ?? 0) + 1
@@ -99,4 +111,9 @@ export class Retries {
   succeeded(key: string): void {
     this.#failures.delete(key)
   }
+}
+
+/** How long the next try waits after so many failures, at most. */
+function mostAfter(failures: number): number {
+  return Math.min(FIRST_MS * 2 ** (failures - 1), CEILING_MS)
 }

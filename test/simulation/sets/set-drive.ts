@@ -179,6 +179,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     this.#lookAtQueues()
     this.#witness?.look()
     if (!this.#isStopping) this.lookAtResyncs()
+    this.lookAtDrains()
     this.callers.look()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
       this.stage.violate('I15', `the store moved to ${this.#position} after stop()`)
@@ -231,6 +232,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   checkStopped(): void {
     const { stage } = this
     judgePins(stage, this.informer, 'I15')
+    for (const reconciler of this.reconcilers) reconciler.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     this.#checkSignals('was not told to end by stop()')
     if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")

@@ -13,7 +13,17 @@ import { Slots } from './slots.js'
 const NAMES = ['eu', 'us', '__proto__', 'ap']
 
 const writing = ['put', 'put again', 'delete', 'transaction', 'recreate', 'corrupt', 'compact', 'restore'] as const
-const using = ['subscribe', 'close', 'reconcile', 'enqueue', 'wait for head', 'fresh', 'until', 'relist'] as const
+const using = [
+  'subscribe',
+  'close',
+  'reconcile',
+  'enqueue',
+  'drain controller',
+  'wait for head',
+  'fresh',
+  'until',
+  'relist',
+] as const
 const looking = ['add index', 'begin snapshot', 'end snapshot'] as const
 const disturbing = ['suspend', 'restart', 'clock jump'] as const
 
@@ -227,6 +237,9 @@ function use(cast: SetDrive, kind: Use, key: string): void {
       break
     case 'enqueue':
       draws.pick('enqueue', cast.reconcilers)?.enqueue(key)
+      break
+    case 'drain controller':
+      cast.drain(key)
       break
     case 'wait for head':
       cast.waiters.forHead()
