@@ -159,4 +159,42 @@ export const mutantsOfControllers: readonly Mutant[] = [
       ['    else this.#deleted.delete(change.key)\n', ''],
     ],
   },
+  {
+    name: 'a draining controller is not sealed',
+    breaks: 'nothing is run for what is asked for after the end, and no time is waited for (I5)',
+    file: 'controller.ts',
+    edits: [['      this.#queue.seal()\n', '']],
+  },
+  {
+    name: 'a draining controller runs what comes later',
+    breaks: 'close({ drain }) ends however much comes later (I5)',
+    file: 'controller.ts',
+    edits: [
+      ['      this.#queue.seal()\n      this.#feed.seal(this.#missed)\n', '      this.#queue.seal()\n'],
+      ['    if (this.#queue.isSealed) this.#feed.seal(this.#missed)\n', ''],
+    ],
+  },
+  {
+    name: 'a draining controller drops what waits',
+    breaks: 'close({ drain }) handles what waits at that moment (I5)',
+    file: 'controller.ts',
+    edits: [['      while (this.#feed.closed === undefined && this.#isBusy) await this.#untilIdle()\n', '']],
+  },
+  {
+    name: 'a draining controller waits for its runs, whatever closes it',
+    breaks: 'what closes it meanwhile ends its draining as well (I15)',
+    file: 'controller.ts',
+    edits: [['while (this.#feed.closed === undefined && this.#isBusy)', 'while (this.#isBusy)']],
+  },
+  {
+    name: 'a draining controller is not told what was deleted',
+    breaks: 'runs have the state of now, though the controller is being drained',
+    file: 'controller.ts',
+    edits: [
+      [
+        '      this.#queue.seal()\n      this.#feed.seal(this.#missed)\n',
+        '      this.#queue.seal()\n      this.#feed.seal()\n',
+      ],
+    ],
+  },
 ]
