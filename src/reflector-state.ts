@@ -251,7 +251,8 @@ function afterFailure(state: ReflectorState, input: Of<'failed'>): Step {
     case 'UNAUTHORIZED':
     case 'NOT_FOUND':
     case 'PROTOCOL':
-      return waitToOpen({ ...broken, spacing: atCeiling(broken.spacing) }, input, 'failed')
+      // What fails otherwise after that is another thing: it begins with the shortest delay.
+      return waitToOpen({ ...broken, spacing: reset(broken.spacing) }, input, 'failed')
     default: // Transient; or a code that only another copy of the package knows.
       return waitToOpen(broken, input)
   }
@@ -286,11 +287,13 @@ function resetIfOutlived(state: ReflectorState, at: number): ReflectorState {
 
 /**
  * The one rule for opening again: the latest of the previous open + a draw from [d/2, d); after an error, the error +
- * a draw from [0.4, 0.8) s, so that no herd meets a server that restarts; and the error + the source's own wish.
+ * a draw from [0.4, 0.8) s, so that no herd meets a server that restarts; and the error + the source's own wish. What
+ * failed for good waits with d at its ceiling.
  */
 function waitToOpen(state: ReflectorState, input: Input, name: 'backing-off' | 'failed' = 'backing-off'): Step {
   const { at, chance } = input
-  const spaced = (state.openedAt ?? at) + delayOf(state.spacing, chance[0])
+  const spacing = name === 'failed' ? atCeiling(state.spacing) : state.spacing
+  const spaced = (state.openedAt ?? at) + delayOf(spacing, chance[0])
   let until = Math.max(at, spaced)
   if (input.type === 'failed') {
     until = Math.max(until, at + ERROR_DELAY_MS * (0.5 + chance[1] / 2), at + (input.error.retryAfterMs ?? 0))

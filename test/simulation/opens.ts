@@ -57,6 +57,8 @@ export class OpensJudge implements Opens {
   lists = 0
   #relistsWhenListed = false
   #wasFatal = false
+  /** What has no quick retry was the cause. */
+  #isRefused = false
   #isStopped = false
 
   constructor(
@@ -182,7 +184,8 @@ export class OpensJudge implements Opens {
     if (error.message.includes('no data for')) mark('a silent watch was cut off by its time-out')
     if (this.#stream?.kind === 'list' && !this.#isListed) this.#mayList = true
     this.#because({ at: clock.elapsed, error })
-    if (isFatal) this.#spacing = CEILING_MS
+    if (isFatal) this.#spacing = FIRST_MS
+    this.#isRefused ||= isFatal
     this.#wasFatal ||= isFatal
   }
 
@@ -254,12 +257,13 @@ export class OpensJudge implements Opens {
       if (this.#spacing === CEILING_MS) mark('the opens were as far apart as they get')
     }
     this.#openedAt = now
+    this.#isRefused = false
   }
 
   #judge(now: number, openedAt: number): void {
     const { violate, note } = this.#stage
     const cause = this.#cause ?? { at: this.#saidAt, error: undefined }
-    const spacing = this.#isExact ? this.#spacing : FIRST_MS
+    const spacing = this.#isExact ? (this.#isRefused ? CEILING_MS : this.#spacing) : FIRST_MS
     let earliest = openedAt + spacing / 2
     let latest = Math.max(cause.at, openedAt + spacing)
     // A relist for what was left out comes when it is due, which nobody is told.

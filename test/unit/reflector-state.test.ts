@@ -273,6 +273,15 @@ describe('opens are spaced', () => {
     expect(enter('listing').tell(10, failed('NOT_FOUND'), chance).until).toBe(until)
   })
 
+  test('what fails otherwise after that begins with short delays', () => {
+    const machine = enter('listing').tell(0, failed('NOT_FOUND')).tell(30_000, { type: 'due' })
+    expect(machine.tell(30_010, failed('NOT_FOUND'), LOW).until).toBe(45_000)
+    machine.tell(45_000, { type: 'due' })
+    expect(machine.tell(45_010, failed('UNAVAILABLE'), LOW).until).toBe(45_800)
+    machine.tell(45_800, { type: 'due' })
+    expect(machine.tell(45_810, failed('UNAVAILABLE', { retryAfterMs: 5_000 }), HIGH).until).toBe(50_810)
+  })
+
   test('no input ever leads to an open in the past, nor to a loop without a delay', () => {
     for (const name of Object.keys(table)) {
       if (!isStateful(name)) continue
