@@ -26,13 +26,10 @@ export interface MemorySource<T> extends ListerWatcher<T> {
   transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
   /** From now on the object under `key` cannot be decoded, until it is written again; where there was none, there is one now. */
   corrupt(key: string, error: unknown): Version
-  /**
-   * Every open list and watch fails with `UNAVAILABLE`; the next ones work. Gives how many were open: none just after `synced()`, where the
-   * watch is still to be opened; wait for `status.state` to be `live`.
-   */
-  disconnect(): number
-  /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. Gives how many were open. */
-  stall(): number
+  /** Every open list and watch fails with `UNAVAILABLE`; the next ones work. */
+  disconnect(): void
+  /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. */
+  stall(): void
   /** Forgets the history: whoever is behind gets `VERSION_EXPIRED`. */
   compact(): void
   /** The next `times` lists and watches (default 1) fail with `error`. */
@@ -142,12 +139,12 @@ class Memory<T> implements MemorySource<T> {
     return this.#commit([{ type: 'invalid', key, error, version }])
   }
 
-  disconnect(): number {
-    return this.#strike(() => new SourceError('the connection was lost', { code: 'UNAVAILABLE' }))
+  disconnect(): void {
+    this.#strike(() => new SourceError('the connection was lost', { code: 'UNAVAILABLE' }))
   }
 
-  stall(): number {
-    return this.#strike(() => 'stall')
+  stall(): void {
+    this.#strike(() => 'stall')
   }
 
   compact(): void {
@@ -253,12 +250,11 @@ class Memory<T> implements MemorySource<T> {
     return call
   }
 
-  #strike(fault: () => SourceError | 'stall'): number {
+  #strike(fault: () => SourceError | 'stall'): void {
     for (const call of this.#calls) {
       call.fault = fault()
       call.wake()
     }
-    return this.#calls.size
   }
 
   #fill(entries: Iterable<readonly [string, T]>): void {

@@ -187,15 +187,6 @@ describe('faults', () => {
     expect((await follow(source, await source.head())).error).toBeUndefined()
   })
 
-  test('a fault says how many it has hit: none just after the first list, before the watch is open', async () => {
-    const { source, informer, clock } = mirrorOf<number>([])
-    await informer.start().synced()
-    expect([source.disconnect(), source.stall()]).toEqual([0, 0])
-    await clock.advance(0)
-    expect(informer.status.state).toBe('live')
-    expect([source.stall(), source.disconnect()]).toEqual([1, 1])
-  })
-
   test('stall silences every open watch, heartbeats too; the next ones work', async () => {
     const source = memorySource<number>()
     const { batches, clock, nudge } = await follow(source, await source.head())

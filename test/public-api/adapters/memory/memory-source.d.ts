@@ -16,13 +16,10 @@ export interface MemorySource<T> extends ListerWatcher<T> {
     }) => void): Version;
     /** From now on the object under `key` cannot be decoded, until it is written again; where there was none, there is one now. */
     corrupt(key: string, error: unknown): Version;
-    /**
-     * Every open list and watch fails with `UNAVAILABLE`; the next ones work. Gives how many were open: none just after `synced()`, where the
-     * watch is still to be opened; wait for `status.state` to be `live`.
-     */
-    disconnect(): number;
-    /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. Gives how many were open. */
-    stall(): number;
+    /** Every open list and watch fails with `UNAVAILABLE`; the next ones work. */
+    disconnect(): void;
+    /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. */
+    stall(): void;
     /** Forgets the history: whoever is behind gets `VERSION_EXPIRED`. */
     compact(): void;
     /** The next `times` lists and watches (default 1) fail with `error`. */
