@@ -16,7 +16,10 @@ export interface MemorySource<T> extends ListerWatcher<T> {
     }) => void): Version;
     /** From now on the object under `key` cannot be decoded, until it is written again; where there was none, there is one now. */
     corrupt(key: string, error: unknown): Version;
-    /** Every open list and watch fails with `UNAVAILABLE`; the next ones work. */
+    /**
+     * Every open list and watch fails with `UNAVAILABLE`; the next ones work. None is open just after `synced()`, where the watch is still
+     * to be opened: `status.state` is `live` once it is.
+     */
     disconnect(): void;
     /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. */
     stall(): void;
