@@ -91,6 +91,8 @@ export class OpenWatch {
   #isNudged = false
   /** While another connection is opened. */
   #renewing: Promise<void> | undefined
+  /** No other connection goes on from where it is: who stays needs none, and nobody joins it. */
+  #isExpired = false
   /** Where it wishes that no other stream is opened, nobody asks for one. */
   readonly #wish = new ServerWish(BUSY_MS)
   #reading: Promise<void> | undefined
@@ -116,7 +118,7 @@ export class OpenWatch {
   /** Whether what comes after this version is still here, or will come, and none of it came before that moment. */
   reaches(after: Version, since: number): boolean {
     const isHeld = [this.#main, this.#proof?.stream].some((stream) => (stream?.heldSince ?? since) < since)
-    return !this.isOver && !isHeld && this.#log.placeOf(after, since) !== undefined
+    return !this.isOver && !this.#isExpired && !isHeld && this.#log.placeOf(after, since) !== undefined
   }
 
   /** How far the history was of which it tells. */
@@ -282,6 +284,7 @@ export class OpenWatch {
       this.#main = await this.#stream(end, seconds, true)
     } catch (error) {
       this.#wish.heed(error, clock.now())
+      this.#isExpired ||= error instanceof SourceError && error.code === 'VERSION_EXPIRED'
       // Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent.
       const isBusy = this.#busyUntil > clock.now() && this.#busyUntil <= (before?.heardAt ?? 0) + 2 * heartbeatMs
       if (isOtherHistory(error) || (this.#silentMs >= heartbeatMs && !isBusy)) this.fail(error)
