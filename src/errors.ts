@@ -49,10 +49,6 @@ const brand = Symbol.for('listwatch.SourceError')
  * `instanceof` also recognises instances made by another copy of the package.
  */
 export class SourceError extends Error {
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return typeof value === 'object' && value !== null && brand in value
-  }
-
   override readonly name: string = 'SourceError'
   readonly code: SourceErrorCode
   readonly phase: SourceErrorPhase | undefined
@@ -72,6 +68,13 @@ export class SourceError extends Error {
 }
 
 Object.defineProperty(SourceError.prototype, brand, { value: true })
+Object.defineProperty(SourceError, Symbol.hasInstance, {
+  value(this: typeof SourceError, value: unknown): boolean {
+    // What is derived from it inherits this, and has instances of its own only.
+    if (this !== SourceError) return Function.prototype[Symbol.hasInstance].call(this, value)
+    return typeof value === 'object' && value !== null && brand in value
+  },
+})
 
 /** Why something of our own ended that nobody needs any more; one for all, because making one takes time. */
 export const over: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })

@@ -24,6 +24,7 @@ import { type KubernetesNamespaces, NamespaceSet } from './namespaces.js'
 import { readPages } from './pages.js'
 import { Requests } from './request.js'
 import { findResource, type Resource } from './resource.js'
+import { type ServerWish, wishOf } from './server-wish.js'
 import { followShared } from './shared-watch.js'
 import { Visit } from './visit.js'
 
@@ -92,12 +93,15 @@ class ApiSource<T> implements KubernetesSource<T> {
   #listedAt = 0
   readonly #home = new Home()
   readonly #deadEnd = new DeadEnd()
+  /** Where the server wishes to be left alone, nothing is begun; what is under way goes on. */
+  readonly #wish: ServerWish
   #missing: Missing | undefined
 
   constructor(options: KubernetesSourceOptions, credentials: Credentials) {
     const { apiVersion = 'v1', kind, plural, namespace } = options
     this.#options = options
     this.#credentials = credentials
+    this.#wish = wishOf(options.kubeConfig, JSON.stringify([apiVersion, kind, plural, namespace]))
     this.#stallMs = options.stallMs ?? 15_000
     this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
@@ -193,6 +197,7 @@ class ApiSource<T> implements KubernetesSource<T> {
           visit: (signal) => this.#visit({ signal, clock }),
           head: () => this.#headFor(context, requests, stay),
           open: async (visit, resourceVersion, seconds, isAgain) => {
+            this.#wish.assertOver(clock.now())
             const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion, stay.goesOn) : undefined
             const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
             stay.goesOn(visit.place)
@@ -333,7 +338,9 @@ class ApiSource<T> implements KubernetesSource<T> {
     this.#downSince = undefined
   }
 
+  /** Throws where nothing may be asked yet. */
   async #requests(visit: Visit): Promise<Requests> {
+    this.#wish.assertOver(visit.clock.now())
     const {
       apiVersion = 'v1',
       kind,
@@ -359,7 +366,7 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   #visit({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Visit {
-    return new Visit(this.#credentials, { signal, clock, stallMs: this.#stallMs })
+    return new Visit(this.#credentials, { signal, clock, stallMs: this.#stallMs, wish: this.#wish })
   }
 
   #timeoutSeconds(chance: number): number {

@@ -2,12 +2,13 @@ import type { Clock } from '../../src/clock.js'
 import { SourceError } from '../../src/errors.js'
 import type { WatchBatch } from '../../src/source.js'
 import type { Version } from '../../src/version.js'
-import { type ApiStatus, refusalIn } from './api-errors.js'
+import type { ApiStatus } from './api-errors.js'
 import { BatchReader } from './batch-reader.js'
 import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { compareVersions } from './kubernetes-version.js'
 import { BUSY_MS, ProofTimes } from './proof-times.js'
+import { ServerWish } from './server-wish.js'
 import type { Visit } from './visit.js'
 import { type Line, type Portion, WatchLog } from './watch-log.js'
 import { type Opened, WatchStream } from './watch-stream.js'
@@ -90,10 +91,10 @@ export class OpenWatch {
   #isNudged = false
   /** While another connection is opened. */
   #renewing: Promise<void> | undefined
-  /** The server wishes that no other stream is opened before then, and nobody asks for one. */
-  #notBefore = -Infinity
-  /** With which it said so. */
-  #wish: SourceError | undefined
+  /** No other connection goes on from where it is: who stays needs none, and nobody joins it. */
+  #isExpired = false
+  /** Where it wishes that no other stream is opened, nobody asks for one. */
+  readonly #wish = new ServerWish(BUSY_MS)
   #reading: Promise<void> | undefined
   #end: WatchEnd | undefined
   #failure: { readonly error: unknown } | undefined
@@ -117,7 +118,7 @@ export class OpenWatch {
   /** Whether what comes after this version is still here, or will come, and none of it came before that moment. */
   reaches(after: Version, since: number): boolean {
     const isHeld = [this.#main, this.#proof?.stream].some((stream) => (stream?.heldSince ?? since) < since)
-    return !this.isOver && !isHeld && this.#log.placeOf(after, since) !== undefined
+    return !this.isOver && !this.#isExpired && !isHeld && this.#log.placeOf(after, since) !== undefined
   }
 
   /** How far the history was of which it tells. */
@@ -239,9 +240,9 @@ export class OpenWatch {
   /** Begins what is due, beside what is open; gives when to look again. */
   #begin(main: WatchStream, now: number): number {
     const { heartbeatMs } = this.#options
-    const silentAt = Math.max(main.heardAt + heartbeatMs, Math.min(this.#notBefore, main.heardAt + 2 * heartbeatMs))
+    const silentAt = Math.max(main.heardAt + heartbeatMs, Math.min(this.#busyUntil, main.heardAt + 2 * heartbeatMs))
     if (now >= silentAt) this.#renew().catch(() => {}) // Where that is the end, whoever reads is told.
-    const wantedAt = this.#proofs.at === undefined ? undefined : Math.max(this.#proofs.at, this.#notBefore)
+    const wantedAt = this.#proofs.at === undefined ? undefined : Math.max(this.#proofs.at, this.#wish.until)
     const proofAt = this.#isProving ? this.#proof?.until : wantedAt
     if (!this.#isProving && proofAt !== undefined && now >= proofAt) void this.#prove()
     return Math.min(
@@ -278,13 +279,14 @@ export class OpenWatch {
     const { clock, heartbeatMs } = this.#options
     const before = this.#main
     try {
-      if (clock.now() < this.#notBefore) throw this.#leftAlone()
+      this.#wish.assertOver(clock.now())
       const seconds = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
       this.#main = await this.#stream(end, seconds, true)
     } catch (error) {
-      this.#heed(error)
+      this.#wish.heed(error, clock.now())
+      this.#isExpired ||= error instanceof SourceError && error.code === 'VERSION_EXPIRED'
       // Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent.
-      const isBusy = this.#notBefore > clock.now() && this.#notBefore <= (before?.heardAt ?? 0) + 2 * heartbeatMs
+      const isBusy = this.#busyUntil > clock.now() && this.#busyUntil <= (before?.heardAt ?? 0) + 2 * heartbeatMs
       if (isOtherHistory(error) || (this.#silentMs >= heartbeatMs && !isBusy)) this.fail(error)
       throw error
     }
@@ -293,21 +295,9 @@ export class OpenWatch {
     before?.destroy('another connection has taken over')
   }
 
-  /** What it has wished holds until then. */
-  #heed(error: unknown): void {
-    const now = this.#options.clock.now()
-    if (!(error instanceof SourceError) || refusalIn(error)?.code !== 429 || now < this.#notBefore) return
-    this.#notBefore = now + Math.max(retryAfterMsOf(error), BUSY_MS)
-    this.#wish = error
-  }
-
-  #leftAlone(): SourceError {
-    const { message = '', cause } = this.#wish ?? {}
-    return new SourceError(message, {
-      code: 'UNAVAILABLE',
-      retryAfterMs: this.#notBefore - this.#options.clock.now(),
-      cause,
-    })
+  /** Until when the server is known to be there, and too busy. */
+  get #busyUntil(): number {
+    return this.#wish.isBusy ? this.#wish.until : -Infinity
   }
 
   /** Asks the server where it is, with a stream beside the one that is open. */
@@ -330,7 +320,7 @@ export class OpenWatch {
       stream.whenReady(() => this.#main?.poke())
     } catch (error) {
       if (isOtherHistory(error)) this.fail(error)
-      this.#heed(error)
+      this.#wish.heed(error, clock.now())
       this.#isProving = false
       this.#proofs.failed(clock.now(), retryAfterMsOf(error))
     }

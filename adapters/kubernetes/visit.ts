@@ -5,12 +5,15 @@ import { over, SourceError } from '../../src/errors.js'
 import { type Asked, apiError, connectionError, refusalIn, retryAfterMsOf, statusOf } from './api-errors.js'
 import { Body, SILENCE } from './body.js'
 import type { Access, Credentials } from './kube-config.js'
+import type { ServerWish } from './server-wish.js'
 
 export interface VisitOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
   /** What the server does not answer within so many milliseconds counts as lost. */
   readonly stallMs: number
+  /** Told what it is refused with. */
+  readonly wish?: ServerWish
 }
 
 export interface Question extends Asked {
@@ -142,7 +145,7 @@ export class Visit {
   }
 
   async #ask(access: Access, question: Question): Promise<Body> {
-    const { clock } = this.#options
+    const { clock, wish } = this.#options
     const response = await this.#response(access, question)
     const body = new Body(response, clock)
     // Whatever happens to the visit happens to what it has open.
@@ -174,7 +177,9 @@ export class Visit {
       location === undefined
         ? said
         : `HTTP status ${code}: it sends us to ${location.slice(0, 200)}, where nobody follows`
-    throw apiError({ ...status, code, message, retryAfterMs }, question)
+    const error = apiError({ ...status, code, message, retryAfterMs }, question)
+    wish?.heed(error, clock.now())
+    throw error
   }
 
   async #response({ server, options, proxy }: Access, { path, accept }: Question): Promise<IncomingMessage> {

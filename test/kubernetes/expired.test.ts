@@ -45,6 +45,24 @@ describe('a version that has expired', () => {
         expect(mirror.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
       }))
 
+  test('where a silent watch was to be replaced for who joins it, leads that one to a list and a watch of its own', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      await mirror.live()
+      const { fake, clock } = mirror
+      const { version } = fake.collection
+      await clock.advance(20_000)
+      fake.collection.pass()
+      fake.rule(
+        (exchange) => isWatch(exchange) && exchange.query.get('resourceVersion') === version,
+        (exchange) => exchange.refuse(EXPIRED),
+      )
+      await using other = mirror.beside()
+      await mirror.untilPassing('it to be open', () => fake.collection.watching.length === 2)
+      await mirror.until('both to be live', () => other.status.state === 'live')
+      const { state, relists } = mirror.informer.status
+      expect([state, relists, other.status.relists]).toEqual(['live', 0, 1])
+    }))
+
   // A server without a watch cache whose etcd was compacted in the middle of what it would have to tell.
   test('without the server knowing it, as each watch from there fails, is followed by a list', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {

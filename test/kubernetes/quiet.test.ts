@@ -85,17 +85,21 @@ describe('a watch of what is quiet', () => {
     }),
   )
 
-  test('is over where it stays silent, and another is refused', () =>
+  test.each([
+    ['', {}],
+    [', for a while', { 'retry-after': '60' }],
+  ])('is over where it stays silent, and another is refused (503)%s', (_forHowLong, headers) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const [watch] = mirror.fake.collection.watching
       mirror.fake.collection.forget(watch)
-      mirror.fake.next(isHead, (exchange) => exchange.refuse({ code: 503 }))
+      mirror.fake.next(isHead, (exchange) => exchange.refuse({ code: 503 }, headers))
       await mirror.untilPassing('it to be noticed', () => mirror.errors.length > 0)
       mirror.fake.collection.put('k0', 'after')
       await mirror.healed()
       expect(mirror.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
-    }))
+    }),
+  )
 
   test('of a busy server is opened anew as soon as it may, where it stays silent', () =>
     Mirror.with({ prepare }, async (mirror) => {
@@ -106,55 +110,6 @@ describe('a watch of what is quiet', () => {
       mirror.fake.collection.put('k0', 'after')
       await mirror.healed()
       expect(mirror.errors).toEqual([])
-    }))
-})
-
-/** Refuses to say how far the server is, for a minute; gives how often it was asked. */
-function busy({ fake }: Mirror): () => number {
-  let asked = 0
-  fake.rule(isHead, (exchange) => {
-    asked++
-    exchange.refuse(BUSY, { 'retry-after': '60' })
-  })
-  return () => asked
-}
-
-describe('a server that is too busy, and wishes to be left alone for a minute, is asked no sooner', () => {
-  test('where a silent watch was to be replaced, and others wait and join', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
-      const asked = busy(mirror)
-      await mirror.untilPassing('it to be asked', () => asked() > 0)
-      mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
-      await using _other = mirror.beside()
-      await mirror.pass(40_000)
-      expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
-      await mirror.untilPassing('it to be asked again', () => asked() > 1)
-    }))
-
-  test('where somebody waits, and others join', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
-      const asked = busy(mirror)
-      mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
-      await mirror.untilPassing('it to be asked', () => asked() > 0)
-      await mirror.pass(20_000)
-      await using _other = mirror.beside()
-      await mirror.pass(20_000)
-      expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
-    }))
-
-  test('where somebody joins, and another one does', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
-      const asked = busy(mirror)
-      await mirror.pass(20_000)
-      await using _other = mirror.beside()
-      await mirror.untilPassing('it to be asked', () => asked() > 0)
-      await using _third = mirror.beside()
-      mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
-      await mirror.pass(40_000)
-      expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
     }))
 })
 

@@ -43,6 +43,14 @@ describe('SourceError', () => {
     expect(foreign instanceof SourceError).toBe(true)
   })
 
+  test('instanceof tells a class that is derived from it from others', () => {
+    class Derived extends SourceError {}
+    const derived = new Derived('x', { code: 'PROTOCOL' })
+    const other = new SourceError('x', { code: 'PROTOCOL' })
+    expect([derived instanceof Derived, derived instanceof SourceError]).toEqual([true, true])
+    expect(other instanceof Derived).toBe(false)
+  })
+
   test.each<[string, unknown]>([
     ['an Error', new Error('x')],
     ['an object that looks like one', { name: 'SourceError', code: 'PROTOCOL' }],

@@ -32,7 +32,6 @@ export interface SourceErrorOptions {
  * `instanceof` also recognises instances made by another copy of the package.
  */
 export declare class SourceError extends Error {
-    static [Symbol.hasInstance](value: unknown): boolean;
     readonly name: string;
     readonly code: SourceErrorCode;
     readonly phase: SourceErrorPhase | undefined;
