@@ -149,15 +149,36 @@ export function isKubeConfig(value: unknown): value is KubeConfigLike {
   return [applyToHTTPSOptions, getCurrentCluster, getCurrentContext].every((each) => typeof each === 'function')
 }
 
-/** The same in this context without what it remembers, but for authenticators of the user; undefined where no other like it can be made. */
+/**
+ * The same in this context without what it remembers, but for authenticators of the user; undefined where it is more than client-node's own:
+ * nobody knows what a subclass or a method that was replaced adds to the credentials, and a copy would be without it.
+ */
 function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike | undefined {
-  const { clusters, users, contexts, loadFromOptions } = config as Partial<Copyable>
+  const KubeConfig = plainClassOf(config)
+  if (KubeConfig === undefined) return undefined
+  const { clusters, users, contexts } = config as Partial<Copyable>
   const { custom_authenticators: added = [] } = config as { readonly custom_authenticators?: readonly unknown[] }
-  if (typeof loadFromOptions !== 'function') return undefined
-  const copy = new (config.constructor as new () => Copyable)()
+  const copy = new KubeConfig()
   for (const authenticator of added) copy.addAuthenticator?.(authenticator)
   copy.loadFromOptions({ clusters, users, contexts, currentContext })
   return copy
+}
+
+/** The class that all its methods are of; undefined where there are several, or it has methods of its own. */
+function plainClassOf(config: object): (new () => Copyable) | undefined {
+  if (Object.values(config).some((value) => typeof value === 'function')) return undefined
+  let plain = prototypeOf(config)
+  // A subclass that adds nothing but a constructor is none.
+  for (let base = prototypeOf(plain); prototypeOf(base) !== null; base = prototypeOf(base)) {
+    if (Reflect.ownKeys(plain ?? {}).some((key) => key !== 'constructor')) return undefined
+    plain = base
+  }
+  const methods = Object(plain) as Partial<Copyable>
+  return typeof methods.loadFromOptions === 'function' ? (methods.constructor as new () => Copyable) : undefined
+}
+
+function prototypeOf(value: object | null): object | null {
+  return value === null ? null : (Object.getPrototypeOf(value) as object | null)
 }
 
 async function optionsOf(config: KubeConfigLike, server: string): Promise<RequestOptions> {

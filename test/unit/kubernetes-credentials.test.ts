@@ -106,6 +106,60 @@ describe('credentials', () => {
     expect(await tokenOf(credentials)).toBe('mine')
   })
 
+  class Subclass extends KubeConfig {
+    bearer = ''
+    override async applyToHTTPSOptions(options: RequestOptions): Promise<void> {
+      options.headers = { Authorization: this.bearer }
+    }
+  }
+  const own: readonly (readonly [what: string, make: () => KubeConfig])[] = [
+    ['of a subclass', () => Object.assign(new Subclass(), configOf({ name: 'u' }), { bearer: 'mine' })],
+    [
+      'of a method that was replaced',
+      () => {
+        const applyToHTTPSOptions = (options: RequestOptions): Promise<void> => remembered('mine')(undefined, options)
+        return Object.assign(configOf({ name: 'u' }), { applyToHTTPSOptions })
+      },
+    ],
+  ]
+  describe.each(own)('%s', (_what, make) => {
+    test('are asked of it again after they were refused: no copy has what it adds', async () => {
+      const credentials = new Credentials(make())
+      credentials.renew()
+      expect(await tokenOf(credentials)).toBe('mine')
+    })
+
+    test('are asked of it again where a function gives it once more', async () => {
+      const config = make()
+      const credentials = new Credentials(() => config)
+      await tokenOf(credentials)
+      credentials.renew()
+      expect(await tokenOf(credentials)).toBe('mine')
+    })
+
+    test('are not those of another context that became current', async () => {
+      const config = make()
+      const credentials = new Credentials(config)
+      config.setCurrentContext('other')
+      await expect(credentials.access()).rejects.toMatchObject({ code: 'PROTOCOL' })
+    })
+  })
+
+  test('of a subclass that only loads are asked of a configuration that remembers nothing, after they were refused', async () => {
+    class Loaded extends KubeConfig {
+      constructor(from: KubeConfig) {
+        super()
+        this.loadFromString(from.exportConfig())
+      }
+    }
+    const config = new Loaded(configOf({ name: 'u' }))
+    Object.assign(config, { authenticators: [{ isAuthProvider: () => true, applyAuthentication: remembered('old') }] })
+    const credentials = new Credentials(config)
+    const before = await tokenOf(credentials)
+    credentials.renew()
+    expect([before, await tokenOf(credentials)]).toEqual(['old', undefined])
+  })
+
   const flawed: readonly (readonly [what: string, giver: () => unknown, code: string, says: string])[] = [
     ['no context', () => new KubeConfig(), 'PROTOCOL', 'the kubeconfig has no context'],
     [
