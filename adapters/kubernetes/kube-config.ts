@@ -26,6 +26,13 @@ export interface Access {
   readonly renewals: number
 }
 
+interface Coming {
+  readonly access: Promise<Access>
+  readonly since: number
+  isGivenUp: boolean
+  isOver: boolean
+}
+
 /** What a KubeConfig with copies of another's clusters and users can be made of. */
 interface Copyable extends KubeConfigLike {
   readonly clusters: unknown
@@ -36,6 +43,9 @@ interface Copyable extends KubeConfigLike {
 }
 
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername', 'auth'] as const
+
+/** What takes longer may never end: then it is begun once more, in milliseconds. */
+const LOGIN_MS = 300_000
 
 /** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
 export class Credentials {
@@ -48,8 +58,8 @@ export class Credentials {
   /** What the function gave, and the server refused: it may remember what was refused. */
   readonly #refused = new WeakSet<KubeConfigLike>()
   #renewals = 0
-  /** What is on its way: a plugin runs once for all who wait for it. */
-  #coming: Promise<Access> | undefined
+  /** What is on its way: a plugin runs once for all who wait for it. Also what came when nobody waited any more, until somebody asks. */
+  #coming: Coming | undefined
   #place: string | undefined
 
   constructor(giver: KubeConfigGiver) {
@@ -64,18 +74,27 @@ export class Credentials {
 
   /**
    * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
-   * function that gives it fails. Who asks while others wait gets what they get.
+   * function that gives it fails. Who asks while others wait, or after they gave up, gets what they get: nothing is begun twice within five minutes.
    */
-  access(): Promise<Access> {
-    if (this.#coming !== undefined) return this.#coming
-    const coming = this.#access().finally(() => this.giveUp(coming))
+  access(now: number): Promise<Access> {
+    const known = this.#coming
+    if (known !== undefined && now - known.since < LOGIN_MS) {
+      if (known.isOver) this.#coming = undefined
+      return known.access
+    }
+    const coming: Coming = { access: this.#access(), since: now, isGivenUp: false, isOver: false }
+    const end = (): void => {
+      coming.isOver = true
+      if (this.#coming === coming && !coming.isGivenUp) this.#coming = undefined
+    }
+    coming.access.then(end, end)
     this.#coming = coming
-    return coming
+    return coming.access
   }
 
-  /** Who asks from now on does not wait for that one. */
+  /** Somebody does not wait for that one any longer; it may be good for who asks next. */
   giveUp(access: Promise<Access>): void {
-    if (this.#coming === access) this.#coming = undefined
+    if (this.#coming?.access === access) this.#coming.isGivenUp = true
   }
 
   /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */

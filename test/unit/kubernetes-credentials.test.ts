@@ -18,17 +18,17 @@ function configOf(...users: readonly { readonly name: string; readonly token?: s
   return config
 }
 
-const tokenOf = async (credentials: Credentials): Promise<unknown> =>
-  Object((await credentials.access()).options.headers)['Authorization']
+const tokenOf = async (credentials: Credentials, now = 0): Promise<unknown> =>
+  Object((await credentials.access(now)).options.headers)['Authorization']
 
 describe('credentials', () => {
   test('are those of the current context, at its server', async () => {
-    const { server, options, proxy } = await new Credentials(configOf({ name: 'u', token: 't' })).access()
+    const { server, options, proxy } = await new Credentials(configOf({ name: 'u', token: 't' })).access(0)
     expect([server.href, options.headers, proxy]).toEqual([cluster.server, { Authorization: 'Bearer t' }, undefined])
   })
 
   test('take no agent from the configuration, which keeps it with the certificates that it once had', async () => {
-    const { options } = await new Credentials(configOf({ name: 'u', token: 't' })).access()
+    const { options } = await new Credentials(configOf({ name: 'u', token: 't' })).access(0)
     expect(options.agent).toBeUndefined()
   })
 
@@ -50,7 +50,7 @@ describe('credentials', () => {
   test('of a function are asked for once more, however many with them were refused', async () => {
     let calls = 0
     const credentials = new Credentials(() => configOf({ name: 'u', token: `number ${++calls}` }))
-    const before = [await credentials.access(), await credentials.access(), await credentials.access()]
+    const before = [await credentials.access(0), await credentials.access(0), await credentials.access(0)]
     const after: unknown[] = []
     for (const refused of before) {
       credentials.renew(refused)
@@ -76,16 +76,58 @@ describe('credentials', () => {
     expect([...first, await tokenOf(credentials)]).toEqual(['number 1', 'number 1', 'number 1', 'number 2'])
   })
 
-  test('that were given up are asked for again, and what comes late of them is no harm', async () => {
+  /** Of a plugin, which gives them one after the other as a test resolves them, and remembers none. */
+  function loggingIn() {
+    const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+    const left = [first, second]
+    const config: KubeConfigLike = {
+      ...like({}),
+      applyToHTTPSOptions: async (options) => {
+        options.headers = { Authorization: await (left.shift()?.promise ?? 'asked too often') }
+      },
+    }
+    return { credentials: new Credentials(config), first, second }
+  }
+
+  test('that were given up are on their way all the same: who asks again waits for the same', async () => {
+    const { credentials, first } = loggingIn()
+    credentials.giveUp(credentials.access(0))
+    const again = tokenOf(credentials, 299_000)
+    first.resolve('late')
+    expect(await again).toBe('late')
+  })
+
+  test('that come when nobody waits any more are those of who asks next, once', async () => {
+    const { credentials, first, second } = loggingIn()
+    const access = credentials.access(0)
+    credentials.giveUp(access)
+    first.resolve('late')
+    second.resolve('next')
+    await access
+    expect([await tokenOf(credentials, 75_000), await tokenOf(credentials, 76_000)]).toEqual(['late', 'next'])
+  })
+
+  test('that fail when nobody waits any more fail for who asks next, once', async () => {
+    const { credentials, first, second } = loggingIn()
+    const access = credentials.access(0)
+    credentials.giveUp(access)
+    first.reject(new Error('log in first'))
+    second.resolve('next')
+    await expect(access).rejects.toThrow('log in first')
+    await expect(credentials.access(75_000)).rejects.toThrow('log in first')
+    expect(await tokenOf(credentials, 76_000)).toBe('next')
+  })
+
+  test('that do not come for five minutes are asked for again, and what comes late of them is no harm', async () => {
     const first = Promise.withResolvers<KubeConfig>()
     const given = [first.promise, Promise.resolve(configOf({ name: 'u', token: 'in time' }))]
     const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was asked too often')))
-    const late = credentials.access()
+    const late = credentials.access(0)
     credentials.giveUp(late)
-    const quick = await tokenOf(credentials)
+    const quick = await tokenOf(credentials, 300_000)
     first.resolve(configOf({ name: 'u', token: 'too late' }))
     await late
-    expect([quick, await tokenOf(credentials)]).toEqual(['Bearer in time', 'Bearer in time'])
+    expect([quick, await tokenOf(credentials, 300_000)]).toEqual(['Bearer in time', 'Bearer in time'])
   })
 
   test('of a configuration that remembers are asked of one that does not, after they were refused', async () => {
@@ -141,7 +183,7 @@ describe('credentials', () => {
       const config = make()
       const credentials = new Credentials(config)
       config.setCurrentContext('other')
-      await expect(credentials.access()).rejects.toMatchObject({ code: 'PROTOCOL' })
+      await expect(credentials.access(0)).rejects.toMatchObject({ code: 'PROTOCOL' })
     })
   })
 
@@ -193,7 +235,7 @@ describe('credentials', () => {
   ]
   test.each(flawed)('%s: an error that says what to do, and no secret', async (_what, giver, code, says) => {
     const credentials = new Credentials(giver as () => KubeConfigLike)
-    const error: unknown = await credentials.access().catch((thrown: unknown) => thrown)
+    const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
     if (!(error instanceof SourceError)) throw new Error('it gave no SourceError', { cause: error })
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
     expect(error.message).not.toContain('hunter2')
