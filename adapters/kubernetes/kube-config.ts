@@ -1,5 +1,6 @@
-import type { Agent } from 'node:http'
+import { type Agent, validateHeaderValue } from 'node:http'
 import type { RequestOptions } from 'node:https'
+import { createSecureContext } from 'node:tls'
 import { messageOf, SourceError } from '../../src/errors.js'
 import { redact } from '../../src/redact.js'
 
@@ -115,15 +116,15 @@ export class Credentials {
     const config = await this.#current()
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) throw noCluster(config)
-    if (!URL.canParse(cluster.server)) throw refusal(`the cluster's server "${redact(cluster.server)}" is no URL`)
+    const server = serverOf(cluster)
     const place = JSON.stringify([config.getCurrentContext(), cluster.server])
     this.#place = place
-    const applied = await optionsOf(config, cluster.server)
+    const applied = await optionsOf(config, server)
     const options: Record<string, unknown> = { headers: applied.headers ?? {} }
     for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]
     const isProxied = cluster.proxyUrl !== undefined && cluster.proxyUrl !== ''
     const proxy = isProxied && typeof applied.agent === 'object' ? applied.agent : undefined
-    return { server: new URL(cluster.server), options, proxy, place, renewals }
+    return { server, options, proxy, place, renewals }
   }
 
   async #current(): Promise<KubeConfigLike> {
@@ -200,21 +201,42 @@ function prototypeOf(value: object | null): object | null {
   return value === null ? null : (Object.getPrototypeOf(value) as object | null)
 }
 
-async function optionsOf(config: KubeConfigLike, server: string): Promise<RequestOptions> {
+function serverOf({ server }: { readonly server: string }): URL {
+  const url = URL.canParse(server) ? new URL(server) : undefined
+  // Whether plain HTTP is allowed is for the KubeConfig to say, which looks for these letters.
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && server.startsWith('http:'))) return url
+  throw refusal(
+    `the cluster's server "${redact(server)}" is no URL of an API server: it has to look like https://host:6443`,
+  )
+}
+
+async function optionsOf(config: KubeConfigLike, server: URL): Promise<RequestOptions> {
   const options: RequestOptions = {}
   try {
     await config.applyToHTTPSOptions(options)
+    // What a request would throw, behind a proxy where nobody catches it.
+    for (const [name, value] of Object.entries(options.headers ?? {})) validateHeaderValue(name, String(value))
+    if (server.protocol === 'https:') assertReadable(options)
   } catch (error) {
     const message = redact(messageOf(error))
     if (/HTTP protocol is not allowed/.test(message))
       throw refusal(
-        `the cluster's server ${redact(server)} has no TLS, and nothing says that it may (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
+        `the cluster's server ${redact(server.href)} has no TLS, and nothing says that it may (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
         error,
       )
     const hint = '(check the user of the current context: kubectl config view --minify)'
     throw new SourceError(`no credentials: ${message.trim()} ${hint}`, { code: 'UNAUTHORIZED', cause: error })
   }
   return options
+}
+
+/** Certificates and keys. */
+function assertReadable(options: RequestOptions): void {
+  try {
+    createSecureContext(options)
+  } catch (error) {
+    throw new Error(`a certificate or its key cannot be read: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 function noCluster(config: KubeConfigLike): SourceError {

@@ -1,5 +1,5 @@
 import type { RequestOptions } from 'node:https'
-import { KubeConfig } from '@kubernetes/client-node'
+import { KubeConfig, type User } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/kube-config.js'
 import { SourceError } from '../../src/errors.js'
@@ -7,7 +7,7 @@ import { SourceError } from '../../src/errors.js'
 const cluster = { name: 'c', server: 'https://one.example:6443/k8s/clusters/x', skipTLSVerify: false }
 
 /** One context for each user. */
-function configOf(...users: readonly { readonly name: string; readonly token?: string }[]): KubeConfig {
+function configOf(...users: readonly Omit<User, 'authProvider'>[]): KubeConfig {
   const config = new KubeConfig()
   config.loadFromOptions({
     clusters: [cluster],
@@ -211,6 +211,10 @@ describe('credentials', () => {
       'has no cluster',
     ],
     ['a server that is no URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is no URL'],
+    ['a server without a scheme', () => like({ server: 'localhost:6443' }), 'PROTOCOL', 'like https://host:6443'],
+    ['a server of another protocol', () => like({ server: 'ftp://one.example' }), 'PROTOCOL', '"ftp://one.example"'],
+    // In other letters client-node does not see that it is plain HTTP.
+    ['plain HTTP in capitals', () => like({ server: 'HTTP://one.example' }), 'PROTOCOL', 'like https://host:6443'],
     ['something else', () => ({}), 'PROTOCOL', 'gave no KubeConfig'],
     [
       'a function that throws',
@@ -225,6 +229,18 @@ describe('credentials', () => {
       () => like({ fails: new Error('aws: not found') }),
       'UNAUTHORIZED',
       'no credentials: aws: not found',
+    ],
+    [
+      'a token that no header can have',
+      () => configOf({ name: 'u', token: 'hunter2\n' }),
+      'UNAUTHORIZED',
+      'Invalid character in header content ["Authorization"] (check the user of the current context',
+    ],
+    [
+      'a client certificate that is none',
+      () => configOf({ name: 'u', certData: btoa('hunter2'), keyData: btoa('hunter2') }),
+      'UNAUTHORIZED',
+      'a certificate or its key cannot be read: error:0480006C:PEM routines::no start line (check the user of the',
     ],
     [
       'plain HTTP',

@@ -1,4 +1,4 @@
-import type { Agent } from 'node:http';
+import { type Agent } from 'node:http';
 import type { RequestOptions } from 'node:https';
 /** The part of `KubeConfig` of @kubernetes/client-node that is used. It stays yours, and is asked for every connection. */
 export interface KubeConfigLike {
