@@ -133,8 +133,13 @@ function hintFor({ code, message }: ApiStatus, asked: Asked): string {
   }
 }
 
+const DISCOVERY = 'nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]'
+
 /** The RBAC rule without which we were refused, and the command that makes it. */
-function missingRule({ group = '', plural = '<resource>', namespace }: Asked): string {
+function missingRule({ group = '', plural, namespace }: Asked): string {
+  // What is asked of no resource is which there are.
+  if (plural === undefined)
+    return `the missing RBAC rule: ${DISCOVERY}; the ClusterRole system:discovery has it: bind that`
   const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["list", "watch"]`
   const kind = namespace === undefined ? 'clusterrole' : 'role'
   const resource = group === '' ? plural : `${plural}.${group}`

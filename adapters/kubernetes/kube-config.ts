@@ -1,5 +1,6 @@
-import type { Agent } from 'node:http'
+import { type Agent, validateHeaderValue } from 'node:http'
 import type { RequestOptions } from 'node:https'
+import { createSecureContext } from 'node:tls'
 import { messageOf, SourceError } from '../../src/errors.js'
 import { redact } from '../../src/redact.js'
 
@@ -26,6 +27,13 @@ export interface Access {
   readonly renewals: number
 }
 
+interface Coming {
+  readonly access: Promise<Access>
+  readonly since: number
+  isGivenUp: boolean
+  isOver: boolean
+}
+
 /** What a KubeConfig with copies of another's clusters and users can be made of. */
 interface Copyable extends KubeConfigLike {
   readonly clusters: unknown
@@ -36,6 +44,9 @@ interface Copyable extends KubeConfigLike {
 }
 
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername', 'auth'] as const
+
+/** What takes longer may never end: then it is begun once more, in milliseconds. */
+const LOGIN_MS = 300_000
 
 /** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
 export class Credentials {
@@ -48,8 +59,8 @@ export class Credentials {
   /** What the function gave, and the server refused: it may remember what was refused. */
   readonly #refused = new WeakSet<KubeConfigLike>()
   #renewals = 0
-  /** What is on its way: a plugin runs once for all who wait for it. */
-  #coming: Promise<Access> | undefined
+  /** What is on its way: a plugin runs once for all who wait for it. Also what came when nobody waited any more, until somebody asks. */
+  #coming: Coming | undefined
   #place: string | undefined
 
   constructor(giver: KubeConfigGiver) {
@@ -64,18 +75,27 @@ export class Credentials {
 
   /**
    * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
-   * function that gives it fails. Who asks while others wait gets what they get.
+   * function that gives it fails. Who asks while others wait, or after they gave up, gets what they get: nothing is begun twice within five minutes.
    */
-  access(): Promise<Access> {
-    if (this.#coming !== undefined) return this.#coming
-    const coming = this.#access().finally(() => this.giveUp(coming))
+  access(now: number): Promise<Access> {
+    const known = this.#coming
+    if (known !== undefined && now - known.since < LOGIN_MS) {
+      if (known.isOver) this.#coming = undefined
+      return known.access
+    }
+    const coming: Coming = { access: this.#access(), since: now, isGivenUp: false, isOver: false }
+    const end = (): void => {
+      coming.isOver = true
+      if (this.#coming === coming && !coming.isGivenUp) this.#coming = undefined
+    }
+    coming.access.then(end, end)
     this.#coming = coming
-    return coming
+    return coming.access
   }
 
-  /** Who asks from now on does not wait for that one. */
+  /** Somebody does not wait for that one any longer; it may be good for who asks next. */
   giveUp(access: Promise<Access>): void {
-    if (this.#coming === access) this.#coming = undefined
+    if (this.#coming?.access === access) this.#coming.isGivenUp = true
   }
 
   /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */
@@ -96,15 +116,15 @@ export class Credentials {
     const config = await this.#current()
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) throw noCluster(config)
-    if (!URL.canParse(cluster.server)) throw refusal(`the cluster's server "${redact(cluster.server)}" is no URL`)
+    const server = serverOf(cluster)
     const place = JSON.stringify([config.getCurrentContext(), cluster.server])
     this.#place = place
-    const applied = await optionsOf(config, cluster.server)
+    const applied = await optionsOf(config, server)
     const options: Record<string, unknown> = { headers: applied.headers ?? {} }
     for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]
     const isProxied = cluster.proxyUrl !== undefined && cluster.proxyUrl !== ''
     const proxy = isProxied && typeof applied.agent === 'object' ? applied.agent : undefined
-    return { server: new URL(cluster.server), options, proxy, place, renewals }
+    return { server, options, proxy, place, renewals }
   }
 
   async #current(): Promise<KubeConfigLike> {
@@ -149,32 +169,74 @@ export function isKubeConfig(value: unknown): value is KubeConfigLike {
   return [applyToHTTPSOptions, getCurrentCluster, getCurrentContext].every((each) => typeof each === 'function')
 }
 
-/** The same in this context without what it remembers, but for authenticators of the user; undefined where no other like it can be made. */
+/**
+ * The same in this context without what it remembers, but for authenticators of the user; undefined where it is more than client-node's own:
+ * nobody knows what a subclass or a method that was replaced adds to the credentials, and a copy would be without it.
+ */
 function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike | undefined {
-  const { clusters, users, contexts, loadFromOptions } = config as Partial<Copyable>
+  const KubeConfig = plainClassOf(config)
+  if (KubeConfig === undefined) return undefined
+  const { clusters, users, contexts } = config as Partial<Copyable>
   const { custom_authenticators: added = [] } = config as { readonly custom_authenticators?: readonly unknown[] }
-  if (typeof loadFromOptions !== 'function') return undefined
-  const copy = new (config.constructor as new () => Copyable)()
+  const copy = new KubeConfig()
   for (const authenticator of added) copy.addAuthenticator?.(authenticator)
   copy.loadFromOptions({ clusters, users, contexts, currentContext })
   return copy
 }
 
-async function optionsOf(config: KubeConfigLike, server: string): Promise<RequestOptions> {
+/** The class that all its methods are of; undefined where there are several, or it has methods of its own. */
+function plainClassOf(config: object): (new () => Copyable) | undefined {
+  if (Object.values(config).some((value) => typeof value === 'function')) return undefined
+  let plain = prototypeOf(config)
+  // A subclass that adds nothing but a constructor is none.
+  for (let base = prototypeOf(plain); prototypeOf(base) !== null; base = prototypeOf(base)) {
+    if (Reflect.ownKeys(plain ?? {}).some((key) => key !== 'constructor')) return undefined
+    plain = base
+  }
+  const methods = Object(plain) as Partial<Copyable>
+  return typeof methods.loadFromOptions === 'function' ? (methods.constructor as new () => Copyable) : undefined
+}
+
+function prototypeOf(value: object | null): object | null {
+  return value === null ? null : (Object.getPrototypeOf(value) as object | null)
+}
+
+function serverOf({ server }: { readonly server: string }): URL {
+  const url = URL.canParse(server) ? new URL(server) : undefined
+  // Whether plain HTTP is allowed is for the KubeConfig to say, which looks for these letters.
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && server.startsWith('http:'))) return url
+  throw refusal(
+    `the cluster's server "${redact(server)}" is no URL of an API server: it has to look like https://host:6443`,
+  )
+}
+
+async function optionsOf(config: KubeConfigLike, server: URL): Promise<RequestOptions> {
   const options: RequestOptions = {}
   try {
     await config.applyToHTTPSOptions(options)
+    // What a request would throw, behind a proxy where nobody catches it.
+    for (const [name, value] of Object.entries(options.headers ?? {})) validateHeaderValue(name, String(value))
+    if (server.protocol === 'https:') assertReadable(options)
   } catch (error) {
     const message = redact(messageOf(error))
     if (/HTTP protocol is not allowed/.test(message))
       throw refusal(
-        `the cluster's server ${redact(server)} has no TLS, and nothing says that it may (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
+        `the cluster's server ${redact(server.href)} has no TLS, and nothing says that it may (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
         error,
       )
     const hint = '(check the user of the current context: kubectl config view --minify)'
     throw new SourceError(`no credentials: ${message.trim()} ${hint}`, { code: 'UNAUTHORIZED', cause: error })
   }
   return options
+}
+
+/** Certificates and keys. */
+function assertReadable(options: RequestOptions): void {
+  try {
+    createSecureContext(options)
+  } catch (error) {
+    throw new Error(`a certificate or its key cannot be read: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 function noCluster(config: KubeConfigLike): SourceError {

@@ -10,7 +10,7 @@ export interface ClientNodeInformer<T> {
   on(verb: 'error' | 'connect', callback: (error?: unknown) => void): void
   off(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
   off(verb: 'error' | 'connect', callback: (error?: unknown) => void): void
-  /** Resolves when the first list is in and told, or could not be read: then `error` is told, and it is tried again. */
+  /** Resolves when the first list is in and told, or could not be read: then `error` is told, and it is tried again. Who starts what is starting waits for the same. */
   start(): Promise<void>
   /** Resolves when nothing more will be told. It can be started again. */
   stop(): Promise<void>
@@ -58,6 +58,8 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   /** What was told before a stop, and cannot be read now: the informer has nothing to tell of it where it is deleted. */
   readonly #unread = new Map<string, T>()
   #informer: Informer<T> | undefined
+  /** Of `#informer`: the first list is in, or could not be read. */
+  #started: Promise<void> | undefined
   #version = ''
 
   constructor(options: KubernetesSourceOptions, path: string, listFn: () => Promise<unknown>) {
@@ -79,7 +81,11 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   }
 
   async start(): Promise<void> {
-    if (this.#informer !== undefined) return
+    if (this.#informer === undefined) this.#started = this.#begin()
+    await this.#started
+  }
+
+  async #begin(): Promise<void> {
     const informer: Informer<T> = createInformer({
       source: tapped(kubernetesSource<T>(this.#options), () => this.#forgetUnread(informer)),
       freeze: false,

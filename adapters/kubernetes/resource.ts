@@ -19,7 +19,8 @@ export interface ResourceName {
   readonly plural: string | undefined
 }
 
-interface Served {
+/** As its discovery says it. */
+export interface Served {
   readonly name: string
   readonly kind: string
   readonly singularName?: string
@@ -52,7 +53,8 @@ export async function findResource(visit: Visit, wanted: ResourceName): Promise<
   return { group, apiVersion, kind: found.kind, plural: found.name, isNamespaced: found.namespaced }
 }
 
-async function resourcesOf(visit: Visit, apiVersion: string): Promise<readonly Served[]> {
+/** What an API has, without parts of others. `NOT_FOUND` where the server has no such API. */
+export async function resourcesOf(visit: Visit, apiVersion: string): Promise<readonly Served[]> {
   let answer: unknown
   try {
     answer = await visit.json({ verb: 'get', path: groupPath(apiVersion) })

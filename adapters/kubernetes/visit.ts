@@ -26,7 +26,7 @@ export interface Question extends Asked {
 const MAX_STATUS_BYTES = 64 * 1024
 /** What is larger is no small answer, in bytes. */
 const MAX_JSON_BYTES = 32 * 1024 * 1024
-/** Credentials may take so long, in milliseconds: somebody may have to log in. */
+/** Credentials are waited for so long at a time, in milliseconds: somebody may have to log in. */
 const CREDENTIALS_MS = 60_000
 /** A connection that nothing comes over is probed after so long, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000
@@ -103,7 +103,7 @@ export class Visit {
 
   /** That it takes its time is no silence of the server. */
   #access(): Promise<Access> {
-    const access = this.#credentials.access()
+    const access = this.#credentials.access(this.clock.now())
     return this.#inTime(access, CREDENTIALS_MS, () => {
       this.#credentials.giveUp(access)
       const why = "the exec plugin of the current context's user, or the kubeConfig function, is still at work"

@@ -1,5 +1,5 @@
 import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/kube-config.js'
-import { groupPath } from '../../adapters/kubernetes/resource.js'
+import { resourcesOf, type Served } from '../../adapters/kubernetes/resource.js'
 import { Visit } from '../../adapters/kubernetes/visit.js'
 import { systemClock } from '../clock.js'
 import { SourceError } from '../errors.js'
@@ -12,14 +12,6 @@ const STALL_MS = 15_000
 export interface ResourceChoice {
   readonly apiVersion: string
   readonly plural: string
-}
-
-interface Served {
-  readonly name?: string
-  readonly kind?: string
-  readonly singularName?: string
-  readonly shortNames?: readonly string[]
-  readonly namespaced?: boolean
 }
 
 /**
@@ -47,15 +39,20 @@ async function find(visit: Visit, name: string): Promise<ResourceChoice> {
   const [first = '', ...others] = rest
   const hasVersion = /^v\d+((alpha|beta)\d+)?$/.test(first)
   const group = hasVersion ? others.join('.') : rest.join('.')
-  if (hasVersion) {
-    const apiVersion = group === '' ? first : `${group}/${first}`
-    return named(word, apiVersion, await servedIn(visit, apiVersion)) ?? unknown(name)
+  const asked = hasVersion ? [group === '' ? first : `${group}/${first}`] : versions(visit, group)
+  const silent: string[] = []
+  let unwatchable: ResourceChoice | undefined
+  for await (const apiVersion of asked) {
+    const served = await servedIn(visit, apiVersion, hasVersion ? undefined : silent)
+    for (const { name: plural, verbs } of served.filter((each) => isCalled(each, word.toLowerCase()))) {
+      if (['list', 'watch'].every((verb) => verbs.includes(verb))) return { apiVersion, plural }
+      unwatchable ??= { apiVersion, plural }
+    }
   }
-  for await (const apiVersion of versions(visit, group)) {
-    const found = named(word, apiVersion, await servedIn(visit, apiVersion))
-    if (found !== undefined) return found
-  }
-  return unknown(name)
+  // The source says why it cannot be mirrored.
+  if (unwatchable !== undefined) return unwatchable
+  const but = silent.length === 0 ? '' : ` (${silent.join(', ')} did not say what there is)`
+  throw new Failure(`the server has no resource "${name}"${but}; see: kubectl api-resources`)
 }
 
 /** Of this group, or of all, the server's own first. */
@@ -72,29 +69,21 @@ async function* versions(visit: Visit, wanted: string): AsyncGenerator<string> {
   }
 }
 
-/** Nothing where the server has no such API, or where what stands behind it does not answer. */
-async function servedIn(visit: Visit, apiVersion: string): Promise<readonly Served[]> {
+/** Nothing where the server has no such API; where it refuses or does not answer, it comes to the `silent`, if there may be such. */
+async function servedIn(visit: Visit, apiVersion: string, silent?: string[]): Promise<readonly Served[]> {
   try {
-    const answer = await visit.json({ verb: 'get', path: groupPath(apiVersion) })
-    const { resources } = Object(answer) as { readonly resources?: unknown }
-    return Array.isArray(resources) ? (resources as readonly Served[]) : []
+    return await resourcesOf(visit, apiVersion)
   } catch (error) {
-    if (apiVersion !== 'v1' && error instanceof SourceError && ['NOT_FOUND', 'UNAVAILABLE'].includes(error.code))
-      return []
-    throw error
+    if (!(error instanceof SourceError)) throw error
+    if (error.code === 'NOT_FOUND') return []
+    if (silent === undefined || apiVersion === 'v1') throw error
+    silent.push(apiVersion)
+    return []
   }
 }
 
-function named(word: string, apiVersion: string, served: readonly Served[]): ResourceChoice | undefined {
-  const asked = word.toLowerCase()
-  const found = served.find(({ name = '', kind = '', singularName = '', shortNames = [] }) =>
-    [name, kind.toLowerCase(), singularName, ...shortNames].includes(asked),
-  )
-  return found?.name === undefined ? undefined : { apiVersion, plural: found.name }
-}
-
-function unknown(name: string): never {
-  throw new Failure(`the server has no resource "${name}"; see: kubectl api-resources`)
+function isCalled({ name, kind, singularName, shortNames = [] }: Served, word: string): boolean {
+  return [name, kind.toLowerCase(), singularName, ...shortNames].includes(word)
 }
 
 /** A namespace that is not there looks like one that is empty. */

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { chooseResource } from '../../src/cli/kubernetes-resource.js'
+import { FakeKubernetes } from '../kubernetes/fake.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { Kubernetes, KubeWay } from '../servers/kubernetes.js'
@@ -71,6 +73,72 @@ describe('without a cluster', () => {
     const env = { KUBECONFIG: fileOf(config.exportConfig()) }
     const says = await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))
     expect(says).toContain("no server listens at 127.0.0.1:1: check the cluster's server")
+  })
+})
+
+describe('the resource that is meant', () => {
+  /** Of a server with these groups of one version; what is none of a list of names is the answer's code. */
+  async function chosen(name: string, groups: Readonly<Record<string, readonly string[] | number>>) {
+    await using fake = await FakeKubernetes.start()
+    const all = Object.entries(groups)
+    const kinds: Readonly<Record<string, string>> = {
+      'deployments/scale': 'Scale',
+      reviews: 'Review',
+      'reviews.create': 'Review',
+    }
+    const answers = new Map<string, readonly string[] | number>([['/api/v1', ['configmaps']]])
+    for (const [group, answer] of all) answers.set(`/apis/${group}/v1`, answer)
+    fake.rule(
+      ({ path }) => path === '/apis',
+      (exchange) =>
+        exchange.json({
+          groups: all.map(([group]) => ({ name: group, preferredVersion: { groupVersion: `${group}/v1` } })),
+        }),
+    )
+    fake.rule(
+      ({ path }) => answers.has(path),
+      (exchange) => {
+        const answer = answers.get(exchange.path)
+        if (typeof answer === 'number') exchange.refuse({ code: answer, message: 'not for you' })
+        else
+          exchange.json({
+            resources: answer?.map((each) => ({
+              name: each,
+              kind: kinds[each] ?? each,
+              namespaced: true,
+              verbs: each.endsWith('.create') ? ['create'] : ['list', 'watch'],
+            })),
+          })
+      },
+    )
+    return await chooseResource(fake.config(), name, undefined).catch(String)
+  }
+
+  test.each([403, 400, 404, 503])('is found after an API that answers with %d', async (code) => {
+    const found = await chosen('zeds', { 'away.io': code, 'z.io': ['zeds'] })
+    expect(found).toEqual({ apiVersion: 'z.io/v1', plural: 'zeds' })
+  })
+
+  test('and is nowhere: the error names what would not say what it has', async () => {
+    const error = await chosen('zeds', { 'away.io': 403, 'gone.io': 404, 'slow.io': 503 })
+    expect(error).toContain(
+      'the server has no resource "zeds" (away.io/v1, slow.io/v1 did not say what there is); see: kubectl api-resources',
+    )
+  })
+
+  test('by its version is refused as the server refuses it', async () => {
+    expect(await chosen('zeds.v1.away.io', { 'away.io': 403 })).toContain('not for you')
+  })
+
+  test('is no part of another', async () => {
+    const groups = { apps: ['deployments', 'deployments/scale'], 'z.io': ['scale'] }
+    expect(await chosen('scale', groups)).toEqual({ apiVersion: 'z.io/v1', plural: 'scale' })
+  })
+
+  test('is what can be listed and watched, where there is such', async () => {
+    const reviews = { apps: ['reviews.create'], 'z.io': ['reviews'] }
+    expect(await chosen('Review', reviews)).toEqual({ apiVersion: 'z.io/v1', plural: 'reviews' })
+    expect(await chosen('Review', { apps: reviews.apps })).toEqual({ apiVersion: 'apps/v1', plural: 'reviews.create' })
   })
 })
 

@@ -5,7 +5,7 @@ import { createInformer } from '../../src/informer.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes } from './fake.js'
+import { FakeKubernetes, isAnyList } from './fake.js'
 import { useKubernetes } from './support.js'
 
 const until = (what: string, isSo: () => boolean): Promise<void> => waitUntil(what, isSo, 30_000)
@@ -182,6 +182,24 @@ describe('a listFn that selects less than the path', () => {
     expect(warnings.filter((message) => message.startsWith('makeInformer'))).toEqual([
       expect.stringContaining('listFn leaves out 2 of the 3 objects at /api/v1/namespaces/default/configmaps'),
     ])
+  })
+})
+
+describe('a start', () => {
+  test('of what is starting waits for the same first list', async () => {
+    await using fake = await FakeKubernetes.start()
+    fake.collection.fill(3)
+    const core = fake.config().makeApiClient(CoreV1Api)
+    const informer = makeInformer<V1ConfigMap>(fake.config(), '/api/v1/namespaces/default/configmaps', () =>
+      core.listNamespacedConfigMap({ namespace: 'default' }),
+    )
+    const list = fake.taken(isAnyList)
+    const first = informer.start()
+    const second = informer.start().then(() => informer.list().length)
+    fake.collection.answer(await list)
+    expect(await second).toBe(3)
+    await first
+    await informer.stop()
   })
 })
 

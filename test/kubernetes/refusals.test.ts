@@ -199,7 +199,7 @@ describe('credentials that take their time', () => {
       expect([errors, mirror.errors, slow.asked]).toEqual([[], [], 1])
     }))
 
-  test('of more than a minute are an error that says so, and asked for again', () =>
+  test('of more than a minute are an error that says so, and are used when they come', () =>
     withSlow(async (mirror, slow) => {
       mirror.informer.start()
       await mirror.untilPassing('it to be told', () => mirror.errors.length > 0)
@@ -207,6 +207,18 @@ describe('credentials that take their time', () => {
         'UNAUTHORIZED',
         expect.stringContaining('no credentials for 60 s'),
       ])
+      await mirror.untilPassing('it to be told again', () => mirror.errors.length > 1)
+      slow.give()
+      await mirror.live()
+      expect(slow.asked).toBe(1)
+    }))
+
+  test('of more than five minutes are asked for again', () =>
+    withSlow(async (mirror, slow) => {
+      const since = mirror.clock.now()
+      mirror.informer.start()
+      await mirror.untilPassing('them to be asked for again', () => slow.asked > 1)
+      expect(mirror.clock.now() - since).toBeGreaterThanOrEqual(300_000)
       await mirror.live()
       expect(slow.asked).toBe(2)
       slow.give()

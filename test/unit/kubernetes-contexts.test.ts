@@ -29,7 +29,7 @@ function withPlugin(tokens: { value: string }): KubeConfig {
 }
 
 const tokenOf = async (credentials: Credentials): Promise<unknown> =>
-  Object((await credentials.access()).options.headers)['Authorization']
+  Object((await credentials.access(0)).options.headers)['Authorization']
 
 describe('a context that was current', () => {
   test('stays that of the source, also where the user has added an authenticator', async () => {
@@ -42,7 +42,7 @@ describe('a context that was current', () => {
     })
     const credentials = new Credentials(config)
     config.setCurrentContext('b')
-    const { server, options } = await credentials.access()
+    const { server, options } = await credentials.access(0)
     expect([server.host, options.headers]).toEqual(['a.example:6443', { Authorization: 'mine' }])
     expect(config.getCurrentContext()).toBe('b')
   })
@@ -56,7 +56,7 @@ describe('a context that was current', () => {
     }
     const credentials = new Credentials(config)
     context = 'b'
-    await expect(credentials.access()).rejects.toMatchObject({
+    await expect(credentials.access(0)).rejects.toMatchObject({
       code: 'PROTOCOL',
       message: expect.stringMatching(/"a".*"b"/),
     })
@@ -98,7 +98,7 @@ describe('a function that gives a configuration', () => {
       if (calls === 1) throw new Error('the vault is sealed')
       return twoClusters()
     })
-    await expect(credentials.access()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-    expect((await credentials.access()).server.host).toBe('a.example:6443')
+    await expect(credentials.access(0)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    expect((await credentials.access(0)).server.host).toBe('a.example:6443')
   })
 })

@@ -1,5 +1,5 @@
 import type { RequestOptions } from 'node:https'
-import { KubeConfig } from '@kubernetes/client-node'
+import { KubeConfig, type User } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/kube-config.js'
 import { SourceError } from '../../src/errors.js'
@@ -7,7 +7,7 @@ import { SourceError } from '../../src/errors.js'
 const cluster = { name: 'c', server: 'https://one.example:6443/k8s/clusters/x', skipTLSVerify: false }
 
 /** One context for each user. */
-function configOf(...users: readonly { readonly name: string; readonly token?: string }[]): KubeConfig {
+function configOf(...users: readonly Omit<User, 'authProvider'>[]): KubeConfig {
   const config = new KubeConfig()
   config.loadFromOptions({
     clusters: [cluster],
@@ -18,17 +18,17 @@ function configOf(...users: readonly { readonly name: string; readonly token?: s
   return config
 }
 
-const tokenOf = async (credentials: Credentials): Promise<unknown> =>
-  Object((await credentials.access()).options.headers)['Authorization']
+const tokenOf = async (credentials: Credentials, now = 0): Promise<unknown> =>
+  Object((await credentials.access(now)).options.headers)['Authorization']
 
 describe('credentials', () => {
   test('are those of the current context, at its server', async () => {
-    const { server, options, proxy } = await new Credentials(configOf({ name: 'u', token: 't' })).access()
+    const { server, options, proxy } = await new Credentials(configOf({ name: 'u', token: 't' })).access(0)
     expect([server.href, options.headers, proxy]).toEqual([cluster.server, { Authorization: 'Bearer t' }, undefined])
   })
 
   test('take no agent from the configuration, which keeps it with the certificates that it once had', async () => {
-    const { options } = await new Credentials(configOf({ name: 'u', token: 't' })).access()
+    const { options } = await new Credentials(configOf({ name: 'u', token: 't' })).access(0)
     expect(options.agent).toBeUndefined()
   })
 
@@ -50,7 +50,7 @@ describe('credentials', () => {
   test('of a function are asked for once more, however many with them were refused', async () => {
     let calls = 0
     const credentials = new Credentials(() => configOf({ name: 'u', token: `number ${++calls}` }))
-    const before = [await credentials.access(), await credentials.access(), await credentials.access()]
+    const before = [await credentials.access(0), await credentials.access(0), await credentials.access(0)]
     const after: unknown[] = []
     for (const refused of before) {
       credentials.renew(refused)
@@ -76,16 +76,58 @@ describe('credentials', () => {
     expect([...first, await tokenOf(credentials)]).toEqual(['number 1', 'number 1', 'number 1', 'number 2'])
   })
 
-  test('that were given up are asked for again, and what comes late of them is no harm', async () => {
+  /** Of a plugin, which gives them one after the other as a test resolves them, and remembers none. */
+  function loggingIn() {
+    const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+    const left = [first, second]
+    const config: KubeConfigLike = {
+      ...like({}),
+      applyToHTTPSOptions: async (options) => {
+        options.headers = { Authorization: await (left.shift()?.promise ?? 'asked too often') }
+      },
+    }
+    return { credentials: new Credentials(config), first, second }
+  }
+
+  test('that were given up are on their way all the same: who asks again waits for the same', async () => {
+    const { credentials, first } = loggingIn()
+    credentials.giveUp(credentials.access(0))
+    const again = tokenOf(credentials, 299_000)
+    first.resolve('late')
+    expect(await again).toBe('late')
+  })
+
+  test('that come when nobody waits any more are those of who asks next, once', async () => {
+    const { credentials, first, second } = loggingIn()
+    const access = credentials.access(0)
+    credentials.giveUp(access)
+    first.resolve('late')
+    second.resolve('next')
+    await access
+    expect([await tokenOf(credentials, 75_000), await tokenOf(credentials, 76_000)]).toEqual(['late', 'next'])
+  })
+
+  test('that fail when nobody waits any more fail for who asks next, once', async () => {
+    const { credentials, first, second } = loggingIn()
+    const access = credentials.access(0)
+    credentials.giveUp(access)
+    first.reject(new Error('log in first'))
+    second.resolve('next')
+    await expect(access).rejects.toThrow('log in first')
+    await expect(credentials.access(75_000)).rejects.toThrow('log in first')
+    expect(await tokenOf(credentials, 76_000)).toBe('next')
+  })
+
+  test('that do not come for five minutes are asked for again, and what comes late of them is no harm', async () => {
     const first = Promise.withResolvers<KubeConfig>()
     const given = [first.promise, Promise.resolve(configOf({ name: 'u', token: 'in time' }))]
     const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was asked too often')))
-    const late = credentials.access()
+    const late = credentials.access(0)
     credentials.giveUp(late)
-    const quick = await tokenOf(credentials)
+    const quick = await tokenOf(credentials, 300_000)
     first.resolve(configOf({ name: 'u', token: 'too late' }))
     await late
-    expect([quick, await tokenOf(credentials)]).toEqual(['Bearer in time', 'Bearer in time'])
+    expect([quick, await tokenOf(credentials, 300_000)]).toEqual(['Bearer in time', 'Bearer in time'])
   })
 
   test('of a configuration that remembers are asked of one that does not, after they were refused', async () => {
@@ -106,6 +148,60 @@ describe('credentials', () => {
     expect(await tokenOf(credentials)).toBe('mine')
   })
 
+  class Subclass extends KubeConfig {
+    bearer = ''
+    override async applyToHTTPSOptions(options: RequestOptions): Promise<void> {
+      options.headers = { Authorization: this.bearer }
+    }
+  }
+  const own: readonly (readonly [what: string, make: () => KubeConfig])[] = [
+    ['of a subclass', () => Object.assign(new Subclass(), configOf({ name: 'u' }), { bearer: 'mine' })],
+    [
+      'of a method that was replaced',
+      () => {
+        const applyToHTTPSOptions = (options: RequestOptions): Promise<void> => remembered('mine')(undefined, options)
+        return Object.assign(configOf({ name: 'u' }), { applyToHTTPSOptions })
+      },
+    ],
+  ]
+  describe.each(own)('%s', (_what, make) => {
+    test('are asked of it again after they were refused: no copy has what it adds', async () => {
+      const credentials = new Credentials(make())
+      credentials.renew()
+      expect(await tokenOf(credentials)).toBe('mine')
+    })
+
+    test('are asked of it again where a function gives it once more', async () => {
+      const config = make()
+      const credentials = new Credentials(() => config)
+      await tokenOf(credentials)
+      credentials.renew()
+      expect(await tokenOf(credentials)).toBe('mine')
+    })
+
+    test('are not those of another context that became current', async () => {
+      const config = make()
+      const credentials = new Credentials(config)
+      config.setCurrentContext('other')
+      await expect(credentials.access(0)).rejects.toMatchObject({ code: 'PROTOCOL' })
+    })
+  })
+
+  test('of a subclass that only loads are asked of a configuration that remembers nothing, after they were refused', async () => {
+    class Loaded extends KubeConfig {
+      constructor(from: KubeConfig) {
+        super()
+        this.loadFromString(from.exportConfig())
+      }
+    }
+    const config = new Loaded(configOf({ name: 'u' }))
+    Object.assign(config, { authenticators: [{ isAuthProvider: () => true, applyAuthentication: remembered('old') }] })
+    const credentials = new Credentials(config)
+    const before = await tokenOf(credentials)
+    credentials.renew()
+    expect([before, await tokenOf(credentials)]).toEqual(['old', undefined])
+  })
+
   const flawed: readonly (readonly [what: string, giver: () => unknown, code: string, says: string])[] = [
     ['no context', () => new KubeConfig(), 'PROTOCOL', 'the kubeconfig has no context'],
     [
@@ -115,6 +211,10 @@ describe('credentials', () => {
       'has no cluster',
     ],
     ['a server that is no URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is no URL'],
+    ['a server without a scheme', () => like({ server: 'localhost:6443' }), 'PROTOCOL', 'like https://host:6443'],
+    ['a server of another protocol', () => like({ server: 'ftp://one.example' }), 'PROTOCOL', '"ftp://one.example"'],
+    // In other letters client-node does not see that it is plain HTTP.
+    ['plain HTTP in capitals', () => like({ server: 'HTTP://one.example' }), 'PROTOCOL', 'like https://host:6443'],
     ['something else', () => ({}), 'PROTOCOL', 'gave no KubeConfig'],
     [
       'a function that throws',
@@ -131,6 +231,18 @@ describe('credentials', () => {
       'no credentials: aws: not found',
     ],
     [
+      'a token that no header can have',
+      () => configOf({ name: 'u', token: 'hunter2\n' }),
+      'UNAUTHORIZED',
+      'Invalid character in header content ["Authorization"] (check the user of the current context',
+    ],
+    [
+      'a client certificate that is none',
+      () => configOf({ name: 'u', certData: btoa('hunter2'), keyData: btoa('hunter2') }),
+      'UNAUTHORIZED',
+      'a certificate or its key cannot be read: error:0480006C:PEM routines::no start line (check the user of the',
+    ],
+    [
       'plain HTTP',
       () => like({ fails: new Error('HTTP protocol is not allowed when …') }),
       'PROTOCOL',
@@ -139,7 +251,7 @@ describe('credentials', () => {
   ]
   test.each(flawed)('%s: an error that says what to do, and no secret', async (_what, giver, code, says) => {
     const credentials = new Credentials(giver as () => KubeConfigLike)
-    const error: unknown = await credentials.access().catch((thrown: unknown) => thrown)
+    const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
     if (!(error instanceof SourceError)) throw new Error('it gave no SourceError', { cause: error })
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
     expect(error.message).not.toContain('hunter2')

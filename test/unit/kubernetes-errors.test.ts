@@ -57,6 +57,13 @@ describe('what the API server refuses', () => {
     expect(message).toContain('kubectl create clusterrole deployments-reader')
   })
 
+  test('for missing rights to ask what there is names the paths, and the role that has them', () => {
+    const { message } = apiError(statusOf({ code: 403, message: 'forbidden' }), { verb: 'get' })
+    expect(message).toBe(
+      'forbidden (the missing RBAC rule: nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]; the ClusterRole system:discovery has it: bind that)',
+    )
+  })
+
   test('carries how long it wishes to be left alone', () => {
     const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } })
     expect(apiError(status, asked).retryAfterMs).toBe(7_000)

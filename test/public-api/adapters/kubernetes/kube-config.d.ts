@@ -1,4 +1,4 @@
-import type { Agent } from 'node:http';
+import { type Agent } from 'node:http';
 import type { RequestOptions } from 'node:https';
 /** The part of `KubeConfig` of @kubernetes/client-node that is used. It stays yours, and is asked for every connection. */
 export interface KubeConfigLike {
@@ -33,10 +33,10 @@ export declare class Credentials {
     get place(): string | undefined;
     /**
      * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
-     * function that gives it fails. Who asks while others wait gets what they get.
+     * function that gives it fails. Who asks while others wait, or after they gave up, gets what they get: nothing is begun twice within five minutes.
      */
-    access(): Promise<Access>;
-    /** Who asks from now on does not wait for that one. */
+    access(now: number): Promise<Access>;
+    /** Somebody does not wait for that one any longer; it may be good for who asks next. */
     giveUp(access: Promise<Access>): void;
     /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */
     renew(refused?: Access): void;

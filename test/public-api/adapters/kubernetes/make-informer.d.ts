@@ -5,7 +5,7 @@ export interface ClientNodeInformer<T> {
     on(verb: 'error' | 'connect', callback: (error?: unknown) => void): void;
     off(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void;
     off(verb: 'error' | 'connect', callback: (error?: unknown) => void): void;
-    /** Resolves when the first list is in and told, or could not be read: then `error` is told, and it is tried again. */
+    /** Resolves when the first list is in and told, or could not be read: then `error` is told, and it is tried again. Who starts what is starting waits for the same. */
     start(): Promise<void>;
     /** Resolves when nothing more will be told. It can be started again. */
     stop(): Promise<void>;
