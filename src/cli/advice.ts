@@ -74,9 +74,13 @@ function quoted(word: string): string {
   return /^[\w.:/@%*+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
-/** Anything that was thrown, as one line without control characters or secrets. */
+/** So many characters of it: a server may say anything. */
+const MAX_LINE = 2_000
+
+/** Anything that was thrown, as one line without control characters or secrets, and not endless. */
 export function lineOf(thrown: unknown): string {
-  return redact(messageOf(thrown))
+  const line = redact(messageOf(thrown))
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
+  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE)}…`
 }
