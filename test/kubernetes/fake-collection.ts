@@ -101,9 +101,13 @@ export class FakeCollection {
     await Promise.all(this.watching.map((watch) => watch.bookmark(this.version)))
   }
 
-  /** What it holds now, or held at that version. */
+  /** What it holds now, or held at that version, by name: as etcd keeps it, whatever was written when. */
   at(version: number = this.#version): FakeObject[] {
-    if (version >= this.#version) return [...this.#objects.values()]
+    return [...this.#held(version).values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+  }
+
+  #held(version: number): ReadonlyMap<string, FakeObject> {
+    if (version >= this.#version) return this.#objects
     const objects = new Map(this.#objects)
     // From now backwards, as far as history goes.
     for (const { version: when, object } of [...this.#history].reverse()) {
@@ -114,7 +118,7 @@ export class FakeCollection {
       if (earlier === undefined || earlier.type === 'DELETED') objects.delete(object.metadata.name)
       else objects.set(object.metadata.name, earlier.object)
     }
-    return [...objects.values()]
+    return objects
   }
 
   /** As an API server would. */

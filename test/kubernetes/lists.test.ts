@@ -70,6 +70,30 @@ test('a server that streams no lists is asked again after ten minutes, and not b
     },
   ))
 
+test('a list in pages is of one moment, whatever is written between them', () =>
+  Mirror.with(
+    {
+      source: { streamingLists: false, pageSize: 2 },
+      prepare: ({ collection }) => collection.fill(5),
+    },
+    async ({ source, clock, fake: { collection } }) => {
+      const { signal } = new AbortController()
+      const { version } = collection
+      const told: (string | undefined)[] = []
+      const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 2 }
+      for await (const page of source.list(context)) {
+        if (told.length === 0) {
+          collection.put('a', 'before all')
+          collection.put('k2', 'after')
+          collection.delete('k1')
+        }
+        told.push(...page.events.map(({ key }) => key))
+        if (page.version !== undefined) expect(page.version).toBe(version)
+      }
+      expect(told).toEqual([0, 1, 2, 3, 4].map((at) => `default/k${at}`))
+    },
+  ))
+
 test('keys and versions are asked for as metadata, in the namespace of the source, and nothing else is', () =>
   Mirror.with(
     {
