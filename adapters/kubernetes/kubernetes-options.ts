@@ -22,7 +22,7 @@ export interface KubernetesSourceOptions {
   readonly stripManagedFields?: boolean
   /** Whether the server is asked to stream lists, where it can. Default true. */
   readonly streamingLists?: boolean
-  /** Most objects that one request of a list in pages asks for. Default 500. */
+  /** Most objects that one request of a list in pages, or of an audit, asks for. Default 500. */
   readonly pageSize?: number
   /** An object that is larger counts as invalid. Default 16 MiB. */
   readonly maxObjectBytes?: number

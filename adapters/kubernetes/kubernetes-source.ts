@@ -262,7 +262,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
-      const limit = Math.max(this.#options.pageSize ?? 500, context.pageSize)
+      const limit = Math.min(this.#options.pageSize ?? 500, context.pageSize)
       const options = { limit, pageSize: limit, metadataOnly: true, maxObjectBytes: this.#maxObjectBytes }
       const assertNotBack = this.#home.reading()
       for await (const { events, version } of readPages(visit, requests, this.#decoder(requests), options)) {

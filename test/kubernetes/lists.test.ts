@@ -115,3 +115,14 @@ test('keys and versions are asked for as metadata, in the namespace of the sourc
       )
     },
   ))
+
+test('keys and versions, too, come in pages of as many as were asked for', () =>
+  Mirror.with(
+    { source: { pageSize: 2 }, prepare: ({ collection }) => collection.fill(5) },
+    async ({ source, clock, fake }) => {
+      const { signal } = new AbortController()
+      const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 1_000 }
+      for await (const _ of source.versions(context));
+      expect(fake.exchanges.filter(isPlainList).map(({ query }) => query.get('limit'))).toEqual(['2', '2', '2'])
+    },
+  ))
