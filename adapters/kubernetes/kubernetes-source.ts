@@ -131,7 +131,8 @@ class ApiSource<T> implements KubernetesSource<T> {
         maxObjectBytes: this.#maxObjectBytes,
         stallMs: this.#stallMs,
         timeoutSeconds: this.#timeoutSeconds(random.next()),
-        notStreamed: () => {
+        notStreamed: ({ cause }) => {
+          this.#noted(cause, clock)
           this.#streamsFrom = clock.now() + STREAM_AGAIN_MS
         },
       })
@@ -144,6 +145,7 @@ class ApiSource<T> implements KubernetesSource<T> {
           await this.#assertHistory(visit, requests, shown, (from) =>
             this.#home.listing(from, undefined, context.signal),
           )
+        this.#answered(clock)
         version = page.version ?? version
         yield page
       }
@@ -155,7 +157,6 @@ class ApiSource<T> implements KubernetesSource<T> {
         if (missing !== undefined && missing === this.#missing && !isListed(missing, version))
           missing.listedFrom = version
       }
-      this.#answered(clock)
     } catch (error) {
       throw this.#noted(error, context.clock)
     } finally {

@@ -25,7 +25,8 @@ export class NotStreamed extends Error {
 /**
  * A list that is told as the beginning of a watch: every object, and then a bookmark which says that this was all of
  * them. Only that one names the version; whatever versions come before it are of single objects, in no order.
- * Throws `NotStreamed` where the server does not know how, or where the bookmark does not come.
+ * Throws `NotStreamed` where the server does not know how, or where the bookmark does not come: also where the answer is
+ * cut off, as what stands before a server does with those that take long.
  */
 export async function* streamList<T>(
   visit: Visit,
@@ -64,9 +65,12 @@ export async function* streamList<T>(
     const due = new PageDue(visit.clock)
     let until = visit.clock.now() + stallMs
     for (;;) {
-      const taken = await visit.take(body, Math.max(0, until - visit.clock.now()))
+      const taken = await visit.take(body, Math.max(0, until - visit.clock.now())).catch((error: unknown) => {
+        throw cutOff(error)
+      })
       if (taken === SILENCE) throw new NotStreamed(`the list came no further for ${stallMs} ms`)
-      if (taken === undefined) throw new NotStreamed('the list ended without saying that it was complete')
+      if (taken === undefined)
+        throw cutOff(new SourceError('it ended without saying that it was complete', { code: 'UNAVAILABLE' }))
       for (const chunk of taken) {
         lines.push(chunk)
         for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
@@ -94,6 +98,12 @@ function isUnfit(error: unknown): boolean {
   // To stream is to watch: who may only list is let in there.
   if (status !== undefined && (isTooLarge(status) || status.code === 403)) return true
   return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code)
+}
+
+/** That the server, or what stands before it, has ended a list too early; what else ends one stays as it is. */
+function cutOff(error: unknown): unknown {
+  if (!(error instanceof SourceError && error.code === 'UNAVAILABLE')) return error
+  return new NotStreamed(messageIn(error), { cause: error })
 }
 
 function messageIn({ message }: SourceError): string {

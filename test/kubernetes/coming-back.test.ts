@@ -3,7 +3,7 @@ import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernet
 import { SeededRandom } from '../../src/testing/index.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
 import type { Version } from '../../src/version.js'
-import { FakeKubernetes, isAny } from './fake.js'
+import { FakeKubernetes, isAny, isStreamedList } from './fake.js'
 import { FakeCollection, type FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 
@@ -111,6 +111,19 @@ describe('of two informers over one source that were broken off, the one that is
       await shared.watch('1001')
       await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     }))
+
+  for (const how of ['reset', 'end'] as const)
+    test(`finds that the history went back, though all that broke off was a streamed list (${how}), and the other read it in pages`, () =>
+      Shared.with(async (shared) => {
+        const before = shared.fake.collection.version
+        shared.restore()
+        shared.fake.next(isStreamedList, (exchange) => {
+          exchange.open()
+          exchange[how]()
+        })
+        await shared.list()
+        await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+      }))
 
   test('lists anew what was missing meanwhile, though the other has', () =>
     Shared.with(async (shared) => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { isPlainList, isStreamedList } from './fake.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { type FakeKubernetes, isPlainList, isStreamedList } from './fake.js'
+import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
 describe('a list that is streamed', () => {
@@ -111,6 +113,56 @@ describe('a list that is streamed', () => {
         expect(mirror.informer.size).toBe(3)
       },
     ))
+
+  const CUTS: readonly (readonly [how: string, cut: (exchange: Exchange) => void])[] = [
+    ['with a reset', (exchange) => exchange.reset()],
+    ['with an end of the connection', (exchange) => exchange.raw('', { isOver: true })],
+  ]
+  for (const [how, cut] of CUTS) {
+    /** Half of the list, and no more. */
+    const halve = async (fake: FakeKubernetes, exchange: Exchange): Promise<void> => {
+      const objects = fake.collection.at()
+      for (const object of objects.slice(0, objects.length / 2)) await exchange.event('ADDED', object)
+      cut(exchange)
+    }
+
+    test(`that is cut off ${how}, whenever it is asked for, is read in pages`, () =>
+      Mirror.with(
+        {
+          prepare: (fake) => {
+            fake.collection.fill(600) // What was told before is told again.
+            fake.rule(isStreamedList, (exchange) => void halve(fake, exchange))
+          },
+        },
+        async (mirror) => {
+          await mirror.live()
+          await mirror.healed()
+          const asked = mirror.fake.lists.map((list) => (list.isStreamedList ? 'streamed' : 'a page'))
+          expect([asked, mirror.errors]).toEqual([['streamed', 'a page', 'a page'], []])
+        },
+      ))
+
+    test(`that is cut off ${how}, by a server that is gone then, is an error at once`, () =>
+      Mirror.with(
+        {
+          prepare: (fake) => {
+            fake.collection.fill(4)
+            fake.next(isStreamedList, (exchange) => void halve(fake, exchange))
+            fake.next(isPlainList, (exchange) => exchange.reset())
+          },
+        },
+        async (mirror) => {
+          mirror.informer.start()
+          await waitUntil('the error', () => mirror.errors.length > 0)
+          expect([mirror.fake.lists.length, mirror.errors[0]]).toMatchObject([
+            2,
+            { code: 'UNAVAILABLE', phase: 'list' },
+          ])
+          await mirror.live()
+          await mirror.healed()
+        },
+      ))
+  }
 
   test('takes what happens before its end as part of it', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
