@@ -21,6 +21,7 @@ import { withLifeSigns } from './life-signs.js'
 import { readList } from './lists.js'
 import { moment } from './moment.js'
 import { type KubernetesNamespaces, NamespaceSet } from './namespaces.js'
+import { LONG_DOWN_MS } from './page-retry.js'
 import { readPages } from './pages.js'
 import { Requests } from './request.js'
 import { findResource, type Resource } from './resource.js'
@@ -41,8 +42,6 @@ const MAX_OBJECT_BYTES = 16 * 1024 * 1024
 const HEARTBEAT_MS = 75_000
 /** For so long nobody asks a server again that streams no lists, in milliseconds: it may be another by then. */
 const STREAM_AGAIN_MS = 600_000
-/** Who could not be reached for so long may have been restored, and have got past us since, in milliseconds. */
-const LONG_DOWN_MS = 30_000
 /** All who were away meanwhile come back within this time, in milliseconds: nobody rests for longer than half of it. */
 const COME_BACK_MS = 60_000
 /** A watch that is longer is not asked for, in milliseconds. */
@@ -131,6 +130,8 @@ class ApiSource<T> implements KubernetesSource<T> {
         maxObjectBytes: this.#maxObjectBytes,
         stallMs: this.#stallMs,
         timeoutSeconds: this.#timeoutSeconds(random.next()),
+        random,
+        brokeOff: (error) => this.#noted(error, clock),
         notStreamed: ({ cause }) => {
           this.#noted(cause, clock)
           this.#streamsFrom = clock.now() + STREAM_AGAIN_MS
@@ -264,7 +265,14 @@ class ApiSource<T> implements KubernetesSource<T> {
     try {
       const requests = await this.#requests(visit)
       const limit = Math.min(this.#options.pageSize ?? 500, context.pageSize)
-      const options = { limit, pageSize: limit, metadataOnly: true, maxObjectBytes: this.#maxObjectBytes }
+      const options = {
+        limit,
+        pageSize: limit,
+        metadataOnly: true,
+        maxObjectBytes: this.#maxObjectBytes,
+        random: context.random,
+        brokeOff: (error: unknown) => void this.#noted(error),
+      }
       const assertNotBack = this.#home.reading()
       for await (const { events, version } of readPages(visit, requests, this.#decoder(requests), options)) {
         this.#home.compare(visit.place)

@@ -1,10 +1,12 @@
 import { messageOf, SourceError } from '../../src/errors.js'
+import type { Random } from '../../src/random.js'
 import type { Invalid, ListPage, Put } from '../../src/source.js'
 import { apiError, statusOf } from './api-errors.js'
 import { SILENCE } from './body.js'
 import type { Decoder } from './decoder.js'
 import { assertResourceVersion } from './kubernetes-version.js'
 import { PageDue } from './page-due.js'
+import { PageRetry } from './page-retry.js'
 import type { Requests } from './request.js'
 import { ListSlicer } from './slices.js'
 import type { Question, Visit } from './visit.js'
@@ -16,6 +18,9 @@ export interface PagesOptions {
   readonly pageSize: number
   readonly metadataOnly: boolean
   readonly maxObjectBytes: number
+  readonly random: Random
+  /** Told where a page did not come, though it is asked for again. */
+  brokeOff(error: unknown): void
 }
 
 /** What stands around the items of a list. */
@@ -30,49 +35,32 @@ interface Envelope {
   }
 }
 
-/** A list, page by page. Each answer is cut into objects as it comes, and none is ever in memory as a whole. */
+/**
+ * A list, page by page. Each answer is cut into objects as it comes, and none is ever in memory as a whole. A page that does not
+ * come is asked for again, and what it had told is told again: the token stands for the same snapshot.
+ */
 export async function* readPages<T>(
   visit: Visit,
   requests: Requests,
   decoder: Decoder<T>,
-  { limit, pageSize, metadataOnly, maxObjectBytes }: PagesOptions,
+  options: PagesOptions,
 ): AsyncGenerator<ListPage<T>> {
+  const { limit, metadataOnly, random, brokeOff } = options
+  const retry = new PageRetry(visit, random)
   for (let token = ''; ; ) {
     const question = requests.list({ limit, continue: token }, metadataOnly)
-    const body = await visit.open(question)
-    let events: (Put<T> | Invalid)[] = []
-    const slicer = new ListSlicer(
-      {
-        item: (bytes, shape) => events.push(decoder.item(bytes, shape)),
-        guess: (bytes) => {
-          const event = decoder.guessedItem(bytes)
-          if (event !== undefined) events.push(event)
-          return event !== undefined
-        },
-        guessRun: (bytes, between) => {
-          const run = decoder.guessedItems(bytes, between.toString())
-          if (run !== undefined) events.push(...run)
-          return run !== undefined
-        },
-      },
-      maxObjectBytes,
-    )
-    const due = new PageDue(visit.clock)
-    for (let taken = await visit.take(body); taken !== undefined; taken = await visit.take(body)) {
-      if (taken === SILENCE) {
-        body.destroy(new Error('no data came'))
-        throw new SourceError('the list stopped in the middle: no data came', { code: 'UNAVAILABLE' })
-      }
-      for (const chunk of taken) {
-        push(slicer, chunk)
-        for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
-      }
-      if (due.isNow(taken)) {
-        yield { events }
-        events = []
-      }
+    let read: PageEnd<T>
+    try {
+      read = yield* readPage(visit, question, decoder, options)
+    } catch (error) {
+      // With the first nothing is lost: the core asks again.
+      if (token === '') throw error
+      brokeOff(error)
+      await retry.rest(error)
+      continue
     }
-    const { version, next, remaining } = endOf(slicer, question)
+    retry.came()
+    const { events, version, next, remaining } = read
     if (next !== '' && next === token) throw new SourceError('a page of the list leads to itself', { code: 'PROTOCOL' })
     token = next
     if (token === '') {
@@ -84,6 +72,56 @@ export async function* readPages<T>(
   }
 }
 
+interface PageEnd<T> {
+  /** What has not been told of it. */
+  readonly events: (Put<T> | Invalid)[]
+  readonly version: string
+  readonly next: string
+  readonly remaining: number | undefined
+}
+
+async function* readPage<T>(
+  visit: Visit,
+  question: Question,
+  decoder: Decoder<T>,
+  { pageSize, maxObjectBytes }: PagesOptions,
+): AsyncGenerator<ListPage<T>, PageEnd<T>> {
+  const body = await visit.open(question)
+  let events: (Put<T> | Invalid)[] = []
+  const slicer = new ListSlicer(
+    {
+      item: (bytes, shape) => events.push(decoder.item(bytes, shape)),
+      guess: (bytes) => {
+        const event = decoder.guessedItem(bytes)
+        if (event !== undefined) events.push(event)
+        return event !== undefined
+      },
+      guessRun: (bytes, between) => {
+        const run = decoder.guessedItems(bytes, between.toString())
+        if (run !== undefined) events.push(...run)
+        return run !== undefined
+      },
+    },
+    maxObjectBytes,
+  )
+  const due = new PageDue(visit.clock)
+  for (let taken = await visit.take(body); taken !== undefined; taken = await visit.take(body)) {
+    if (taken === SILENCE) {
+      body.destroy(new Error('no data came'))
+      throw new SourceError('the list stopped in the middle: no data came', { code: 'UNAVAILABLE' })
+    }
+    for (const chunk of taken) {
+      push(slicer, chunk)
+      for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
+    }
+    if (due.isNow(taken)) {
+      yield { events }
+      events = []
+    }
+  }
+  return { events, ...endOf(slicer, question) }
+}
+
 function push(slicer: ListSlicer, chunk: Buffer): void {
   try {
     slicer.push(chunk)
@@ -92,10 +130,7 @@ function push(slicer: ListSlicer, chunk: Buffer): void {
   }
 }
 
-function endOf(
-  slicer: ListSlicer,
-  question: Question,
-): { version: string; next: string; remaining: number | undefined } {
+function endOf(slicer: ListSlicer, question: Question): Omit<PageEnd<never>, 'events'> {
   let envelope: unknown
   try {
     if (!slicer.isComplete) throw new Error('it ended in the middle')

@@ -94,6 +94,11 @@ export class Visit {
     }
   }
 
+  /** Asks nothing for so long. Rejects where nobody wants the visit any more. */
+  rest(ms: number): Promise<void> {
+    return this.#inTime(new Promise<void>(() => {}), ms, () => {})
+  }
+
   /** What the server answers. */
   #answer<V>(promise: Promise<V>): Promise<V> {
     return this.#inTime(promise, this.#options.stallMs, () => {

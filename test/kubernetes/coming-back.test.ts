@@ -3,6 +3,7 @@ import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernet
 import { SeededRandom } from '../../src/testing/index.js'
 import { VirtualClock } from '../../src/testing/virtual-clock.js'
 import type { Version } from '../../src/version.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isAny, isStreamedList } from './fake.js'
 import { FakeCollection, type FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
@@ -12,6 +13,7 @@ const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not 
 const LONGEST_MS = 60_000
 /** What says something so often is not taken for half open. */
 const WORD_MS = 10_000
+const isPage = ({ isList, query }: Exchange): boolean => isList && query.has('continue')
 const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 
 /** One source, and those who read it at its side, each in calls of its own. */
@@ -42,11 +44,34 @@ class Shared implements AsyncDisposable {
     return this.fake.exchanges.filter(isHead).length
   }
 
-  /** Gives the version. */
-  async list(): Promise<Version> {
+  /** Gives the version. `between` is what whoever reads does after each page. */
+  async list(between?: () => Promise<void>): Promise<Version> {
     let listed = ''
-    for await (const { version } of this.source.list({ ...this.#context, pageSize: 100 })) listed = version ?? listed
+    for await (const { version } of this.source.list({ ...this.#context, pageSize: 100 })) {
+      listed = version ?? listed
+      await between?.()
+    }
     return listed
+  }
+
+  /** What comes only with time. */
+  async passing<V>(promise: Promise<V>): Promise<V> {
+    let isOver = false
+    const over = (): void => {
+      isOver = true
+    }
+    promise.then(over, over)
+    await waitUntil('it to be over', async () => {
+      if (!isOver) await this.clock.advance(100)
+      return isOver
+    })
+    return await promise
+  }
+
+  /** From now on lists come in three pages. */
+  inPages(): void {
+    this.fake.collection.hasStreamedLists = false
+    this.fake.collection.largestPage = 3
   }
 
   /** Opens a watch. Gives what waits for more of it. */
@@ -125,6 +150,16 @@ describe('of two informers over one source that were broken off, the one that is
         await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
       }))
 
+  test('finds that the history went back, though all that broke off was a page, which the other asked for again', () =>
+    Shared.with(async (shared) => {
+      shared.inPages()
+      shared.fake.next(isPage, (exchange) => exchange.reset())
+      await shared.passing(shared.list())
+      shared.restore()
+      // Of another than the list's own version.
+      await expect(shared.watch('1008')).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    }))
+
   test('lists anew what was missing meanwhile, though the other has', () =>
     Shared.with(async (shared) => {
       const { fake } = shared
@@ -147,6 +182,35 @@ describe('of two informers over one source that were broken off, the one that is
       await shared.clock.advance(20_000)
       await shared.watch(before)
       expect(shared.doubts).toHaveLength(2)
+    }))
+})
+
+describe('how long nobody could reach the server', () => {
+  /** Somebody reads pages, and from the second on there is no server. */
+  const untilGivenUp = async (shared: Shared): Promise<() => void> => {
+    shared.inPages()
+    const back = shared.fake.rule(isPage, (exchange) => exchange.reset())
+    await expect(shared.passing(shared.list())).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    return back
+  }
+
+  test('is counted from the first page that did not come, and not from when a list was given up for it', () =>
+    Shared.with(async (shared) => {
+      const back = await untilGivenUp(shared)
+      const givenUpMs = shared.clock.now()
+      await shared.clock.advance(25_000)
+      back()
+      await shared.watch('1008')
+      expect([shared.doubts.length, givenUpMs > 10_000]).toEqual([1, true])
+    }))
+
+  test('is over with the next page, however long the rest of the list takes', () =>
+    Shared.with(async (shared) => {
+      shared.inPages()
+      shared.fake.next(isPage, (exchange) => exchange.reset())
+      await shared.passing(shared.list(() => shared.clock.advance(40_000)))
+      await shared.watch('1008')
+      expect(shared.doubts).toEqual([])
     }))
 })
 

@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'vitest'
+import { waitUntil } from '../servers/wait-until.js'
+import { type FakeKubernetes, isPlainList } from './fake.js'
+import { EXPIRED, type Exchange } from './fake-exchange.js'
+import { Mirror, type MirrorOptions } from './mirror.js'
+
+const BUSY = { code: 429, reason: 'TooManyRequests', message: 'the server is busy' }
+
+const isLater = (exchange: Exchange): boolean => isPlainList(exchange) && exchange.query.has('continue')
+
+/** A mirror that reads ten objects, two by two. */
+const paged = (prepare: (fake: FakeKubernetes) => void): MirrorOptions => ({
+  source: { streamingLists: false, pageSize: 2 },
+  prepare: (fake) => {
+    fake.collection.fill(10)
+    prepare(fake)
+  },
+})
+
+/** For which page each list was asked, by its first object; 0 is where a list begins. */
+const asked = ({ fake }: Mirror): number[] =>
+  fake.lists.map(({ query }) => Number((query.get('continue') ?? '.0').split('.')[1]))
+
+/** All is there, whatever time it took. */
+async function read(mirror: Mirror): Promise<void> {
+  mirror.informer.start()
+  await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+  await mirror.healed()
+}
+
+describe('a page that is not the first', () => {
+  const FAILURES: readonly (readonly [how: string, fail: (exchange: Exchange) => void])[] = [
+    ['is refused by a server that is busy', (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' })],
+    ['is refused by what stands before the server', (exchange) => exchange.text('Service Unavailable', 503)],
+    ['is reset', (exchange) => exchange.reset()],
+    ['is not answered', () => {}],
+    ['ends in the middle', (exchange) => exchange.text('{"kind":"ConfigMapList","items":[', 200)],
+    ['is cut off', (exchange) => void exchange.write('{"items":[').then(() => exchange.reset())],
+    ['says no more', (exchange) => void exchange.write('{"items":[')],
+  ]
+  for (const [how, fail] of FAILURES)
+    test(`and ${how} is asked for again, and none that came before it`, () =>
+      Mirror.with(
+        paged((fake) => {
+          let at = 0
+          fake.next((exchange) => isLater(exchange) && ++at === 2, fail)
+        }),
+        async (mirror) => {
+          await read(mirror)
+          expect([asked(mirror), mirror.errors]).toEqual([[0, 2, 4, 4, 6, 8], []])
+        },
+      ))
+
+  test('is told again where a part of it was told', () =>
+    Mirror.with(
+      {
+        source: { streamingLists: false },
+        prepare: ({ collection }) => collection.fill(1_000),
+      },
+      async (mirror) => {
+        const { fake } = mirror
+        fake.next(isLater, (exchange) => {
+          const items = fake.collection.at().slice(500, 900)
+          const body = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', items })
+          void exchange.write(body.slice(0, -2)).then(() => exchange.reset())
+        })
+        await read(mirror)
+        expect([asked(mirror), mirror.informer.size, mirror.told.count]).toEqual([[0, 500, 500], 1_000, 1_000])
+        expect(mirror.errors).toEqual([])
+      },
+    ))
+
+  test('is asked for no sooner than the server wishes, though that is longer than the core waits for a page', () =>
+    Mirror.with(
+      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(BUSY, { 'retry-after': '45' }))),
+      async (mirror) => {
+        mirror.informer.start()
+        await mirror.until('it to be refused', () => mirror.fake.lists.length === 2)
+        await mirror.pass(44_000)
+        const early = asked(mirror)
+        await read(mirror)
+        expect([early, asked(mirror), mirror.errors]).toEqual([[0, 2], [0, 2, 2, 4, 6, 8], []])
+      },
+    ))
+
+  test('is asked for five times again in a row, and no more', () =>
+    Mirror.with(
+      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse({ ...BUSY, code: 503 }), 6)),
+      async (mirror) => {
+        mirror.informer.start()
+        await mirror.untilPassing('it to be given up', () => mirror.errors.length > 0)
+        expect([asked(mirror), mirror.errors]).toMatchObject([
+          [0, 2, 2, 2, 2, 2, 2],
+          [{ code: 'UNAVAILABLE', phase: 'list' }],
+        ])
+        await read(mirror)
+      },
+    ))
+
+  test('is asked for again as often where every other one fails', () =>
+    Mirror.with(
+      paged((fake) => {
+        fake.collection.fill(30)
+        let at = 0
+        fake.rule(
+          (exchange) => isLater(exchange) && at++ % 2 === 0,
+          (exchange) => exchange.reset(),
+        )
+      }),
+      async (mirror) => {
+        await read(mirror)
+        expect([asked(mirror).filter((from) => from === 0).length, mirror.errors]).toEqual([1, []])
+      },
+    ))
+
+  test.each([
+    ['is away for so long that it may have been restored', { ...BUSY, code: 503 }, 45],
+    ['is busy for so long that it will have forgotten the snapshot', BUSY, 240],
+  ])('is not asked for again where the server %s', (_why, status, seconds) =>
+    Mirror.with(
+      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(status, { 'retry-after': String(seconds) }))),
+      async (mirror) => {
+        mirror.informer.start()
+        await mirror.until('the error', () => mirror.errors.length > 0)
+        expect(mirror.errors).toMatchObject([{ code: 'UNAVAILABLE', retryAfterMs: seconds * 1_000 }])
+        await read(mirror)
+        expect(asked(mirror)).toEqual([0, 2, 0, 2, 4, 6, 8])
+      },
+    ),
+  )
+
+  test('that has expired when it is asked for again is read with all others, in one piece', () =>
+    Mirror.with(
+      paged((fake) => {
+        fake.next(isLater, (exchange) => exchange.refuse(EXPIRED))
+        fake.next(isLater, (exchange) => exchange.refuse(BUSY))
+      }),
+      async (mirror) => {
+        await read(mirror)
+        expect([asked(mirror), mirror.errors]).toEqual([[0, 2, 2, 0], []])
+      },
+    ))
+
+  test('is waited for by nobody who stops', () =>
+    Mirror.with(
+      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(BUSY, { 'retry-after': '60' }))),
+      async (mirror) => {
+        mirror.informer.start()
+        await waitUntil('it to be refused', () => mirror.fake.lists.length === 2)
+        await mirror.informer.stop()
+        expect([mirror.clock.sleeping, mirror.fake.lists.length]).toEqual([0, 2])
+      },
+    ))
+
+  test('of keys and versions is asked for again, too', () =>
+    Mirror.with(
+      paged((fake) => fake.next(isLater, (exchange) => exchange.reset())),
+      async (mirror) => {
+        const { source, clock } = mirror
+        const { signal } = new AbortController()
+        const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 1_000 }
+        const keys: string[] = []
+        const reading = (async () => {
+          for await (const page of source.versions(context)) keys.push(...page.keys.map(({ key }) => key))
+          return true
+        })()
+        let isRead = false
+        void reading.then((is) => {
+          isRead = is
+        })
+        await mirror.untilPassing('them to be read', () => isRead)
+        expect([asked(mirror), keys.length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
+      },
+    ))
+})
+
+test('the first page is not asked for again by the list: it is an error at once', () =>
+  Mirror.with(
+    paged((fake) => fake.next(isPlainList, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))),
+    async (mirror) => {
+      mirror.informer.start()
+      await waitUntil('the error', () => mirror.errors.length > 0)
+      expect([asked(mirror), mirror.errors]).toMatchObject([[0], [{ code: 'UNAVAILABLE', retryAfterMs: 1_000 }]])
+      await read(mirror)
+    },
+  ))
