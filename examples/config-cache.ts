@@ -1,5 +1,5 @@
 // A service's configuration, always at hand: limits that lie in etcd under /limits/<tenant>/<name>, found by tenant.
-//   ETCD_ENDPOINTS=localhost:2379 node examples/config-cache.ts acme
+//   ETCD_ENDPOINTS=localhost:2379 node examples/config-cache.ts acme      (copied out of node_modules, where Node runs no TypeScript)
 //   etcdctl put /limits/acme/api '{"rps":50}'
 import { createInformer } from 'listwatch'
 import { etcdSource } from 'listwatch/etcd'

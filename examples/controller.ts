@@ -1,5 +1,5 @@
 // A controller: for each site that should be there it keeps a worker running, whatever happens in between.
-//   node examples/controller.ts
+//   node examples/controller.ts      (copied out of node_modules, where Node runs no TypeScript)
 import { createInformer } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 

@@ -1,5 +1,5 @@
 // Feature flags that one process writes and many mirror: `isOn` is a look into memory, at every request.
-//   node examples/feature-flags.ts                        # follows the flags
+//   node examples/feature-flags.ts                        # follows the flags (copied out of node_modules: Node runs no TypeScript there)
 //   node examples/feature-flags.ts new-checkout 25        # turns a flag on for 25 % of the users; 0 removes it
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'

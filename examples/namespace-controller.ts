@@ -1,5 +1,5 @@
 // A controller for Kubernetes: in each namespace it keeps a ConfigMap "about" that names the owner, as the namespace's label says.
-//   node examples/namespace-controller.ts
+//   node examples/namespace-controller.ts      (copied out of node_modules, where Node runs no TypeScript)
 import { CoreV1Api, KubeConfig, type V1ConfigMap, type V1Namespace } from '@kubernetes/client-node'
 import { createInformer } from 'listwatch'
 import { kubernetesSource } from 'listwatch/kubernetes'
@@ -20,7 +20,8 @@ const controller = namespaces.reconcile(async (namespace, { object }) => {
   const owner = object.metadata?.labels?.['owner'] ?? 'nobody'
   const found = abouts.get(`${namespace}/about`)
   if (found?.data?.['owner'] === owner) return
-  // With the version that was seen: where somebody else has written meanwhile this is refused, and run again.
+  // With the version that was seen: where somebody else has written meanwhile this is refused, and run again. What is mirrored may
+  // be written back because client-node renames nothing of a ConfigMap; elsewhere it loses what it renames (docs/kubernetes.md).
   const body = { ...found, metadata: { ...found?.metadata, name: 'about' }, data: { ...found?.data, owner } }
   const written =
     found === undefined
@@ -34,6 +35,7 @@ const controller = namespaces.reconcile(async (namespace, { object }) => {
 const again = ({ key }: { readonly key: string }): void => controller.enqueue(key.split('/')[0] ?? '')
 abouts.subscribe({ update: again, delete: again })
 
+// In this order: a namespace that is run before all of abouts is there would find none.
 await abouts.start().synced()
 await namespaces.start().synced()
 console.log('ready')

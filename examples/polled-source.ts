@@ -1,5 +1,5 @@
 // A source of your own: an HTTP endpoint that gives a list, asked now and then, read again only where its ETag is another.
-//   node examples/polled-source.ts http://localhost:8080/countries
+//   node examples/polled-source.ts http://localhost:8080/countries      (copied out of node_modules, where Node runs no TypeScript)
 import { once } from 'node:events'
 import { createInformer, type Entry, type ListerWatcher, SourceError } from 'listwatch'
 

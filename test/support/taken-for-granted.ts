@@ -29,12 +29,15 @@ declare global {
   const services: Informer<Pod, object>
   const owners: Informer<Pod, object>
   const limits: Informer<Limit, object>
+  const theirs: Informer<V1Pod, object>
+  const widgets: Informer<object, object>
   const jobs: Informer<{ readonly state: string }, object>
   const etcd: import('etcd3').Etcd3
   type V1Pod = import('@kubernetes/client-node').V1Pod
   const kubeConfig: import('@kubernetes/client-node').KubeConfig
   const core: import('@kubernetes/client-node').CoreV1Api
   const pod: V1Pod
+  const made: V1Pod
   const kubernetesSource: typeof import('listwatch/kubernetes').kubernetesSource
   const sub: Subscription
   const mark: string
@@ -46,6 +49,11 @@ declare global {
   interface Country { readonly code: string; readonly name: string }
   function read(signal: AbortSignal): Promise<readonly Country[]>
   function makeItSo(key: string, order: Order | undefined): Promise<void>
+  /** A backend that says when something was written. */
+  const journal: {
+    onWrite(listener: () => void): () => void
+    since(version: string, signal: AbortSignal): Promise<import('listwatch').WatchBatch<Country>>
+  }
   function ensureRunning(key: string): Promise<void>
   function sourceOf(region: string): Source<Pod>
   function send(changes: readonly object[]): void
