@@ -57,6 +57,11 @@ export interface IndexBuilder<T> {
   multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>): Equal<T, V>
   /** One value an object, kept in order: range, prefix, reverse, limit. The order is built by the first question. */
   ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Ordered<T, V>
-  /** A tuple an object, kept in order: equality on the first components, a range on the next. */
-  compound<const V extends readonly Scalar[]>(of: (object: T, key: string) => V | null | undefined): Compound<T, V>
+  /**
+   * A tuple an object, kept in order: equality on the first components, a range on the next. A tuple with `null` or
+   * `undefined` in it leaves the object out, as no tuple does.
+   */
+  compound<const V extends readonly (Scalar | null | undefined)[]>(
+    of: (object: T, key: string) => V | null | undefined,
+  ): Compound<T, { [K in keyof V]: NonNullable<V[K]> }>
 }

@@ -186,6 +186,27 @@ describe('by', () => {
     // @ts-expect-error the first component is a string
     orders.by.latest([5])
   })
+
+  test('the tuple of a compound index may have null and undefined in it, which nobody asks for', () => {
+    const regional = createInformer({
+      source,
+      indexes: (ix) => ({
+        latest: ix.compound((o) => [o.region, o.tags[0], o.createdAt]),
+        some: ix.compound((o) => (o.region === null ? undefined : [o.region, o.tenant])),
+        either: ix.compound((o) => (o.region === null ? [o.tenant] : [o.tenant, o.region])),
+      }),
+    })
+    expectTypeOf(regional.by.latest).parameter(0).toEqualTypeOf<Partial<readonly [string, string, Date]>>()
+    expectTypeOf(regional.by.some).parameter(0).toEqualTypeOf<Partial<readonly [string, string]>>()
+    regional.by.either(['acme'])
+    regional.by.either(['acme', 'eu'])
+    expectTypeOf(regional.by.latest.values()).toEqualTypeOf<Iterable<readonly [string, string, Date]>>()
+    regional.subscribe({}, { where: { latest: ['eu', 'new', new Date()] } })
+    // @ts-expect-error undefined is in no index
+    regional.by.latest([undefined])
+    // @ts-expect-error an array is no scalar
+    createInformer({ source, indexes: (ix) => ({ tags: ix.compound((o) => [o.tenant, o.tags]) }) })
+  })
 })
 
 describe('handlers', () => {

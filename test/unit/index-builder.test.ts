@@ -234,10 +234,20 @@ describe('ix.multi', () => {
 })
 
 describe('ix.compound', () => {
-  test('a tuple with null inside leaves the object out, and nobody is told', () => {
-    const { by, put, reports } = declared((ix) => ({ it: ix.compound(tupleOf) }))
-    put('a', ['acme', null])
-    expect([[...by.it.values()], reports]).toEqual([[], []])
+  test.each([null, undefined])('a tuple with %s inside leaves the object out, and nobody is told', (nothing) => {
+    const { by, put, reports } = declared((ix) => ({ it: ix.compound(({ value }) => ['acme', scalarOf({ value })]) }))
+    put('a', nothing)
+    put('b', 1)
+    expect([[...by.it.values()], reports]).toEqual([[['acme', 1]], []])
+  })
+
+  test('an object whose tuple comes to have undefined inside is in the index no more, and is again when it has a value', () => {
+    const { by, put } = declared((ix) => ({ it: ix.compound(({ value }) => [scalarOf({ value }), 'x']) }))
+    put('a', 1)
+    put('a', undefined)
+    expect(by.it([])).toEqual([])
+    put('a', 2)
+    expect(by.it([2])).toEqual([{ value: 2 }])
   })
 
   test('a tuple with something else inside is reported', () => {
