@@ -32,7 +32,7 @@ test('nothing that is for ourselves alone is declared', () => {
 test('no type of a dependency, of Node’s own or of any is in what they declare', () => {
   const allowed = /^(\.|node:)/
   for (const [path, text] of publicDeclarations()) {
-    const imported = Array.from(text.matchAll(/(?:from|import\()\s*['"]([^'"]+)['"]/g), ([, name = '']) => name)
+    const imported = Array.from(text.matchAll(/(?:\bfrom\s+|\bimport\(\s*)['"]([^'"]+)['"]/g), ([, name = '']) => name)
     expect(
       imported.filter((name) => !allowed.test(name)),
       path,
