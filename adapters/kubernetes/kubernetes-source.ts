@@ -15,6 +15,7 @@ import { DeadEnd } from './dead-end.js'
 import { Decoder } from './decoder.js'
 import { Home, type Stay, wentBack } from './home.js'
 import { Credentials } from './kube-config.js'
+import type { KubernetesObject } from './kubernetes-object.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
 import { withLifeSigns } from './life-signs.js'
@@ -46,15 +47,18 @@ const STREAM_AGAIN_MS = 600_000
 const COME_BACK_MS = 60_000
 /** A watch that is longer is not asked for, in milliseconds. */
 const LONGEST_WATCH_MS = 86_400_000
-/** Mirrors objects of one kind, built-in or custom. Opens nothing by itself. */
-export function kubernetesSource<T = unknown>(
+/**
+ * Mirrors objects of one kind, built-in or custom. Opens nothing by itself. `T` is what you say that they are, and nothing checks
+ * it: of a type of @kubernetes/client-node say `Wire<V1Pod>`, which has dates and names as the API server says them.
+ */
+export function kubernetesSource<T = KubernetesObject>(
   options: KubernetesSourceOptions & { readonly namespaces?: undefined },
 ): KubernetesSource<T>
 /** The same of several namespaces: one source for each, in one store. */
-export function kubernetesSource<T = unknown>(
+export function kubernetesSource<T = KubernetesObject>(
   options: KubernetesSourceOptions & { readonly namespaces: readonly string[]; readonly namespace?: undefined },
 ): KubernetesNamespaces<T>
-export function kubernetesSource<T = unknown>(
+export function kubernetesSource<T = KubernetesObject>(
   options: KubernetesSourceOptions & { readonly namespaces?: readonly string[] | undefined },
 ): KubernetesSource<T> | KubernetesNamespaces<T> {
   checkSourceOptions(options)

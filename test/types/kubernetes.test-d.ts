@@ -15,8 +15,15 @@ import {
   type V1ServicePort,
 } from '@kubernetes/client-node'
 import { describe, expectTypeOf, test } from 'vitest'
-import { kubernetesSource, type Wire } from '../../adapters/kubernetes/index.js'
-import { createInformer } from '../../src/index.js'
+import { z } from 'zod'
+import {
+  type KubernetesNamespaces,
+  type KubernetesObject,
+  type KubernetesSource,
+  kubernetesSource,
+  type Wire,
+} from '../../adapters/kubernetes/index.js'
+import { createInformer, type ListerWatcher } from '../../src/index.js'
 
 const kubeConfig = new KubeConfig()
 
@@ -122,5 +129,34 @@ describe('Wire', () => {
     expectTypeOf(policies.by.created({ gte: '2026-01-01' })).toEqualTypeOf<readonly Wire<V1NetworkPolicy>[]>()
     // @ts-expect-error: they are strings
     policies.by.created({ gte: new Date() })
+  })
+})
+
+describe('kubernetesSource', () => {
+  test('without a type gives what every object has', () => {
+    const widgets = createInformer({
+      source: kubernetesSource({ kubeConfig, apiVersion: 'example.com/v1', kind: 'Widget' }),
+      indexes: (ix) => ({ app: ix.equal((widget) => widget.metadata.labels?.['app']) }),
+    })
+    expectTypeOf(widgets.list()).toEqualTypeOf<readonly KubernetesObject[]>()
+    expectTypeOf<KubernetesObject['metadata']['creationTimestamp']>().toBeString()
+  })
+
+  test('without a type still takes one from where it goes, or from a schema', () => {
+    const source: ListerWatcher<Wire<V1Pod>> = kubernetesSource({ kubeConfig, kind: 'Pod' })
+    const pods = createInformer({
+      source: kubernetesSource({ kubeConfig, kind: 'Pod' }),
+      schema: z.object({ metadata: z.object({ name: z.string() }) }),
+    })
+    expectTypeOf(source).toExtend<ListerWatcher<Wire<V1Pod>>>()
+    expectTypeOf(pods.list()).toEqualTypeOf<readonly { metadata: { name: string } }[]>()
+  })
+
+  test('is one source or a set where that is known', () => {
+    const [one, many] = [kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: undefined }), ['shop'] as const]
+    expectTypeOf(one).toEqualTypeOf<KubernetesSource<KubernetesObject>>()
+    expectTypeOf(kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: many })).toEqualTypeOf<
+      KubernetesNamespaces<KubernetesObject>
+    >()
   })
 })

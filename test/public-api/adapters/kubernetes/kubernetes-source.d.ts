@@ -1,5 +1,6 @@
 import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/source.js';
 import type { Version } from '../../src/version.js';
+import type { KubernetesObject } from './kubernetes-object.js';
 import { type KubernetesSourceOptions } from './kubernetes-options.js';
 import { type KubernetesNamespaces } from './namespaces.js';
 /** A kind of objects of a Kubernetes API server, as a source. Marks are the `metadata.resourceVersion` of what was written. */
@@ -9,12 +10,15 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
     head(context: SourceContext): Promise<Version>;
     hasReached(at: Version, mark: Version): boolean;
 }
-/** Mirrors objects of one kind, built-in or custom. Opens nothing by itself. */
-export declare function kubernetesSource<T = unknown>(options: KubernetesSourceOptions & {
+/**
+ * Mirrors objects of one kind, built-in or custom. Opens nothing by itself. `T` is what you say that they are, and nothing checks
+ * it: of a type of @kubernetes/client-node say `Wire<V1Pod>`, which has dates and names as the API server says them.
+ */
+export declare function kubernetesSource<T = KubernetesObject>(options: KubernetesSourceOptions & {
     readonly namespaces?: undefined;
 }): KubernetesSource<T>;
 /** The same of several namespaces: one source for each, in one store. */
-export declare function kubernetesSource<T = unknown>(options: KubernetesSourceOptions & {
+export declare function kubernetesSource<T = KubernetesObject>(options: KubernetesSourceOptions & {
     readonly namespaces: readonly string[];
     readonly namespace?: undefined;
 }): KubernetesNamespaces<T>;

@@ -1,0 +1,26 @@
+/** What every object has, as the API server says it. What else a kind has is for its own type to say: `kubernetesSource<T>`. */
+export interface KubernetesObject {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly metadata: {
+        readonly name: string;
+        readonly namespace?: string;
+        readonly uid: string;
+        readonly resourceVersion: string;
+        readonly generation?: number;
+        /** As in `2026-01-31T12:00:00Z`. */
+        readonly creationTimestamp: string;
+        readonly deletionTimestamp?: string;
+        readonly labels?: Readonly<Record<string, string>>;
+        readonly annotations?: Readonly<Record<string, string>>;
+        readonly finalizers?: readonly string[];
+        readonly ownerReferences?: readonly {
+            readonly apiVersion: string;
+            readonly kind: string;
+            readonly name: string;
+            readonly uid: string;
+            readonly controller?: boolean;
+            readonly blockOwnerDeletion?: boolean;
+        }[];
+    };
+}
