@@ -58,6 +58,13 @@ export function kubernetesSource<T = KubernetesObject>(
 export function kubernetesSource<T = KubernetesObject>(
   options: KubernetesSourceOptions & { readonly namespaces: readonly string[]; readonly namespace?: undefined },
 ): KubernetesNamespaces<T>
+/** Whichever it is: of these namespaces, or, where they are undefined, of all. */
+export function kubernetesSource<T = KubernetesObject>(
+  options: KubernetesSourceOptions & {
+    readonly namespaces?: readonly string[] | undefined
+    readonly namespace?: undefined
+  },
+): KubernetesSource<T> | KubernetesNamespaces<T>
 export function kubernetesSource<T = KubernetesObject>(
   options: KubernetesSourceOptions & { readonly namespaces?: readonly string[] | undefined },
 ): KubernetesSource<T> | KubernetesNamespaces<T> {

@@ -152,11 +152,30 @@ describe('kubernetesSource', () => {
     expectTypeOf(pods.list()).toEqualTypeOf<readonly { metadata: { name: string } }[]>()
   })
 
+  test('takes namespaces that may not be given, and createInformer takes what it makes of them', () => {
+    const namespaces = process.env['WATCH_NAMESPACE']?.split(',')
+    const source = kubernetesSource<Wire<V1Pod>>({ kubeConfig, kind: 'Pod', namespaces })
+    expectTypeOf(source).toEqualTypeOf<KubernetesSource<Wire<V1Pod>> | KubernetesNamespaces<Wire<V1Pod>>>()
+    const pods = createInformer({ source, indexes: (ix) => ({ node: ix.equal((pod) => pod.spec?.nodeName) }) })
+    expectTypeOf(pods.by.node('node-7')).toEqualTypeOf<readonly Wire<V1Pod>[]>()
+    if ('addNamespace' in source) expectTypeOf(source).toEqualTypeOf<KubernetesNamespaces<Wire<V1Pod>>>()
+  })
+
+  test('takes namespaces that are spread in where there are any', () => {
+    const namespaces = process.env['WATCH_NAMESPACE']?.split(',')
+    const [isMany, one] = [Math.random() > 0.5, { kubeConfig, kind: 'Pod' }]
+    kubernetesSource({ ...one, ...(isMany ? { namespaces: ['shop'] } : {}) })
+    kubernetesSource({ ...one, ...(namespaces && { namespaces }) })
+    kubernetesSource({ ...one, ...(namespaces === undefined ? {} : { namespaces }) })
+  })
+
   test('is one source or a set where that is known', () => {
     const [one, many] = [kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: undefined }), ['shop'] as const]
     expectTypeOf(one).toEqualTypeOf<KubernetesSource<KubernetesObject>>()
     expectTypeOf(kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: many })).toEqualTypeOf<
       KubernetesNamespaces<KubernetesObject>
     >()
+    // @ts-expect-error: either one namespace or several
+    kubernetesSource({ kubeConfig, kind: 'Pod', namespace: 'shop', namespaces: process.env['NS']?.split(',') })
   })
 })

@@ -22,3 +22,8 @@ export declare function kubernetesSource<T = KubernetesObject>(options: Kubernet
     readonly namespaces: readonly string[];
     readonly namespace?: undefined;
 }): KubernetesNamespaces<T>;
+/** Whichever it is: of these namespaces, or, where they are undefined, of all. */
+export declare function kubernetesSource<T = KubernetesObject>(options: KubernetesSourceOptions & {
+    readonly namespaces?: readonly string[] | undefined;
+    readonly namespace?: undefined;
+}): KubernetesSource<T> | KubernetesNamespaces<T>;
