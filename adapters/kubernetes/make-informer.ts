@@ -1,15 +1,18 @@
 import { createInformer, type Informer } from '../../src/informer.js'
 import { isKubeConfig, type KubeConfigLike } from './kube-config.js'
+import type { KubernetesObject } from './kubernetes-object.js'
 import type { KubernetesSourceOptions } from './kubernetes-options.js'
 import { type KubernetesSource, kubernetesSource } from './kubernetes-source.js'
 import { keyOf, mismatch, type Named } from './list-check.js'
 
-/** The informer of @kubernetes/client-node, as its users know it. */
+/** The informer of @kubernetes/client-node, as its users know it. A callback for `error` may say of its parameter what it likes. */
 export interface ClientNodeInformer<T> {
   on(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
-  on(verb: 'error' | 'connect', callback: (error?: unknown) => void): void
+  on(verb: 'error', callback: (error: Error) => void): void
+  on(verb: 'error' | 'connect', callback: (error: never) => void): void
   off(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
-  off(verb: 'error' | 'connect', callback: (error?: unknown) => void): void
+  off(verb: 'error', callback: (error: Error) => void): void
+  off(verb: 'error' | 'connect', callback: (error: never) => void): void
   /** Resolves when the first list is in and told, or could not be read: then `error` is told, and it is tried again. Who starts what is starting waits for the same. */
   start(): Promise<void>
   /** Resolves when nothing more will be told. It can be started again. */
@@ -32,9 +35,23 @@ type Verb = (typeof VERBS)[number]
  * `makeInformer` of @kubernetes/client-node with the same signature and events, on the engine of this library: it goes on
  * after errors, and misses no deletion. Everything is read from `path`, which may have a query (`?fieldSelector=…`), so that a
  * list and a watch cannot disagree about what is wanted. What `listFn` gives is not used: after the first list it is called once,
- * where there are at most 1 000 objects, and a process warning tells where it selects others.
+ * where there are at most 1 000 objects, and a process warning tells where it selects others. As with client-node, the objects
+ * get their type from `listFn`; they are as the API server says them all the same: `Wire` is their exact type.
  */
-export function makeInformer<T extends object>(
+export function makeInformer<T extends object = KubernetesObject>(
+  kubeConfig: KubeConfigLike,
+  path: string,
+  listFn: () => Promise<{ readonly items: readonly T[] }>,
+  labelSelector?: string,
+): ClientNodeInformer<T>
+/** The same of what you say that the objects are, as `Wire<V1Pod>`, whatever the type of `listFn` says. */
+export function makeInformer<T extends object = KubernetesObject>(
+  kubeConfig: KubeConfigLike,
+  path: string,
+  listFn: () => Promise<unknown>,
+  labelSelector?: string,
+): ClientNodeInformer<T>
+export function makeInformer<T extends object = KubernetesObject>(
   kubeConfig: KubeConfigLike,
   path: string,
   listFn: () => Promise<unknown>,

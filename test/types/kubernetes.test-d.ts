@@ -1,7 +1,16 @@
 import {
+  AppsV1Api,
+  CoreV1Api,
+  CustomObjectsApi,
+  type ErrorCallback,
   type IntOrString,
   KubeConfig,
+  type KubernetesListObject,
   NetworkingV1Api,
+  type ObjectCache,
+  type KubernetesObject as TheirObject,
+  type Informer as Theirs,
+  makeInformer as theirs,
   type V1CustomResourceDefinition,
   type V1DeviceAttribute,
   type V1JSONSchemaProps,
@@ -17,10 +26,12 @@ import {
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import {
+  type ClientNodeInformer,
   type KubernetesNamespaces,
   type KubernetesObject,
   type KubernetesSource,
   kubernetesSource,
+  makeInformer,
   type Wire,
 } from '../../adapters/kubernetes/index.js'
 import { createInformer, type ListerWatcher } from '../../src/index.js'
@@ -177,5 +188,91 @@ describe('kubernetesSource', () => {
     >()
     // @ts-expect-error: either one namespace or several
     kubernetesSource({ kubeConfig, kind: 'Pod', namespace: 'shop', namespaces: process.env['NS']?.split(',') })
+  })
+})
+
+describe("makeInformer in the place of client-node's", () => {
+  const core = kubeConfig.makeApiClient(CoreV1Api)
+  const path = '/api/v1/namespaces/default/pods'
+  const listFn = () => core.listNamespacedPod({ namespace: 'default' })
+
+  test('takes the type of the objects from listFn', () => {
+    const informer = makeInformer(kubeConfig, path, listFn)
+    expectTypeOf(informer).toEqualTypeOf<ClientNodeInformer<V1Pod>>()
+    informer.on('add', (pod) => expectTypeOf(pod).toEqualTypeOf<V1Pod>())
+    informer.on('change', (pod: V1Pod) => void pod.metadata?.name)
+    expectTypeOf(informer.list('default')).toEqualTypeOf(theirs(kubeConfig, path, listFn).list('default'))
+    expectTypeOf(informer.get('web-0')).toEqualTypeOf<V1Pod | undefined>()
+    const apps = kubeConfig.makeApiClient(AppsV1Api)
+    const deployments = makeInformer(kubeConfig, '/apis/apps/v1/deployments', async () => {
+      const list = await apps.listDeploymentForAllNamespaces()
+      return { ...list, items: list.items.filter(({ metadata }) => metadata?.name !== 'hidden') }
+    })
+    deployments.on('update', ({ spec }) => expectTypeOf(spec?.replicas).toEqualTypeOf<number | undefined>())
+  })
+
+  test('takes the listFn of a custom resource, whose type has to be said', () => {
+    interface Widget extends TheirObject {
+      spec: { size: number }
+    }
+    const custom = kubeConfig.makeApiClient(CustomObjectsApi)
+    const widgets = () =>
+      custom.listClusterCustomObject({ group: 'example.com', version: 'v1', plural: 'widgets' }) as Promise<
+        KubernetesListObject<Widget>
+      >
+    const informer = makeInformer(kubeConfig, '/apis/example.com/v1/widgets', widgets)
+    informer.on('add', ({ spec }) => expectTypeOf(spec.size).toBeNumber())
+    const untyped = () => custom.listClusterCustomObject({ group: 'example.com', version: 'v1', plural: 'widgets' })
+    makeInformer<Widget>(kubeConfig, '/apis/example.com/v1/widgets', untyped).on('add', ({ spec }) => void spec.size)
+    makeInformer(kubeConfig, '/apis/example.com/v1/widgets', untyped).on('add', (widget) =>
+      expectTypeOf(widget).toEqualTypeOf<KubernetesObject>(),
+    )
+  })
+
+  test('takes what the caller says that the objects are', () => {
+    const informer = makeInformer<Wire<V1Pod>>(kubeConfig, path, listFn, 'app=web')
+    informer.on('add', (pod) => expectTypeOf(pod.metadata?.creationTimestamp).toEqualTypeOf<string | undefined>())
+  })
+
+  test('takes callbacks for errors whatever they say that they are told', () => {
+    const informer = makeInformer(kubeConfig, path, listFn)
+    informer.on('error', (error) => expectTypeOf(error).toEqualTypeOf<Error>())
+    informer.on('error', (error) => {
+      console.error(error.message)
+      setTimeout(() => void informer.start(), 5_000)
+    })
+    const told = [] as unknown[]
+    const callbacks = {
+      error: (error: Error) => void told.push(error.message),
+      optional: (error?: Error) => void told.push(error?.message),
+      unknown: (error: unknown) => void told.push(error),
+      coded: (error: NodeJS.ErrnoException) => void told.push(error.code),
+      pod: (pod: V1Pod) => void told.push(pod.metadata),
+      theirs: {} as ErrorCallback,
+    }
+    informer.on('error', callbacks.error)
+    informer.on('error', callbacks.optional)
+    informer.on('error', callbacks.unknown)
+    informer.on('error', callbacks.coded)
+    informer.on('error', callbacks.pod)
+    informer.on('error', callbacks.theirs)
+    informer.off('error', callbacks.coded)
+    informer.on('connect', () => {})
+    informer.on('connect', callbacks.theirs)
+    informer.off('connect', callbacks.error)
+    // @ts-expect-error: there is no such event
+    informer.on('disconnect', () => {})
+    // @ts-expect-error: an object is told, no number
+    informer.on('add', (object: number) => void object)
+  })
+
+  test('goes where an informer of theirs goes, also from what is generic', () => {
+    const informer: Theirs<V1Pod> & ObjectCache<V1Pod> = makeInformer(kubeConfig, path, listFn)
+    const cached = <T extends TheirObject>(list: () => Promise<KubernetesListObject<T>>): ObjectCache<T> =>
+      makeInformer(kubeConfig, path, list)
+    expectTypeOf(informer.list()).toEqualTypeOf<readonly V1Pod[]>()
+    expectTypeOf(cached(listFn)).toEqualTypeOf<ObjectCache<V1Pod>>()
+    const make: typeof theirs = makeInformer
+    expectTypeOf(make(kubeConfig, path, listFn).get('web-0')).toEqualTypeOf<V1Pod | undefined>()
   })
 })
