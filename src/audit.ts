@@ -1,10 +1,11 @@
 import { Attempt } from './attempt.js'
 import type { Clock } from './clock.js'
 import { messageOf, over, SourceError } from './errors.js'
-import type { StorePart, WriteRecord } from './indexer.js'
 import type { Random } from './random.js'
 import { close } from './reflector.js'
 import { type Entry, LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
+import type { StorePart } from './store-part.js'
+import type { WriteRecord } from './store-writer.js'
 import { assertVersion, type Version } from './version.js'
 import type { Wait } from './waits.js'
 
