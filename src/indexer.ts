@@ -2,7 +2,6 @@ import type { DeltaBatch } from './delta.js'
 import { SourceError } from './errors.js'
 import { type DeclaredIndex, declareIndexes } from './index-builder.js'
 import type { IndexBuilder } from './index-types.js'
-import { OMITTED, SAME } from './intake.js'
 import { checkOptions, isFunction } from './options.js'
 import { newPart } from './ownership.js'
 import type { Entry, Replacement, Sink, WatchBatch } from './source.js'
@@ -102,17 +101,6 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   part(name: string): StorePart<T> {
     this.writer.ownership.share()
     return new StorePart(this.writer, newPart(name))
-  }
-
-  /**
-   * @internal Whether the store holds what it would make of an object that arrives; `current` is what it holds, and
-   * `isInvalid` whether it counts that as old.
-   */
-  isHeld(arrived: Entry<unknown>, current: Entry<T> | undefined, isInvalid: boolean): boolean {
-    const taken = this.writer.intake.take(arrived, current, true)
-    if (isInvalid || taken instanceof SourceError) return isInvalid && taken instanceof SourceError
-    if (taken === SAME) return true
-    return taken === OMITTED ? current === undefined : taken.object === current?.object
   }
 
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void {

@@ -144,7 +144,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       warn: (message) => this.#listeners.warning(message),
       ignored: (source, version) =>
         this.#listeners.log('debug', 'what the store includes already was left out', { source, version }),
-      isHeld: (arrived, current, isInvalid) => this.#indexer.isHeld(arrived, current, isInvalid),
       waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
     }
     this.#host = this.#makeHost()

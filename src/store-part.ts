@@ -1,4 +1,6 @@
 import { type Delta, type DeltaBatch, namedInvalid } from './delta.js'
+import { SourceError } from './errors.js'
+import { OMITTED, SAME } from './intake.js'
 import type { Part } from './ownership.js'
 import { fill, Relist } from './replacement.js'
 import { assertRoom } from './room.js'
@@ -51,6 +53,16 @@ export class StorePart<T> implements Sink<T> {
     const { invalid, omitted } = this.#part
     if (invalid.has(key)) return { version: invalid.get(key) }
     return omitted.has(key) ? { version: omitted.get(key) } : undefined
+  }
+
+  /** Whether the store holds what it would make of an object that arrives. */
+  isHeld(arrived: Entry<unknown>): boolean {
+    const current = this.entryOf(arrived.key)
+    const taken = this.#writer.intake.take(arrived, current, true)
+    const isInvalid = this.isInvalid(arrived.key)
+    if (isInvalid || taken instanceof SourceError) return isInvalid && taken instanceof SourceError
+    if (taken === SAME) return true
+    return taken === OMITTED ? current === undefined : taken.object === current?.object
   }
 
   /** Keeps the keys that are written from now on, also by others, until it is stopped. */

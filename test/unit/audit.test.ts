@@ -510,7 +510,6 @@ describe('the comparison of a large store', () => {
         clock,
         random: { next: () => 0 },
         isLive: () => true,
-        isHeld: () => true,
         waitFor: () => included.promise,
         relist: () => {},
         report: (error) => reported.push(error),
