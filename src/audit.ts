@@ -1,10 +1,11 @@
 import { Attempt } from './attempt.js'
 import type { Clock } from './clock.js'
 import { messageOf, over, SourceError } from './errors.js'
-import type { StorePart, WriteRecord } from './indexer.js'
 import type { Random } from './random.js'
 import { close } from './reflector.js'
-import { type Entry, LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
+import { LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from './source.js'
+import type { StorePart } from './store-part.js'
+import type { WriteRecord } from './store-writer.js'
 import { assertVersion, type Version } from './version.js'
 import type { Wait } from './waits.js'
 
@@ -27,8 +28,6 @@ export interface AuditHost<S, T> {
   readonly random: Random
   /** Whether there is something to compare: after the first list, while the watch is open. */
   isLive(): boolean
-  /** Whether the store holds what it makes of the source's object; `current` is what it holds. */
-  isHeld(arrived: Entry<S>, current: Entry<T> | undefined, isInvalid: boolean): boolean
   waitFor(version: Version, wait: Wait): Promise<void>
   relist(reason: string): void
   report(error: SourceError): void
@@ -177,14 +176,14 @@ export class Audit<S, T> {
   }
 
   #differs(item: Item<S>): boolean {
-    const { part, isHeld } = this.#host
+    const { part } = this.#host
     const { key } = item
     if (key === undefined || item.type === 'delete' || part.isOthers(key)) return false
     if (item.type === 'invalid') return !part.isInvalid(key)
-    const current = part.entryOf(key)
-    if (item.type === 'put') return !isHeld(item, current, part.isInvalid(key))
+    if (item.type === 'put') return !part.isHeld(item)
     const passedOver = part.passedOver(key)
     if (passedOver !== undefined) return passedOver.version !== undefined && passedOver.version !== item.version
+    const current = part.entryOf(key)
     return current === undefined || (current.version !== undefined && current.version !== item.version)
   }
 

@@ -1,9 +1,10 @@
 import type { Clock } from './clock.js'
+import type { Membership } from './commit.js'
 import type { Added, Change, Deleted, Updated } from './delta.js'
 import { DeltaFIFO } from './delta-fifo.js'
 import { messageOf, over, SourceError } from './errors.js'
 import type { DeclaredIndex } from './index-builder.js'
-import type { Indexer, Membership } from './indexer.js'
+import type { Indexer } from './indexer.js'
 import { type ChangeBatch, checkSubscribeOptions, declaredIn, type FeedOptions } from './scope.js'
 import type { Entry } from './source.js'
 import type { Pin } from './store.js'
@@ -115,7 +116,7 @@ export class Feed<T> {
     this.#waiters = new VersionWaiters((at, mark) => this.#hasReached(at, mark))
     const isScoped = this.key !== undefined || this.where.length > 0 || this.#filter !== undefined
     this.#told = isScoped ? new Set() : undefined
-    this.#untrack = this.where.map(([index]) => host.indexer.track(index))
+    this.#untrack = this.where.map(([index]) => host.indexer.writer.track(index))
     host.attach(this)
     if (host.isFilled()) this.begin()
     if (options.resyncMs !== undefined) void this.#resync(options.resyncMs).catch(() => {})
@@ -141,7 +142,7 @@ export class Feed<T> {
   get #position(): Version | undefined {
     if (!this.#synced.isOpen) return undefined
     if (!this.#isIdle || this.#closed !== undefined) return this.#handled
-    return this.#sealed.signal.aborted ? this.#sealedAt : this.host.indexer.position
+    return this.#sealed.signal.aborted ? this.#sealedAt : this.host.indexer.writer.position
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -170,9 +171,9 @@ export class Feed<T> {
   begin(): void {
     if (this.#closed !== undefined) return
     const { indexer, clock } = this.host
-    this.#begunAt = indexer.commits
+    this.#begunAt = indexer.writer.commits
     this.#begunSince = clock.now()
-    const version = indexer.position
+    const version = indexer.writer.position
     if (this.#told === undefined) this.#replay = { pin: indexer.store.pin(), entries: [], version, at: 0 }
     else {
       const entries = this.#candidates().filter((entry) => this.#passes(entry.object, entry.key))
@@ -282,7 +283,7 @@ export class Feed<T> {
       const waitingForStore = new AbortController()
       let leave = (): void => {}
       const next = (): void => {
-        if (!waitingForStore.signal.aborted) leave = this.#await(this.host.indexer.position ?? '0', settle)
+        if (!waitingForStore.signal.aborted) leave = this.#await(this.host.indexer.writer.position ?? '0', settle)
       }
       this.host.waitFor(version, { source, signal: waitingForStore.signal }).then(next, settle.reject)
       if (this.#closed !== undefined) settle.reject(this.#closed)
@@ -314,7 +315,7 @@ export class Feed<T> {
    */
   seal(onMissed?: (changes: readonly Change<T>[]) => void): void {
     if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return
-    this.#sealedAt = this.host.indexer.position
+    this.#sealedAt = this.host.indexer.writer.position
     this.#sealed.abort(over)
     this.#onMissed = onMissed
     if (onMissed === undefined) this.host.detach(this)
@@ -352,7 +353,7 @@ export class Feed<T> {
   }
 
   get #isNotYet(): boolean {
-    return this.host.indexer.commits <= this.#begunAt
+    return this.host.indexer.writer.commits <= this.#begunAt
   }
 
   get #isIdle(): boolean {
@@ -416,7 +417,7 @@ export class Feed<T> {
           const { key, object } = entry
           changes.push({ type: 'update', key, object, previous: object, version: undefined, origin: 'resync' })
         }
-        if (changes.length > 0) this.#queue(changes, indexer.position)
+        if (changes.length > 0) this.#queue(changes, indexer.writer.position)
       }
     }
   }

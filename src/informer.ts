@@ -1,12 +1,13 @@
 import { AUDIT_PERIOD_MS } from './audit.js'
 import { type ChangeStream, IteratorSubscription } from './change-stream.js'
 import { type Clock, systemClock } from './clock.js'
+import type { Commit } from './commit.js'
 import { type Controller, FeedController, type ReconcileContext } from './controller.js'
 import { over, SourceError, toSourceError } from './errors.js'
 import { Feed, type FeedHost } from './feed.js'
 import { isDevelopment } from './freeze.js'
 import type { IndexBuilder } from './index-types.js'
-import { type Commit, Indexer } from './indexer.js'
+import { Indexer } from './indexer.js'
 import type { Informer, InformerOptions } from './informer-contract.js'
 import { Listeners } from './listeners.js'
 import { MirroredSource, type MirrorHost, statusOf } from './mirrored-source.js'
@@ -143,7 +144,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
       warn: (message) => this.#listeners.warning(message),
       ignored: (source, version) =>
         this.#listeners.log('debug', 'what the store includes already was left out', { source, version }),
-      isHeld: (arrived, current, isInvalid) => this.#indexer.isHeld(arrived, current, isInvalid),
       waitFor: (version, wait, mirror) => this.#waitForMirror(mirror, version, wait),
     }
     this.#host = this.#makeHost()
@@ -160,7 +160,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   #mirror(name: string, source: ListerWatcher<S>): MirroredSource<S, T> {
-    const part = this.#set === undefined ? this.#indexer.whole() : this.#indexer.part(name)
+    const part = this.#set === undefined ? this.#indexer.whole : this.#indexer.part(name)
     const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
     const auditMs = isAudited(source, this.#audit) && periodMs
     return new MirroredSource<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
@@ -168,7 +168,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   /** Sources come and go between two steps of the store: what asks for it may be a function that the store calls in one. */
   #whenFree(act: () => void): void {
-    this.#indexer.turns.whenFree(() => {
+    this.#indexer.writer.turns.whenFree(() => {
       if (!this.#isStopped) act()
     })
   }
@@ -509,9 +509,9 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   #feed(call: string, options: FeedOptions<T>, wantsBookmarks = false): Feed<T> {
     if (this.#isStopped) throw this.#stoppedError(call)
-    this.#indexer.assertNotWriting(call)
+    this.#indexer.writer.assertNotWriting(call)
     // Its filter is run over the store now.
-    return this.#indexer.turns.hold(() => new Feed<T>(this.#host, call, options, wantsBookmarks))
+    return this.#indexer.writer.turns.hold(() => new Feed<T>(this.#host, call, options, wantsBookmarks))
   }
 
   /** The informer ends what follows it. */
@@ -585,7 +585,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     if (!Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)) return false
     this.#synced.open()
     // A filter may subscribe: what comes by that has begun already.
-    this.#indexer.turns.hold(() => {
+    this.#indexer.writer.turns.hold(() => {
       for (const feed of [...this.#router.feeds]) feed.begin()
     })
     return true

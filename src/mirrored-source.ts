@@ -1,11 +1,11 @@
 import { Audit } from './audit.js'
 import type { Clock } from './clock.js'
 import { over, type SourceError } from './errors.js'
-import type { StorePart } from './indexer.js'
 import type { Random } from './random.js'
 import { Reflector, type ReflectorHooks } from './reflector.js'
 import type { ReflectorState } from './reflector-state.js'
-import type { Entry, ListerWatcher } from './source.js'
+import type { ListerWatcher } from './source.js'
+import type { StorePart } from './store-part.js'
 import type { Status } from './telemetry.js'
 import type { Version } from './version.js'
 import { VersionWaiters, type Wait } from './waits.js'
@@ -25,7 +25,6 @@ export interface MirrorHost<S, T> {
   report(error: SourceError): void
   warn(message: string): void
   ignored(source: string, version: Version): void
-  isHeld(arrived: Entry<S>, current: Entry<T> | undefined, isInvalid: boolean): boolean
   waitFor(version: Version, wait: Wait, mirror: MirroredSource<S, T>): Promise<void>
 }
 
@@ -105,7 +104,7 @@ export class MirroredSource<S, T> {
   }
 
   #makeAudit(auditMs: number): Audit<S, T> {
-    const { clock, random, isHeld, report, waitFor } = this.#host
+    const { clock, random, report, waitFor } = this.#host
     return new Audit<S, T>(
       {
         source: this.source,
@@ -113,7 +112,6 @@ export class MirroredSource<S, T> {
         clock,
         random,
         isLive: () => this.isListed && ['live', 'connecting'].includes(this.reflector.state.name),
-        isHeld,
         waitFor: (version, wait) => waitFor(version, wait, this),
         relist: (reason) => this.reflector.relist(reason, { byContent: true }),
         report,

@@ -1,4 +1,5 @@
-import type { Ordinal } from './store.js'
+import type { ListEvent } from './source.js'
+import type { Ordinal, Store } from './store.js'
 import type { Version } from './version.js'
 
 /** What one source gave to a store. */
@@ -17,12 +18,31 @@ export function newPart(name?: string): Part {
 }
 
 /**
- * Over several sources: whose each key is. A key belongs to the source that gave it first, until that source takes it
+ * Whose each key is: all of one source, or over several that of the source that gave it first, until that source takes it
  * back; what others say of it meanwhile is a claim, and changes nothing.
  */
 export class Ownership {
+  readonly #store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>
+  /** Keys of objects that are invalid, of all sources. */
+  readonly #invalid: ReadonlyMap<string, unknown>
   readonly #owners: (Part | undefined)[] = []
   readonly #claims = new Map<string, Set<Part>>()
+  #isShared = false
+
+  constructor(store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>, invalid: ReadonlyMap<string, unknown>) {
+    this.#store = store
+    this.#invalid = invalid
+  }
+
+  /** Whether there are several sources. */
+  get isShared(): boolean {
+    return this.#isShared
+  }
+
+  /** From now on there are. */
+  share(): void {
+    this.#isShared = true
+  }
 
   remove(part: Part): void {
     for (const [key, claimants] of this.#claims) {
@@ -31,16 +51,44 @@ export class Ownership {
     }
   }
 
-  isOwner(part: Part, ordinal: Ordinal): boolean {
-    return this.#owners[ordinal] === part
+  owns(part: Part, ordinal: Ordinal): boolean {
+    return !this.#isShared || this.#owners[ordinal] === part
+  }
+
+  sizeOf(part: Part): number {
+    if (!this.#isShared) return this.#store.size
+    let size = 0
+    for (let ordinal = 0; ordinal < this.#store.ordinalLimit; ordinal++) {
+      if (this.#store.entryAt(ordinal) !== undefined && this.owns(part, ordinal)) size++
+    }
+    return size
   }
 
   set(part: Part | undefined, ordinal: Ordinal): void {
-    this.#owners[ordinal] = part
+    if (this.#isShared) this.#owners[ordinal] = part
+  }
+
+  /** Whether another source has a key; one whose object is invalid may have no place in the store. */
+  isOthers(part: Part, key: string, ordinal: Ordinal | undefined): boolean {
+    if (!this.#isShared) return false
+    return ordinal === undefined ? this.#invalid.has(key) && !part.invalid.has(key) : !this.owns(part, ordinal)
+  }
+
+  /** Whether an event is about what another source gave, and so changes nothing. A claim that is news goes to `claimed`. */
+  isForeign(
+    key: string,
+    type: ListEvent<unknown>['type'],
+    ordinal: Ordinal | undefined,
+    { part, claimed }: { readonly part: Part; readonly claimed: string[] },
+  ): boolean {
+    if (!this.isOthers(part, key, ordinal)) return false
+    if (type === 'delete') this.disclaim(part, key)
+    else if (this.#claim(part, key)) claimed.push(key)
+    return true
   }
 
   /** Remembers that `part` gives a key that is another's. Whether that is news. */
-  claim(part: Part, key: string): boolean {
+  #claim(part: Part, key: string): boolean {
     const claimants = this.#claims.get(key) ?? new Set()
     if (claimants.has(part)) return false
     this.#claims.set(key, claimants.add(part))

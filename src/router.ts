@@ -1,6 +1,6 @@
+import type { Commit } from './commit.js'
 import type { Feed } from './feed.js'
 import type { DeclaredIndex } from './index-builder.js'
-import type { Commit } from './indexer.js'
 import { type Scalar, ScalarMap, sameScalar } from './scalar.js'
 
 /**

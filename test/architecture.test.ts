@@ -17,7 +17,10 @@ const steps = {
   'L2 store': 'delta-fifo intake reflector-state store',
   'L2 parts': 'hash-index ownership room sorted-index',
   'L2 builder': 'index-builder',
-  'L2 views': 'scope views',
+  'L2 views': 'commit scope views',
+  'L2 writer': 'store-writer',
+  'L2 replacement': 'replacement',
+  'L2 sink': 'store-part',
   'L2 indexer': 'indexer',
   // L3: what moves.
   'L3 loop and feeds': 'feed reflector',

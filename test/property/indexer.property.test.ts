@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Commit } from '../../src/commit.js'
 import { structuralEqual } from '../../src/equal.js'
 import type { IndexBuilder } from '../../src/index-types.js'
-import { type Commit, Indexer, type IndexerHooks } from '../../src/indexer.js'
+import { Indexer } from '../../src/indexer.js'
 import { compareScalars, type Scalar, sameScalar } from '../../src/scalar.js'
 import type { Entry, ListEvent, WatchEvent } from '../../src/source.js'
+import type { WriterHooks } from '../../src/store-writer.js'
 import type { StoreView } from '../../src/views.js'
 import { keyPool, keys, runs } from '../support/property.js'
 
@@ -303,7 +305,7 @@ class World {
   #isFilled = false
   #version = 0
 
-  constructor(given: Settings, more: IndexerHooks<Item> = {}) {
+  constructor(given: Settings, more: WriterHooks<Item> = {}) {
     this.model = new Model(given)
     const { onInvalid, freeze, prepares } = given
     this.indexer = new Indexer(
@@ -474,7 +476,7 @@ describe('Indexer', () => {
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
         const tracked = ['tag', 'n'].map((name) => world.indexer.declared.get(name))
-        for (const index of tracked) if (index !== undefined) world.indexer.track(index)
+        for (const index of tracked) if (index !== undefined) world.indexer.writer.track(index)
         for (const each of all) world.run(each)
         const valuesOf = (object: Item): unknown[] => [
           [...new Set(tagsOf(object))],

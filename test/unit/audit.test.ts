@@ -491,7 +491,7 @@ describe('the comparison of a large store', () => {
       sleep: (ms: number, signal?: AbortSignal) => real.sleep(ms, signal),
     }
     const indexer = new Indexer<number>({}, { onCommit: () => {} })
-    const part = indexer.whole()
+    const part = indexer.whole
     const list = part.replace()
     await list.page(Array.from({ length: 100 }, (_, i) => put(`k${i}`, i)))
     await list.commit('1')
@@ -510,7 +510,6 @@ describe('the comparison of a large store', () => {
         clock,
         random: { next: () => 0 },
         isLive: () => true,
-        isHeld: () => true,
         waitFor: () => included.promise,
         relist: () => {},
         report: (error) => reported.push(error),
@@ -540,14 +539,14 @@ describe('the comparison of a large store', () => {
 
   test('leaves out what is written between two of them', async () => {
     const { real, part, reported } = await comparing()
-    await part.apply({ events: [put('k98', 0), { type: 'delete', key: 'k99' }, put('new', 1)], version: '2' })
+    part.apply({ events: [put('k98', 0), { type: 'delete', key: 'k99' }, put('new', 1)], version: '2' })
     for (let turn = 0; turn < 200; turn++) await real.advance(0)
     expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining('"k0" and 97 more')])
   })
 
   test('ends where a whole collection comes between two of them', async () => {
     const { real, part, reported } = await comparing()
-    await part.apply({ events: [{ type: 'replace', entries: [{ key: 'k99', object: 99 }] }], version: '2' })
+    part.apply({ events: [{ type: 'replace', entries: [{ key: 'k99', object: 99 }] }], version: '2' })
     for (let turn = 0; turn < 200; turn++) await real.advance(0)
     expect(reported.map(({ message }) => message)).toEqual([expect.not.stringContaining('99 more')])
   })

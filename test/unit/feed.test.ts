@@ -594,10 +594,10 @@ describe('close', () => {
   test('leaves no pinned snapshot and no tracked index behind', () => {
     const mirror = orders().list([['a', order(1)]], '5')
     const [all, some] = [mirror.feed(), mirror.feed({ where: { tenant: 'acme' } })]
-    expect([mirror.indexer.store.pins, [...mirror.indexer.tracked].length]).toEqual([1, 1])
+    expect([mirror.indexer.store.pins, [...mirror.indexer.writer.tracked].length]).toEqual([1, 1])
     all.close(CLOSED)
     some.close(CLOSED)
-    expect([mirror.indexer.store.pins, [...mirror.indexer.tracked].length]).toEqual([0, 0])
+    expect([mirror.indexer.store.pins, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
   })
 
   test('the first reason stays', () => {
@@ -629,6 +629,6 @@ describe('options that make no sense are TypeErrors that name them', () => {
   ])('%j', (options, message) => {
     const mirror = orders()
     expect(() => Reflect.apply(mirror.feed, mirror, [options])).toThrow(new TypeError(message))
-    expect([mirror.router.feeds.size, [...mirror.indexer.tracked].length]).toEqual([0, 0])
+    expect([mirror.router.feeds.size, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
   })
 })

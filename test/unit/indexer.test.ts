@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { Commit } from '../../src/commit.js'
 import type { Change } from '../../src/delta.js'
 import type { SourceError } from '../../src/errors.js'
 import type { IndexBuilder } from '../../src/index-types.js'
-import { type Commit, Indexer, type IndexerHooks } from '../../src/indexer.js'
+import { Indexer } from '../../src/indexer.js'
 import type { Delete, ListEvent, Put, WatchEvent } from '../../src/source.js'
+import type { WriterHooks } from '../../src/store-writer.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 interface Item {
@@ -30,7 +32,7 @@ const declare = (ix: IndexBuilder<Item>) => ({
 })
 
 /** An indexer with one index of each kind, and everything that it told. */
-function made(hooks: IndexerHooks<Item> = {}) {
+function made(hooks: WriterHooks<Item> = {}) {
   const commits: Commit<Item>[] = []
   const reports: SourceError[] = []
   const indexer = new Indexer(
@@ -943,7 +945,7 @@ describe('memberships, beside the changes of a commit', () => {
     const { indexer, apply, commits } = made()
     for (const name of ['n', 'colors']) {
       const index = indexer.declared.get(name)
-      if (index !== undefined) indexer.track(index)
+      if (index !== undefined) indexer.writer.track(index)
     }
     apply('1', put('a', red))
     apply('2', put('a', blue))
@@ -958,7 +960,7 @@ describe('memberships, beside the changes of a commit', () => {
   test('of another identity belong to the delete and to the add', () => {
     const { indexer, apply, commits } = made()
     const index = indexer.declared.get('color')
-    if (index !== undefined) indexer.track(index)
+    if (index !== undefined) indexer.writer.track(index)
     apply('1', put('a', red, { uid: 'first' }))
     apply('2', put('a', blue, { uid: 'second' }))
     expect(commits.at(-1)?.memberships).toEqual([
@@ -970,12 +972,16 @@ describe('memberships, beside the changes of a commit', () => {
   test('are carried until the last tracker has gone', () => {
     const { indexer, apply, commits } = made()
     const index = indexer.declared.get('color')
-    const untrack = index === undefined ? [] : [indexer.track(index), indexer.track(index)]
+    const untrack = index === undefined ? [] : [indexer.writer.track(index), indexer.writer.track(index)]
     untrack[0]?.()
     apply('1', put('a', red))
     untrack[1]?.()
     apply('2', put('a', blue))
-    expect([commits[0]?.memberships.length, commits[1]?.memberships.length, [...indexer.tracked]]).toEqual([1, 0, []])
+    expect([commits[0]?.memberships.length, commits[1]?.memberships.length, [...indexer.writer.tracked]]).toEqual([
+      1,
+      0,
+      [],
+    ])
   })
 })
 
@@ -986,13 +992,13 @@ describe('commits', () => {
     apply('2', put('a', red))
     apply('3')
     list('4')
-    expect(indexer.commits).toBe(4)
+    expect(indexer.writer.commits).toBe(4)
   })
 
   test('are not counted where a list is abandoned', () => {
     const { indexer } = made()
     indexer.replace().abandon()
-    expect(indexer.commits).toBe(0)
+    expect(indexer.writer.commits).toBe(0)
   })
 })
 

@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import type { SourceError } from '../../src/errors.js'
-import { Indexer, type IndexerHooks, type StorePart } from '../../src/indexer.js'
+import { Indexer } from '../../src/indexer.js'
 import type { ListEvent, Replacement } from '../../src/source.js'
+import type { StorePart } from '../../src/store-part.js'
+import type { WriterHooks } from '../../src/store-writer.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
 const gone = (key: string): ListEvent<string> => ({ type: 'delete', key })
 const bad = (key: string): ListEvent<string> => ({ type: 'invalid', key, error: 'broken' })
 
 /** A store with parts of two sources, eu and us. */
-function parts(hooks: IndexerHooks<string> = {}) {
+function parts(hooks: WriterHooks<string> = {}) {
   const reports: SourceError[] = []
   const released: string[] = []
   const report = (error: SourceError): unknown => reports.push(error)

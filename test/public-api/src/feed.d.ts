@@ -1,8 +1,9 @@
 import type { Clock } from './clock.js';
+import type { Membership } from './commit.js';
 import type { Change } from './delta.js';
 import { SourceError } from './errors.js';
 import type { DeclaredIndex } from './index-builder.js';
-import type { Indexer, Membership } from './indexer.js';
+import type { Indexer } from './indexer.js';
 import { type ChangeBatch, type FeedOptions } from './scope.js';
 import type { Version } from './version.js';
 import { type VersionWait, type Wait } from './waits.js';

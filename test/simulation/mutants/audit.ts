@@ -49,8 +49,8 @@ export const mutantsOfAudit: readonly Mutant[] = [
     file: 'audit.ts',
     edits: [
       [
-        "if (item.type === 'put') return !isHeld(item, current, part.isInvalid(key))",
-        "if (item.type === 'put' && !isHeld(item, current, part.isInvalid(key))) return current === undefined",
+        "if (item.type === 'put') return !part.isHeld(item)",
+        "if (item.type === 'put' && !part.isHeld(item)) return part.entryOf(key) === undefined",
       ],
     ],
   },

@@ -28,14 +28,17 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a late subscription misses the next change',
     breaks: 'late join: no gap (I13)',
     file: 'feed.ts',
-    edits: [['this.#begunAt = indexer.commits', 'this.#begunAt = indexer.commits + 1']],
+    edits: [['this.#begunAt = indexer.writer.commits', 'this.#begunAt = indexer.writer.commits + 1']],
   },
   {
     name: 'a late subscription begins without the store',
     breaks: 'late join: the store as adds first (I13)',
     file: 'feed.ts',
     edits: [
-      ['    if (host.isFilled()) this.begin()\n', '    if (host.isFilled()) this.#begunAt = host.indexer.commits\n'],
+      [
+        '    if (host.isFilled()) this.begin()\n',
+        '    if (host.isFilled()) this.#begunAt = host.indexer.writer.commits\n',
+      ],
     ],
   },
   {

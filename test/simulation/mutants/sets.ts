@@ -9,20 +9,15 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: "a removed source's keys stay",
     breaks: 'what a source gave goes with it',
     kind,
-    file: 'indexer.ts',
-    edits: [['    this.#deleteAll(commit, () => true)\n', '']],
+    file: 'store-part.ts',
+    edits: [['if (isOwn && isGone(key))', 'if (isOwn && isGone(key) && step.version !== undefined)']],
   },
   {
     name: "a removed source's invalid keys stay invalid",
     breaks: 'what a source gave goes with it',
     kind,
-    file: 'indexer.ts',
-    edits: [
-      [
-        '    for (const key of part.invalid.keys()) this.#markValid(key, commit)\n    part.omitted.clear()\n    this.#deleteAll',
-        '    part.omitted.clear()\n    this.#deleteAll',
-      ],
-    ],
+    file: 'store-part.ts',
+    edits: [['if (isGone(key)) writer.markValid', 'if (isGone(key) && step.version !== undefined) writer.markValid']],
   },
   {
     name: 'nobody hears that a source was removed',
@@ -101,7 +96,10 @@ export const mutantsOfSets: readonly Mutant[] = [
     kind,
     file: 'ownership.ts',
     edits: [
-      ['return this.#owners[ordinal] === part', 'return part !== undefined && this.#owners[ordinal] !== undefined'],
+      [
+        'return !this.#isShared || this.#owners[ordinal] === part',
+        'return !this.#isShared || this.#owners[ordinal] !== undefined',
+      ],
     ],
   },
   {
@@ -109,34 +107,29 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'a key is its source’s, wherever it is in the store',
     kind,
     file: 'ownership.ts',
-    edits: [['    this.#owners[ordinal] = part\n', '    this.#owners[ordinal] ??= part\n']],
+    edits: [['this.#owners[ordinal] = part\n', 'this.#owners[ordinal] ??= part\n']],
   },
   {
     name: 'a key is taken over by whoever writes it last',
     breaks: 'a key that two sources give stays with the first',
     kind,
-    file: 'indexer.ts',
-    edits: [
-      ["    if (this.#ownership !== undefined && this.#isForeign(arrived.key, 'put', ordinal, commit)) return\n", ''],
-    ],
+    file: 'store-writer.ts',
+    edits: [["    if (this.ownership.isForeign(arrived.key, 'put', ordinal, step)) return\n", '']],
   },
   {
     name: 'a key is deleted by whoever has no such key',
     breaks: 'a key that two sources give stays with the first',
     kind,
-    file: 'indexer.ts',
-    edits: [["    if (this.#isForeign(key, 'delete', this.#store.ordinalOf(key), commit)) return\n", '']],
+    file: 'store-writer.ts',
+    edits: [["    if (this.ownership.isForeign(key, 'delete', this.store.ordinalOf(key), step)) return\n", '']],
   },
   {
     name: 'a list takes over what another source gave meanwhile',
     breaks: 'a key that two sources give stays with the first',
     kind,
-    file: 'indexer.ts',
+    file: 'replacement.ts',
     edits: [
-      [
-        'for (const keys of this.#ownership === undefined ? [] : [pending, bad])',
-        'for (const keys of [] as (typeof pending)[])',
-      ],
+      ['for (const keys of ownership.isShared ? [pending, bad] : [])', 'for (const keys of [] as (typeof pending)[])'],
     ],
   },
   {
@@ -151,7 +144,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'a wait of a subscription is for what it has handled (I7)',
     kind,
     file: 'feed.ts',
-    edits: [["leave = this.#await(this.host.indexer.position ?? '0', settle)", 'settle.resolve()']],
+    edits: [["leave = this.#await(this.host.indexer.writer.position ?? '0', settle)", 'settle.resolve()']],
   },
   {
     name: 'a follower of a set holds whatever comes',
@@ -230,11 +223,11 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what goes with its source is told as known',
     breaks: 'a deletion that no source told is unknown (I4)',
     kind,
-    file: 'indexer.ts',
+    file: 'store-part.ts',
     edits: [
       [
-        "if (isOwn && isGone(key)) this.#remove(key, undefined, { ...commit, finalState: 'unknown' })",
-        "if (isOwn && isGone(key)) this.#remove(key, undefined, { ...commit, finalState: commit.version === undefined ? 'known' : 'unknown' })",
+        "if (isOwn && isGone(key)) writer.remove(key, undefined, { ...step, finalState: 'unknown' })",
+        "if (isOwn && isGone(key)) writer.remove(key, undefined, { ...step, finalState: step.version === undefined ? 'known' : 'unknown' })",
       ],
     ],
   },
@@ -242,11 +235,11 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what a list of one of several sources lacked is told as known',
     breaks: 'a deletion that no source told is unknown (I4)',
     kind,
-    file: 'indexer.ts',
+    file: 'store-writer.ts',
     edits: [
       [
-        "this.#begin(part, 'relist', version, 'unknown', ignoreVersions), claimed",
-        "this.#begin(part, 'relist', version, part.name === undefined ? 'unknown' : 'known', ignoreVersions), claimed",
+        "finalState: origin === 'watch' ?",
+        "finalState: origin === 'watch' || (origin === 'relist' && part.name !== undefined) ?",
       ],
     ],
   },
@@ -254,23 +247,18 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what one of several sources deletes is told as unknown',
     breaks: 'a deletion of which the source told is known (I4)',
     kind,
-    file: 'indexer.ts',
-    edits: [
-      [
-        "this.#begin(part, 'watch', batch.version, 'known', false)",
-        "this.#begin(part, 'watch', batch.version, part.name === undefined ? 'known' : 'unknown', false)",
-      ],
-    ],
+    file: 'store-writer.ts',
+    edits: [["finalState: origin === 'watch' ?", "finalState: origin === 'watch' && part.name === undefined ?"]],
   },
   {
     name: 'a list of one of several sources tells again what is equal',
     breaks: 'what did not change is not told (I3)',
     kind,
-    file: 'indexer.ts',
+    file: 'replacement.ts',
     edits: [
       [
-        'this.#intake.take(event, current, ignoreVersions)',
-        'this.#intake.take(event, part.name === undefined ? current : undefined, ignoreVersions)',
+        'intake.take(event, current, this.#ignoreVersions)',
+        'intake.take(event, this.part.name === undefined ? current : undefined, this.#ignoreVersions)',
       ],
     ],
   },
@@ -278,11 +266,11 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what is equal is a change in a part of a store',
     breaks: 'what did not change is not told (I3)',
     kind,
-    file: 'indexer.ts',
+    file: 'store-writer.ts',
     edits: [
       [
         'if (ordinal !== undefined && current?.object === entry.object && !isOther) {',
-        'if (ordinal !== undefined && current?.object === entry.object && !isOther && this.#ownership === undefined) {',
+        'if (ordinal !== undefined && current?.object === entry.object && !isOther && !this.ownership.isShared) {',
       ],
     ],
   },

@@ -28,29 +28,29 @@ export const mutantsOfStore: readonly Mutant[] = [
   {
     name: 'a relist detects no deletions',
     breaks: 'what is not in a list is deleted (I2)',
-    file: 'indexer.ts',
-    edits: [['          this.#deleteUnlisted(listed, commit)\n', '']],
+    file: 'replacement.ts',
+    edits: [['      this.#eachUnlisted((key) => writer.remove(key, undefined, step))\n', '']],
   },
   {
     name: 'the first list can be read before it is whole',
     breaks: 'no read sees a part of a list (I8)',
-    file: 'indexer.ts',
-    edits: [['    this.#store.isVisible = false\n', '']],
+    file: 'replacement.ts',
+    edits: [['  store.isVisible = false\n', '']],
   },
   {
     name: 'a first list that breaks off stays in the store',
     breaks: 'a list that breaks off leaves nothing behind (I8)',
-    file: 'indexer.ts',
-    edits: [['        this.#store.clear()\n', '']],
+    file: 'replacement.ts',
+    edits: [['      store.clear()\n', '']],
   },
   {
     name: 'a list is remembered by its first page',
     breaks: 'later events of a list override earlier ones',
-    file: 'indexer.ts',
+    file: 'replacement.ts',
     edits: [
       [
-        "if (ordinal !== undefined) listed[ordinal] = event.type === 'delete' ? 0 : 1",
-        'if (ordinal !== undefined) listed[ordinal] = 1',
+        "if (ordinal !== undefined) this.#listed[ordinal] = event.type === 'delete' ? 0 : 1",
+        'if (ordinal !== undefined) this.#listed[ordinal] = 1',
       ],
     ],
   },
@@ -71,8 +71,8 @@ export const mutantsOfStore: readonly Mutant[] = [
   {
     name: 'an invalid object stays invalid',
     breaks: 'a later good event clears it',
-    file: 'indexer.ts',
-    edits: [['    if (this.#invalid.size > 0) this.#markValid(arrived.key, commit)\n', '']],
+    file: 'store-writer.ts',
+    edits: [['    if (this.invalid.size > 0) this.markValid(arrived.key, step)\n', '']],
   },
   {
     name: 'an equal index keeps the old value',
@@ -112,28 +112,28 @@ export const mutantsOfStore: readonly Mutant[] = [
   {
     name: 'what is equal is told as an update',
     breaks: 'nothing is told twice (I3, I13)',
-    file: 'indexer.ts',
+    file: 'store-writer.ts',
     edits: [['if (ordinal !== undefined && current?.object === entry.object && !isOther) {', 'if (ordinal === -1) {']],
   },
   {
     name: 'every final state is known',
     breaks: 'what only a list lacks has an unknown final state (I4)',
-    file: 'indexer.ts',
+    file: 'store-writer.ts',
     edits: [
       [
-        '    const { version, origin, finalState } = commit\n',
-        "    const { version, origin } = commit\n    const finalState = 'known'\n",
+        '    const { version, origin, finalState } = step\n',
+        "    const { version, origin } = step\n    const finalState = 'known'\n",
       ],
     ],
   },
   {
     name: 'no final state is known',
     breaks: 'the final state of what the source deleted is known (I4)',
-    file: 'indexer.ts',
+    file: 'store-writer.ts',
     edits: [
       [
-        '    const { version, origin, finalState } = commit\n',
-        "    const { version, origin } = commit\n    const finalState = 'unknown'\n",
+        '    const { version, origin, finalState } = step\n',
+        "    const { version, origin } = step\n    const finalState = 'unknown'\n",
       ],
     ],
   },
