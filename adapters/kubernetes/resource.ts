@@ -46,7 +46,7 @@ export async function findResource(visit: Visit, wanted: ResourceName): Promise<
   const served = await resourcesOf(visit, apiVersion)
   const found = served.find((each) => (plural === undefined ? each.kind === kind : each.name === plural))
   if (found === undefined) throw await unknown(visit, wanted, served)
-  if (!['list', 'watch'].every((verb) => found.verbs.includes(verb))) {
+  if (!isWatchable(found)) {
     const message = `${found.name} of ${apiVersion} cannot be listed and watched; it has ${found.verbs.join(', ')}`
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
@@ -73,6 +73,15 @@ export async function resourcesOf(visit: Visit, apiVersion: string): Promise<rea
   return resources.filter((each): each is Served => isServed(each) && !each.name.includes('/'))
 }
 
+export function isWatchable({ verbs }: Served): boolean {
+  return ['list', 'watch'].every((verb) => verbs.includes(verb))
+}
+
+/** All that it is called, in small letters. */
+export function namesOf({ name, kind, singularName = '', shortNames = [] }: Served): readonly string[] {
+  return [name, kind, singularName, ...shortNames].filter((each) => each !== '').map((each) => each.toLowerCase())
+}
+
 function isServed(value: unknown): value is Served {
   const { name, kind, verbs } = Object(value) as Partial<Served>
   return typeof name === 'string' && typeof kind === 'string' && Array.isArray(verbs)
@@ -82,9 +91,7 @@ async function unknown(visit: Visit, wanted: ResourceName, served: readonly Serv
   const { apiVersion, kind, plural } = wanted
   const asked = (kind ?? plural ?? '').toLowerCase()
   const like = (isLike: (name: string) => boolean): Served | undefined =>
-    served.find(({ name, kind: other, singularName, shortNames = [] }) =>
-      [name, other, singularName ?? '', ...shortNames].some((each) => each !== '' && isLike(each.toLowerCase())),
-    )
+    served.find((each) => namesOf(each).some(isLike))
   const near = like((name) => name === asked) ?? like((name) => isNear(name, asked))
   const meant =
     near === undefined

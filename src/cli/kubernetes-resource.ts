@@ -1,5 +1,5 @@
 import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/kube-config.js'
-import { resourcesOf, type Served } from '../../adapters/kubernetes/resource.js'
+import { isWatchable, namesOf, resourcesOf, type Served } from '../../adapters/kubernetes/resource.js'
 import { Visit } from '../../adapters/kubernetes/visit.js'
 import { systemClock } from '../clock.js'
 import { SourceError } from '../errors.js'
@@ -44,9 +44,10 @@ async function find(visit: Visit, name: string): Promise<ResourceChoice> {
   let unwatchable: ResourceChoice | undefined
   for await (const apiVersion of asked) {
     const served = await servedIn(visit, apiVersion, hasVersion ? undefined : silent)
-    for (const { name: plural, verbs } of served.filter((each) => isCalled(each, word.toLowerCase()))) {
-      if (['list', 'watch'].every((verb) => verbs.includes(verb))) return { apiVersion, plural }
-      unwatchable ??= { apiVersion, plural }
+    for (const each of served.filter((one) => namesOf(one).includes(word.toLowerCase()))) {
+      const choice = { apiVersion, plural: each.name }
+      if (isWatchable(each)) return choice
+      unwatchable ??= choice
     }
   }
   // The source says why it cannot be mirrored.
@@ -80,10 +81,6 @@ async function servedIn(visit: Visit, apiVersion: string, silent?: string[]): Pr
     silent.push(apiVersion)
     return []
   }
-}
-
-function isCalled({ name, kind, singularName, shortNames = [] }: Served, word: string): boolean {
-  return [name, kind.toLowerCase(), singularName, ...shortNames].includes(word)
 }
 
 /** A namespace that is not there looks like one that is empty. */
