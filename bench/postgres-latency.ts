@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer } from 'listwatch'
 import { installChangeLog, postgresSource } from 'listwatch/postgres'
 import pg from 'pg'
-import { startPostgres } from '../dist/src/cli/postgres-server.js'
+import { startPostgres } from '../dist/tools/postgres/postgres-server.js'
 import { atMost, type Benchmark, type Figure } from './figures.ts'
 
 const SECONDS = 10

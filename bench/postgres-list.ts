@@ -1,6 +1,6 @@
 import { installChangeLog } from 'listwatch/postgres'
 import pg from 'pg'
-import { startPostgres } from '../dist/src/cli/postgres-server.js'
+import { startPostgres } from '../dist/tools/postgres/postgres-server.js'
 import { atMost, type Benchmark, contest, inTurn, median, medianRatio } from './figures.ts'
 
 const ROWS = 200_000

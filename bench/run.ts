@@ -5,10 +5,20 @@ import { indexLookup } from './index-lookup.ts'
 import { kubernetes } from './kubernetes.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
+import { postgresWriters } from './postgres-writers.ts'
 import { redis } from './redis.ts'
 import { store } from './store.ts'
 
-const benchmarks: readonly Benchmark[] = [store, indexLookup, postgresList, postgresLatency, etcd, redis, kubernetes]
+const benchmarks: readonly Benchmark[] = [
+  store,
+  indexLookup,
+  postgresList,
+  postgresLatency,
+  postgresWriters,
+  etcd,
+  redis,
+  kubernetes,
+]
 
 const args = process.argv.slice(2)
 const asJson = args.includes('--json')

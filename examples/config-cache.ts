@@ -19,7 +19,7 @@ limits.on('error', ({ key, message }) => console.warn(key ?? '', message))
 
 /** What holds for a tenant now: a look into memory, at every request. */
 function limitsOf(name: string): string {
-  const found = [...limits.by.tenant.entries(name)].map(({ key, object }) => `${key.split('/')[3]} ${object.rps}`)
+  const found = Array.from(limits.by.tenant.entries(name), ([key, object]) => `${key.split('/')[3]} ${object.rps}`)
   return `${name}: ${found.length === 0 ? 'no limits' : found.join(', ')}`
 }
 

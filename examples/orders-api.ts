@@ -8,7 +8,6 @@ import { postgresSource } from 'listwatch/postgres'
 import pg from 'pg'
 
 type Order = { id: string; tenant: string; status: string; updated_at: Date }
-
 const connectionString = process.env['DATABASE_URL']
 const pool = new pg.Pool({ connectionString })
 pool.on('error', (error) => console.error(error.message)) // An idle connection broke; the pool makes another.
@@ -19,9 +18,11 @@ const orders = createInformer({
 })
 orders.on('error', (error) => console.error(error.message))
 await orders.start().synced({ timeoutMs: 30_000 })
-
 const app = express()
-app.use(express.json())
+app.use(express.json(), (_request, response, next) => {
+  if (!server.listening) response.set('connection', 'close') // It stops: ends the connections that are kept open.
+  next()
+})
 app.post('/orders', async (request, response) => {
   const tx = await pool.connect()
   try {
@@ -44,7 +45,6 @@ app.get('/tenants/:tenant/orders', async (request, response) => {
   if (mark !== undefined) await orders.waitFor(mark, { timeoutMs: 1_000 })
   response.json(orders.by.latest([request.params.tenant], { reverse: true, limit: 20 }))
 })
-
 app.get('/ready', (_, response) => {
   const { isReady, reason } = orders.health({ staleAfterMs: 30_000 })
   response.status(isReady ? 200 : 503).send(reason)
@@ -56,5 +56,5 @@ app.use((error: unknown, _request: express.Request, response: express.Response, 
 
 const server = app.listen(Number(process.env['PORT'] ?? 3000), () => console.log('listening', server.address()))
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-server.close()
-await Promise.all([orders.stop(), pool.end()])
+await server[Symbol.asyncDispose]() // Accepts no connection, answers the requests that it has; only then the mirror stops.
+await orders.stop().then(() => pool.end())

@@ -1,20 +1,31 @@
 // For users.
-export type { ChangeStream } from './change-stream.js'
-// For authors of sources, and for those who compose by hand.
-export { type Clock, systemClock } from './clock.js'
-export type { Controller, ReconcileContext } from './controller.js'
-export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Origin, Updated } from './delta.js'
-export { DeltaFIFO, type DeltaFIFOOptions } from './delta-fifo.js'
-export { SourceError, type SourceErrorCode, type SourceErrorOptions, type SourceErrorPhase } from './errors.js'
-export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './index-types.js'
-export { Indexer } from './indexer.js'
-export { createInformer, type Informer, type InformerOptions, type Lifecycle } from './informer.js'
-export { groupInformers } from './informer-group.js'
-export { type Random, systemRandom } from './random.js'
-export { Reflector } from './reflector.js'
-export type { Scalar } from './scalar.js'
-export type { SchemaIssue, SchemaResult, StandardSchema } from './schema.js'
-export type { ChangeBatch, Scope, SubscribeOptions, Subscription } from './scope.js'
+
+export type { Logger, State, Status } from './contract/status.js'
+export { createInformer, type Informer, type InformerOptions, type Lifecycle } from './informer/informer.js'
+export { groupInformers } from './informer/informer-group.js'
+export { type SourceSet, sourceSet } from './informer/source-set.js'
+export type { SchemaIssue, SchemaResult, StandardSchema } from './informer/standard-schema.js'
+export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Origin, Updated } from './queue/change.js'
+export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './store/indexes/index-types.js'
+export type { Scalar } from './store/indexes/scalar.js'
+export type { StoreView } from './store/store-view.js'
+export type { ChangeStream } from './subscriptions/batch-iterator.js'
+export type { Controller, ReconcileContext } from './subscriptions/controller.js'
+export type { HandlerContext, Handlers } from './subscriptions/handler-subscription.js'
+export type { ChangeBatch, Scope, SubscribeOptions, Subscription } from './subscriptions/subscription-types.js'
+export type { VersionWait, Wait } from './subscriptions/version-waiters.js'
+
+// For authors of adapters.
+
+export { type Clock, systemClock } from './contract/clock.js'
+export {
+  OptionError,
+  SourceError,
+  type SourceErrorCode,
+  type SourceErrorOptions,
+  type SourceErrorPhase,
+} from './contract/errors.js'
+export { type Random, systemRandom } from './contract/random.js'
 export type {
   Delete,
   Entry,
@@ -25,17 +36,17 @@ export type {
   ListPage,
   Put,
   Replace,
-  Replacement,
-  Sink,
   SourceContext,
   VersionPage,
   WatchBatch,
   WatchContext,
   WatchEvent,
-} from './source.js'
-export { type SourceSet, sourceSet } from './source-set.js'
-export type { Handlers } from './subscription.js'
-export type { Logger, State, Status } from './telemetry.js'
-export type { Version } from './version.js'
-export type { StoreView } from './views.js'
-export type { VersionWait, Wait } from './waits.js'
+} from './contract/source.js'
+export type { Version } from './contract/version.js'
+
+// For programs that compose a reflector, a queue and a store themselves.
+
+export type { Replacement, Sink } from './contract/source.js'
+export { DeltaFIFO, type DeltaFIFOOptions } from './queue/delta-fifo.js'
+export { Reflector } from './reflector/reflector.js'
+export { Indexer } from './store/indexer.js'

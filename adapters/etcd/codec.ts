@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { assertJsonDepth } from '../../src/json.js'
-import type { Invalid, Put } from '../../src/source.js'
-import type { KeyValue } from './messages.js'
+import type { Invalid, Put } from '../../src/contract/source.js'
+import { assertJsonDepth, parseJson } from '../shared/json-depth.js'
+import type { KeyValue } from './transport/etcd-messages.js'
 
 /** Makes an object of the value that lies under a key. What it throws makes that one object invalid. */
 export type EtcdCodec<T> = (value: Uint8Array, key: string) => T
@@ -17,7 +17,7 @@ const codecs: Readonly<Record<'json' | 'string' | 'bytes', (value: Buffer) => un
   json: (value) => {
     const text = utf8(value, 'the value')
     assertJsonDepth(text)
-    return JSON.parse(text) as unknown
+    return parseJson(text)
   },
   string: (value) => utf8(value, 'the value'),
   bytes: (value) => new Uint8Array(value),

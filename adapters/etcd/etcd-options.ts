@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { OptionError } from '../../src/contract/errors.js'
 import {
   checkOptions,
   isBoolean,
@@ -8,11 +9,11 @@ import {
   isPositive,
   isString,
   type OptionCheck,
-} from '../../src/options.js'
+} from '../../src/util/validate-options.js'
 import type { EtcdCodec, EtcdKeys } from './codec.js'
-import { type EtcdClient, isEtcdClient } from './etcd3-transport.js'
-import type { EtcdAuth, EtcdCredentials } from './grpc-transport.js'
-import { isNothing, type KeyBytes, keyRange } from './key-range.js'
+import { type EtcdClient, isEtcdClient } from './transport/etcd3-transport.js'
+import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js'
+import { isNothing, type KeyBytes, keyRange } from './transport/key-range.js'
 
 /** From `from` on, up to but without `to`; without `to`, all that come after. */
 export interface EtcdRange {
@@ -110,7 +111,8 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
 /** Throws a TypeError that names the option and says what is allowed. */
 export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
   checkOptions('etcdSource', options, optionChecks)
-  const { client, endpoints, prefix, range, auth, credentials, progressMs = PROGRESS_MS, stallMs } = options ?? {}
+  const { client, endpoints, prefix, range, auth, credentials } = options ?? {}
+  const { progressMs = PROGRESS_MS, stallMs = STALL_MS } = options ?? {}
   checkOptions('etcdSource: range', range, { from: isKeyBytes, to: isKeyBytes })
   checkOptions('etcdSource: auth', auth, { username: isName, password: isString })
   checkOptions('etcdSource: credentials', credentials, {
@@ -118,8 +120,11 @@ export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
     privateKey: isPem,
     certChain: isPem,
   })
-  if ((client === undefined) === (endpoints === undefined))
-    throw new TypeError('etcdSource: give either "client" (an Etcd3) or "endpoints"')
+  if ((client === undefined) === (endpoints === undefined)) {
+    // An option that is there without a value is the mistake, not the one that is absent.
+    const option = client === undefined && Object.hasOwn(Object(options), 'endpoints') ? 'endpoints' : 'client'
+    throw new OptionError('etcdSource: give either "client" (an Etcd3) or "endpoints"', { option })
+  }
   if ((prefix === undefined) === (range === undefined))
     throw new TypeError('etcdSource: give either "prefix" or "range"')
   if (client !== undefined && (auth !== undefined || credentials !== undefined))
@@ -128,6 +133,6 @@ export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
     throw new TypeError('etcdSource: credentials: "privateKey" and "certChain" belong together')
   if (range !== undefined && isNothing(keyRange(range.from, range.to)))
     throw new TypeError('etcdSource: range: nothing lies between "from" and "to"; "from" comes before "to"')
-  if ((stallMs ?? Infinity) <= progressMs)
+  if (stallMs <= progressMs)
     throw new TypeError(`etcdSource: option "stallMs" must be more than progressMs (${progressMs}), got ${stallMs}`)
 }

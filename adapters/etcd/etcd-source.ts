@@ -6,21 +6,24 @@ import type {
   VersionPage,
   WatchBatch,
   WatchContext,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import { EntryCodec } from './codec.js'
 import { checkEtcdOptions, type EtcdSourceOptions, PROGRESS_MS, STALL_MS } from './etcd-options.js'
-import { formatHead, formatVersion, includesMark, parseVersion } from './etcd-version.js'
-import { etcd3Transport } from './etcd3-transport.js'
-import { grpcTransport } from './grpc-transport.js'
-import { type KeyBytes, type KeyRange, keyRange, prefixRange } from './key-range.js'
-import type { Header, KeyValue } from './messages.js'
-import { Newest } from './newest.js'
-import { type RangePage, rangePages } from './pages.js'
-import { KNOWN_LOSSES, losesEvents } from './server-version.js'
-import type { Transport } from './transport.js'
-import { Visit } from './visit.js'
-import { watchRange } from './watch-loop.js'
+import { formatHead, formatVersion, includesMark, parseVersion } from './history/etcd-version.js'
+import { Newest } from './history/fingerprint.js'
+import { assertSameHistory } from './history/history-check.js'
+import { PageLimit } from './page-limit.js'
+import { firstPage, type PagesOptions, rangePages } from './range-pages.js'
+import { expired } from './transport/etcd-errors.js'
+import type { Header, KeyValue } from './transport/etcd-messages.js'
+import { etcd3Transport } from './transport/etcd3-transport.js'
+import { grpcTransport } from './transport/grpc-transport.js'
+import { type KeyBytes, type KeyRange, keyRange, prefixRange } from './transport/key-range.js'
+import { KNOWN_LOSSES, losesEvents } from './transport/server-version.js'
+import { Visit } from './transport/session.js'
+import type { Transport } from './transport/transport.js'
+import { watchRange } from './watch/watch-loop.js'
 
 /** A range of keys of etcd, as a source. Marks are etcd's own revisions: `header.revision` of what a write answers. */
 export interface EtcdSource<T> extends ListerWatcher<T> {
@@ -36,6 +39,10 @@ export function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSour
   return new RangeSource<T>(options)
 }
 
+/** After this number of watches that end at the same version without an event, the range is listed. The second watch uses fragments. */
+const MOST_STUCK = 2
+const NOT_STUCK = { after: '', attempts: 0 }
+
 class RangeSource<T> implements EtcdSource<T> {
   readonly name: string
   readonly heartbeatMs: number
@@ -46,8 +53,10 @@ class RangeSource<T> implements EtcdSource<T> {
   readonly #settings: { readonly maxCatchup: number; readonly requireLeader: boolean }
   readonly #progressMs: number
   readonly #stallMs: number
-  readonly #learned = { mostKeys: Infinity }
+  readonly #learned = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity }
   readonly #versionsSeen = new Set<string>()
+  /** The version at which consecutive watches ended before their first event. */
+  #stuck = NOT_STUCK
 
   constructor(options: EtcdSourceOptions<T>) {
     const { client, endpoints = [], prefix = '', range, auth, credentials } = options
@@ -68,37 +77,61 @@ class RangeSource<T> implements EtcdSource<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    let newest: KeyValue | undefined
-    for await (const { header, count, kvs, remaining } of this.#pages(context, false)) {
-      for (const kv of kvs) if (newest === undefined || kv.modRevision > newest.modRevision) newest = kv
-      const isLast = remaining === 0
-      for (const [part, isEnd] of parts(kvs, context.pageSize)) {
-        const events = part.map((kv) => this.#codec.put(kv))
-        if (!isLast || !isEnd) yield { events, remaining }
-        else {
-          const { clusterId, term, revision } = header
-          const fingerprint = Newest.of(count, newest === undefined ? [] : [newest]).fingerprint()
-          yield { events, version: formatVersion({ clusterId, term, revision, raftIndex: 0, ...fingerprint }) }
+    const options = this.#pagesOptions(context, false)
+    const [visit, first] = await this.#visit(context, (to, timeoutMs) => firstPage(to, options, timeoutMs))
+    try {
+      // A list is judged as a resumed watch is. What no proof can see shows in the contents, which the core compares.
+      if (context.shown !== undefined)
+        await assertSameHistory(visit, this.#range, parseVersion(context.shown), first.header)
+      const raftIndex = (await visit.status())?.raftIndex ?? 0
+      let newest: KeyValue | undefined
+      for await (const { header, count, kvs, remaining } of rangePages(visit, first, options)) {
+        for (const kv of kvs) if (newest === undefined || kv.modRevision > newest.modRevision) newest = kv
+        const isLast = remaining === 0
+        for (const [part, isEnd] of parts(kvs, context.pageSize)) {
+          const events = part.map((kv) => this.#codec.put(kv))
+          if (!isLast || !isEnd) yield { events, remaining }
+          else {
+            const { clusterId, term, revision } = header
+            const fingerprint = Newest.of(count, newest === undefined ? [] : [newest]).fingerprint()
+            const version = formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
+            yield { events, version }
+          }
         }
       }
+    } finally {
+      visit.close()
     }
   }
 
   async *versions(context: ListContext): AsyncGenerator<VersionPage> {
-    for await (const { header, kvs, remaining } of this.#pages(context, true)) {
-      const keys = kvs.map(({ key, modRevision }) => ({ key: this.#codec.key(key), version: String(modRevision) }))
-      const version = formatHead(header.clusterId, header.revision)
-      yield remaining === 0 ? { keys, version } : { keys }
+    const options = this.#pagesOptions(context, true)
+    const [visit, first] = await this.#visit(context, (to, timeoutMs) => firstPage(to, options, timeoutMs))
+    try {
+      for await (const { header, kvs, remaining } of rangePages(visit, first, options)) {
+        const keys = kvs.map(({ key, modRevision }) => ({ key: this.#codec.key(key), version: String(modRevision) }))
+        const version = formatHead(header.clusterId, header.revision)
+        yield remaining === 0 ? { keys, version } : { keys }
+      }
+    } finally {
+      visit.close()
     }
   }
 
   async *watch({ after, signal, clock, onNudge, doubt, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const from = parseVersion(after)
-    const [visit, head] = await this.#visit({ signal, clock })
+    const attempts = this.#stuck.after === after ? this.#stuck.attempts : 0
+    if (attempts >= MOST_STUCK) {
+      this.#stuck = NOT_STUCK
+      throw expired(`${attempts} watches in a row ended before a whole revision had arrived`)
+    }
+    const [visit, head] = await this.#visitHead({ signal, clock })
+    const openedAt = clock.now()
+    let isStuck = head.revision > from.revision
     try {
       const settings = {
         range: this.#range,
-        hasFragments: this.#transport.hasFragments,
+        hasFragments: this.#transport.hasFragments || attempts > 0,
         progressMs: this.#progressMs,
         stallMs: this.#stallMs,
         ...this.#settings,
@@ -111,15 +144,18 @@ class RangeSource<T> implements EtcdSource<T> {
         served: (version: string) => this.#served(version, warn),
       }
       for await (const { events, version } of watchRange(visit, head, from, settings, wishes)) {
+        isStuck &&= parseVersion(version).revision <= from.revision
         yield { events: events.map(({ isDelete, kv }) => this.#event(isDelete, kv)), version }
       }
     } finally {
       visit.close()
+      isStuck &&= clock.now() - openedAt >= this.#progressMs
+      this.#stuck = isStuck ? { after, attempts: attempts + 1 } : NOT_STUCK
     }
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const [visit, { clusterId, revision }] = await this.#visit(context)
+    const [visit, { clusterId, revision }] = await this.#visitHead(context)
     visit.close()
     return formatHead(clusterId, revision)
   }
@@ -128,23 +164,20 @@ class RangeSource<T> implements EtcdSource<T> {
     return includesMark(at, mark)
   }
 
-  async *#pages(context: ListContext, isKeysOnly: boolean): AsyncGenerator<RangePage> {
-    const [visit] = await this.#visit(context)
-    try {
-      yield* rangePages(visit, {
-        range: this.#range,
-        pageSize: this.#pageSize,
-        pageBytes: this.#transport.maxAnswerBytes,
-        isKeysOnly,
-        learned: this.#learned,
-      })
-    } finally {
-      visit.close()
-    }
+  #pagesOptions({ clock }: Pick<SourceContext, 'clock'>, isKeysOnly: boolean): PagesOptions {
+    const limit = new PageLimit(this.#pageSize, this.#transport.maxAnswerBytes, this.#learned)
+    return { range: this.#range, isKeysOnly, limit, clock }
   }
 
-  #visit({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Visit, Header]> {
-    return Visit.begin(this.#transport, this.#range, { signal, clock, timeoutMs: this.#stallMs })
+  #visitHead(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Visit, Header]> {
+    return this.#visit(context, (visit, timeoutMs) => visit.head(this.#range, timeoutMs))
+  }
+
+  #visit<V>(
+    { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
+    first: (visit: Visit, timeoutMs: number) => Promise<V>,
+  ): Promise<[Visit, V]> {
+    return Visit.begin(this.#transport, { signal, clock, timeoutMs: this.#stallMs }, first)
   }
 
   /** Says once of each version of a server what is wrong with it. */

@@ -1,5 +1,13 @@
-import { checkOptions, isBoolean, isCount, isName, isPositive, type OptionCheck } from '../../src/options.js'
-import { isKubeConfig, type KubeConfigGiver } from './kube-config.js'
+import { OptionError } from '../../src/contract/errors.js'
+import {
+  checkOptions,
+  isBoolean,
+  isCount,
+  isName,
+  isPositive,
+  type OptionCheck,
+} from '../../src/util/validate-options.js'
+import { isKubeConfig, type KubeConfigGiver } from './http/credentials.js'
 
 export interface KubernetesSourceOptions {
   /** Your own KubeConfig of @kubernetes/client-node; or what makes one, which is called again where the server refuses it. */
@@ -36,6 +44,11 @@ export interface KubernetesSourceOptions {
    * is once a minute and a little later, and what is less than that takes healthy watches for dead ones.
    */
   readonly heartbeatMs?: number
+  /**
+   * After this number of milliseconds without data a request over another connection asks the server what the watch has missed. It
+   * finds a half-open connection. It costs two small requests each time. Default 20 000; `false`: never.
+   */
+  readonly probeMs?: number | false | undefined
   /** What is not answered for so many milliseconds counts as lost; a list that is not streamed on is read in pages. Default 15 000. */
   readonly stallMs?: number
 }
@@ -79,6 +92,7 @@ const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>>
   maxWatchMs: (value) =>
     isPositive(value) ?? ((value as number) >= SHORTEST_WATCH_MS ? undefined : `must be at least ${SHORTEST_WATCH_MS}`),
   heartbeatMs: isPositive,
+  probeMs: (value) => (value === false ? undefined : isPositive(value)),
   stallMs: isPositive,
 }
 
@@ -89,10 +103,11 @@ export function checkSourceOptions(
   checkOptions('kubernetesSource', options, { ...optionChecks, namespaces: isNamespaces })
   const { kubeConfig, kind, plural } = options ?? {}
   if (kubeConfig === undefined) {
-    throw new TypeError(
-      'kubernetesSource: option "kubeConfig" is missing: const kubeConfig = new KubeConfig(); kubeConfig.loadFromDefault()',
+    throw new OptionError(
+      'kubernetesSource: option "kubeConfig" is missing; for example const kubeConfig = new KubeConfig(); kubeConfig.loadFromDefault()',
+      { option: 'kubeConfig' },
     )
   }
   if ((kind === undefined) === (plural === undefined))
-    throw new TypeError('kubernetesSource: give either "kind" (Pod) or "plural" (pods)')
+    throw new OptionError('kubernetesSource: give either "kind" (Pod) or "plural" (pods)', { option: 'kind' })
 }

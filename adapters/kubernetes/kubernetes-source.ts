@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/clock.js'
-import { SourceError } from '../../src/errors.js'
+import type { Clock } from '../../src/contract/clock.js'
+import { SourceError } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListerWatcher,
@@ -8,27 +8,30 @@ import type {
   VersionPage,
   WatchBatch,
   WatchContext,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
-import { apiError, refusalIn } from './api-errors.js'
-import { DeadEnd } from './dead-end.js'
-import { Decoder } from './decoder.js'
-import { Home, type Stay, wentBack } from './home.js'
-import { Credentials } from './kube-config.js'
-import type { KubernetesObject } from './kubernetes-object.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { Decoder } from './decode/decoder.js'
+import { Home, type Stay, wentBack } from './history/cluster-guard.js'
+import { assertResourceVersion, compareVersions } from './history/resource-version.js'
+import { HeldSchemas } from './history/schema-origins.js'
+import { apiError, refusalIn } from './http/api-error.js'
+import { Requests } from './http/api-requests.js'
+import { Visit } from './http/api-session.js'
+import { moment } from './http/arrival-order.js'
+import { Credentials } from './http/credentials.js'
+import { findResource, type Resource } from './http/discovery.js'
+import { type ServerWish, wishOf } from './http/retry-after-gate.js'
+import { schemaHash } from './http/schema-hash.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
-import { assertResourceVersion, compareVersions } from './kubernetes-version.js'
-import { withLifeSigns } from './life-signs.js'
-import { readList } from './lists.js'
-import { moment } from './moment.js'
-import { type KubernetesNamespaces, NamespaceSet } from './namespaces.js'
-import { LONG_DOWN_MS } from './page-retry.js'
-import { readPages } from './pages.js'
-import { Requests } from './request.js'
-import { findResource, type Resource } from './resource.js'
-import { type ServerWish, wishOf } from './server-wish.js'
-import { followShared } from './shared-watch.js'
-import { Visit } from './visit.js'
+import { withLifeSigns } from './list/keep-alive-pages.js'
+import { readList } from './list/list-reader.js'
+import { PageLimit } from './list/page-limit.js'
+import { LONG_DOWN_MS } from './list/page-retry.js'
+import { readPages } from './list/paged-list.js'
+import { type KubernetesNamespaces, NamespaceSet } from './namespace-set.js'
+import type { KubernetesObject } from './types/kubernetes-object.js'
+import { DeadEnd } from './watch/stuck-resume-detector.js'
+import { followShared } from './watch/watch-registry.js'
 
 /** A kind of objects of a Kubernetes API server, as a source. Marks are the `metadata.resourceVersion` of what was written. */
 export interface KubernetesSource<T> extends ListerWatcher<T> {
@@ -41,6 +44,8 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024
 /** A server's bookmarks come every 60 to 63 s; a machine may be slow. */
 const HEARTBEAT_MS = 75_000
+/** A half-open connection is noticed within this time, in milliseconds. */
+const PROBE_MS = 20_000
 /** For so long nobody asks a server again that streams no lists, in milliseconds: it may be another by then. */
 const STREAM_AGAIN_MS = 600_000
 /** All who were away meanwhile come back within this time, in milliseconds: nobody rests for longer than half of it. */
@@ -103,6 +108,8 @@ class ApiSource<T> implements KubernetesSource<T> {
   #listedAt = 0
   readonly #home = new Home()
   readonly #deadEnd = new DeadEnd()
+  readonly #pageLimit = new PageLimit()
+  readonly #schemas = new HeldSchemas()
   /** Where the server wishes to be left alone, nothing is begun; what is under way goes on. */
   readonly #wish: ServerWish
   #missing: Missing | undefined
@@ -131,11 +138,16 @@ class ApiSource<T> implements KubernetesSource<T> {
     const visit = this.#visit(context)
     try {
       const requests = await this.#requests(visit)
+      // Before the objects: those of a schema that comes in between are read once more.
+      const schema = await schemaHash(visit, requests.resource)
       let place: string | undefined
       let version: Version | undefined
+      const assertHistory = (after: Version): Promise<Version> =>
+        this.#assertHistory(visit, requests, after, (from) => this.#home.listing(from, undefined, context.signal))
       const pages = readList(visit, requests, this.#decoder(requests), {
         isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamsFrom,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
+        pageLimit: this.#pageLimit,
         pageSize: Math.min(pageSize, PAGE_EVENTS),
         metadataOnly: this.#options.metadataOnly ?? false,
         maxObjectBytes: this.#maxObjectBytes,
@@ -143,6 +155,7 @@ class ApiSource<T> implements KubernetesSource<T> {
         timeoutSeconds: this.#timeoutSeconds(random.next()),
         random,
         brokeOff: (error) => this.#noted(error, clock),
+        assertHistory,
         notStreamed: ({ cause }) => {
           this.#noted(cause, clock)
           this.#streamsFrom = clock.now() + STREAM_AGAIN_MS
@@ -154,15 +167,14 @@ class ApiSource<T> implements KubernetesSource<T> {
         if (visit.place !== place || this.#credentials.place !== place) throw ledElsewhere()
         // Who is only behind says where the others are.
         if (page.version !== undefined && shown !== undefined && compareVersions(page.version, shown) < 0)
-          await this.#assertHistory(visit, requests, shown, (from) =>
-            this.#home.listing(from, undefined, context.signal),
-          )
+          await assertHistory(shown)
         this.#answered(clock)
         version = page.version ?? version
         yield page
       }
       if (this.#credentials.place !== place) throw ledElsewhere()
       this.#home.listed(place, shown, version)
+      this.#schemas.listed(context.mirror ?? this, schema)
       if (version !== undefined) {
         this.#sure?.add(version)
         // One that began before it was missing says nothing of what is there now.
@@ -180,6 +192,7 @@ class ApiSource<T> implements KubernetesSource<T> {
     const { after, random, clock } = context
     assertResourceVersion(after)
     const stay = this.#home.stay(context.signal, after)
+    const unwatch = this.#schemas.watching(context.mirror ?? this, stay)
     let at = after
     let silentSince: number | undefined
     let failure: unknown
@@ -187,13 +200,14 @@ class ApiSource<T> implements KubernetesSource<T> {
       const requests = await this.#prepared(context, stay)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
       const end = yield* followShared(
-        this.#shared(requests),
+        this.#shared(requests, this.#schemas.of(context.mirror ?? this)),
         { after, listedAt: this.#listedAt },
         this.#decoder(requests),
         {
           signal: stay.signal,
           onNudge: (listener) => context.onNudge(listener),
           isWaitedFor: () => context.isWaitedFor?.() ?? true,
+          prove: () => context.prove?.(),
           told: (version) => {
             at = version
             stay.moveTo(version)
@@ -206,6 +220,7 @@ class ApiSource<T> implements KubernetesSource<T> {
           clock,
           maxObjectBytes: this.#maxObjectBytes,
           heartbeatMs: this.heartbeatMs,
+          probeMs: this.#options.probeMs ?? PROBE_MS,
           timeoutSeconds,
           visit: (signal) => this.#visit({ signal, clock }),
           head: () => this.#headFor(context, requests, stay),
@@ -226,6 +241,7 @@ class ApiSource<T> implements KubernetesSource<T> {
       failure = error
       throw this.#deadEnd.judged(this.#noted(error, context.clock, silentSince), after)
     } finally {
+      unwatch()
       stay.end(failure)
     }
   }
@@ -243,6 +259,8 @@ class ApiSource<T> implements KubernetesSource<T> {
       if (this.#sure === undefined || this.#sure.delete(after)) return requests
       await this.#assertHistory(visit, requests, after, goesOn)
       this.#answered(context.clock)
+      const expired = this.#schemas.expired(context.mirror ?? this, await schemaHash(visit, requests.resource))
+      if (expired !== undefined) throw expired
       if (context.clock.now() < this.#doubtUntil)
         context.doubt?.('the API server was out of reach for long enough to be restored, and to have got past us since')
       return requests
@@ -252,14 +270,16 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   /** What is the same for all that may share one watch. */
-  #shared(requests: Requests): { readonly giver: object; readonly key: string } {
-    const { kubeConfig, maxWatchMs } = this.#options
+  #shared(requests: Requests, schema: string | undefined): { readonly giver: object; readonly key: string } {
+    const { kubeConfig, maxWatchMs, probeMs } = this.#options
     const { path, accept } = requests.watch({})
     const settings = [
       this.#credentials.place,
       path,
       accept,
+      schema,
       maxWatchMs,
+      probeMs,
       this.heartbeatMs,
       this.#stallMs,
       this.#maxObjectBytes,
@@ -278,11 +298,14 @@ class ApiSource<T> implements KubernetesSource<T> {
       const limit = Math.min(this.#options.pageSize ?? 500, context.pageSize)
       const options = {
         limit,
+        pageLimit: this.#pageLimit,
         pageSize: limit,
         metadataOnly: true,
         maxObjectBytes: this.#maxObjectBytes,
         random: context.random,
         brokeOff: (error: unknown) => void this.#noted(error),
+        assertHistory: (after: Version) =>
+          this.#assertHistory(visit, requests, after, (from) => this.#home.compare(from)),
       }
       const assertNotBack = this.#home.reading()
       for await (const { events, version } of readPages(visit, requests, this.#decoder(requests), options)) {
@@ -293,6 +316,8 @@ class ApiSource<T> implements KubernetesSource<T> {
         if (version !== undefined) assertNotBack(version)
         yield version === undefined ? { keys } : { keys, version }
       }
+      // Keys and versions say nothing of it.
+      this.#schemas.seen(await schemaHash(visit, requests.resource))
     } catch (error) {
       throw this.#noted(error)
     } finally {

@@ -1,5 +1,4 @@
-import { SourceError } from '../../src/errors.js'
-import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/options.js'
+import { SourceError } from '../../src/contract/errors.js'
 import {
   DEFAULT_HEARTBEAT_MS,
   type Entry,
@@ -11,8 +10,9 @@ import {
   type WatchBatch,
   type WatchContext,
   type WatchEvent,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/util/validate-options.js'
 
 /**
  * A collection in memory with transactions, versions, compaction and scripted faults: the reference implementation of

@@ -9,6 +9,6 @@ export {
   trimChangeLogs,
   uninstallChangeLog,
   uninstallChangeLogSql,
-} from './change-log.js'
-export type { PgClient, PgTransaction } from './client.js'
+} from './change-log-admin.js'
+export type { PgClient, PgTransaction } from './pg-client.js'
 export { type PostgresSource, type PostgresSourceOptions, postgresSource } from './postgres-source.js'

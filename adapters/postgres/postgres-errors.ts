@@ -1,8 +1,15 @@
-import { messageOf, SourceError, type SourceErrorCode } from '../../src/errors.js'
-import { redact } from '../../src/redact.js'
+import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { redact, redactError } from '../../src/util/redact.js'
 
 /** Why a version can no longer be resumed from. */
-export type ExpiredReason = 'trimmed' | 'shape' | 'truncate or bulk change' | 'generation' | 'too many changes'
+export type ExpiredReason =
+  | 'trimmed'
+  | 'shape'
+  | 'access'
+  | 'truncate or bulk change'
+  | 'generation'
+  | 'too many changes'
+  | 'prepared transaction'
 
 /** The history after our version is gone, or does not tell all: one relist. */
 export function expired(reason: ExpiredReason, detail: string): SourceError {
@@ -23,7 +30,10 @@ export function postgresError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
   const code = codeOf(thrown)
   const message = redact(messageOf(thrown))
-  return new SourceError(message + hintFor(code, message), { code: meaningOf(code, message), cause: thrown })
+  return new SourceError(message + hintFor(code, message), {
+    code: meaningOf(code, message),
+    cause: redactError(thrown),
+  })
 }
 
 function meaningOf(code: string | undefined, message: string): SourceErrorCode {
@@ -55,7 +65,7 @@ function hintFor(code: string | undefined, message: string): string {
     case 'EAI_AGAIN':
       return ' (no such host: check its name)'
     case '42501':
-      return '; as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>'
+      return ' (a role that was granted columns keeps these alone); as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>'
     case '0A000': // unlogged tables
     case '25006': // LISTEN
       return /recovery/.test(message) ? ' (the server is a standby; mirrors need the primary)' : ''

@@ -1,7 +1,5 @@
-import type { Clock } from '../../src/clock.js'
-import { SourceError } from '../../src/errors.js'
-import { joinKey } from '../../src/key.js'
-import { checkOptions, isCount, isFunction, isName, isOneOf, isPositive, type OptionCheck } from '../../src/options.js'
+import type { Clock } from '../../src/contract/clock.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
@@ -10,23 +8,35 @@ import type {
   SourceContext,
   WatchBatch,
   WatchContext,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
-import type { PgClient, PgTransaction } from './client.js'
-import { deltaSql, readDelta } from './delta.js'
-import { Pace } from './pace.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { withSignsOfLife } from '../../src/util/keep-alive.js'
+import {
+  checkOptions,
+  isCount,
+  isName,
+  isOneOf,
+  isPositive,
+  type OptionCheck,
+} from '../../src/util/validate-options.js'
+import { joinKey } from '../shared/join-key.js'
+import { deltaSql, probeSql, readDelta, readProbe } from './delta-query.js'
+import { ClientFactory, clientFlaw, type PgClient, type PgTransaction } from './pg-client.js'
+import { Pace } from './poll-timer.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import {
+  assertNotBehind,
   formatHead,
   formatVersion,
   incarnationChange,
   includesMark,
+  isLaterEpoch,
   type PostgresVersion,
   parseVersion,
 } from './postgres-version.js'
 import { RowCodec } from './row-codec.js'
-import { Session } from './session.js'
-import { checkWhere, findTable, type Table } from './table.js'
+import { LONGEST_SILENCE_MS, Session } from './session.js'
+import { accessSql, checkWhere, findTable, type Table } from './table-catalog.js'
 
 /** The channel on which writers wake readers. Its payload says nothing, and could not be trusted. */
 const CHANNEL = 'listwatch'
@@ -34,7 +44,10 @@ const CHANNEL = 'listwatch'
 const SELF_TEST_MS = 2_000
 
 export interface PostgresSourceOptions {
-  /** Gives a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. Called for each connection. */
+  /**
+   * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. Called for each connection. A Pool, a
+   * connected client or the same client again is an OptionError, with which `synced()` rejects.
+   */
   readonly client: () => PgClient | Promise<PgClient>
   /** As in SQL: `orders`, `shop.orders`, `"Orders"`. It must have a primary key, and the triggers of `listwatch pg install`. */
   readonly table: string
@@ -66,7 +79,7 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
   /**
    * What to wait for after this transaction's commit: taken inside the writer's own transaction, in this or any other
-   * process. `await informer.waitFor(mark)` then shows what it wrote. A TypeError for a pool.
+   * process. `await informer.waitFor(mark)` then shows what it wrote. A TypeError for a pool, and outside a transaction.
    */
   mark(tx: PgTransaction): Promise<Version>
   /** The key of a row, from the values of its key columns in their order, as Postgres writes them. */
@@ -83,7 +96,7 @@ const isColumns: OptionCheck = (value) =>
     : 'must be an array of at least one column name'
 
 const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> = {
-  client: isFunction,
+  client: clientFlaw,
   table: isName,
   columns: isColumns,
   where: isName,
@@ -99,23 +112,38 @@ const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> =
 /** Mirrors a table by the change log that `listwatch pg install` sets up. Opens nothing by itself. */
 export function postgresSource<T = unknown>(options: PostgresSourceOptions): PostgresSource<T> {
   checkOptions('postgresSource', options, optionChecks)
-  if (options?.client === undefined)
-    throw new TypeError('postgresSource: option "client" is missing: () => new pg.Client(…)')
-  if (options.table === undefined) throw new TypeError('postgresSource: option "table" is missing')
+  for (const [option, example] of [
+    ['client', '() => new pg.Client(…)'],
+    ['table', "'orders'"],
+  ] as const) {
+    if (options?.[option] === undefined) {
+      throw new OptionError(`postgresSource: option "${option}" is missing; for example ${example}`, { option })
+    }
+  }
   return new ChangelogSource<T>(options)
 }
 
-/** Refuses a pool, which gives each query another connection, so that the mark would be another transaction's. */
+const NO_TRANSACTION = 'mark: the argument must be the client on which the transaction is open'
+
+/** Refuses a pool, each query of which may use another connection, and so another transaction. */
 function assertTransaction(tx: unknown): void {
   const { query, totalCount } = Object(tx) as { readonly query?: unknown; readonly totalCount?: unknown }
   if (typeof query === 'function' && totalCount === undefined) return
-  throw new TypeError('mark: the argument must be the client on which the transaction is open, not a pool')
+  throw new TypeError(`${NO_TRANSACTION}, not a pool`)
 }
+
+/**
+ * NULL if the statement is a transaction by itself: that began when the statement did, and has written nothing. Its mark would
+ * say nothing about what other statements wrote.
+ */
+const MARK_SQL = `SELECT CASE WHEN pg_current_xact_id_if_assigned() IS NOT NULL OR transaction_timestamp() <> statement_timestamp()
+  THEN listwatch.mark() END AS mark`
 
 class ChangelogSource<T> implements PostgresSource<T> {
   readonly name: string
   readonly heartbeatMs: number
   readonly #options: PostgresSourceOptions
+  readonly #clients: ClientFactory
   readonly #pollIntervalMs: number
   readonly #timeoutMs: number
   readonly #maxDeltaRows: number
@@ -126,6 +154,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
 
   constructor(options: PostgresSourceOptions) {
     this.#options = { ...options }
+    this.#clients = new ClientFactory(options.client)
     this.#pollIntervalMs = options.pollIntervalMs ?? 1_000
     this.#timeoutMs = options.heartbeatTimeoutMs ?? 5_000
     this.#maxDeltaRows = options.maxDeltaRows ?? 250_000
@@ -137,42 +166,65 @@ class ChangelogSource<T> implements PostgresSource<T> {
     return this.#waking
   }
 
-  async *list({ signal, clock, pageSize }: ListContext): AsyncIterable<ListPage<T>> {
+  async *list(context: ListContext): AsyncIterable<ListPage<T>> {
+    const { signal, clock } = context
     const session = await this.#connect(signal, clock)
-    try {
-      const unlocked = await this.#findTable(session)
-      await session.query('SELECT listwatch.epoch()')
-      for (let isLocked = false; !isLocked; ) {
-        // The lock comes before the snapshot: a snapshot that is older than a rewrite finds the table empty.
-        await session.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY')
-        isLocked = await this.#lock(session, unlocked)
-        if (!isLocked) yield { events: [] } // The table is being changed; the server is there, and we wait.
-      }
-      // Looked up again: a column that came before the lock is in the version's shape, and must be in its rows.
-      const table = await this.#findTable(session)
-      const codec = this.#codec(session, table)
-      const version = await this.#here(session, table, unlocked)
-      const condition = this.#options.where === undefined ? '' : ` WHERE (${this.#options.where}\n)`
-      const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
-      const pages = session.copy(copy, pageSize, () => this.#isCopying(session, signal, clock))
-      for await (const lines of pages) {
-        const events: ListEvent<T>[] = lines.map((line) => codec.fromCopyLine(line))
-        yield { events }
-      }
-      await session.query('COMMIT')
-      yield { events: [], version: formatVersion(version) }
-    } finally {
-      await session.close()
-    }
+    const everyMs = Math.min(this.#timeoutMs, LONGEST_SILENCE_MS) / 2
+    yield* withSignsOfLife(this.#list(session, context), { session, clock, everyMs, sign: () => ({ events: [] }) })
   }
 
-  async *watch({ after, signal, clock, onNudge }: WatchContext): AsyncIterable<WatchBatch<T>> {
-    let version = parseVersion(after)
+  async *#list(session: Session, { signal, clock, pageSize, shown }: ListContext): AsyncGenerator<ListPage<T>> {
+    const unlocked = await this.#findTable(session)
+    await session.write('SELECT listwatch.epoch()')
+    for (let isLocked = false; !isLocked; ) {
+      isLocked = await this.#begin(session, unlocked, signal, clock)
+      if (!isLocked) yield { events: [] } // The table is being changed; the server is there, and we wait.
+    }
+    // Looked up again: a column that came before the lock is in the version's shape, and must be in its rows.
+    const table = await this.#findTable(session)
+    const codec = this.#codec(session, table)
+    const version = await this.#here(session, table, unlocked)
+    if (shown !== undefined) {
+      const before = parseVersion(shown)
+      if (incarnationChange(version, before) === undefined) assertNotBehind(version.snapshot, before)
+    }
+    const condition = this.#options.where === undefined ? '' : ` WHERE (${this.#options.where}\n)`
+    const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
+    const pages = session.copy(copy, pageSize, () => this.#isCopying(session, signal, clock))
+    for await (const lines of pages) {
+      const events: ListEvent<T>[] = lines.map((line) => codec.fromCopyLine(line))
+      yield { events }
+    }
+    await session.query('COMMIT')
+    await this.#clients.prove()
+    yield { events: [], version: formatVersion(version) }
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    const { after, signal, clock } = context
+    const version = parseVersion(after)
     const session = await this.#connect(signal, clock)
+    yield* withSignsOfLife(this.#watch(session, version, context), {
+      session,
+      clock,
+      everyMs: this.#timeoutMs / 2,
+      sign: (last) => ({ events: [], version: last?.version ?? after }),
+    })
+  }
+
+  async *#watch(
+    session: Session,
+    from: PostgresVersion,
+    { signal, clock, onNudge }: WatchContext,
+  ): AsyncGenerator<WatchBatch<T>> {
+    let version = from
     try {
       const table = await this.#findTable(session)
       const codec = this.#codec(session, table)
       const sql = deltaSql(table, this.#options.where, this.#maxDeltaRows)
+      const probe = probeSql(table)
+      let fingerprint: string | undefined
+      let isWoken = false
       await this.#assertSameDatabase(session, version)
       const pace = new Pace(clock, this.#pollIntervalMs)
       onNudge(() => pace.wake())
@@ -181,25 +233,29 @@ class ChangelogSource<T> implements PostgresSource<T> {
       await this.#listen(session, pace, clock, signal)
       let trimAt = clock.now() + this.#trimEveryMs()
       for (;;) {
-        const delta = await this.#look(session, () => readDelta(session, table, sql, codec, version))
+        const delta = await this.#look(session, async () => {
+          const known = isWoken ? undefined : fingerprint
+          const same = known === undefined ? undefined : await readProbe(session, probe, version, known)
+          if (same !== undefined && known !== undefined) return { events: [], version: same, fingerprint: known }
+          return await readDelta(session, table, sql, codec, version, fingerprint)
+        })
         if (delta === undefined) yield { events: [], version: formatVersion(version) }
         else {
           if (delta.events.length > 0) pace.alive()
-          version = delta.version
+          ;({ version, fingerprint } = delta)
           yield { events: delta.events, version: formatVersion(version) }
         }
         if (clock.now() >= trimAt) {
           trimAt = clock.now() + this.#trimEveryMs()
           await this.#trim(session)
         }
-        await pace.next(signal)
+        isWoken = await pace.next(signal)
       }
     } finally {
       if (this.#watching === session) {
         this.#watching = undefined
         this.#waking = undefined
       }
-      await session.close()
     }
   }
 
@@ -224,12 +280,19 @@ class ChangelogSource<T> implements PostgresSource<T> {
     return includesMark(at, mark)
   }
 
+  isLaterEpoch(at: Version, mark: Version): boolean {
+    return isLaterEpoch(at, mark)
+  }
+
   async mark(tx: PgTransaction): Promise<Version> {
     assertTransaction(tx)
-    const { rows } = await tx.query('SELECT listwatch.mark() AS mark').catch((error: unknown) => {
+    const { rows } = await tx.query(MARK_SQL).catch((error: unknown) => {
       throw postgresError(error)
     })
-    return String((rows[0] as { readonly mark?: unknown } | undefined)?.mark)
+    const { mark } = Object(rows[0]) as { readonly mark?: unknown }
+    if (typeof mark !== 'string')
+      throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
+    return mark
   }
 
   key(...columns: readonly (string | number | bigint)[]): string {
@@ -245,7 +308,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
   }
 
   #connect(signal: AbortSignal, clock: Clock): Promise<Session> {
-    return Session.open(this.#options.client, { signal, clock, timeoutMs: this.#timeoutMs })
+    return Session.open(this.#clients, { signal, clock, timeoutMs: this.#timeoutMs })
   }
 
   async #findTable(session: Session): Promise<Table> {
@@ -263,23 +326,53 @@ class ChangelogSource<T> implements PostgresSource<T> {
     return new RowCodec<T>(columns, (typeId) => session.parserOf(typeId), maxObjectBytes)
   }
 
-  /** False where somebody changes the table just now. */
-  async #lock(session: Session, { name }: Table): Promise<boolean> {
+  /** Begins the transaction of a list. False if another session holds a lock on the table. */
+  async #begin(session: Session, table: Table, signal: AbortSignal, clock: Clock): Promise<boolean> {
     try {
-      await session.query(`LOCK TABLE ${name} IN ACCESS SHARE MODE`)
+      // The lock comes before the snapshot: a snapshot that is older than a rewrite finds the table empty.
+      await session.begin(LIST_TRANSACTION)
+      await session.query(`LOCK TABLE ${table.name} IN ACCESS SHARE MODE`)
+      return true
+    } catch (error) {
+      await session.query('ROLLBACK')
+      if (isLockTimeout(error)) return false
+      if (!isDenied(error)) throw error
+      return await this.#beginGuarded(session, table, signal, clock)
+    }
+  }
+
+  /**
+   * The same for a role that may read columns only, which LOCK refuses. A query takes the lock after its snapshot, so
+   * another session keeps the table as it is until ours has both.
+   */
+  async #beginGuarded(session: Session, table: Table, signal: AbortSignal, clock: Clock): Promise<boolean> {
+    const touch = `SELECT ${table.keyColumns[0]} FROM ${table.name} LIMIT 0`
+    const guard = await this.#connect(signal, clock)
+    try {
+      await guard.begin('ISOLATION LEVEL READ COMMITTED READ ONLY')
+      await guard.query(touch)
+      await session.begin(LIST_TRANSACTION)
+      await session.query(touch)
       return true
     } catch (error) {
       await session.query('ROLLBACK')
       if (isLockTimeout(error)) return false
       throw error
+    } finally {
+      await guard.close()
     }
   }
 
   /** Where a list is, in the snapshot of its transaction. */
-  async #here(session: Session, { relid, name, log, generation }: Table, locked: Table): Promise<PostgresVersion> {
-    const sql = `${HEAD_SQL.replace('SELECT ', 'SELECT listwatch.shape($1::text::oid) AS shape, to_regclass($2)::oid::text AS relid, to_regclass($3) IS NOT NULL AS has_log, ')}`
-    const [row] = await session.query(sql, [relid, name, log])
-    if (row?.['epoch'] == null || row['relid'] !== relid || name !== locked.name || row['has_log'] !== 't') {
+  async #here(
+    session: Session,
+    { relid, name, log, generation, isSecured }: Table,
+    locked: Table,
+  ): Promise<PostgresVersion> {
+    const facts = `listwatch.shape(${relid}::oid) AS shape, ${accessSql(relid)} AS access, to_regclass($1)::oid::text AS relid, to_regclass($2) IS NOT NULL AS has_log`
+    const [row] = await session.query(HEAD_SQL.replace('SELECT ', `SELECT ${facts}, `), [name, log])
+    const isSame = row?.['relid'] === relid && name === locked.name && (row['access'] !== '') === isSecured
+    if (row?.['epoch'] == null || row['has_log'] !== 't' || !isSame) {
       throw new SourceError(`${name} was changed while it was being looked up`, { code: 'UNAVAILABLE' })
     }
     return {
@@ -288,6 +381,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
       epoch: String(row['epoch']),
       generation,
       shape: String(row['shape']),
+      access: String(row['access']),
       snapshot: String(row['snapshot']),
     }
   }
@@ -355,22 +449,27 @@ class ChangelogSource<T> implements PostgresSource<T> {
   /** Somebody has to; it need not be us. */
   async #trim(session: Session): Promise<void> {
     try {
-      await session.query('SELECT listwatch.tend()')
+      await session.write('SELECT listwatch.tend()')
     } catch (error) {
       if (!(error instanceof SourceError) || codeOf(error.cause) === undefined) throw error
     }
   }
 }
 
-const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database, s.epoch, pg_current_snapshot()::text AS snapshot
-  FROM (SELECT) one LEFT JOIN listwatch.state s ON true`
+const LIST_TRANSACTION = 'ISOLATION LEVEL REPEATABLE READ READ ONLY'
+
+const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database, listwatch.seeded() AS epoch, pg_current_snapshot()::text AS snapshot`
 
 async function headOf(session: Session): Promise<Version> {
   const [row] = await session.query(HEAD_SQL)
   return formatHead(
-    { system: String(row?.['system']), database: String(row?.['database']), epoch: String(row?.['epoch']) },
+    { system: String(row?.['system']), database: String(row?.['database']), epoch: row?.['epoch'] ?? undefined },
     String(row?.['snapshot']),
   )
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof SourceError && codeOf(error.cause) === '42501'
 }
 
 function isLockTimeout(error: unknown): boolean {

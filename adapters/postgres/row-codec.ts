@@ -1,7 +1,7 @@
-import { SourceError } from '../../src/errors.js'
-import { assertJsonDepth } from '../../src/json.js'
-import { joinKey } from '../../src/key.js'
-import type { Invalid, Put } from '../../src/source.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Invalid, Put } from '../../src/contract/source.js'
+import { joinKey } from '../shared/join-key.js'
+import { assertJsonDepth } from '../shared/json-depth.js'
 
 /** A column that is mirrored. */
 export interface Column {

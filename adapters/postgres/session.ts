@@ -1,13 +1,13 @@
-import type { Clock } from '../../src/clock.js'
-import { SourceError } from '../../src/errors.js'
-import { asNodePostgres, type NodePostgresClient, type PgClient, type QueryConfig } from './client.js'
-import { CopyOut } from './copy-out.js'
+import type { Clock } from '../../src/contract/clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import { CopyOut } from './copy-out-stream.js'
+import type { ClientFactory, NodePostgresClient, QueryConfig } from './pg-client.js'
 import { postgresError } from './postgres-errors.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** Whatever is not answered within this many milliseconds counts as lost, and the socket is destroyed. */
+  /** A connection that receives nothing for this many milliseconds while a response is pending counts as lost, and is closed. */
   readonly timeoutMs: number
 }
 
@@ -21,8 +21,11 @@ const FORMATS = [
   "xmloption = 'content'",
 ]
 
-/** A list may be without a word for so long, in milliseconds, before somebody asks: a reflector waits 30 s for a page. */
-const LONGEST_SILENCE_MS = 10_000
+/** Names the connection in pg_stat_activity, unless the client has named it. */
+const NAME = `SELECT set_config('application_name', 'listwatch', false) WHERE current_setting('application_name') = ''`
+
+/** A list may receive nothing for this many milliseconds before the server is asked: a reflector waits 30 s for a page. */
+export const LONGEST_SILENCE_MS = 10_000
 const SILENT = Symbol('silent')
 
 const TEXTS = { getTypeParser: () => (text: string) => text }
@@ -39,35 +42,36 @@ export class Session {
   readonly #options: SessionOptions
   /** Behind a pooler each transaction may meet another server process: no settings, no LISTEN, no names of statements. */
   isPooled = false
+  #serverVersion = 0
   #ending: SourceError | undefined
   #fail: ((error: SourceError) => void) | undefined
   #turn: Promise<unknown> = Promise.resolve()
+  #bytesRead: number | undefined
+  #receivedAt: number
   readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
 
   private constructor(client: NodePostgresClient, options: SessionOptions) {
     this.#client = client
     this.#options = options
+    this.#receivedAt = options.clock.now()
     client.on('error', (error) => this.destroy(postgresError(error)))
     client.on('end', () => this.destroy(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
   }
 
-  static async open(factory: () => PgClient | Promise<PgClient>, options: SessionOptions): Promise<Session> {
+  static async open(clients: ClientFactory, options: SessionOptions): Promise<Session> {
     options.signal.throwIfAborted()
-    const client = asNodePostgres(await factory())
+    const client = await clients.next()
     options.signal.throwIfAborted() // Whoever was asked for it may have taken long.
     const session = new Session(client, options)
     options.signal.addEventListener('abort', session.#abort, { once: true })
     try {
       await session.#timed(session.#client.connect())
-      const [row] = await session.query('SELECT pg_backend_pid() AS pid')
+      const [row] = await session.query(
+        `SELECT pg_backend_pid() AS pid, current_setting('server_version_num') AS version`,
+      )
       session.isPooled = Number(row?.['pid']) !== session.#client.processID
-      if (!session.isPooled)
-        await session.query(
-          session
-            .#settings()
-            .map((each) => `SET ${each}`)
-            .join('; '),
-        )
+      session.#serverVersion = Number(row?.['version'])
+      if (!session.isPooled) await session.query([...session.#settings().map((each) => `SET ${each}`), NAME].join('; '))
       return session
     } catch (error) {
       await session.close()
@@ -81,6 +85,10 @@ export class Session {
     const limits = [
       'statement_timeout = 0',
       'idle_in_transaction_session_timeout = 0',
+      'idle_session_timeout = 0',
+      ...(this.#serverVersion >= 170_000 ? ['transaction_timeout = 0'] : []),
+      'default_transaction_read_only = off',
+      "default_transaction_isolation = 'read committed'",
       `lock_timeout = ${lockTimeoutMs}`,
     ]
     return [...FORMATS, ...limits]
@@ -89,6 +97,16 @@ export class Session {
   /** The number that pg_stat_activity has of us. */
   get processId(): number | null {
     return this.#client.processID
+  }
+
+  /** When the connection last received bytes, as far as calls of this have noticed. */
+  get receivedAt(): number {
+    const { bytesRead } = this.#client.connection.stream
+    if (bytesRead !== this.#bytesRead) {
+      this.#bytesRead = bytesRead
+      this.#receivedAt = this.#options.clock.now()
+    }
+    return this.#receivedAt
   }
 
   parserOf(typeId: number): (text: string) => unknown {
@@ -116,6 +134,18 @@ export class Session {
     await this.query([`BEGIN ${kind}`, ...settings].join('; '))
   }
 
+  /** Runs one statement in a transaction that may write, whatever is the default of the role. */
+  async write(text: string): Promise<void> {
+    await this.begin('ISOLATION LEVEL READ COMMITTED READ WRITE')
+    try {
+      await this.query(text)
+      await this.query('COMMIT')
+    } catch (error) {
+      await this.query('ROLLBACK').catch(() => {}) // The first error says more.
+      throw error
+    }
+  }
+
   /**
    * Rows as lines. Where the server is silent for long, `isAlive` is asked; a page without lines then says that it is
    * still at it.
@@ -125,7 +155,7 @@ export class Session {
     this.#client.query(copy)
     let isOver = false
     for (let next = copy.next(); ; ) {
-      const lines = await this.#untilSilent(copy, next, isOver ? 1 : 4)
+      const lines = await this.#untilSilent(next, isOver ? 1 : 4)
       if (lines === undefined) return
       if (lines !== SILENT) {
         isOver = false
@@ -176,31 +206,32 @@ export class Session {
     return turn
   }
 
-  /** `work`, or the failure of the connection, or that there was no answer in time. */
+  /** `work`, or the failure of the connection, or that it received nothing for too long. A large response may take long. */
   #timed<V>(work: Promise<V>): Promise<V> {
-    const { clock, timeoutMs } = this.#options
-    return this.#raced(work, (timer) =>
-      clock.sleep(timeoutMs, timer).then(() => {
-        throw new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
-      }),
-    )
+    const { timeoutMs } = this.#options
+    return this.#raced(work, async (timer) => {
+      await this.#silence(timeoutMs / 4, 4, timer)
+      throw new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+    })
   }
 
-  /** `work`, or that nothing was heard for so many quarters of the time-out. */
-  #untilSilent<V>(copy: CopyOut, work: Promise<V>, most: number): Promise<V | typeof SILENT> {
-    const { clock, timeoutMs } = this.#options
-    const quarterMs = Math.min(timeoutMs, LONGEST_SILENCE_MS) / 4
+  /** `work`, or that the connection received nothing for this many quarters of the time-out. */
+  #untilSilent<V>(work: Promise<V>, quarters: number): Promise<V | typeof SILENT> {
+    const quarterMs = Math.min(this.#options.timeoutMs, LONGEST_SILENCE_MS) / 4
     return this.#raced<V | typeof SILENT>(work, async (timer) => {
-      let hasHeard = false
-      copy.onData = () => {
-        hasHeard = true
-      }
-      for (let quarters = 0; quarters < most; quarters = hasHeard ? 0 : quarters + 1) {
-        hasHeard = false
-        await clock.sleep(quarterMs, timer)
-      }
+      await this.#silence(quarterMs, quarters, timer)
       return SILENT
     })
+  }
+
+  /** Resolves when the connection has received nothing for this many periods in succession. */
+  async #silence(periodMs: number, most: number, timer: AbortSignal): Promise<void> {
+    let { receivedAt } = this
+    for (let periods = 0; periods < most; ) {
+      await this.#options.clock.sleep(periodMs, timer)
+      periods = this.receivedAt === receivedAt ? periods + 1 : 0
+      receivedAt = this.receivedAt
+    }
   }
 
   /** What comes first. A failure of `late` ends the session. */

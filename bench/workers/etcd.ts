@@ -3,7 +3,7 @@ import grpc from '@grpc/grpc-js'
 import { Etcd3 } from 'etcd3'
 import { systemClock } from 'listwatch'
 import { etcdSource } from 'listwatch/etcd'
-import { decodeRange, decodeWatch, encodeRange, encodeWatch } from '../../dist/adapters/etcd/messages.js'
+import { decodeRange, decodeWatch, encodeRange, encodeWatch } from '../../dist/adapters/etcd/transport/etcd-messages.js'
 
 const [task = '', endpoint = '', version = '', last = ''] = process.argv.slice(2)
 const prefix = '/bench/'

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import type { EtcdEvent, KeyValue } from '../transport/etcd-messages.js'
+import type { Fingerprint } from './etcd-version.js'
+
+/** How many of the newest entries are remembered, for when the newest is deleted. */
+export const REMEMBERED = 32
+
+interface Candidate {
+  readonly modRevision: number
+  /** Until it has a digest: its bytes belong to a message, which is not to be kept. */
+  bytes: KeyValue | undefined
+  digest: string
+}
+
+/**
+ * Knows how many entries a range has and which of them is the newest, from what a list and a watch tell: by that a
+ * history is recognised later.
+ */
+export class Newest {
+  /** By key, oldest first. Invariant: nothing that lives is newer than the oldest of them and not among them. */
+  readonly #candidates = new Map<string, Candidate>()
+  #count: number
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  /** Remembers these entries, in the order of their revisions. */
+  static of(count: number, kvs: readonly KeyValue[]): Newest {
+    const newest = new Newest(count)
+    newest.learn(kvs)
+    return newest
+  }
+
+  /** Whether only the server can tell which entry is the newest. */
+  get isUnknown(): boolean {
+    return this.#count > 0 && this.#candidates.size === 0
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  learn(kvs: readonly KeyValue[]): void {
+    for (const kv of [...kvs].sort((a, b) => a.modRevision - b.modRevision)) this.#remember(kv)
+    this.settle()
+  }
+
+  /** What happened, in its order. */
+  tell(events: readonly EtcdEvent[]): void {
+    for (const { isDelete, kv } of events) {
+      if (isDelete) this.#count--
+      else if (kv.createRevision === kv.modRevision) this.#count++
+    }
+    // Of many events the last ones say which entries are the newest, and the others need not be looked at.
+    const last = events.slice(-REMEMBERED)
+    const isEnough = events.length > REMEMBERED && last.at(-1)?.isDelete === false
+    if (isEnough) this.#candidates.clear()
+    for (const { isDelete, kv } of isEnough ? last : events) {
+      if (isDelete) this.#candidates.delete(nameOf(kv))
+      else this.#remember(kv)
+    }
+    this.settle()
+  }
+
+  /** Lets go of the messages that what is remembered came in. */
+  settle(): void {
+    for (const candidate of this.#candidates.values()) {
+      if (candidate.bytes === undefined) continue
+      candidate.digest = digestOf(candidate.bytes)
+      candidate.bytes = undefined
+    }
+  }
+
+  fingerprint(): Fingerprint {
+    let newest: Candidate | undefined
+    for (const candidate of this.#candidates.values()) newest = candidate
+    if (newest === undefined) return { count: this.#count, newest: 0, digest: this.#count === 0 ? '-' : '?' }
+    if (newest.bytes !== undefined) this.settle()
+    return { count: this.#count, newest: newest.modRevision, digest: newest.digest }
+  }
+
+  #remember(kv: KeyValue): void {
+    const name = nameOf(kv)
+    this.#candidates.delete(name) // It goes to the end.
+    this.#candidates.set(name, { modRevision: kv.modRevision, bytes: kv, digest: '' })
+    if (this.#candidates.size <= REMEMBERED) return
+    for (const oldest of this.#candidates.keys()) {
+      this.#candidates.delete(oldest)
+      break
+    }
+  }
+}
+
+/** Of key and value: 16 characters. */
+export function digestOf({ key, value }: KeyValue): string {
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(key.length)
+  return createHash('sha256').update(length).update(key).update(value).digest('base64url').slice(0, 16)
+}
+
+function nameOf({ key }: KeyValue): string {
+  return key.toString('latin1')
+}

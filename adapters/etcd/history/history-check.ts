@@ -1,0 +1,115 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import { expired, forked, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
+import type { Header, RangeResponse, ServerStatus } from '../transport/etcd-messages.js'
+import type { KeyRange } from '../transport/key-range.js'
+import type { Visit } from '../transport/session.js'
+import type { EtcdVersion, Fingerprint } from './etcd-version.js'
+import { digestOf, Newest, REMEMBERED } from './fingerprint.js'
+
+/** Limit of a read of the newest entries: another history may have any number of them. */
+const MOST_AT_ONCE = 1_000
+
+/**
+ * Whether the server can be the one of this version at all. `head` is what a majority stands for: etcd itself accepts a
+ * watch from a revision that it has not reached, and is silent.
+ */
+export function assertReachable(head: Header, version: EtcdVersion): void {
+  if (head.clusterId !== version.clusterId) throw forked('the cluster is another')
+  if (head.term < version.term) throw forked(`the term went back from ${version.term} to ${head.term}`)
+  if (head.revision < version.revision)
+    throw forked(`the revision went back from ${version.revision} to ${head.revision}`)
+}
+
+/**
+ * Throws `EPOCH_CHANGED` if this is provably another history than that of the version. If the version's revision has been
+ * compacted, nothing more can be proved than what the header says.
+ */
+export async function assertSameHistory(
+  visit: Visit,
+  range: KeyRange,
+  version: EtcdVersion,
+  head: Header,
+): Promise<void> {
+  assertReachable(head, version)
+  try {
+    await recognise(visit, range, version)
+  } catch (error) {
+    if (!(error instanceof SourceError) || error.code !== 'VERSION_EXPIRED') throw error
+  }
+}
+
+/**
+ * Reads the range as it was at the version's revision: its newest entry and how many there were must be what the version
+ * says. A restored backup has the same ids and numbers, and is another history; only its content tells.
+ */
+export async function recognise(visit: Visit, range: KeyRange, version: EtcdVersion): Promise<Newest> {
+  const { revision, count } = version
+  const seen = await readNewest(visit, range, version, revision)
+  if (seen.count !== count) throw forked(`it had ${seen.count} keys at revision ${revision}, not ${count}`)
+  return assertNewest(seen, version)
+}
+
+/** Compares the newest entries of a range with those of the fingerprint. */
+export function assertNewest({ kvs, hasValues }: NewestEntries, { count, newest, digest }: Fingerprint): Newest {
+  // Without a newest entry the range was empty, or the entry was not known: then it is read when it is needed.
+  if (newest === 0) return new Newest(count)
+  const found = kvs.filter(({ modRevision }) => modRevision === newest)
+  if (found.length === 0 || found.length !== kvs.length)
+    throw forked(`its newest entry is of revision ${kvs[0]?.modRevision ?? 0}, not of ${newest}`)
+  if (!hasValues) return new Newest(count)
+  if (!found.some((kv) => digestOf(kv) === digest)) throw forked(`its entry of revision ${newest} is another`)
+  return Newest.of(count, found)
+}
+
+/**
+ * What speaks against its being the same history, where nothing that can be proved does. A restored backup begins with new
+ * terms and with few entries in the members' log; an election, or another member's word, may look like that as well.
+ */
+export function doubtOf(version: EtcdVersion, head: Header, status: ServerStatus | undefined): string | undefined {
+  if (head.term !== version.term) return `the term was ${version.term}, and is ${head.term}`
+  if (status === undefined || status.raftIndex >= version.raftIndex) return undefined
+  return `the members had agreed on ${version.raftIndex} things, and now on ${status.raftIndex}`
+}
+
+export interface NewestEntries extends RangeResponse {
+  /** False if the values are too large for a response. */
+  readonly hasValues: boolean
+}
+
+/** The entries of a range at a revision (0: now) that are as new as the newest entry of the fingerprint, or newer. */
+export async function readNewest(
+  visit: Visit,
+  { start, end }: KeyRange,
+  { newest }: Fingerprint,
+  revision: number,
+  { timeoutMs, hasValues = true }: { readonly timeoutMs?: number; readonly hasValues?: boolean } = {},
+): Promise<NewestEntries> {
+  const request = { key: start, end, revision, isNewestFirst: true, minModRevision: newest }
+  const keysOnly = { ...request, limit: newest === 0 ? 1 : MOST_AT_ONCE, isKeysOnly: true }
+  try {
+    if (newest === 0 || !hasValues) return { ...(await visit.range(keysOnly, timeoutMs)), hasValues: false }
+    // One entry first: after a break, newer entries may have megabytes, and compete with the watch for the line.
+    const seen = await visit.range({ ...request, limit: 1 }, timeoutMs)
+    // One transaction wrote several entries: all of them are read.
+    const isOneTransaction = seen.hasMore && seen.kvs.every(({ modRevision }) => modRevision === newest)
+    return { ...(isOneTransaction ? await visit.range(request, timeoutMs) : seen), hasValues: true }
+  } catch (error) {
+    if (isTooLarge(error)) return { ...(await visit.range(keysOnly, timeoutMs)), hasValues: false }
+    if (!isCompacted(error)) throw error
+    throw expired(`revision ${revision} has been compacted`)
+  }
+}
+
+/** Asks for the newest entries at a revision. Where it is compacted nothing is learned: nobody can resume from it anyway. */
+export async function refill(newest: Newest, visit: Visit, { start, end }: KeyRange, revision: number): Promise<void> {
+  for (const limit of [REMEMBERED, 1]) {
+    try {
+      const { kvs } = await visit.range({ key: start, end, revision, isNewestFirst: true, limit })
+      newest.learn(kvs)
+      return
+    } catch (error) {
+      if (isCompacted(error)) return
+      if (!isTooLarge(error) || limit === 1) throw error
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import type { Clock } from '../../src/contract/clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { PageLimit } from './page-limit.js'
+import { isCompacted, isTooLarge, isUnavailable } from './transport/etcd-errors.js'
+import type { Header, KeyValue, RangeResponse } from './transport/etcd-messages.js'
+import { type KeyRange, keyAfter } from './transport/key-range.js'
+import type { Visit } from './transport/session.js'
+
+export interface PagesOptions {
+  readonly range: KeyRange
+  readonly isKeysOnly: boolean
+  readonly limit: PageLimit
+  readonly clock: Clock
+}
+
+export interface RangePage {
+  /** Of the first page: `header.revision` of a later page is the server's revision at that time. */
+  readonly header: Header
+  /** Number of keys in the whole range. */
+  readonly count: number
+  readonly kvs: readonly KeyValue[]
+  readonly remaining: number
+}
+
+/** The first page of a range, at the current revision. */
+export function firstPage(visit: Visit, options: PagesOptions, timeoutMs?: number): Promise<RangeResponse> {
+  return requestPage(visit, options, { key: options.range.start, revision: 0, remaining: Infinity, timeoutMs })
+}
+
+/**
+ * A range at one revision, in pages, after its first page. Every page is a linearizable read: the grpc-proxy of etcd answers a
+ * serializable read from its cache, which may be older than a restored backup.
+ */
+export async function* rangePages(
+  visit: Visit,
+  first: RangeResponse,
+  options: PagesOptions,
+): AsyncGenerator<RangePage> {
+  const { header, count } = first
+  let received = 0
+  for (let page = first; ; ) {
+    assertFits(page, first, received)
+    received += page.kvs.length
+    yield { header, count, kvs: page.kvs, remaining: count - received }
+    const last = page.kvs.at(-1)
+    if (received === count || last === undefined) {
+      options.limit.completed()
+      return
+    }
+    const request = { key: keyAfter(last.key), revision: header.revision, remaining: count - received }
+    page = await requestPage(visit, options, request)
+  }
+}
+
+/** Pages of one list belong to one history, and together have as many keys as the first page counted. */
+function assertFits({ header, count, kvs, hasMore }: RangeResponse, first: RangeResponse, received: number): void {
+  const { clusterId, term, revision } = first.header
+  const isSame = header.clusterId === clusterId && header.term === term && header.revision >= revision
+  const remaining = first.count - received
+  if (isSame && count === remaining && hasMore === kvs.length < remaining && (kvs.length > 0 || remaining === 0)) return
+  const detail = isSame
+    ? `${count} keys (${kvs.length} on this page) were left instead of ${remaining}`
+    : 'the term, the cluster or the revision of the server changed'
+  throw new SourceError(`the pages at revision ${revision} do not fit together: ${detail}`, { code: 'UNAVAILABLE' })
+}
+
+interface PageRequest {
+  readonly key: Buffer
+  readonly revision: number
+  /** Number of keys from `key` on; Infinity if it is not known. */
+  readonly remaining: number
+  readonly timeoutMs?: number | undefined
+}
+
+async function requestPage(
+  visit: Visit,
+  { range, isKeysOnly, limit, clock }: PagesOptions,
+  { key, revision, remaining, timeoutMs }: PageRequest,
+): Promise<RangeResponse> {
+  for (;;) {
+    const keys = Math.min(limit.keys, remaining)
+    const sentAt = clock.now()
+    try {
+      const page = await visit.range({ key, end: range.end, limit: keys, revision, isKeysOnly }, timeoutMs)
+      limit.arrived(page.kvs, clock.now() - sentAt)
+      return page
+    } catch (error) {
+      if (isTooLarge(error) && keys > 1) {
+        limit.tooLarge(keys)
+        continue
+      }
+      const mayBeTooSlow = limit.failed(keys, clock.now() - sentAt)
+      // Over the user's client, a page that is still arriving looks like one that is lost: fewer keys may arrive in time.
+      if (mayBeTooSlow && visit.canReconnect && isUnavailable(error)) continue
+      if (!isCompacted(error)) throw error
+      const message = `revision ${revision} was compacted while the list was read; a larger pageSize makes lists faster`
+      throw new SourceError(message, { code: 'UNAVAILABLE', cause: error })
+    }
+  }
+}

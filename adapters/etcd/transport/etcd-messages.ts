@@ -1,0 +1,190 @@
+import { WireReader, WireWriter } from './protobuf.js'
+
+/** What etcd says of itself in every answer. */
+export interface Header {
+  /** In hexadecimal, as etcd's own tools write it. */
+  readonly clusterId: string
+  readonly revision: number
+  readonly term: number
+}
+
+export interface KeyValue {
+  readonly key: Buffer
+  readonly value: Buffer
+  readonly createRevision: number
+  readonly modRevision: number
+}
+
+export interface RangeRequest {
+  readonly key: Buffer
+  /** Without it, only `key`. */
+  readonly end?: Buffer
+  readonly limit?: number
+  readonly revision?: number
+  readonly isKeysOnly?: boolean
+  readonly minModRevision?: number
+  /** By revision, newest first, instead of by key. */
+  readonly isNewestFirst?: boolean
+}
+
+export interface RangeResponse {
+  readonly header: Header
+  readonly kvs: readonly KeyValue[]
+  readonly hasMore: boolean
+  /** Of all keys of the range at that revision, whatever the limit and the filter. */
+  readonly count: number
+}
+
+export interface WatchRequest {
+  readonly key: Buffer
+  readonly end: Buffer
+  readonly startRevision: number
+  readonly hasFragments: boolean
+}
+
+export interface EtcdEvent {
+  readonly isDelete: boolean
+  readonly kv: KeyValue
+}
+
+export interface WatchResponse {
+  readonly header: Header
+  readonly isCreated: boolean
+  readonly isCanceled: boolean
+  readonly compactRevision: number
+  readonly cancelReason: string
+  /** More of the same revisions follows. */
+  readonly isFragment: boolean
+  readonly events: readonly EtcdEvent[]
+}
+
+/** What a member says of itself. */
+export interface ServerStatus {
+  /** `3.6.16` */
+  readonly version: string
+  /** How much the cluster has agreed on, as far as it knows: in one history it never goes back. */
+  readonly raftIndex: number
+}
+
+const NOTHING: Buffer = Buffer.alloc(0)
+const NO_HEADER: Header = { clusterId: '0', revision: 0, term: 0 }
+
+// Field numbers are those of etcd's rpc.proto, kv.proto and auth.proto.
+
+export function encodeRange(request: RangeRequest): Buffer {
+  return new WireWriter()
+    .bytes(1, request.key)
+    .bytes(2, request.end ?? NOTHING)
+    .number(3, request.limit)
+    .number(4, request.revision)
+    .number(5, request.isNewestFirst === true ? 2 : 0)
+    .number(6, request.isNewestFirst === true ? 3 : 0)
+    .flag(8, request.isKeysOnly)
+    .number(10, request.minModRevision)
+    .finish()
+}
+
+export function decodeRange(bytes: Buffer): RangeResponse {
+  const reader = new WireReader(bytes)
+  let [header, hasMore, count] = [NO_HEADER, false, 0]
+  const kvs: KeyValue[] = []
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 10) header = decodeHeader(reader.message())
+    else if (tag === 18) kvs.push(decodeKeyValue(reader.message()))
+    else if (tag === 24) hasMore = reader.isTrue()
+    else if (tag === 32) count = reader.varint()
+    else reader.skip(tag)
+  }
+  return { header, kvs, hasMore, count }
+}
+
+export function encodeWatch({ key, end, startRevision, hasFragments }: WatchRequest): Buffer {
+  const create = new WireWriter()
+    .bytes(1, key)
+    .bytes(2, end)
+    .number(3, startRevision)
+    .flag(4, true) // Progress, also unasked.
+    .flag(8, hasFragments)
+  return new WireWriter().message(1, create.finish()).finish()
+}
+
+export function encodeProgressRequest(): Buffer {
+  return new WireWriter().message(3, NOTHING).finish()
+}
+
+export function decodeWatch(bytes: Buffer): WatchResponse {
+  const reader = new WireReader(bytes)
+  let [header, isCreated, isCanceled, isFragment] = [NO_HEADER, false, false, false]
+  let [compactRevision, cancelReason] = [0, '']
+  const events: EtcdEvent[] = []
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 90) events.push(decodeEvent(reader.message()))
+    else if (tag === 10) header = decodeHeader(reader.message())
+    else if (tag === 24) isCreated = reader.isTrue()
+    else if (tag === 32) isCanceled = reader.isTrue()
+    else if (tag === 40) compactRevision = reader.varint()
+    else if (tag === 50) cancelReason = reader.text()
+    else if (tag === 56) isFragment = reader.isTrue()
+    else reader.skip(tag)
+  }
+  return { header, isCreated, isCanceled, compactRevision, cancelReason, isFragment, events }
+}
+
+export function encodeAuthenticate(name: string, password: string): Buffer {
+  return new WireWriter().bytes(1, Buffer.from(name)).bytes(2, Buffer.from(password)).finish()
+}
+
+export function decodeToken(bytes: Buffer): string {
+  const reader = new WireReader(bytes)
+  let token = ''
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 18) token = reader.text()
+    else reader.skip(tag)
+  }
+  return token
+}
+
+export function decodeStatus(bytes: Buffer): ServerStatus {
+  const reader = new WireReader(bytes)
+  let [version, raftIndex] = ['', 0]
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 18) version = reader.text()
+    else if (tag === 40) raftIndex = reader.varint()
+    else reader.skip(tag)
+  }
+  return { version, raftIndex }
+}
+
+function decodeHeader(reader: WireReader): Header {
+  let [clusterId, revision, term] = ['0', 0, 0]
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 8) clusterId = reader.uint64().toString(16)
+    else if (tag === 24) revision = reader.varint()
+    else if (tag === 32) term = reader.varint()
+    else reader.skip(tag)
+  }
+  return { clusterId, revision, term }
+}
+
+function decodeEvent(reader: WireReader): EtcdEvent {
+  let isDelete = false
+  let kv: KeyValue = { key: NOTHING, value: NOTHING, createRevision: 0, modRevision: 0 }
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 18) kv = decodeKeyValue(reader.message())
+    else if (tag === 8) isDelete = reader.isTrue()
+    else reader.skip(tag)
+  }
+  return { isDelete, kv }
+}
+
+function decodeKeyValue(reader: WireReader): KeyValue {
+  let [key, value, createRevision, modRevision] = [NOTHING, NOTHING, 0, 0]
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 10) key = reader.bytes()
+    else if (tag === 42) value = reader.bytes()
+    else if (tag === 16) createRevision = reader.varint()
+    else if (tag === 24) modRevision = reader.varint()
+    else reader.skip(tag)
+  }
+  return { key, value, createRevision, modRevision }
+}

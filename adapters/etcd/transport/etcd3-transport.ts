@@ -1,0 +1,305 @@
+import { messageOf, OptionError } from '../../../src/contract/errors.js'
+import type {
+  EtcdEvent,
+  Header,
+  KeyValue,
+  RangeRequest,
+  RangeResponse,
+  ServerStatus,
+  WatchResponse,
+} from './etcd-messages.js'
+import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
+
+/** What a source needs of a client: an `Etcd3` of the package etcd3 1.x fits. Its Watcher is not used. */
+export interface EtcdClient {
+  readonly kv: { range(request: object, options?: object): Promise<object> }
+  readonly watchClient: { watch(options?: object): Promise<object> }
+  readonly maintenance: { status(options?: object): Promise<object> }
+}
+
+/** Its default limit is 4 MiB; answers stay well below. */
+const MAX_ANSWER_BYTES = 2 * 1024 * 1024
+
+/** A client as the user made it: its hosts, credentials and policies are its own business. */
+export function etcd3Transport(client: EtcdClient): Transport {
+  return {
+    endpoints: 1,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+    hasFragments: true,
+    connect: async () => new Etcd3Connection(client),
+  }
+}
+
+export function isEtcdClient(client: unknown): client is EtcdClient {
+  const { kv, watchClient, maintenance } = Object(client) as Partial<EtcdClient>
+  return (
+    typeof kv?.range === 'function' &&
+    typeof watchClient?.watch === 'function' &&
+    typeof maintenance?.status === 'function'
+  )
+}
+
+/** The number of resets of a client's connections; shared by all sources of the client. */
+const losses = new WeakMap<EtcdClient, number>()
+
+class Etcd3Connection implements Connection {
+  readonly endpoint = 'etcd'
+  readonly #client: EtcdClient
+
+  constructor(client: EtcdClient) {
+    this.#client = client
+  }
+
+  range(request: RangeRequest): Call<RangeResponse> {
+    return callOf((options) => this.#client.kv.range(asRangeRequest(request), options).then(asRangeResponse))
+  }
+
+  status(): Call<ServerStatus> {
+    return callOf((options) => this.#client.maintenance.status(options).then(asStatus))
+  }
+
+  async watch(
+    { key, end, startRevision, hasFragments }: Parameters<Connection['watch']>[0],
+    requireLeader: boolean,
+  ): Promise<WatchStream> {
+    const options = requireLeader ? { interceptors: [withLeader] } : {}
+    const opened = losses.get(this.#client) ?? 0
+    const duplex = (await this.#client.watchClient.watch(options).catch(refuseClosed)) as Duplex
+    const stream = new Etcd3Stream(duplex, () => {
+      const count = losses.get(this.#client) ?? 0
+      if (count === opened) losses.set(this.#client, count + 1)
+      return count === opened
+    })
+    stream.write({
+      create_request: {
+        key,
+        range_end: end,
+        start_revision: String(startRevision),
+        progress_notify: true,
+        fragment: hasFragments,
+      },
+    })
+    return stream
+  }
+
+  /** The sockets are the client's: its messages come in fragments instead. */
+  received(): undefined {
+    return undefined
+  }
+
+  close(): void {}
+}
+
+/** gRPC's status of a response that did not arrive in time: the client closes its connection. */
+const DEADLINE_EXCEEDED = 4
+/** gRPC's status of a request that must not be sent: the client neither retries it nor counts it as a failure of the host. */
+const FAILED_PRECONDITION = 9
+
+/**
+ * A call that is no longer wanted is not cancelled: to the client a cancelled call means a broken host. A call that is lost
+ * ends with a timeout, so that the client, which notices no dead connection by itself, makes a new one. The client's own
+ * retries of a lost call are refused: their responses would fill the line, and delay each later request.
+ */
+function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
+  let current: InterceptedCall | undefined
+  let isLost = false
+  const capture = (options: object, next: (options: object) => InterceptedCall): InterceptedCall => {
+    if (isLost) return refused(next(options))
+    current = next(options)
+    return current
+  }
+  const response = begin({ interceptors: [capture] }).catch(refuseClosed)
+  response.catch(() => {})
+  const cancel = (reason: 'unwanted' | 'lost'): void => {
+    if (reason === 'unwanted') return
+    isLost = true
+    current?.cancelWithStatus(DEADLINE_EXCEEDED, 'no answer')
+  }
+  return { response, cancel }
+}
+
+/** A call that ends as soon as it is started. */
+function refused(call: InterceptedCall): InterceptedCall {
+  const start = call.start.bind(call)
+  call.start = (metadata, listener) => {
+    start(metadata, listener)
+    call.cancelWithStatus(FAILED_PRECONDITION, 'no longer wanted')
+  }
+  return call
+}
+
+/** Rejects with an OptionError if the owner of the client closed it: no retry can succeed. */
+function refuseClosed(error: unknown): never {
+  if (!/client was already closed/.test(messageOf(error))) throw error
+  const message = 'etcdSource: option "client" is closed; stop the informer before you close its Etcd3'
+  throw new OptionError(message, { option: 'client', cause: error })
+}
+
+interface Duplex {
+  listeners(event: 'error'): readonly unknown[]
+  removeAllListeners(event: 'error'): unknown
+  on(event: 'data', listener: (message: unknown) => void): unknown
+  on(event: 'error' | 'end', listener: (error?: unknown) => void): unknown
+  write(message: object): unknown
+  end(): unknown
+  pause(): unknown
+  resume(): unknown
+  cancel(): unknown
+}
+
+class Etcd3Stream implements WatchStream {
+  readonly #duplex: Duplex
+  /** Whether this stream is the first one that reports its connection as dead. */
+  readonly #isFirstLoss: () => boolean
+  /** What the client itself does about an error of the stream: it drops its connections, and counts a failure of the host. */
+  readonly #clientListeners: readonly unknown[]
+  #ending: { readonly error: unknown } | undefined
+  #listener: WatchListener | undefined
+
+  constructor(duplex: Duplex, isFirstLoss: () => boolean) {
+    this.#duplex = duplex
+    this.#isFirstLoss = isFirstLoss
+    // A reset ends all streams of a client at once: together they would open its circuit breaker, for 5 s and longer.
+    this.#clientListeners = duplex.listeners('error')
+    duplex.removeAllListeners('error')
+    duplex.on('error', (error) => this.#end(error))
+    duplex.on('end', () => this.#end(undefined))
+  }
+
+  listen(to: WatchListener): void {
+    this.#listener = to
+    this.#duplex.on('data', (message) => to.message(asWatchResponse(message)))
+    if (this.#ending !== undefined) to.ended(this.#ending.error)
+  }
+
+  write(message: object): void {
+    this.#duplex.write(message)
+  }
+
+  askProgress(): void {
+    this.write({ progress_request: {} })
+  }
+
+  pause(): void {
+    this.#duplex.pause()
+  }
+
+  resume(): void {
+    this.#duplex.resume()
+  }
+
+  cancel(reason: 'unwanted' | 'lost'): void {
+    // The client notices no dead connection by itself, and its next calls would wait on it.
+    if (reason === 'lost' && this.#ending === undefined && this.#isFirstLoss()) {
+      const error = Object.assign(new Error('no answer'), { code: DEADLINE_EXCEEDED })
+      for (const listener of this.#clientListeners) if (typeof listener === 'function') listener(error)
+    }
+    this.#duplex.end()
+    this.#duplex.cancel()
+  }
+
+  #end(error: unknown): void {
+    if (this.#ending !== undefined) return
+    this.#ending = { error }
+    this.#listener?.ended(error)
+  }
+}
+
+interface Metadata {
+  clone(): Metadata
+  set(key: string, value: string): void
+}
+
+interface InterceptedCall {
+  start(metadata: Metadata, listener?: object): void
+  cancelWithStatus(status: number, details: string): void
+}
+
+/** Adds to the metadata that a member without a leader ends the watch, instead of being silent. */
+function withLeader(options: object, next: (options: object) => InterceptedCall): InterceptedCall {
+  const call = next(options)
+  const start = call.start.bind(call)
+  call.start = (metadata, listener) => {
+    const own = metadata.clone() // The client keeps the other for all of its calls.
+    own.set('hasleader', 'true')
+    start(own, listener)
+  }
+  return call
+}
+
+function asRangeRequest(request: RangeRequest): object {
+  return {
+    key: request.key,
+    range_end: request.end ?? Buffer.alloc(0),
+    limit: request.limit ?? 0,
+    revision: request.revision ?? 0,
+    sort_order: request.isNewestFirst === true ? 2 : 0,
+    sort_target: request.isNewestFirst === true ? 3 : 0,
+    keys_only: request.isKeysOnly === true,
+    min_mod_revision: request.minModRevision ?? 0,
+  }
+}
+
+// What the client's decoder makes: long numbers as strings, names as etcd has them.
+
+interface Etcd3Header {
+  readonly cluster_id: string
+  readonly revision: string
+  readonly raft_term: string
+}
+
+interface Etcd3KeyValue {
+  readonly key: Buffer
+  readonly value: Buffer
+  readonly create_revision: string
+  readonly mod_revision: string
+}
+
+function asRangeResponse(answer: unknown): RangeResponse {
+  const { header, kvs, more, count } = answer as {
+    readonly header: Etcd3Header
+    readonly kvs: readonly Etcd3KeyValue[]
+    readonly more: boolean
+    readonly count: string
+  }
+  return { header: asHeader(header), kvs: kvs.map(asKeyValue), hasMore: more, count: Number(count) }
+}
+
+function asStatus(answer: unknown): ServerStatus {
+  const { version, raftIndex } = answer as { readonly version: string; readonly raftIndex: string }
+  return { version, raftIndex: Number(raftIndex) }
+}
+
+function asWatchResponse(message: unknown): WatchResponse {
+  const response = message as {
+    readonly header: Etcd3Header | null
+    readonly created: boolean
+    readonly canceled: boolean
+    readonly compact_revision: string
+    readonly cancel_reason: string
+    readonly fragment: boolean
+    readonly events: readonly { readonly type: 'Put' | 'Delete'; readonly kv: Etcd3KeyValue }[]
+  }
+  return {
+    header: asHeader(response.header),
+    isCreated: response.created,
+    isCanceled: response.canceled,
+    compactRevision: Number(response.compact_revision),
+    cancelReason: response.cancel_reason,
+    isFragment: response.fragment,
+    events: response.events.map(({ type, kv }): EtcdEvent => ({ isDelete: type === 'Delete', kv: asKeyValue(kv) })),
+  }
+}
+
+function asHeader(header: Etcd3Header | null): Header {
+  if (header === null) return { clusterId: '0', revision: 0, term: 0 }
+  return {
+    clusterId: BigInt(header.cluster_id).toString(16),
+    revision: Number(header.revision),
+    term: Number(header.raft_term),
+  }
+}
+
+function asKeyValue({ key, value, create_revision, mod_revision }: Etcd3KeyValue): KeyValue {
+  return { key, value, createRevision: Number(create_revision), modRevision: Number(mod_revision) }
+}

@@ -1,0 +1,279 @@
+import type { ChannelCredentials, Client, ClientDuplexStream, Metadata, ServiceError } from '@grpc/grpc-js'
+import { systemClock } from '../../../src/contract/clock.js'
+import { OptionError } from '../../../src/contract/errors.js'
+import { isTokenError, statusOf } from './etcd-errors.js'
+import {
+  decodeRange,
+  decodeStatus,
+  decodeToken,
+  decodeWatch,
+  encodeAuthenticate,
+  encodeProgressRequest,
+  encodeRange,
+  encodeWatch,
+  type RangeRequest,
+  type RangeResponse,
+  type ServerStatus,
+  type WatchRequest,
+  type WatchResponse,
+} from './etcd-messages.js'
+import { quiet } from './grpc-credentials-patch.js'
+import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
+
+/** Of the server and of ourselves: PEM. */
+export interface EtcdCredentials {
+  readonly rootCertificate: Buffer
+  readonly privateKey?: Buffer
+  readonly certChain?: Buffer
+}
+
+export interface EtcdAuth {
+  readonly username: string
+  readonly password: string
+}
+
+export interface GrpcOptions {
+  readonly endpoints: readonly string[]
+  readonly credentials?: EtcdCredentials | undefined
+  readonly auth?: EtcdAuth | undefined
+}
+
+/** A socket that counts the bytes it has read. */
+interface Receiver {
+  readonly bytesRead: number
+}
+
+type Grpc = Pick<typeof import('@grpc/grpc-js'), 'Client' | 'Metadata' | 'credentials'>
+
+/** A page of a list is a few MB, a catch-up may be one message of any size. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
+/** Each connection has a channel of its own, so that a large list never holds up a watch. */
+const CHANNEL = {
+  'grpc.max_receive_message_length': -1,
+  'grpc.use_local_subchannel_pool': 1,
+  // Else the name server is asked for gRPC's own settings at every connection.
+  'grpc.service_config_disable_resolution': 1,
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+}
+
+/** Connections of our own over @grpc/grpc-js, to one endpoint after the other. */
+export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Transport {
+  const targets = endpoints.map(targetOf)
+  const isSecure = credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
+  const token = new Token(auth)
+  let turn = 0
+  return {
+    endpoints: targets.length,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+    hasFragments: false,
+    connect: async () => {
+      const grpc = await loadGrpc()
+      const target = targets[turn % targets.length] ?? ''
+      const lose = (): void => {
+        turn++
+      }
+      return new GrpcConnection(grpc, target, channelCredentials(grpc, isSecure, credentials), token, lose)
+    },
+  }
+}
+
+/** `host:port`; etcd's own port where none is given. */
+function targetOf(endpoint: string): string {
+  const target = endpoint.replace(/^https?:\/\//, '').replace(/\/$/, '')
+  return /:\d+$/.test(target) ? target : `${target}:2379`
+}
+
+async function loadGrpc(): Promise<Grpc> {
+  try {
+    const module = await import('@grpc/grpc-js')
+    return module.default
+  } catch (error) {
+    const message = 'etcdSource: option "endpoints" needs the package @grpc/grpc-js: npm i @grpc/grpc-js'
+    throw new OptionError(message, { option: 'endpoints', cause: error })
+  }
+}
+
+function channelCredentials(grpc: Grpc, isSecure: boolean, own: EtcdCredentials | undefined): ChannelCredentials {
+  if (!isSecure) return grpc.credentials.createInsecure()
+  return grpc.credentials.createSsl(own?.rootCertificate, own?.privateKey ?? null, own?.certChain ?? null)
+}
+
+/** What stands for user and password, shared by all connections of a source; undefined where there is no user. */
+class Token {
+  readonly auth: EtcdAuth | undefined
+  value: string | undefined
+
+  constructor(auth: EtcdAuth | undefined) {
+    this.auth = auth
+  }
+}
+
+class GrpcConnection implements Connection {
+  readonly endpoint: string
+  readonly #grpc: Grpc
+  readonly #client: Client
+  readonly #token: Token
+  readonly #lose: () => void
+  #socket: Receiver | undefined
+  /** Bytes of the connections before the current one. */
+  #receivedBefore = 0
+
+  constructor(grpc: Grpc, endpoint: string, credentials: ChannelCredentials, token: Token, lose: () => void) {
+    this.endpoint = endpoint
+    this.#grpc = grpc
+    this.#client = new grpc.Client(
+      endpoint,
+      quiet(credentials, (socket) => this.#connected(socket)),
+      CHANNEL,
+    )
+    this.#token = token
+    this.#lose = lose
+  }
+
+  range(request: RangeRequest): Call<RangeResponse> {
+    return this.#authorized('/etcdserverpb.KV/Range', encodeRange(request), decodeRange)
+  }
+
+  status(): Call<ServerStatus> {
+    return this.#authorized('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), decodeStatus)
+  }
+
+  async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
+    const metadata = this.#metadata()
+    if (requireLeader) metadata.set('hasleader', 'true')
+    const stream = this.#client.makeBidiStreamRequest<Buffer, WatchResponse>(
+      '/etcdserverpb.Watch/Watch',
+      (bytes) => bytes,
+      decodeWatch,
+      metadata,
+    )
+    stream.write(encodeWatch(request))
+    return new GrpcStream(stream)
+  }
+
+  received(): number {
+    return this.#receivedBefore + (this.#socket?.bytesRead ?? 0)
+  }
+
+  #connected(socket: Receiver): void {
+    this.#receivedBefore = this.received()
+    this.#socket = socket
+  }
+
+  close(isLost: boolean): void {
+    if (isLost) this.#lose()
+    // A turn later: a channel that is closed before it has looked at its address connects all the same, for good.
+    void systemClock.sleep(0).then(() => this.#client.close())
+  }
+
+  /** With a token, and once more with a new one where the old one is of no use any more. */
+  #authorized<V>(path: string, request: Buffer, decode: (bytes: Buffer) => V): Call<V> {
+    let current: Call<unknown> | undefined
+    let isCanceled = false
+    const follow = <R>(call: Call<R>): Promise<R> => {
+      current = call
+      if (isCanceled) call.cancel('unwanted')
+      return call.response
+    }
+    const run = async (): Promise<V> => {
+      if (this.#token.auth !== undefined && this.#token.value === undefined) await this.#authenticate(follow)
+      try {
+        return await follow(this.#unary(path, request, decode))
+      } catch (error) {
+        if (this.#token.auth === undefined || !isTokenError(error)) throw error
+        await this.#authenticate(follow)
+        return await follow(this.#unary(path, request, decode))
+      }
+    }
+    const response = run()
+    response.catch(() => {})
+    const cancel = (): void => {
+      isCanceled = true
+      current?.cancel('unwanted')
+    }
+    return { response, cancel }
+  }
+
+  async #authenticate(follow: <R>(call: Call<R>) => Promise<R>): Promise<void> {
+    const { auth } = this.#token
+    if (auth === undefined) return
+    this.#token.value = undefined
+    const request = encodeAuthenticate(auth.username, auth.password)
+    try {
+      this.#token.value = await follow(this.#unary('/etcdserverpb.Auth/Authenticate', request, decodeToken))
+    } catch (error) {
+      // Who the user is matters only where the server asks.
+      if (!/authentication is not enabled/.test(String(error))) throw error
+    }
+  }
+
+  #unary<V>(path: string, request: Buffer, decode: (bytes: Buffer) => V): Call<V> {
+    let cancel = (): void => {}
+    const response = new Promise<V>((resolve, reject) => {
+      const answered = (error: ServiceError | null, value?: V): void => {
+        if (error !== null) reject(error)
+        else if (value === undefined) reject(new Error('an answer without a message'))
+        else resolve(value)
+      }
+      const call = this.#client.makeUnaryRequest<Buffer, V>(
+        path,
+        (bytes) => bytes,
+        decode,
+        request,
+        this.#metadata(),
+        {},
+        answered,
+      )
+      cancel = () => call.cancel()
+    })
+    return { response, cancel: () => cancel() }
+  }
+
+  #metadata(): Metadata {
+    const metadata = new this.#grpc.Metadata()
+    if (this.#token.value !== undefined) metadata.set('token', this.#token.value)
+    return metadata
+  }
+}
+
+class GrpcStream implements WatchStream {
+  readonly #stream: ClientDuplexStream<Buffer, WatchResponse>
+  #isOver = false
+
+  constructor(stream: ClientDuplexStream<Buffer, WatchResponse>) {
+    this.#stream = stream
+    stream.on('error', () => {}) // Also one that nobody came to listen to.
+  }
+
+  listen(to: WatchListener): void {
+    const end = (error: unknown): void => {
+      if (this.#isOver) return
+      this.#isOver = true
+      to.ended(statusOf(error) === undefined && error !== undefined ? new Error(String(error)) : error)
+    }
+    this.#stream.on('data', (response: WatchResponse) => to.message(response))
+    this.#stream.on('error', end)
+    this.#stream.on('end', () => end(undefined))
+  }
+
+  askProgress(): void {
+    if (!this.#isOver) this.#stream.write(encodeProgressRequest())
+  }
+
+  pause(): void {
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#stream.resume()
+  }
+
+  cancel(): void {
+    this.#isOver = true // The connection ends with the stream, so that a lost one needs nothing more.
+    this.#stream.cancel()
+  }
+}

@@ -1,0 +1,98 @@
+import type { Clock } from '../../../src/contract/clock.js'
+import { SourceError } from '../../../src/contract/errors.js'
+import { etcdError } from '../transport/etcd-errors.js'
+import type { WatchResponse } from '../transport/etcd-messages.js'
+import type { WatchStream } from '../transport/transport.js'
+
+/** So many messages wait at most before the server is held up. */
+const MOST_WAITING = 4
+
+/** What comes next: a message, a wish to know where the server is, or nothing for so long. */
+export type Mail = WatchResponse | 'nudge' | 'silence'
+
+/** The messages of a stream, one after the other, for whoever asks for the next; and who asks may be nudged. */
+export class Mailbox {
+  readonly #stream: WatchStream
+  readonly #clock: Clock
+  readonly #signal: AbortSignal
+  readonly #messages: WatchResponse[] = []
+  #ending: Error | undefined
+  #isNudged = false
+  #isPaused = false
+  #wake: (() => void) | undefined
+  readonly #abort = (): void => this.#end(new SourceError('no longer wanted', { code: 'STOPPED' }))
+
+  constructor(stream: WatchStream, clock: Clock, signal: AbortSignal) {
+    this.#stream = stream
+    this.#clock = clock
+    this.#signal = signal
+    signal.addEventListener('abort', this.#abort, { once: true })
+    stream.listen({
+      message: (response) => this.#take(response),
+      ended: (error) =>
+        this.#end(
+          error === undefined
+            ? new SourceError('the server ended the watch', { code: 'UNAVAILABLE' })
+            : etcdError(error),
+        ),
+    })
+  }
+
+  nudge(): void {
+    this.#isNudged = true
+    this.#wake?.()
+  }
+
+  /** Asks the server how far it has told; it answers with a message without events. */
+  askProgress(): void {
+    this.#stream.askProgress()
+  }
+
+  /** Rejects where the stream has ended, once what came before has been taken. */
+  async next(silenceMs: number): Promise<Mail> {
+    this.#signal.throwIfAborted()
+    if (this.#messages.length === 0 && this.#ending === undefined && !this.#isNudged) await this.#wait(silenceMs)
+    const message = this.#messages.shift()
+    if (message !== undefined) {
+      if (this.#isPaused && this.#messages.length < MOST_WAITING) {
+        this.#isPaused = false
+        this.#stream.resume()
+      }
+      return message
+    }
+    if (this.#ending !== undefined) throw this.#ending
+    if (!this.#isNudged) return 'silence'
+    this.#isNudged = false
+    return 'nudge'
+  }
+
+  /** `isLost`: the peer is silent. */
+  close(isLost: boolean): void {
+    this.#signal.removeEventListener('abort', this.#abort)
+    this.#ending ??= new SourceError('the watch was closed', { code: 'STOPPED' })
+    this.#messages.length = 0
+    this.#stream.cancel(isLost ? 'lost' : 'unwanted')
+  }
+
+  async #wait(ms: number): Promise<void> {
+    const timer = new AbortController()
+    this.#wake = () => timer.abort()
+    await this.#clock.sleep(ms, timer.signal).catch(() => {}) // Woken.
+    this.#wake = undefined
+  }
+
+  #take(response: WatchResponse): void {
+    if (this.#ending !== undefined) return
+    this.#messages.push(response)
+    if (!this.#isPaused && this.#messages.length >= MOST_WAITING) {
+      this.#isPaused = true
+      this.#stream.pause()
+    }
+    this.#wake?.()
+  }
+
+  #end(error: Error): void {
+    this.#ending ??= error
+    this.#wake?.()
+  }
+}

@@ -1,0 +1,283 @@
+import type { Clock } from '../../../src/contract/clock.js'
+import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { type EtcdVersion, formatVersion } from '../history/etcd-version.js'
+import {
+  assertNewest,
+  assertReachable,
+  doubtOf,
+  type NewestEntries,
+  readNewest,
+  recognise,
+} from '../history/history-check.js'
+import { etcdError, expired, forked, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
+import type { EtcdEvent, Header, WatchResponse } from '../transport/etcd-messages.js'
+import { isInRange, type KeyRange } from '../transport/key-range.js'
+import { isTrustworthy } from '../transport/server-version.js'
+import type { Visit } from '../transport/session.js'
+import { Fragments, wholeRevisions } from './fragments.js'
+import { type Mail, Mailbox } from './watch-inbox.js'
+import { Position } from './watch-position.js'
+
+export interface WatchSettings {
+  readonly range: KeyRange
+  readonly maxCatchup: number
+  readonly requireLeader: boolean
+  readonly hasFragments: boolean
+  readonly progressMs: number
+  readonly stallMs: number
+}
+
+export interface WatchWishes {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  onNudge(listener: () => void): void
+  /** All that can be proved is right, and yet. */
+  doubt(reason: string): void
+  /** The version of the server that tells. */
+  served(version: string): void
+}
+
+/** Whole revisions, and the version after them; without events, a bookmark. */
+export interface ToldRevisions {
+  readonly events: readonly EtcdEvent[]
+  readonly version: string
+}
+
+/**
+ * Everything after `from`, over one stream. Where it is told is known by the events themselves: the header of a message
+ * has the revision of the server then, which may be far ahead of what has been told.
+ */
+export async function* watchRange(
+  visit: Visit,
+  head: Header,
+  from: EtcdVersion,
+  settings: WatchSettings,
+  wishes: WatchWishes,
+): AsyncGenerator<ToldRevisions> {
+  const { range, maxCatchup, requireLeader, hasFragments } = settings
+  assertReachable(head, from)
+  const behind = head.revision - from.revision
+  if (behind > maxCatchup)
+    throw expired(`${behind} revisions behind, more than maxCatchup (${maxCatchup}), and reading all is cheaper`)
+  const request = { key: range.start, end: range.end, startRevision: from.revision + 1, hasFragments }
+  const mailbox = new Mailbox(await visit.watch(request, requireLeader), wishes.clock, wishes.signal)
+  try {
+    await created(mailbox, settings.stallMs)
+    // Now, and not before: a server that was replaced in between would have ended the stream.
+    const status = await visit.status()
+    if (status !== undefined) wishes.served(status.version)
+    const newest = await recognise(visit, range, from)
+    const doubt = doubtOf(from, head, status)
+    if (doubt !== undefined) wishes.doubt(doubt)
+    const position = new Position({ ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex }, newest)
+    const isTrusted = status !== undefined && isTrustworthy(status.version)
+    wishes.onNudge(() => mailbox.nudge())
+    // The position is proved: an idle range is live at once.
+    yield { events: [], version: formatVersion(from) }
+    yield* new WatchLoop(visit, mailbox, position, settings, wishes.clock, isTrusted).run()
+  } catch (error) {
+    if (isTooLarge(error)) throw expired(`what came since is one message, ${messageOf(error)}`)
+    if (error instanceof SourceError && error.code === 'UNAVAILABLE') visit.lose()
+    throw error
+  } finally {
+    mailbox.close(visit.isLost)
+  }
+}
+
+/** Waits for the watch to be there; a compacted one is told of right after. */
+async function created(mailbox: Mailbox, timeoutMs: number): Promise<void> {
+  const mail = await mailbox.next(timeoutMs)
+  if (mail === 'silence' || mail === 'nudge') {
+    throw new SourceError(`no watch was opened within ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+  }
+  if (mail.isCanceled) throw canceled(mail)
+}
+
+class WatchLoop {
+  readonly #visit: Visit
+  readonly #mailbox: Mailbox
+  readonly #position: Position
+  readonly #settings: WatchSettings
+  readonly #clock: Clock
+  /** Whether what the server says of its progress is true. */
+  readonly #isTrusted: boolean
+  readonly #fragments = new Fragments()
+  readonly #hasArrived: () => boolean
+  #heardAt: number
+  /** Whether it was asked for its progress, and has ever answered: what stands between may not pass that on. */
+  #progress: 'unasked' | 'asked' | 'answered' | 'none' = 'unasked'
+  #comparedAt: number
+  #differsSince: number | undefined
+
+  constructor(
+    visit: Visit,
+    mailbox: Mailbox,
+    position: Position,
+    settings: WatchSettings,
+    clock: Clock,
+    isTrusted: boolean,
+  ) {
+    this.#visit = visit
+    this.#mailbox = mailbox
+    this.#position = position
+    this.#settings = settings
+    this.#clock = clock
+    this.#isTrusted = isTrusted
+    this.#hasArrived = visit.meter()
+    this.#heardAt = this.#comparedAt = clock.now()
+  }
+
+  async *run(): AsyncGenerator<ToldRevisions> {
+    for (;;) {
+      const mail: Mail = await this.#mailbox.next(this.#settings.progressMs)
+      if (mail === 'nudge') {
+        if (await this.#answersNudge()) yield await this.#bookmark()
+      } else if (mail === 'silence') {
+        if (await this.#isAlive()) yield await this.#bookmark()
+      } else {
+        this.#heard(mail)
+        if (mail.events.length === 0 && !mail.isFragment && !this.#fragments.isWaiting) {
+          if (!mail.isCreated) yield await this.#progressed(mail)
+        } else yield* this.#told(mail)
+      }
+    }
+  }
+
+  #heard(message: WatchResponse): void {
+    this.#heardAt = this.#clock.now()
+    this.#differsSince = undefined
+    if (message.isCanceled) throw canceled(message)
+    if (message.header.clusterId !== this.#position.clusterId) throw forked('the cluster is another')
+  }
+
+  async *#told(message: WatchResponse): AsyncGenerator<ToldRevisions> {
+    const complete = this.#fragments.complete(message)
+    const { range } = this.#settings
+    const { revision } = this.#position
+    // Old servers send some twice; some sent what the user may not see, outside of the range.
+    const isNew = ({ kv }: EtcdEvent): boolean => kv.modRevision > revision && isInRange(kv.key, range)
+    const events = complete.every(isNew) ? complete : complete.filter(isNew)
+    for (const part of wholeRevisions(events)) {
+      this.#position.tell(part)
+      yield { events: part, version: await this.#version() }
+    }
+    // A fragment in the middle of a revision is a sign of life all the same.
+    if (events.length === 0 && message.isFragment) yield await this.#bookmark()
+  }
+
+  async #progressed({ header }: WatchResponse): Promise<ToldRevisions> {
+    this.#progress = 'answered'
+    if (this.#isTrusted) this.#position.reach(header.revision)
+    return await this.#bookmark()
+  }
+
+  /** Whether we can say more now; else an answer will come as a message. */
+  async #answersNudge(): Promise<boolean> {
+    if (this.#isTrusted && this.#progress !== 'none') {
+      this.#ask()
+      return false
+    }
+    return await this.#compare()
+  }
+
+  /** After silence: whether the server has shown by another way that it is there. Throws where it seems to be gone. */
+  async #isAlive(): Promise<boolean> {
+    const { stallMs } = this.#settings
+    const now = this.#clock.now()
+    if (this.#hasArrived()) {
+      // A message is on its way: a large one on a slow line, or the response to a read of another part of the loop.
+      this.#heardAt = now
+      return true
+    }
+    switch (this.#progress) {
+      case 'answered':
+        if (now - this.#heardAt >= stallMs) throw stalled(now - this.#heardAt)
+        this.#ask()
+        return false
+      case 'unasked':
+        this.#ask()
+        return false
+      case 'asked':
+        this.#progress = 'none'
+        return await this.#compare()
+      case 'none':
+        if (now - this.#comparedAt >= stallMs) await this.#compare()
+        else this.#assertSame(await this.#visit.head(this.#settings.range, this.#patienceMs()))
+        this.#heardAt = this.#clock.now()
+        return true
+    }
+  }
+
+  #ask(): void {
+    if (this.#progress === 'unasked') this.#progress = 'asked'
+    this.#mailbox.askProgress()
+  }
+
+  /**
+   * Compares the delivered state with the server's: as many keys, the same newest entry, and none that is newer, means that
+   * nothing happened, or nothing that left a trace. So a position can be proved without the server's word for it; it costs a
+   * look at every key. A proxy keeps the watch open while the server behind it is replaced: only this notices it.
+   */
+  async #compare(): Promise<boolean> {
+    const { range, stallMs } = this.#settings
+    this.#comparedAt = this.#clock.now()
+    const { revision } = this.#position
+    const fingerprint = await this.#position.fingerprint(this.#visit, range)
+    const isEqual = ({ count, kvs }: NewestEntries): boolean =>
+      count === fingerprint.count && kvs.every(({ modRevision }) => modRevision <= revision)
+    const read = async (hasValues: boolean): Promise<NewestEntries> => {
+      const seen = await readNewest(this.#visit, range, fingerprint, 0, { timeoutMs: this.#patienceMs(), hasValues })
+      this.#assertSame(seen.header)
+      this.#heardAt = this.#clock.now()
+      return seen
+    }
+    // While the watch is catching up, values of newer entries would compete with its messages for the line.
+    const isBehind = this.#differsSince !== undefined || this.#fragments.isWaiting
+    let seen = await read(!isBehind)
+    if (isBehind && isEqual(seen)) seen = await read(true)
+    if (isEqual(seen)) {
+      assertNewest(seen, fingerprint)
+      this.#position.reach(seen.header.revision)
+      return true
+    }
+    // Then it has to be told soon, unless nobody is there any more who tells.
+    this.#differsSince ??= this.#comparedAt
+    const silentMs = this.#clock.now() - this.#differsSince
+    if (silentMs >= stallMs) throw stalled(silentMs)
+    return false
+  }
+
+  /** How long a read may take: the silence before it counts, so that a dead connection costs one time-out. */
+  #patienceMs(): number {
+    const { stallMs, progressMs } = this.#settings
+    return Math.max(progressMs, stallMs - (this.#clock.now() - this.#heardAt))
+  }
+
+  /** Another term may be that of a restored backup: a new watch compares more. */
+  #assertSame({ clusterId, revision, term }: Header): void {
+    const position = this.#position
+    if (clusterId !== position.clusterId) throw forked('the cluster is another')
+    if (revision < position.revision) throw forked(`the revision went back from ${position.revision} to ${revision}`)
+    if (term === position.term) return
+    throw new SourceError(`the term was ${position.term}, and is ${term}`, { code: 'UNAVAILABLE' })
+  }
+
+  async #bookmark(): Promise<ToldRevisions> {
+    return { events: [], version: await this.#version() }
+  }
+
+  #version(): Promise<string> {
+    return this.#position.version(this.#visit, this.#settings.range)
+  }
+}
+
+function stalled(ms: number): SourceError {
+  return new SourceError(`no data for ${Math.round(ms)} ms`, { code: 'UNAVAILABLE' })
+}
+
+/** Why the server gave up a watch. Of compaction it says nothing but the number. */
+function canceled({ compactRevision, cancelReason }: WatchResponse): Error {
+  if (compactRevision > 0) return expired(`everything before revision ${compactRevision} has been compacted`)
+  if (isCompacted(cancelReason)) return expired('it has been compacted')
+  return etcdError(new Error(cancelReason === '' ? 'the server canceled the watch' : cancelReason))
+}

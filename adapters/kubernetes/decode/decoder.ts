@@ -1,0 +1,252 @@
+import { isUtf8 } from 'node:buffer'
+import type { Delete, Invalid, Put } from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import { assertJsonDepth, MAX_JSON_DEPTH, parseJson } from '../../shared/json-depth.js'
+import { isResourceVersion, noResourceVersion } from '../history/resource-version.js'
+import { type ApiStatus, statusOf } from '../http/api-error.js'
+import type { ItemShape } from './json-list-splitter.js'
+import { type Peeked, peek } from './metadata-scanner.js'
+
+/** One line of a watch. */
+export type Told<T> =
+  | {
+      readonly type: 'put' | 'delete' | 'invalid'
+      readonly event: Put<T> | Delete<T> | Invalid
+      readonly version: Version | undefined
+      /** Of something that was there before; else it may be new, or a part of a list. */
+      readonly isChange: boolean
+    }
+  | { readonly type: 'bookmark'; readonly version: Version; readonly isEndOfList: boolean }
+  | { readonly type: 'error'; readonly status: ApiStatus }
+
+export interface DecoderOptions {
+  /** What items of a list are, which do not say so themselves. */
+  readonly apiVersion: string
+  readonly kind: string
+  readonly stripManagedFields: boolean
+  readonly metadataOnly: boolean
+  readonly maxObjectBytes: number
+}
+
+interface Metadata {
+  readonly name?: unknown
+  readonly namespace?: unknown
+  readonly uid?: unknown
+  readonly resourceVersion?: unknown
+  readonly annotations?: Readonly<Record<string, unknown>>
+  readonly managedFields?: unknown
+}
+
+interface KubernetesObject {
+  apiVersion?: unknown
+  kind?: unknown
+  metadata?: Metadata
+}
+
+interface RawEvent {
+  readonly kind?: unknown
+  readonly type?: unknown
+  readonly object?: KubernetesObject
+}
+
+/** Less than this cannot nest so deep that anything overflows. */
+const SMALL_BYTES = 4 * 1024
+/** What is around the object in a line of a watch, without the type. */
+const LINE_BYTES = '{"type":"","object":}'.length
+const END_OF_LIST = 'k8s.io/initial-events-end'
+
+/** Makes events of what the API server says, the same in a list and in a watch. Nothing that comes makes it throw. */
+export class Decoder<T> {
+  readonly #options: DecoderOptions
+
+  constructor(options: DecoderOptions) {
+    this.#options = options
+  }
+
+  /** An item of a list. */
+  item(bytes: Buffer, { isWhole, depth }: ItemShape): Put<T> | Invalid {
+    try {
+      this.#check(bytes, isWhole)
+      if (bytes.length > SMALL_BYTES && depth > MAX_JSON_DEPTH)
+        throw new RangeError(`it nests deeper than ${MAX_JSON_DEPTH} levels`)
+      return this.#put(this.#parsedItem(bytes))
+    } catch (error) {
+      return invalid(bytes, error)
+    }
+  }
+
+  /** An item of a list; undefined where this is none as a whole. */
+  guessedItem(bytes: Buffer): Put<T> | Invalid | undefined {
+    let object: KubernetesObject
+    try {
+      object = this.#parsedItem(bytes)
+    } catch {
+      return undefined
+    }
+    try {
+      this.#check(bytes, true)
+      assertDepth(bytes)
+      return this.#put(object)
+    } catch (error) {
+      return invalid(bytes, error)
+    }
+  }
+
+  /**
+   * Several items of a list, in brackets, with `between` where one ends and the next begins; undefined where it is anything
+   * else.
+   */
+  guessedItems(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
+    if (!isUtf8(bytes)) return undefined
+    const text = bytes.toString()
+    const borders = bordersBetweenSmall(text, between)
+    if (borders === undefined) return undefined
+    const lead = between.slice(2)
+    try {
+      // What is JSON in brackets of its own begins and ends where items do.
+      const items = JSON.parse(text) as KubernetesObject[]
+      // Each border was one between two items: no item is larger than it seemed.
+      if (items.length !== borders + 1 || !items.every((item) => beginsWith(item, lead))) return undefined
+      return items.map((item) => this.#put(this.#named(item)))
+    } catch {
+      return undefined
+    }
+  }
+
+  #parsedItem(bytes: Buffer): KubernetesObject {
+    return this.#named(parseJson(bytes.toString()) as KubernetesObject)
+  }
+
+  /** Items of a list of the server's own kinds do not say what they are; what the watch tells does. */
+  #named(item: KubernetesObject): KubernetesObject {
+    if (item.kind !== undefined) return item
+    const { kind, apiVersion } = this.#options
+    return { kind, apiVersion, ...item }
+  }
+
+  /** A line of a watch. */
+  line(bytes: Buffer, isWhole: boolean): Told<T> {
+    let raw: RawEvent
+    try {
+      this.#check(bytes, isWhole)
+      raw = parseJson(bytes.toString()) as RawEvent
+      assertDepth(bytes, 1, LINE_BYTES + String(Object(raw).type).length)
+    } catch (error) {
+      return unreadable(bytes, error)
+    }
+    const { type, object, kind } = Object(raw) as RawEvent
+    try {
+      switch (type) {
+        case 'ADDED':
+        case 'MODIFIED': {
+          const event = this.#put(object)
+          return { type: 'put', event, version: event.version, isChange: type === 'MODIFIED' }
+        }
+        case 'DELETED': {
+          const { key, object: last, version } = this.#put(object)
+          const event: Delete<T> = { type: 'delete', key, object: last, ...(version === undefined ? {} : { version }) }
+          return { type: 'delete', event, version, isChange: true }
+        }
+        case 'BOOKMARK': {
+          const { resourceVersion, annotations } = object?.metadata ?? {}
+          if (!isResourceVersion(resourceVersion))
+            throw new TypeError(`a bookmark: ${noResourceVersion(resourceVersion)}`)
+          return { type: 'bookmark', version: resourceVersion, isEndOfList: annotations?.[END_OF_LIST] === 'true' }
+        }
+        case 'ERROR':
+          return { type: 'error', status: statusOf(object) }
+        default:
+          // Not an event that says so, but the answer of somebody in between.
+          if (type === undefined && kind === 'Status') return { type: 'error', status: statusOf(raw) }
+          throw new TypeError(`an event of the unknown type "${String(type)}"`)
+      }
+    } catch (error) {
+      return unreadable(bytes, error)
+    }
+  }
+
+  #put(object: KubernetesObject | undefined): Put<T> {
+    const { name, namespace, uid, resourceVersion } = object?.metadata ?? {}
+    if (object === undefined || typeof name !== 'string' || name === '') throw new TypeError('it has no metadata.name')
+    const key = keyOf(namespace, name)
+    const taken = this.#stripped(object) as T
+    if (resourceVersion === undefined || resourceVersion === '') return { type: 'put', key, object: taken }
+    if (!isResourceVersion(resourceVersion)) throw new TypeError(noResourceVersion(resourceVersion))
+    if (typeof uid !== 'string') return { type: 'put', key, object: taken, version: resourceVersion }
+    return { type: 'put', key, object: taken, version: resourceVersion, uid }
+  }
+
+  #stripped(object: KubernetesObject): KubernetesObject {
+    const { stripManagedFields, metadataOnly } = this.#options
+    if (stripManagedFields && object.metadata?.managedFields !== undefined) {
+      // Not `delete`, which makes an object slow for good.
+      const { managedFields: _, ...metadata } = object.metadata
+      object.metadata = metadata
+    }
+    if (!metadataOnly) return object
+    const { kind, apiVersion, metadata } = object
+    return { kind, apiVersion, ...(metadata === undefined ? {} : { metadata }) }
+  }
+
+  #check(bytes: Buffer, isWhole: boolean): void {
+    if (!isWhole) throw new RangeError(`it is larger than maxObjectBytes (${this.#options.maxObjectBytes})`)
+    if (!isUtf8(bytes)) throw new TypeError('it is no UTF-8')
+  }
+}
+
+function invalid(bytes: Buffer, error: unknown): Invalid {
+  return invalidOf(peek(bytes, false), error)
+}
+
+/** A line of which nobody knows more than what can be seen from outside. */
+function unreadable<T>(bytes: Buffer, error: unknown): Told<T> {
+  const peeked = peek(bytes, true)
+  const { type } = peeked
+  const version = isResourceVersion(peeked.resourceVersion) ? peeked.resourceVersion : undefined
+  // That it is gone is all there is to know.
+  if (type === 'DELETED' && peeked.name !== undefined) {
+    return {
+      type: 'delete',
+      event: { type: 'delete', key: keyOf(peeked.namespace, peeked.name) },
+      version,
+      isChange: true,
+    }
+  }
+  return { type: 'invalid', event: invalidOf(peeked, error), version, isChange: type !== 'ADDED' }
+}
+
+function invalidOf({ name, namespace, resourceVersion }: Peeked, error: unknown): Invalid {
+  const version = isResourceVersion(resourceVersion) ? { version: resourceVersion } : {}
+  return { type: 'invalid', ...(name === undefined ? {} : { key: keyOf(namespace, name) }), error, ...version }
+}
+
+function keyOf(namespace: unknown, name: string): string {
+  return typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name
+}
+
+/**
+ * Throws where it nests too deep. What is small cannot nest so deep that it does harm, and is not looked at. `levels` and `besides`
+ * are what is around the object.
+ */
+function assertDepth(bytes: Buffer, levels = 0, besides = 0): void {
+  if (bytes.length - besides > SMALL_BYTES) assertJsonDepth(bytes.toString('latin1'), MAX_JSON_DEPTH + levels)
+}
+
+/** How many borders there are; undefined where two of them are so far apart that an item may nest too deep. */
+function bordersBetweenSmall(text: string, between: string): number | undefined {
+  let count = 0
+  let begin = 0
+  for (;;) {
+    const next = text.indexOf(between, begin + 1)
+    if ((next === -1 ? text.length : next) - begin > SMALL_BYTES) return undefined
+    if (next === -1) return count
+    begin = next
+    count++
+  }
+}
+
+/** Whether the text of an object begins so, as far as its first key tells. */
+function beginsWith(item: KubernetesObject, lead: string): boolean {
+  for (const key in item) return `{"${key}"`.startsWith(lead)
+  return false
+}

@@ -1,0 +1,21 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+
+export function isResourceVersion(value: unknown): value is Version {
+  return typeof value === 'string' && /^[1-9]\d{0,31}$/.test(value)
+}
+
+/** Refuses what is no resourceVersion, as `PROTOCOL`. */
+export function assertResourceVersion(version: Version): void {
+  if (!isResourceVersion(version)) throw new SourceError(noResourceVersion(version), { code: 'PROTOCOL' })
+}
+
+export function noResourceVersion(value: unknown): string {
+  const text = String(value)
+  return `"${text.length > 40 ? `${text.slice(0, 40)}…` : text}" is no resourceVersion`
+}
+
+/** Which of two is later: below 0, 0, or above 0. They are numbers, and may be larger than a number can be. */
+export function compareVersions(a: Version, b: Version): number {
+  return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0)
+}

@@ -1,0 +1,51 @@
+import type { Question } from './api-session.js'
+import { type Resource, resourcePath } from './discovery.js'
+
+/** Which of a resource's objects are wanted, and how much of each. */
+export interface Selection {
+  readonly namespace: string | undefined
+  readonly labelSelector: string | undefined
+  readonly fieldSelector: string | undefined
+  readonly metadataOnly: boolean
+}
+
+type Parameters = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** Metadata alone, where the server can do that. */
+const PARTIAL = (kind: string): string => `application/json;as=${kind};v=v1;g=meta.k8s.io,application/json`
+
+/** What is asked of the API server about one resource. */
+export class Requests {
+  readonly resource: Resource
+  readonly #selection: Selection
+
+  constructor(resource: Resource, selection: Selection) {
+    this.resource = resource
+    this.#selection = selection
+  }
+
+  list(parameters: Parameters, metadataOnly: boolean = this.#selection.metadataOnly): Question {
+    return this.#question('list', parameters, metadataOnly ? PARTIAL('PartialObjectMetadataList') : undefined)
+  }
+
+  watch(parameters: Parameters): Question {
+    const accept = this.#selection.metadataOnly ? PARTIAL('PartialObjectMetadata') : undefined
+    return this.#question('watch', { watch: true, allowWatchBookmarks: true, ...parameters }, accept)
+  }
+
+  #question(verb: 'list' | 'watch', parameters: Parameters, accept: string | undefined): Question {
+    const { namespace, labelSelector, fieldSelector } = this.#selection
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries({ ...parameters, labelSelector, fieldSelector }))
+      if (value !== undefined && value !== '') query.set(name, String(value))
+    const { group, plural } = this.resource
+    return {
+      verb,
+      group,
+      plural,
+      namespace,
+      path: `${resourcePath(this.resource, namespace)}?${query}`,
+      ...(accept === undefined ? {} : { accept }),
+    }
+  }
+}

@@ -1,0 +1,271 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { isIP } from 'node:net'
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
+import type { Clock } from '../../../src/contract/clock.js'
+import { over, SourceError } from '../../../src/contract/errors.js'
+import { parseJson } from '../../shared/json-depth.js'
+import { type Asked, apiError, connectionError, refusalIn, retryAfterMsOf, statusOf } from './api-error.js'
+import type { Access, Credentials } from './credentials.js'
+import { Body, SILENCE } from './response-body.js'
+import type { ServerWish } from './retry-after-gate.js'
+
+export interface VisitOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** What the server does not answer within so many milliseconds counts as lost. */
+  readonly stallMs: number
+  /** Told what it is refused with. */
+  readonly wish?: ServerWish
+}
+
+export interface Question extends Asked {
+  /** With its query. */
+  readonly path: string
+  readonly accept?: string
+}
+
+/** Of an answer that says what went wrong so much is read, in bytes. */
+const MAX_STATUS_BYTES = 64 * 1024
+/** What is larger is no small answer, in bytes. */
+const MAX_JSON_BYTES = 32 * 1024 * 1024
+/** Credentials are waited for so long at a time, in milliseconds: somebody may have to log in. */
+const CREDENTIALS_MS = 60_000
+/** A connection that nothing comes over is probed after so long, in milliseconds. */
+const KEEP_ALIVE_MS = 15_000
+
+/**
+ * One list or one watch at the API server, over connections of its own, with a deadline on everything. Rejects with
+ * SourceErrors. Nothing is left open once it is closed.
+ */
+export class Visit {
+  readonly #credentials: Credentials
+  readonly #options: VisitOptions
+  readonly #agents = { http: newAgent(HttpAgent), https: newAgent(HttpsAgent) }
+  readonly #breaks = new Set<(reason: unknown) => void>()
+  #reason: unknown
+  #place: string | undefined
+  readonly #abort = (): void => this.#break(unwanted())
+
+  constructor(credentials: Credentials, options: VisitOptions) {
+    options.signal.throwIfAborted()
+    this.#credentials = credentials
+    this.#options = options
+    options.signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  get clock(): Clock {
+    return this.#options.clock
+  }
+
+  /** Where the last success came from: others with the same credentials may be led elsewhere meanwhile. */
+  get place(): string | undefined {
+    return this.#place
+  }
+
+  /** The body of an answer that is a success. With other credentials where those that we had are refused. */
+  async open(question: Question): Promise<Body> {
+    const access = await this.#access()
+    try {
+      return await this.#ask(access, question)
+    } catch (error) {
+      if (refusalIn(error)?.code !== 401) throw error
+      this.#credentials.renew(access)
+      return await this.#ask(await this.#access(), question)
+    }
+  }
+
+  /** A small answer as a whole. */
+  async json(question: Question): Promise<unknown> {
+    const body = await this.open(question)
+    const text = await this.#text(body, MAX_JSON_BYTES)
+    try {
+      return parseJson(text)
+    } catch (error) {
+      const message = 'the answer is no JSON: is this the API server of a Kubernetes cluster?'
+      throw new SourceError(message, { code: 'PROTOCOL', cause: error })
+    }
+  }
+
+  /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`. */
+  async take(body: Body, ms: number = this.#options.stallMs): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
+    try {
+      if (this.#reason !== undefined) throw this.#reason
+      return await body.take(ms)
+    } catch (error) {
+      throw connectionError(error, 'the server')
+    }
+  }
+
+  /** Asks nothing for so long. Rejects where nobody wants the visit any more. */
+  rest(ms: number): Promise<void> {
+    return this.#inTime(new Promise<void>(() => {}), ms, () => {})
+  }
+
+  /** What the server answers. */
+  #answer<V>(promise: Promise<V>): Promise<V> {
+    return this.#inTime(promise, this.#options.stallMs, () => {
+      throw this.#noAnswer()
+    })
+  }
+
+  /** That it takes its time is no silence of the server. */
+  #access(): Promise<Access> {
+    const access = this.#credentials.access(this.clock.now())
+    return this.#inTime(access, CREDENTIALS_MS, () => {
+      this.#credentials.giveUp(access)
+      const why = "the exec plugin of the current context's user, or the kubeConfig function, is still at work"
+      throw new SourceError(`no credentials for ${CREDENTIALS_MS / 1_000} s: ${why}`, { code: 'UNAUTHORIZED' })
+    })
+  }
+
+  /** `promise`, or what `late` makes of it where that does not come in time. Rejects where nobody wants it any more. */
+  async #inTime<V, L>(promise: Promise<V>, ms: number, late: () => L): Promise<V | L> {
+    const timer = new AbortController()
+    const { promise: none, resolve, reject } = Promise.withResolvers<L>()
+    this.#breaks.add(reject)
+    try {
+      if (this.#reason !== undefined) throw this.#reason
+      this.#options.clock.sleep(ms, timer.signal).then(late).then(resolve, reject)
+      return await Promise.race([promise, none])
+    } finally {
+      this.#breaks.delete(reject)
+      timer.abort(over)
+      promise.catch(() => {})
+      none.catch(() => {})
+    }
+  }
+
+  #noAnswer(): SourceError {
+    return new SourceError(`no answer for ${this.#options.stallMs} ms`, { code: 'UNAVAILABLE' })
+  }
+
+  close(): void {
+    this.#options.signal.removeEventListener('abort', this.#abort)
+    this.#break(unwanted())
+    this.#agents.http.destroy()
+    this.#agents.https.destroy()
+  }
+
+  #break(reason: unknown): void {
+    this.#reason ??= reason
+    for (const fail of this.#breaks) fail(this.#reason)
+  }
+
+  async #ask(access: Access, question: Question): Promise<Body> {
+    const { clock, wish } = this.#options
+    const response = await this.#response(access, question)
+    const body = new Body(response, clock)
+    // Whatever happens to the visit happens to what it has open.
+    const fail = (reason: unknown): void => body.destroy(reason)
+    this.#breaks.add(fail)
+    response.once('close', () => this.#breaks.delete(fail))
+    // It was broken off while the answer came.
+    if (this.#reason !== undefined) fail(this.#reason)
+    const code = response.statusCode ?? 0
+    const { 'content-encoding': encoding = 'identity', location, date } = response.headers
+    const isCompressed = encoding !== 'identity'
+    if (code === 200 && isCompressed) {
+      body.destroy(unwanted())
+      const message = `the answer is compressed (${encoding.slice(0, 40)}), which nobody asked for: what stands before the server has to pass on what it says`
+      throw new SourceError(message, { code: 'PROTOCOL' })
+    }
+    if (code === 200) {
+      this.#place = access.place
+      return body
+    }
+    const bytes = await this.#text(body, MAX_STATUS_BYTES)
+    const text = isCompressed ? '' : bytes
+    const status = statusOf(parsed(text), code)
+    const retryAfterMs =
+      retryAfterMsOf(response.headers['retry-after'], Date.parse(date ?? '') || clock.now()) ?? status.retryAfterMs
+    const isPlain = status.message === '' && text !== ''
+    const said = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
+    const message =
+      location === undefined
+        ? said
+        : `HTTP status ${code}: it sends us to ${location.slice(0, 200)}, where nobody follows`
+    const error = apiError({ ...status, code, message, retryAfterMs }, question)
+    wish?.heed(error, clock.now())
+    throw error
+  }
+
+  async #response({ server, options, proxy, proxyUrl }: Access, { path, accept }: Question): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const isSecure = server.protocol === 'https:'
+    const host = server.hostname.replace(/^\[|\]$/g, '')
+    const base = server.pathname.replace(/\/+$/, '')
+    const request = (isSecure ? httpsRequest : httpRequest)({
+      ...options,
+      host,
+      port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
+      path: base + path,
+      agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
+      // What the agent of a proxy opens, only it can close: it does so where the proxy says nothing for so long.
+      ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
+      // An agent for SOCKS does not tell TLS the host, and a name of TLS cannot be an address: it would be compared with "localhost".
+      ...(proxy === undefined || isIP(host) === 0 || options.servername !== undefined
+        ? {}
+        : {
+            checkServerIdentity: (_name: string, certificate: PeerCertificate) =>
+              checkServerIdentity(host, certificate),
+          }),
+      headers: {
+        ...options.headers,
+        accept: accept ?? 'application/json',
+        'accept-encoding': 'identity',
+        'user-agent': 'listwatch',
+      },
+    })
+    request.once('response', resolve)
+    // Also what comes later, of which the body tells.
+    request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl)))
+    request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
+    request.end()
+    try {
+      return await this.#answer(promise)
+    } catch (error) {
+      request.destroy()
+      throw error
+    }
+  }
+
+  /** A small answer comes whole in the time that a word may take, however it is dealt out. */
+  async #text(body: Body, maxBytes: number): Promise<string> {
+    const { clock, stallMs } = this.#options
+    const due = clock.now() + stallMs
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for (;;) {
+      const taken = await this.take(body, Math.max(0, due - clock.now()))
+      if (taken === undefined) break
+      if (taken === SILENCE) {
+        body.destroy(unwanted())
+        throw this.#noAnswer()
+      }
+      chunks.push(...taken)
+      bytes += taken.reduce((sum, { length }) => sum + length, 0)
+      if (bytes > maxBytes) {
+        body.destroy(unwanted())
+        break
+      }
+    }
+    return Buffer.concat(chunks).toString()
+  }
+}
+
+function newAgent<A extends HttpAgent>(Agent: new (options: object) => A): A {
+  return new Agent({ keepAlive: true, maxSockets: 4 })
+}
+
+function unwanted(): SourceError {
+  return new SourceError('no longer wanted', { code: 'STOPPED' })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}

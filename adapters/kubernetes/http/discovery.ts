@@ -1,0 +1,160 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Visit } from './api-session.js'
+
+/** All that a server has, in the one answer of each of its two roots (Kubernetes 1.30 and later). */
+const ALL = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+
+/** A kind of objects, as the API server serves it. */
+export interface Resource {
+  /** Empty for the server's first own. */
+  readonly group: string
+  readonly apiVersion: string
+  readonly kind: string
+  readonly plural: string
+  readonly isNamespaced: boolean
+}
+
+/** What is asked for: the name in a manifest, or the name in a path. */
+export interface ResourceName {
+  readonly apiVersion: string
+  readonly kind: string | undefined
+  readonly plural: string | undefined
+}
+
+/** As its discovery says it. */
+export interface Served {
+  readonly name: string
+  readonly kind: string
+  readonly singularName?: string
+  readonly shortNames?: readonly string[]
+  readonly namespaced: boolean
+  readonly verbs: readonly string[]
+}
+
+/** `/api/v1`, `/apis/apps/v1` */
+export function groupPath(apiVersion: string): string {
+  return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+}
+
+export function resourcePath({ apiVersion, plural }: Resource, namespace: string | undefined): string {
+  return `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
+}
+
+/** Asks the server what it calls the resource. `NOT_FOUND` where it has none such, with what comes closest, or which API has it. */
+export async function findResource(visit: Visit, wanted: ResourceName): Promise<Resource> {
+  const { apiVersion, kind, plural } = wanted
+  const slash = apiVersion.indexOf('/')
+  const group = slash === -1 ? '' : apiVersion.slice(0, slash)
+  const served = await resourcesOf(visit, apiVersion)
+  const found = served.find((each) => (plural === undefined ? each.kind === kind : each.name === plural))
+  if (found === undefined) throw await unknown(visit, wanted, served)
+  if (!isWatchable(found)) {
+    const message = `${found.name} of ${apiVersion} cannot be listed and watched; it has ${found.verbs.join(', ')}`
+    throw new SourceError(message, { code: 'PROTOCOL' })
+  }
+  return { group, apiVersion, kind: found.kind, plural: found.name, isNamespaced: found.namespaced }
+}
+
+/** What an API has, without parts of others. `NOT_FOUND` where the server has no such API. */
+export async function resourcesOf(visit: Visit, apiVersion: string): Promise<readonly Served[]> {
+  let answer: unknown
+  try {
+    answer = await visit.json({ verb: 'get', path: groupPath(apiVersion) })
+  } catch (error) {
+    if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) throw error
+    const message = `the server has no API "${apiVersion}" (check apiVersion: kubectl api-versions)`
+    throw new SourceError(message, { code: 'NOT_FOUND', cause: error })
+  }
+  const { resources } = Object(answer) as { readonly resources?: unknown }
+  if (!Array.isArray(resources)) {
+    throw new SourceError('the answer is no list of resources: is this the API server of a Kubernetes cluster?', {
+      code: 'PROTOCOL',
+    })
+  }
+  // A name with a slash is a part of another: pods/status.
+  return resources.filter((each): each is Served => isServed(each) && !each.name.includes('/'))
+}
+
+export function isWatchable({ verbs }: Served): boolean {
+  return ['list', 'watch'].every((verb) => verbs.includes(verb))
+}
+
+/** All that it is called, in small letters. */
+export function namesOf({ name, kind, singularName = '', shortNames = [] }: Served): readonly string[] {
+  return [name, kind, singularName, ...shortNames].filter((each) => each !== '').map((each) => each.toLowerCase())
+}
+
+function isServed(value: unknown): value is Served {
+  const { name, kind, verbs } = Object(value) as Partial<Served>
+  return typeof name === 'string' && typeof kind === 'string' && Array.isArray(verbs)
+}
+
+async function unknown(visit: Visit, wanted: ResourceName, served: readonly Served[]): Promise<SourceError> {
+  const { apiVersion, kind, plural } = wanted
+  const asked = (kind ?? plural ?? '').toLowerCase()
+  const like = (isLike: (name: string) => boolean): Served | undefined =>
+    served.find((each) => namesOf(each).some(isLike))
+  const near = like((name) => name === asked) ?? like((name) => isNear(name, asked))
+  const meant =
+    near === undefined
+      ? inOthers(await otherApisWith(visit, wanted))
+      : `; did you mean ${kind === undefined ? near.name : near.kind}?`
+  const what = kind === undefined ? `resource "${plural}"` : `kind "${kind}"`
+  const message = `the server has no ${what} in ${apiVersion}${meant} (kubectl api-resources lists all)`
+  return new SourceError(message, { code: 'NOT_FOUND' })
+}
+
+function inOthers(apis: readonly string[]): string {
+  if (apis.length === 0) return ''
+  return `: apiVersion ${apis.map((api) => `"${api}"`).join(', ')} ${apis.length === 1 ? 'has' : 'have'} it`
+}
+
+/** The same but for an ending, two letters that changed places, or one that is another, missing or too many. */
+function isNear(a: string, b: string): boolean {
+  if (a === b || `${a}s` === b || a === `${b}s`) return true
+  if (Math.abs(a.length - b.length) > 1) return false
+  let begin = 0
+  while (begin < Math.min(a.length, b.length) && a[begin] === b[begin]) begin++
+  let end = 0
+  while (end < Math.min(a.length, b.length) - begin && a.at(-1 - end) === b.at(-1 - end)) end++
+  const [middleA, middleB] = [a.slice(begin, a.length - end), b.slice(begin, b.length - end)]
+  return (
+    Math.max(middleA.length, middleB.length) <= 1 ||
+    (middleA.length === 2 && middleA === [...middleB].reverse().join(''))
+  )
+}
+
+/** Which other APIs have what is asked for, each by its preferred version. Only for a message: none where the server does not say. */
+async function otherApisWith(visit: Visit, wanted: ResourceName): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const path of ['/api', '/apis']) {
+    const answer = await visit.json({ verb: 'get', path, accept: ALL }).catch(() => undefined)
+    for (const group of listIn(answer, 'items')) {
+      const [preferred] = listIn(group, 'versions').filter((version) => hasResource(version, wanted))
+      const name = textIn(fieldOf(group, 'metadata'), 'name')
+      const version = textIn(preferred, 'version')
+      if (version !== undefined) found.push(name === undefined || name === '' ? version : `${name}/${version}`)
+    }
+  }
+  return found
+}
+
+function hasResource(version: unknown, { kind, plural }: ResourceName): boolean {
+  return listIn(version, 'resources').some((each) =>
+    plural === undefined ? textIn(fieldOf(each, 'responseKind'), 'kind') === kind : textIn(each, 'resource') === plural,
+  )
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return (Object(value) as Readonly<Record<string, unknown>>)[name]
+}
+
+function listIn(value: unknown, name: string): readonly unknown[] {
+  const list = fieldOf(value, name)
+  return Array.isArray(list) ? list : []
+}
+
+function textIn(value: unknown, name: string): string | undefined {
+  const text = fieldOf(value, name)
+  return typeof text === 'string' ? text : undefined
+}

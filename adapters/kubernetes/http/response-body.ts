@@ -1,0 +1,141 @@
+import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../../../src/contract/clock.js'
+import { over } from '../../../src/contract/errors.js'
+import { moment } from './arrival-order.js'
+
+/** Nothing came in time. */
+export const SILENCE: unique symbol = Symbol('silence')
+
+/** So much is taken in before somebody asks for it, in bytes. */
+const HIGH_WATER = 512 * 1024
+
+/** The bytes of an answer as they come, all that have come at once. Stops reading while nobody takes them. */
+export class Body {
+  readonly #response: IncomingMessage
+  readonly #clock: Clock
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #isOver = false
+  #error: unknown
+  #firstCameAt = 0
+  #cameAt = 0
+  #onReady: (() => void) | undefined
+  /** Whoever waits goes on; whether because nothing came in time. */
+  #wake: ((isLate?: boolean) => void) | undefined
+  /** When whoever waits has waited long enough. */
+  #lateAt = 0
+  #timer: { readonly at: number; readonly control: AbortController } | undefined
+
+  constructor(response: IncomingMessage, clock: Clock) {
+    this.#response = response
+    this.#clock = clock
+    response.on('data', (chunk: Buffer) => {
+      if (this.#chunks.length === 0) this.#firstCameAt = moment()
+      this.#chunks.push(chunk)
+      this.#bytes += chunk.length
+      if (this.#bytes >= HIGH_WATER) response.pause()
+      this.#wake?.()
+      this.#onReady?.()
+    })
+    response.once('end', () => this.#end(undefined))
+    response.on('error', (error) => this.#end(error))
+    // Without an end before: it broke off.
+    response.once('close', () => this.#end(new Error('the connection was closed in the middle of the answer')))
+  }
+
+  /** Whether there is something to take without waiting. */
+  get isReady(): boolean {
+    return this.#chunks.length > 0 || this.#isOver
+  }
+
+  /** Since which moment that has come which was taken last. */
+  get cameAt(): number {
+    return this.#cameAt
+  }
+
+  /** Since which moment the first of that has been here which nobody has taken; undefined where there is nothing. */
+  get heldSince(): number | undefined {
+    return this.#chunks.length > 0 ? this.#firstCameAt : undefined
+  }
+
+  /** Called whenever there is something to take. */
+  whenReady(listener: () => void): void {
+    this.#onReady = listener
+    if (this.isReady) listener()
+  }
+
+  /** Whether nothing more comes, though something may be left to take. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /**
+   * What has come; waits where nothing has, for `ms` and then says `SILENCE`. Undefined at the end; rejects where the
+   * answer broke off. One at a time.
+   */
+  async take(ms: number): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
+    if (!this.isReady && (await this.#wait(ms))) return SILENCE
+    if (this.#chunks.length > 0 || !this.#isOver) {
+      const taken = this.#chunks
+      if (taken.length > 0) this.#cameAt = this.#firstCameAt
+      this.#chunks = []
+      if (this.#bytes >= HIGH_WATER) this.#response.resume()
+      this.#bytes = 0
+      return taken
+    }
+    if (this.#error !== undefined) throw this.#error
+    return undefined
+  }
+
+  /** Until there is something to take; true where nothing came for `ms`. */
+  #wait(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#wake = (isLate = false) => {
+        this.#wake = undefined
+        resolve(isLate)
+      }
+      this.#lateAt = this.#clock.now() + ms
+      if (this.#timer !== undefined && this.#timer.at <= this.#lateAt) return
+      this.#timer?.control.abort(over)
+      void this.#keepTime()
+    })
+  }
+
+  /** While somebody waits. One timer goes on from piece to piece: one for each would cost more than the pieces. */
+  async #keepTime(): Promise<void> {
+    while (this.#wake !== undefined) {
+      const now = this.#clock.now()
+      if (now >= this.#lateAt) this.#wake(true)
+      else {
+        this.#timer = { at: this.#lateAt, control: new AbortController() }
+        try {
+          await this.#clock.sleep(this.#lateAt - now, this.#timer.control.signal)
+        } catch {
+          return // Another keeps time, or the answer is over.
+        }
+        this.#timer = undefined
+      }
+    }
+  }
+
+  /** Whoever waits gets nothing, at once, and may go on waiting. */
+  poke(): void {
+    this.#wake?.()
+  }
+
+  /** Breaks the answer off: whoever waits is told, and nothing more comes. */
+  destroy(reason: unknown): void {
+    this.#chunks = []
+    this.#end(reason)
+    this.#response.destroy()
+  }
+
+  #end(error: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#error = error
+    this.#timer?.control.abort(over)
+    this.#wake?.()
+    this.#onReady?.()
+  }
+}

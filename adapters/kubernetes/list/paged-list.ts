@@ -1,0 +1,186 @@
+import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import type { Random } from '../../../src/contract/random.js'
+import type { Invalid, ListPage, Put } from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Decoder } from '../decode/decoder.js'
+import { ListSlicer } from '../decode/json-list-splitter.js'
+import { assertResourceVersion } from '../history/resource-version.js'
+import { apiError, statusOf } from '../http/api-error.js'
+import type { Requests } from '../http/api-requests.js'
+import type { Question, Visit } from '../http/api-session.js'
+import { type Body, SILENCE } from '../http/response-body.js'
+import { PageDue } from './flush-policy.js'
+import type { PageLimit } from './page-limit.js'
+import { PageRetry } from './page-retry.js'
+
+export interface PagesOptions {
+  /** Most objects that one request asks for; undefined: all at once. */
+  readonly limit: number | undefined
+  /** Makes pages smaller that break off. */
+  readonly pageLimit: PageLimit
+  /** Most objects of a page that is told. */
+  readonly pageSize: number
+  readonly metadataOnly: boolean
+  readonly maxObjectBytes: number
+  readonly random: Random
+  /** Told where a page did not come, though it is asked for again. */
+  brokeOff(error: unknown): void
+  /** Throws `EPOCH_CHANGED` if the server's history ends before this version. */
+  assertHistory(version: Version): Promise<unknown>
+}
+
+/** What stands around the items of a list. */
+interface Envelope {
+  readonly kind?: unknown
+  /** What was in it is cut out. */
+  readonly items?: unknown
+  readonly metadata?: {
+    readonly resourceVersion?: unknown
+    readonly continue?: unknown
+    readonly remainingItemCount?: unknown
+  }
+}
+
+/**
+ * A list, page by page. Each answer is cut into objects as it comes, and none is ever in memory as a whole. A page that does not
+ * come is asked for again, and what it had told is told again: the token stands for the same snapshot.
+ */
+export async function* readPages<T>(
+  visit: Visit,
+  requests: Requests,
+  decoder: Decoder<T>,
+  options: PagesOptions,
+): AsyncGenerator<ListPage<T>> {
+  const { limit, pageLimit, metadataOnly, random, brokeOff, assertHistory } = options
+  const retry = new PageRetry(visit, random)
+  /** The version of all pages. */
+  let snapshot: Version = ''
+  let isAgain = false
+  for (let token = ''; ; ) {
+    const question = requests.list({ limit: pageLimit.of(limit), continue: token }, metadataOnly)
+    let read: PageEnd<T>
+    try {
+      // A restored server that reaches the version of the snapshot again would answer with objects of another history.
+      if (isAgain && snapshot !== '') await assertHistory(snapshot)
+      read = yield* readPage(visit, question, decoder, options)
+    } catch (error) {
+      // With the first nothing is lost: the core asks again.
+      if (token === '') throw error
+      brokeOff(error)
+      await retry.rest(error)
+      isAgain = true
+      continue
+    }
+    isAgain = false
+    snapshot = read.version
+    retry.came()
+    pageLimit.came()
+    const { events, version, next, remaining } = read
+    if (next !== '' && next === token) throw new SourceError('a page of the list leads to itself', { code: 'PROTOCOL' })
+    token = next
+    if (token === '') {
+      assertResourceVersion(version)
+      yield { events, version }
+      return
+    }
+    yield remaining === undefined ? { events } : { events, remaining }
+  }
+}
+
+interface PageEnd<T> {
+  /** What has not been told of it. */
+  readonly events: (Put<T> | Invalid)[]
+  readonly version: string
+  readonly next: string
+  readonly remaining: number | undefined
+}
+
+async function* readPage<T>(
+  visit: Visit,
+  question: Question,
+  decoder: Decoder<T>,
+  { pageLimit, pageSize, maxObjectBytes }: PagesOptions,
+): AsyncGenerator<ListPage<T>, PageEnd<T>> {
+  const body = await visit.open(question)
+  try {
+    return yield* readBody(visit, body, question, decoder, { pageSize, maxObjectBytes })
+  } catch (error) {
+    pageLimit.brokeOff()
+    throw error
+  }
+}
+
+async function* readBody<T>(
+  visit: Visit,
+  body: Body,
+  question: Question,
+  decoder: Decoder<T>,
+  { pageSize, maxObjectBytes }: Pick<PagesOptions, 'pageSize' | 'maxObjectBytes'>,
+): AsyncGenerator<ListPage<T>, PageEnd<T>> {
+  let events: (Put<T> | Invalid)[] = []
+  const slicer = new ListSlicer(
+    {
+      item: (bytes, shape) => events.push(decoder.item(bytes, shape)),
+      guess: (bytes) => {
+        const event = decoder.guessedItem(bytes)
+        if (event !== undefined) events.push(event)
+        return event !== undefined
+      },
+      guessRun: (bytes, between) => {
+        const run = decoder.guessedItems(bytes, between.toString())
+        if (run !== undefined) events.push(...run)
+        return run !== undefined
+      },
+    },
+    maxObjectBytes,
+  )
+  const due = new PageDue(visit.clock)
+  for (let taken = await visit.take(body); taken !== undefined; taken = await visit.take(body)) {
+    if (taken === SILENCE) {
+      body.destroy(new Error('no data came'))
+      throw new SourceError('the list stopped in the middle: no data came', { code: 'UNAVAILABLE' })
+    }
+    for (const chunk of taken) {
+      push(slicer, chunk)
+      for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
+    }
+    if (due.isNow(taken)) {
+      yield { events }
+      events = []
+    }
+  }
+  return { events, ...endOf(slicer, question) }
+}
+
+function push(slicer: ListSlicer, chunk: Buffer): void {
+  try {
+    slicer.push(chunk)
+  } catch (error) {
+    throw noList(messageOf(error), error)
+  }
+}
+
+function endOf(slicer: ListSlicer, question: Question): Omit<PageEnd<never>, 'events'> {
+  let envelope: unknown
+  try {
+    if (!slicer.isComplete) throw new Error('it ended in the middle')
+    envelope = slicer.envelope()
+  } catch (error) {
+    throw new SourceError(`the list is no JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
+  }
+  const { kind, items, metadata } = Object(envelope) as Envelope
+  if (kind === 'Status') throw apiError(statusOf(envelope), question)
+  // Nobody may take for an empty list what is another thing; an empty one may have null.
+  if (items !== null && !Array.isArray(items)) throw noList('it has no items')
+  const { resourceVersion, continue: next, remainingItemCount } = metadata ?? {}
+  return {
+    version: typeof resourceVersion === 'string' ? resourceVersion : '',
+    next: typeof next === 'string' ? next : '',
+    remaining: typeof remainingItemCount === 'number' ? remainingItemCount : undefined,
+  }
+}
+
+function noList(why: string, cause?: unknown): SourceError {
+  const message = `the answer is no list of objects: ${why} (is this the API server of a Kubernetes cluster?)`
+  return new SourceError(message, { code: 'PROTOCOL', cause })
+}

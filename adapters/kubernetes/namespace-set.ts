@@ -1,0 +1,28 @@
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { DynamicSourceSet, type SourceSet } from '../../src/informer/source-set.js'
+
+/** One source for each of several namespaces, over one store. They may come and go while an informer runs. */
+export interface KubernetesNamespaces<T> extends SourceSet<T> {
+  /** Its objects come into the store. A TypeError where it is there already, or can be none. */
+  addNamespace(namespace: string): void
+  /** Its objects are deleted from the store. A TypeError where it is not there. */
+  removeNamespace(namespace: string): void
+}
+
+export class NamespaceSet<T> extends DynamicSourceSet<T> implements KubernetesNamespaces<T> {
+  readonly #sourceOf: (namespace: string) => ListerWatcher<T>
+
+  constructor(namespaces: readonly string[], sourceOf: (namespace: string) => ListerWatcher<T>) {
+    super()
+    this.#sourceOf = sourceOf
+    for (const namespace of namespaces) this.addNamespace(namespace)
+  }
+
+  addNamespace(namespace: string): void {
+    this.add(namespace, this.#sourceOf(namespace))
+  }
+
+  removeNamespace(namespace: string): void {
+    this.remove(namespace)
+  }
+}

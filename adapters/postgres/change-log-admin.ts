@@ -1,0 +1,247 @@
+import { messageOf, SourceError } from '../../src/contract/errors.js'
+import { redact } from '../../src/util/redact.js'
+import { checkOptions, isAny, isCount, isName, isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
+import type { PgClient } from './pg-client.js'
+import { codeOf, postgresError } from './postgres-errors.js'
+import { SCHEMA_SQL } from './schema-sql.js'
+import { quoteIdentifier, quoteLiteral } from './table-catalog.js'
+
+/** A client that is connected, and is left so. */
+export type PgConnected = Pick<PgClient, 'query'>
+
+export interface ChangeLogOptions {
+  /** As in SQL: `orders`, `shop.orders`, `"Orders"`. */
+  readonly table: string
+  /** The columns of a unique index without NULLs, where there is no primary key or another is wanted. */
+  readonly key?: readonly string[]
+  /** Triggers for each `statement`, or for each `row` as partitions and logical subscribers need. Default `auto`. */
+  readonly level?: 'auto' | 'statement' | 'row'
+  /**
+   * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`, a reader may see a
+   * change only when it looks by itself, after `pollIntervalMs` at the latest. Default `auto`: `none` if `max_prepared_transactions` is
+   * above 0, because a transaction that has notified cannot be prepared, else `bucket`.
+   */
+  readonly wake?: 'auto' | 'bucket' | 'each' | 'none'
+  /** A statement that changes more rows than this makes readers read the table again. Default 100 000. */
+  readonly bulk?: number
+  /** Roles that may mirror the table; they get what that needs and nothing else. */
+  readonly grant?: readonly string[]
+}
+
+/** A table whose changes are logged. */
+export interface ChangeLog {
+  readonly table: string
+  readonly log: string
+  readonly level: string
+  readonly wake: string
+  readonly keyColumns: readonly string[]
+  readonly readers: readonly string[]
+  readonly logRows: number
+  readonly logBytes: number
+  /** Why the log may not tell every change; empty where all is well. */
+  readonly problems: readonly string[]
+}
+
+export interface ChangeLogStatus {
+  /** The version of the schema; undefined where nothing is installed. */
+  readonly schemaVersion: number | undefined
+  readonly tables: readonly ChangeLog[]
+  /** How much of the cluster's queue of notifications is in use, from 0 to 1. */
+  readonly notifyQueueUsage: number
+  /** The longest time for which a transaction has been open, in milliseconds: it keeps dead rows of logs alive. */
+  readonly oldestTransactionMs: number
+}
+
+/** How long installing waits for a lock at a time, so that the table's writers never wait longer behind it. */
+const LOCK_TIMEOUT = '3s'
+const LOCK_ATTEMPTS = 5
+
+const isNames: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
+
+/** The migration that makes a table's change log: to be read, and run by whoever may. */
+export function installChangeLogSql(options: ChangeLogOptions): string {
+  checkOptions('installChangeLogSql', options, {
+    table: isName,
+    key: isNames,
+    level: isOneOf('auto', 'statement', 'row'),
+    wake: isOneOf('auto', 'bucket', 'each', 'none'),
+    bulk: isCount,
+    grant: isNames,
+  })
+  const { table, key, level, wake, bulk, grant } = options
+  if (table === undefined) throw new TypeError('installChangeLogSql: option "table" is missing')
+  const named = Object.entries({
+    key: key === undefined ? undefined : textArray(key),
+    level: level === undefined ? undefined : quoteLiteral(level),
+    wake: wake === undefined ? undefined : quoteLiteral(wake),
+    bulk: bulk === undefined ? undefined : String(bulk),
+    readers: grant === undefined ? undefined : textArray(grant),
+  }).flatMap(([name, value]) => (value === undefined ? [] : [`, ${name} => ${value}`]))
+  return migration(`${SCHEMA_SQL}
+SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
+}
+
+/** The migration that removes a table's change log, or everything. */
+export function uninstallChangeLogSql(options: { readonly table: string } | { readonly all: true }): string {
+  if ('all' in options) {
+    return migration(`DO $$ DECLARE rel oid; BEGIN
+  FOR rel IN SELECT l.relid FROM listwatch.logs() l LOOP PERFORM listwatch.uninstall(rel); END LOOP;
+END $$;
+DROP SCHEMA listwatch CASCADE;`)
+  }
+  return migration(`SELECT listwatch.uninstall(${quoteLiteral(options.table)});`)
+}
+
+/** Makes a table's change log. Waits for its lock in short turns, so that the table's writers never wait long behind it. */
+export function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void> {
+  return migrate(client, installChangeLogSql(options), options.table)
+}
+
+/** Removes a table's change log, or with `all` everything. Running mirrors fail with `NOT_FOUND`. */
+export function uninstallChangeLog(
+  client: PgConnected,
+  options: { readonly table: string } | { readonly all: true },
+): Promise<void> {
+  checkOptions('uninstallChangeLog', options, { table: isName, all: isAny })
+  return migrate(client, uninstallChangeLogSql(options), 'table' in options ? options.table : 'the schema listwatch')
+}
+
+/** Removes from all logs what is older than `keepSeconds` (default 3 600); gives the number of rows. */
+export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): Promise<number> {
+  const flaw = keepSeconds >= 0 && Number.isFinite(keepSeconds)
+  if (!flaw)
+    throw new TypeError(`trimChangeLogs: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
+  const [row] = await rowsOf(client, `SELECT listwatch.trim(make_interval(secs => ${keepSeconds}))::text AS removed`)
+  return Math.max(0, Number(row?.['removed']))
+}
+
+/** What is installed, and whether it is well. */
+export async function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus> {
+  const [server] = await rowsOf(client, SERVER_SQL)
+  const notifyQueueUsage = Number(server?.['usage'])
+  const oldestTransactionMs = Number(server?.['oldest'] ?? 0)
+  if (server?.['is_installed'] !== true) {
+    return { schemaVersion: undefined, tables: [], notifyQueueUsage, oldestTransactionMs }
+  }
+  const [schema] = await rowsOf(client, 'SELECT listwatch.schema_version() AS version')
+  const tables: ChangeLog[] = []
+  for (const row of await rowsOf(client, TABLES_SQL)) {
+    const [count] = await rowsOf(client, `SELECT count(*)::text AS rows FROM ${String(row['log'])}`)
+    tables.push(tableOf(row, Number(count?.['rows'])))
+  }
+  return { schemaVersion: Number(schema?.['version']), tables, notifyQueueUsage, oldestTransactionMs }
+}
+
+const SERVER_SQL = `SELECT to_regnamespace('listwatch') IS NOT NULL AS is_installed, pg_notification_queue_usage() AS usage,
+  (SELECT extract(epoch FROM max(clock_timestamp() - xact_start)) * 1000 FROM pg_stat_activity WHERE pid <> pg_backend_pid()) AS oldest`
+
+const TABLES_SQL = `SELECT l.relid::regclass::text AS "table", l.log::text AS log, l.options, pg_total_relation_size(l.log)::text AS bytes,
+  listwatch.problems(l.relid) AS problems
+  FROM listwatch.logs() l ORDER BY 1`
+
+function tableOf(row: Record<string, unknown>, logRows: number): ChangeLog {
+  const { fires, wakes, keyColumns, readers } = Object(row['options']) as Record<string, unknown>
+  const table = String(row['table']).replaceAll("'", `'\\''`)
+  const problems = (row['problems'] as readonly string[]).map(
+    (problem) => `${problem}: changes are not seen; run: listwatch pg install <url> --table '${table}'`,
+  )
+  return {
+    table: String(row['table']),
+    log: String(row['log']),
+    level: String(fires),
+    wake: String(wakes),
+    keyColumns: (keyColumns ?? []) as readonly string[],
+    readers: (readers ?? []) as readonly string[],
+    logRows,
+    logBytes: Number(row['bytes']),
+    problems,
+  }
+}
+
+async function migrate(client: PgConnected, sql: string, table: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.query(sql)
+      return
+    } catch (error) {
+      await client.query('ROLLBACK')
+      if (codeOf(error) === '55P03' && attempt < LOCK_ATTEMPTS) continue
+      if (codeOf(error) === '42501') throw await missingRight(client, error, table)
+      throw migrationError(error, table)
+    }
+  }
+}
+
+function migrationError(error: unknown, table: string): SourceError {
+  const { hint } = Object(error) as { readonly hint?: unknown }
+  const { message, code, cause } = ownerError(error)
+  const more = typeof hint === 'string' ? ` (${hint})` : ''
+  const waited = codeOf(error) === '55P03' ? `${table} is locked by somebody else; nothing was changed: ` : ''
+  return new SourceError(waited + message + more, { code, cause })
+}
+
+const ownersSql = (
+  table: string,
+): string => `SELECT current_user AS me, current_database() AS database, has_database_privilege(current_database(), 'CREATE') AS may_create,
+  (SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = 'listwatch' AND NOT pg_has_role(n.nspowner, 'USAGE')) AS schema_owner,
+  (SELECT r.rolname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = to_regclass(${quoteLiteral(table)}) AND NOT pg_has_role(c.relowner, 'USAGE')) AS table_owner,
+  to_regnamespace('listwatch') IS NOT NULL AS has_schema`
+
+/** Names the role that may do it, or the GRANT that is missing. */
+async function missingRight(client: PgConnected, thrown: unknown, table: string): Promise<SourceError> {
+  const error = ownerError(thrown)
+  const { rows } = await client.query(ownersSql(table)).catch(() => ({ rows: [] })) // The first error says more.
+  const row = Object(rows[0]) as Readonly<Record<string, unknown>>
+  const me = quoteIdentifier(String(row['me']))
+  const owners: readonly (readonly [what: string, owner: unknown])[] = [
+    [`the table ${table}`, row['table_owner']],
+    ['the schema listwatch', row['schema_owner']],
+  ]
+  const foreign = owners.filter(([, owner]) => typeof owner === 'string')
+  const hints = foreign.map(([what, owner]) => {
+    const role = quoteIdentifier(String(owner))
+    return `${what} belongs to ${role}: run it as that role, or after GRANT ${role} TO ${me}`
+  })
+  if (foreign.length === 0 && row['may_create'] === false) {
+    const database = quoteIdentifier(String(row['database']))
+    hints.push(`as the owner of the database run: GRANT CREATE ON DATABASE ${database} TO ${me}`)
+  }
+  if (hints.length === 0) return error
+  const message = redact(messageOf(thrown))
+  return new SourceError([message, ...hints].join('; '), { code: error.code, cause: error.cause })
+}
+
+async function rowsOf(client: PgConnected, sql: string): Promise<Record<string, unknown>[]> {
+  try {
+    return (await client.query(sql)).rows as Record<string, unknown>[]
+  } catch (error) {
+    throw ownerError(error)
+  }
+}
+
+/** What a reader is granted does not help who lacks a right here: this is for owners. */
+function ownerError(thrown: unknown): SourceError {
+  const error = postgresError(thrown)
+  if (codeOf(thrown) !== '42501') return error
+  const message = redact(messageOf(thrown))
+  const [, database] = /permission denied for database (.+)$/.exec(message) ?? []
+  const hint =
+    database === undefined
+      ? '; run it as the owner of the table and of the schema listwatch'
+      : `; as the owner of the database run: GRANT CREATE ON DATABASE ${quoteIdentifier(database)} TO <role>`
+  return new SourceError(message + hint, { code: error.code, cause: error.cause })
+}
+
+function migration(body: string): string {
+  return `BEGIN;
+SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
+SELECT pg_advisory_xact_lock(7305191, 2); -- One migration of listwatch at a time.
+${body}
+COMMIT;
+`
+}
+
+function textArray(texts: readonly string[]): string {
+  return `ARRAY[${texts.map(quoteLiteral).join(', ')}]::text[]`
+}

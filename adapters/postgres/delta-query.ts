@@ -1,0 +1,163 @@
+import { SourceError } from '../../src/contract/errors.js'
+import type { Delete, Invalid, Put } from '../../src/contract/source.js'
+import { joinKey } from '../shared/join-key.js'
+import { codeOf, expired } from './postgres-errors.js'
+import { assertNotBehind, type PostgresVersion, parseSnapshot } from './postgres-version.js'
+import type { RowCodec } from './row-codec.js'
+import type { Session } from './session.js'
+import { accessSql, quoteLiteral, type Table } from './table-catalog.js'
+
+/** What has happened to a table since a version, and where that leads. */
+export interface Delta<T> {
+  readonly events: readonly (Put<T> | Delete<T> | Invalid)[]
+  readonly version: PostgresVersion
+  /** Of the table's definition, in the same snapshot: for the next look of the same session. */
+  readonly fingerprint: string
+}
+
+interface Header {
+  readonly snapshot: string
+  readonly epoch: string | null
+  readonly covers: boolean | null
+  /** A transaction that was prepared when the epoch began has ended since the version. */
+  readonly prepared: boolean | null
+  /** Null if the fingerprint did not move. */
+  readonly shape: string | null
+  readonly fingerprint: string
+  readonly access: string
+  readonly generation: string | null
+  readonly relid: string | null
+  readonly keys: number
+}
+
+/**
+ * One statement, and so one snapshot: the keys that transactions have logged which the version did not show as ended,
+ * the rows of these keys as they are now, and everything by which a version expires. The order of the log does not
+ * matter, because rows are read live; nothing is missed, because a transaction logs in itself what it changes.
+ *
+ * The shape costs more than all else, and is computed only if the fingerprint of the definition is not the known one ($4).
+ *
+ * LATERAL with LIMIT holds the planner to the key's index: joined plainly it reads the whole table at each look.
+ */
+export function deltaSql(table: Table, where: string | undefined, maxKeys: number): string {
+  const keys = table.keyColumns.map((_, i) => `k${i + 1}`)
+  const isKey = table.keyColumns.map((column, i) => `t.${column} = d.k${i + 1}`).join(' AND ')
+  const noKeys = keys.map(() => 'NULL').join(', ')
+  const condition = where === undefined ? '' : ` AND (${where}\n)`
+  return `WITH d AS MATERIALIZED (
+  SELECT u.* FROM (
+    SELECT op, ${keys.join(', ')} FROM ${table.log} WHERE xid >= $1::text::xid8
+    UNION SELECT op, ${keys.join(', ')} FROM ${table.log} WHERE xid = ANY ($2::text[]::xid8[])
+  ) u LIMIT ${maxKeys + 1}
+), c AS MATERIALIZED (SELECT count(*) AS keys FROM d
+), f AS MATERIALIZED (SELECT listwatch.fingerprint(${table.relid}::oid) AS value)
+SELECT 'H', json_build_object('snapshot', pg_current_snapshot()::text, 'epoch', s.epoch, 'covers', listwatch.covers($3::text::pg_snapshot, s.floor),
+    'prepared', EXISTS (SELECT FROM unnest(s.prepared) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()) AND NOT pg_visible_in_snapshot(x, $3::text::pg_snapshot)),
+    'shape', CASE WHEN f.value = $4::text::int8 THEN NULL ELSE listwatch.shape(${table.relid}::oid) END, 'fingerprint', f.value::text, 'access', ${accessSql(table.relid)}, 'generation', obj_description(to_regclass(${quoteLiteral(table.log)}), 'pg_class')::jsonb->>'generation',
+    'relid', to_regclass(${quoteLiteral(table.name)})::oid::int8::text, 'keys', c.keys)::text, NULL, ${noKeys}, ${table.columnList}
+  FROM c CROSS JOIN f LEFT JOIN listwatch.state s ON true LEFT JOIN ${table.name} t ON false
+UNION ALL
+SELECT d.op::text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y' END, ${keys.map((key) => `d.${key}`).join(', ')}, ${table.columnList}
+  FROM c JOIN d ON c.keys <= ${maxKeys}
+  LEFT JOIN LATERAL (SELECT ${table.columnList} FROM ${table.name} t WHERE ${isKey}${condition} LIMIT 1) t ON true`
+}
+
+/** Runs it. Throws `VERSION_EXPIRED` if the log does not have all changes. `fingerprint` is that of the last look of this session. */
+export async function readDelta<T>(
+  session: Session,
+  table: Table,
+  sql: string,
+  codec: RowCodec<T>,
+  from: PostgresVersion,
+  fingerprint: string | undefined,
+): Promise<Delta<T>> {
+  const values = [...logPosition(from), from.snapshot, fingerprint]
+  const rows = await run(session, sql, values, 'listwatch_delta')
+  const header = JSON.parse(rows.find(([kind]) => kind === 'H')?.[1] ?? '{}') as Header
+  const events: (Put<T> | Delete<T> | Invalid)[] = []
+  assertCurrent(header, rows, table, from)
+  const keyCount = table.keyColumns.length
+  for (const [kind, , found, ...texts] of rows) {
+    if (kind === 'H') continue
+    if (found === null) events.push({ type: 'delete', key: joinKey(texts.slice(0, keyCount).map(String)) })
+    else events.push(codec.fromTexts(texts.slice(keyCount)))
+  }
+  return { events, version: { ...from, snapshot: header.snapshot }, fingerprint: header.fingerprint }
+}
+
+/**
+ * One statement that does not touch the table, for looks that expect no change: whether anything has happened since a version at
+ * which the session knows the fingerprint. If the snapshot is the same, no transaction has ended, and nothing else is looked at.
+ * A transaction that was running at the version and has ended is left to the delta, whatever it logged.
+ */
+export function probeSql(table: Table): string {
+  const { relid, log, name } = table
+  return `SELECT 'H', json_build_object('snapshot', pg_current_snapshot()::text, 'isSame', s.epoch::text = $4 AND ${accessSql(relid)} = $5
+    AND CASE WHEN pg_current_snapshot()::text = $3 THEN true
+      ELSE NOT EXISTS (SELECT FROM ${log} WHERE xid >= $1::text::xid8) AND NOT EXISTS (SELECT FROM unnest($2::text[]::xid8[]) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()))
+        AND listwatch.covers($3::text::pg_snapshot, s.floor) AND to_regclass(${quoteLiteral(name)})::oid = ${relid}::oid
+        AND listwatch.fingerprint(${relid}::oid) = $6::text::int8 END)::text
+  FROM listwatch.state s`
+}
+
+/** Runs it. The version at which the table is the same as at `from`; undefined if only a delta can tell. */
+export async function readProbe(
+  session: Session,
+  sql: string,
+  from: PostgresVersion,
+  fingerprint: string,
+): Promise<PostgresVersion | undefined> {
+  const values = [...logPosition(from), from.snapshot, from.epoch, from.access, fingerprint]
+  const [row] = await run(session, sql, values, 'listwatch_probe')
+  const { snapshot, isSame } = JSON.parse(row?.[1] ?? '{}') as { readonly snapshot?: string; readonly isSame?: boolean }
+  if (isSame !== true || snapshot === undefined) return undefined
+  const isLater = parseSnapshot(snapshot, snapshot).xmax >= parseSnapshot(from.snapshot, from.snapshot).xmax
+  return isLater ? { ...from, snapshot } : undefined
+}
+
+/** The log has all later changes at transaction ids from the first on, and at those of the second. */
+function logPosition({ snapshot }: PostgresVersion): readonly [string, readonly string[]] {
+  const { xmax, running } = parseSnapshot(snapshot, snapshot)
+  return [String(xmax), Array.from(running, String)]
+}
+
+/** An error about something that the statement names, which is dropped or changed, is an expired version. */
+async function run(
+  session: Session,
+  sql: string,
+  values: readonly unknown[],
+  name: string,
+): Promise<(string | null)[][]> {
+  return await session.texts(sql, values, name).catch((error: unknown) => {
+    const cause: unknown = Object(error).cause
+    const isShape = ['42P01', '42703', '3F000', '42883', '42804'].includes(codeOf(cause) ?? '')
+    if (isShape || /cached plan/.test(String(Object(cause).message)))
+      throw expired('shape', String(Object(cause).message))
+    throw error
+  })
+}
+
+function assertCurrent(header: Header, rows: readonly (string | null)[][], table: Table, from: PostgresVersion): void {
+  const { name } = table
+  if (header.epoch !== from.epoch) {
+    const message = 'the server has recovered from a crash, or was restored or promoted: commits may have been lost'
+    throw new SourceError(message, { code: 'EPOCH_CHANGED' })
+  }
+  assertNotBehind(header.snapshot, from)
+  if (header.relid !== table.relid) throw expired('shape', `${name} is another table now`)
+  if (header.generation !== from.generation) throw expired('generation', `the triggers of ${name} were installed again`)
+  const isMarked = rows.some(([kind]) => kind === 'T')
+  if (isMarked)
+    throw expired('truncate or bulk change', `${name} was truncated, or one statement changed very many rows`)
+  if (header.access !== from.access)
+    throw expired('access', `row security of ${name} applies to this role in another way`)
+  if (header.shape !== null && header.shape !== from.shape)
+    throw expired('shape', `${name}, its types, partitions, policies or triggers were changed`)
+  if (header.prepared === true)
+    throw expired(
+      'prepared transaction',
+      'a transaction ended that was prepared before the server recovered from a crash',
+    )
+  if (header.covers !== true) throw expired('trimmed', `the log of ${name} no longer reaches back so far`)
+  if (header.keys > 0 && rows.length === 1) throw expired('too many changes', `reading ${name} again is cheaper`)
+}

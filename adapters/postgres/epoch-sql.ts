@@ -1,0 +1,78 @@
+/** SQL of the epoch: the incarnation of the database, marks of writers, and comparison of snapshots. */
+export const EPOCH_SQL: string = `-- One row: which incarnation of the database this is, and how far the logs may have been trimmed.
+CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.state (
+  one       boolean     PRIMARY KEY DEFAULT true CHECK (one),
+  -- A random part, the transaction that seeded it, and when: the later one of two epochs is recognized by these.
+  epoch     text        NOT NULL DEFAULT concat_ws('-', replace(gen_random_uuid()::text, '-', ''), pg_current_xact_id(), (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+  system_id text        NOT NULL,
+  database  oid         NOT NULL,
+  floor     pg_snapshot NOT NULL DEFAULT pg_current_snapshot(),
+  -- Transactions that were prepared when the epoch began. A crash removes the log rows of such a transaction, but not
+  -- the transaction: a reader that sees one of them end has to list again.
+  prepared  xid8[]      NOT NULL DEFAULT '{}'
+);
+
+-- Snapshots of the past, each a place to which the logs can be trimmed.
+CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.mark (
+  id   bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  snap pg_snapshot NOT NULL DEFAULT pg_current_snapshot()
+);
+
+CREATE OR REPLACE FUNCTION listwatch.system_id() RETURNS text LANGUAGE sql STABLE SET search_path = '' AS
+  'SELECT system_identifier::text FROM pg_catalog.pg_control_system()';
+
+CREATE OR REPLACE FUNCTION listwatch.database_id() RETURNS oid LANGUAGE sql STABLE SET search_path = '' AS
+  'SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()';
+
+-- The epoch, or NULL if Postgres has emptied the state, or if the state was copied from another database.
+CREATE OR REPLACE FUNCTION listwatch.seeded() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = '' AS
+  'SELECT s.epoch FROM listwatch.state s WHERE s.system_id = listwatch.system_id() AND s.database = listwatch.database_id()';
+
+-- The prepared transactions of this database. Their 32-bit ids are completed from the current 64-bit id.
+CREATE OR REPLACE FUNCTION listwatch.prepared() RETURNS xid8[] LANGUAGE sql VOLATILE SET search_path = '' AS $$
+  SELECT ARRAY (SELECT (n.now - ((n.now - p.transaction::pg_catalog.text::pg_catalog.int8) & 4294967295))::pg_catalog.text::pg_catalog.xid8
+    FROM (SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::pg_catalog.text::pg_catalog.int8 AS now) n, pg_catalog.pg_prepared_xacts p
+   WHERE p.database = pg_catalog.current_database())
+$$;
+
+-- The epoch. Seeds the state if Postgres has emptied it or if it was copied. Only readers and owners call this: other
+-- sessions wait for the seeding transaction.
+CREATE OR REPLACE FUNCTION listwatch.epoch() RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+DECLARE
+  found_epoch pg_catalog.text := listwatch.seeded();
+  log pg_catalog.regclass;
+BEGIN
+  IF found_epoch IS NOT NULL THEN RETURN found_epoch; END IF;
+  PERFORM pg_catalog.pg_advisory_xact_lock(7305191, 1);
+  found_epoch := listwatch.seeded();
+  IF found_epoch IS NOT NULL THEN RETURN found_epoch; END IF;
+  DELETE FROM listwatch.state;
+  DELETE FROM listwatch.mark;
+  FOR log IN SELECT l.log FROM listwatch.logs() l LOOP
+    EXECUTE pg_catalog.format('DELETE FROM %s', log);
+  END LOOP;
+  INSERT INTO listwatch.state (system_id, database, prepared) VALUES (listwatch.system_id(), listwatch.database_id(), listwatch.prepared())
+    RETURNING epoch INTO found_epoch;
+  -- Writes to unlogged tables alone are committed asynchronously. The id of this transaction must not be used again.
+  PERFORM pg_catalog.set_config('synchronous_commit', 'local', true);
+  PERFORM pg_catalog.pg_logical_emit_message(true, 'listwatch', found_epoch);
+  RETURN found_epoch;
+END $$;
+
+-- What a writer hands to readers, taken inside its own transaction: the epoch and the transaction's id. It never writes:
+-- while no epoch is seeded, the snapshot that shows no epoch takes its place.
+CREATE OR REPLACE FUNCTION listwatch.mark() RETURNS text LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = '' AS $$
+  SELECT pg_catalog.concat_ws('.', 'pgm1', listwatch.system_id(), listwatch.database_id(), coalesce(listwatch.seeded(), s.snapshot), pg_catalog.pg_current_xact_id())
+    FROM (SELECT CASE WHEN pg_catalog.length(c.now::pg_catalog.text) <= 100 THEN c.now::pg_catalog.text
+                      ELSE pg_catalog.concat(pg_catalog.pg_snapshot_xmin(c.now), ':', pg_catalog.pg_snapshot_xmin(c.now), ':') END AS snapshot
+            FROM (SELECT pg_catalog.pg_current_snapshot() AS now) c) s
+$$;
+
+-- Does a reader at snapshot s miss nothing that was trimmed up to snapshot f? That is: is all that is visible in f visible in s?
+CREATE OR REPLACE FUNCTION listwatch.covers(s pg_snapshot, f pg_snapshot) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = '' AS $$
+BEGIN
+  RETURN pg_catalog.pg_snapshot_xmax(s) >= pg_catalog.pg_snapshot_xmax(f)
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_snapshot_xip(s) x WHERE pg_catalog.pg_visible_in_snapshot(x, f));
+END $$;
+`

@@ -1,0 +1,229 @@
+import { SourceError } from '../../src/contract/errors.js'
+import { codeOf, postgresError } from './postgres-errors.js'
+import type { Column } from './row-codec.js'
+import { SCHEMA_VERSION } from './schema-sql.js'
+import type { Session } from './session.js'
+
+/** A table as a reader finds it: what it is called, where its log is, and what of it is mirrored. */
+export interface Table {
+  readonly relid: string
+  /** Qualified and quoted, for SQL. */
+  readonly name: string
+  /** The log's name, for SQL. */
+  readonly log: string
+  readonly generation: string
+  readonly columns: readonly Column[]
+  /** `"id", "tenant"`: the mirrored columns, for SQL. */
+  readonly columnList: string
+  /** The key's columns, in their order, for SQL; the log's are k1, k2, … */
+  readonly keyColumns: readonly string[]
+  /** Whether row security applies to this role. */
+  readonly isSecured: boolean
+}
+
+export interface TableOptions {
+  readonly table: string
+  readonly columns: readonly string[] | undefined
+  readonly where: string | undefined
+  readonly rls: 'row-local' | undefined
+}
+
+/** An identifier in quotes. */
+export function quoteIdentifier(name: string): string {
+  if (name === '' || name.includes('\0')) throw new TypeError(`"${name}" is no name of Postgres`)
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** A text in quotes, whatever standard_conforming_strings says. */
+export function quoteLiteral(text: string): string {
+  const quoted = `'${text.replaceAll("'", "''")}'`
+  return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
+}
+
+/** Looks the table up, and refuses what cannot be mirrored truly. */
+export async function findTable(session: Session, options: TableOptions): Promise<Table> {
+  const { table } = options
+  const [found] = await session.query(FIND_SQL, [table]).catch((error: unknown) => {
+    if (codeOf(Object(error).cause) === '42602') throw notFound(`"${table}" is no name of a table`)
+    throw error
+  })
+  if (found?.['relid'] === undefined || found['relid'] === null) throw await noSuchTable(session, table)
+  const relid = String(found['relid'])
+  const name = `${quoteIdentifier(String(found['schema']))}.${quoteIdentifier(String(found['name']))}`
+  if (found['is_table'] !== 't') {
+    throw new SourceError(`${name} is not a table; name a table: one that a view reads, for example`, {
+      code: 'PROTOCOL',
+    })
+  }
+  const isSecured = found['is_secured'] === 't'
+  if (isSecured && options.rls !== 'row-local') {
+    const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' where no policy reads other rows`
+    throw new SourceError(message, { code: 'UNAUTHORIZED' })
+  }
+  const { log, generation, keyNames } = await findLog(session, relid, name).catch(async (error: unknown) => {
+    throw await unfit(session, relid, name, error)
+  })
+  const columns = await findColumns(session, relid, name, keyNames, options.columns)
+  return {
+    relid,
+    name,
+    log,
+    generation,
+    columns,
+    columnList: columns.map((column) => `t.${quoteIdentifier(column.name)}`).join(', '),
+    keyColumns: keyNames.map(quoteIdentifier),
+    isSecured,
+  }
+}
+
+/**
+ * SQL of the access that row security leaves to this role: an empty text if row security does not apply, else a hash of
+ * the role's name and of the policies that apply to it. The server's plan cache does not notice changes of roles and memberships.
+ */
+export function accessSql(relid: string): string {
+  return `CASE WHEN row_security_active(${relid}::oid) THEN (
+    SELECT md5(concat_ws(',', current_user, string_agg(p.oid::text, ',' ORDER BY p.oid))) FROM pg_catalog.pg_policy p
+     WHERE p.polrelid = ${relid}::oid AND (0::oid = ANY (p.polroles) OR EXISTS (SELECT FROM unnest(p.polroles) r(id) WHERE pg_has_role(r.id, 'USAGE'))))
+  ELSE '' END`
+}
+
+/**
+ * Refuses a condition that looks beyond its row, or at the clock: a row could enter or leave it without being written.
+ * Postgres itself judges, by making a partial index on an empty copy of the table.
+ */
+export async function checkWhere(session: Session, { relid, name, keyColumns }: Table, where: string): Promise<void> {
+  const columns = await session.query(READABLE_SQL, [relid])
+  const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
+  try {
+    await session.query(
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true); ROLLBACK`,
+    )
+  } catch (error) {
+    await session.query('ROLLBACK').catch(() => {}) // The first error says more.
+    const { code, message } = postgresError(error)
+    // What the condition is to blame for: syntax and meaning, values that are none, what an index cannot have.
+    if (/^(42|22|0A)/.test(codeOf(Object(error).cause) ?? '')) {
+      const flaw = `where: "${where}" must depend on nothing but the row: ${message}`
+      throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
+    }
+    throw new SourceError(`the condition could not be checked: ${message}`, { code, cause: error })
+  }
+}
+
+const READABLE_SQL = `SELECT a.attname AS name FROM pg_catalog.pg_attribute a
+   WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')`
+
+const FIND_SQL = `SELECT c.oid::text AS relid, n.nspname AS schema, c.relname AS name, c.relkind IN ('r', 'p') AS is_table, row_security_active(c.oid) AS is_secured
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`
+
+async function findLog(
+  session: Session,
+  relid: string,
+  name: string,
+): Promise<{ readonly log: string; readonly generation: string; readonly keyNames: readonly string[] }> {
+  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, to_json(listwatch.problems(l.relid)) AS problems,
+    has_table_privilege(l.log, 'SELECT') AS is_readable
+    FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
+  const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
+    const code = codeOf(Object(error).cause)
+    if (code === '3F000' || code === '42883') throw notInstalled(name)
+    throw error
+  })
+  if (found === undefined) throw notInstalled(name)
+  if (Number(found['version']) !== SCHEMA_VERSION) {
+    const message = `the schema listwatch is of version ${found['version']}, and this program needs ${SCHEMA_VERSION}; run: ${installCommand(name)}`
+    throw new SourceError(message, { code: 'PROTOCOL' })
+  }
+  // NULL means that the log was dropped since the statement began: its triggers are being installed again.
+  if (found['is_readable'] == null) {
+    throw new SourceError(`${name} was changed while it was being looked up`, { code: 'UNAVAILABLE' })
+  }
+  if (found['is_readable'] !== 't') {
+    // A list could do without; the watch after it could not.
+    const message = `permission denied for the log of ${name}; as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>`
+    throw new SourceError(message, { code: 'UNAUTHORIZED' })
+  }
+  const { generation, keyColumns } = JSON.parse(found['options'] ?? '{}') as {
+    generation?: unknown
+    keyColumns?: unknown
+  }
+  if (typeof generation !== 'string' || !Array.isArray(keyColumns)) throw notInstalled(name)
+  const [problem] = JSON.parse(found['problems'] ?? '[]') as readonly string[]
+  if (problem !== undefined)
+    throw notFound(`the log of ${name} does not tell every change: ${problem}; run: ${installCommand(name)}`)
+  return { log: String(found['log']), generation, keyNames: keyColumns.map(String) }
+}
+
+/** The reason why `listwatch pg install`, which the error asks for, could not mend it; else the error. */
+async function unfit(session: Session, relid: string, name: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof SourceError) || error.code !== 'NOT_FOUND') return error
+  const [row] = await session.query(UNFIT_SQL, [relid])
+  if (row?.['has_heirs'] === 't') {
+    const message = `${name} has tables that inherit from it, whose rows its triggers do not see; name those that inherit, or use declarative partitioning`
+    return new SourceError(message, { code: 'PROTOCOL' })
+  }
+  if (row?.['has_key'] === 't') return error
+  const message = `${name} has no key by which to tell its rows apart; add one: ALTER TABLE ${name} ADD PRIMARY KEY (…)`
+  return new SourceError(message, { code: 'PROTOCOL' })
+}
+
+/** Only a key that is none at all is noticed: which ones will do, the installation says. */
+const UNFIT_SQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS has_key,
+    c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid) AS has_heirs
+  FROM pg_catalog.pg_class c WHERE c.oid = $1::text::oid`
+
+async function findColumns(
+  session: Session,
+  relid: string,
+  name: string,
+  keyNames: readonly string[],
+  wanted: readonly string[] | undefined,
+): Promise<Column[]> {
+  const rows = await session.query(COLUMNS_SQL, [relid])
+  const known = rows.map((row) => String(row['name']))
+  const missing = wanted?.find((column) => !known.includes(column))
+  if (missing !== undefined) {
+    throw new SourceError(`${name} has no column "${missing}"; it has ${known.join(', ')}`, { code: 'PROTOCOL' })
+  }
+  return rows
+    .map((row) => ({ name: String(row['name']), typeId: Number(row['type']) }))
+    .filter(({ name: column }) => wanted === undefined || wanted.includes(column) || keyNames.includes(column))
+    .map((column) => {
+      const position = keyNames.indexOf(column.name)
+      return { ...column, keyPosition: position === -1 ? undefined : position }
+    })
+}
+
+/** The type beneath a domain is what the server reports with a query's rows, and what parsers are registered for. */
+const COLUMNS_SQL = `WITH RECURSIVE base(attnum, attname, typ) AS (
+  SELECT a.attnum, a.attname, a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL SELECT b.attnum, b.attname, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype = 'd'
+)
+SELECT b.attname AS name, b.typ::int8::text AS type FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype <> 'd' ORDER BY b.attnum`
+
+async function noSuchTable(session: Session, table: string): Promise<SourceError> {
+  const sql = `SELECT current_database() AS database, (SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ')
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p') AND lower(c.relname) = lower($1) AND n.nspname NOT LIKE 'pg\\_%') AS alike`
+  const bare = (table.split('.').at(-1) ?? table).replaceAll('"', '')
+  const [row] = await session.query(sql, [bare])
+  const alike =
+    row?.['alike'] == null
+      ? `; name it as in SQL, such as orders, shop.orders or "Orders"`
+      : `; there is ${row['alike']}`
+  return notFound(`there is no table "${table}" in database "${row?.['database']}" on its search path${alike}`)
+}
+
+function notInstalled(name: string): SourceError {
+  return notFound(`the triggers of listwatch are not installed on ${name}; run: ${installCommand(name)}`)
+}
+
+/** For a shell; without the quotes that the name can do without. */
+function installCommand(name: string): string {
+  const table = name.replace(/^"([a-z_][a-z0-9_]*)"(?=\.)/, '$1').replace(/(?<=\.)"([a-z_][a-z0-9_]*)"$/, '$1')
+  return `listwatch pg install <url> --table '${table.replaceAll("'", `'\\''`)}'`
+}
+
+function notFound(message: string): SourceError {
+  return new SourceError(message, { code: 'NOT_FOUND' })
+}

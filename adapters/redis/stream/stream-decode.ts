@@ -1,0 +1,62 @@
+import { isUtf8 } from 'node:buffer'
+import type { ListEvent } from '../../../src/contract/source.js'
+import type { RedisReply } from '../connection/client.js'
+import { notPromised } from '../connection/codec.js'
+import type { StreamEntry } from './stream-history.js'
+
+/** What an entry says of one key: the object that is there now, that there is none any more, or that it makes no sense. */
+export type StreamChange<T> =
+  | { readonly key: string; readonly object: T | undefined }
+  | { readonly key: string; readonly error: unknown }
+
+/**
+ * What an entry says: of one key, of several, or of none (`undefined`). Where it throws, nobody knows of which key it
+ * spoke: then the mirror names an invalid object without a key, and reads everything again, at most once per 5 minutes.
+ */
+export type StreamDecode<T> = (
+  fields: ReadonlyMap<string, string>,
+  id: string,
+) => StreamChange<T> | readonly StreamChange<T>[] | undefined
+
+/** Appends the events of an entry. */
+export function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEntry, events: ListEvent<T>[]): void {
+  let changes: StreamChange<T> | readonly StreamChange<T>[] | undefined
+  try {
+    changes = notPromised(decode(mapOf(fields), id), 'decode')
+  } catch (error) {
+    events.push({ type: 'invalid', error })
+    return
+  }
+  for (const change of Array.isArray(changes) ? (changes as readonly StreamChange<T>[]) : [changes]) {
+    if (change !== undefined) events.push(eventOf(change as StreamChange<T>))
+  }
+}
+
+function eventOf<T>(change: StreamChange<T>): ListEvent<T> {
+  let named: string | undefined
+  try {
+    const { key } = Object(notPromised(change, 'decode')) as { readonly key?: unknown }
+    if (typeof key !== 'string') throw new TypeError(`decode gave no key, but ${typeof key}`)
+    named = key
+    if ('error' in change) return { type: 'invalid', key, error: change.error }
+    const object = notPromised(change.object, 'decode')
+    return object === undefined ? { type: 'delete', key } : { type: 'put', key, object }
+  } catch (error) {
+    return { type: 'invalid', ...(named === undefined ? {} : { key: named }), error }
+  }
+}
+
+/** A name that comes twice has its last value, as in Redis' own clients. */
+function mapOf(fields: readonly RedisReply[]): ReadonlyMap<string, string> {
+  const map = new Map<string, string>()
+  for (let at = 0; at + 1 < fields.length; at += 2) map.set(textIn(fields[at]), textIn(fields[at + 1]))
+  return map
+}
+
+function textIn(bytes: RedisReply | undefined): string {
+  if (typeof bytes === 'string') return bytes
+  if (!Buffer.isBuffer(bytes)) return ''
+  const text = bytes.toString()
+  if (text.includes('\ufffd') && !isUtf8(bytes)) throw new TypeError('a field of the entry is no UTF-8')
+  return text
+}

@@ -1,0 +1,233 @@
+import { OptionError, SourceError } from '../../../src/contract/errors.js'
+import type {
+  ListContext,
+  ListEvent,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  WatchBatch,
+  WatchContext,
+} from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import { withSignsOfLife } from '../../../src/util/keep-alive.js'
+import {
+  checkOptions,
+  isCount,
+  isFunction,
+  isName,
+  isOneOf,
+  isPositive,
+  type OptionCheck,
+} from '../../../src/util/validate-options.js'
+import { AnswerSize } from '../connection/adaptive-page-size.js'
+import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
+import { Route } from '../connection/cluster-route.js'
+import { redisError, unavailable } from '../connection/redis-errors.js'
+import { checkRole, checkServer, Warnings } from '../connection/server-checks.js'
+import type { Session } from '../connection/session.js'
+import { decodeEntry, type StreamDecode } from './stream-decode.js'
+import type { StreamEntry } from './stream-history.js'
+import { assertContinues, readEnd, StreamReader, type StreamReaderOptions } from './stream-reader.js'
+import { BEGIN, formatPlace, includesMark, parsePlace, placeAt, type StreamPlace } from './stream-version.js'
+
+/** Most entries that one read asks for. */
+const MOST_ENTRIES = 1_000
+
+/** Everything as it was when the entry `after` had been written, and no later one. */
+export interface StreamSnapshot<T> {
+  readonly entries: Iterable<readonly [key: string, object: T]>
+  /**
+   * Id of an entry that the stream has or had; `0-0` for before all. Or a version of this source, such as an informer's, which says more: by it
+   * another stream under the same name is known also where it has an entry of that id.
+   */
+  readonly after: string
+}
+
+export interface RedisStreamOptions<T> {
+  /** Your own `Redis` or `Cluster` of ioredis. It stays yours: nothing is sent over it, and it is never closed. */
+  readonly client: RedisClient
+  /** The stream's key. The client's `keyPrefix` comes before it. */
+  readonly stream: string
+  /** What an entry says. */
+  readonly decode: StreamDecode<T>
+  /** Where a list begins, instead of at the oldest entry. Must be newer than the oldest entry that is there. */
+  readonly snapshot?: (context: Pick<SourceContext, 'signal'>) => Promise<StreamSnapshot<T>>
+  /**
+   * What to do where entries are gone that a list would need: `refuse` (default), or `fold` what is left, for streams in
+   * which the newest entry of each key always stays.
+   */
+  readonly whenTrimmed?: 'refuse' | 'fold'
+  /** How long a read waits for news, in milliseconds, before it says that there are none. Default 2 000. */
+  readonly blockMs?: number
+  /** A connection counts as lost if an answer is due and nothing is received for this many milliseconds. Default 5 000. */
+  readonly timeoutMs?: number
+}
+
+/** A stream of Redis that others write, as a source. Marks are the ids that XADD gives. */
+export interface RedisStream<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
+  head(context: SourceContext): Promise<Version>
+  hasReached(at: Version, mark: Version): boolean
+}
+
+const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionCheck>> = {
+  client: clientFlaw,
+  stream: isName,
+  decode: isFunction,
+  snapshot: isFunction,
+  whenTrimmed: isOneOf('refuse', 'fold'),
+  blockMs: isCount,
+  timeoutMs: isPositive,
+}
+
+/** Mirrors what a stream of Redis 7.0 or later says of its keys. Opens nothing by itself. */
+export function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T> {
+  checkOptions('redisStream', options, optionChecks)
+  assertGiven('redisStream', options, ['client', 'stream', 'decode'])
+  return new StreamSource<T>(options)
+}
+
+class StreamSource<T> implements RedisStream<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly #options: RedisStreamOptions<T>
+  readonly #key: string
+  readonly #blockMs: number
+  readonly #timeoutMs: number
+  readonly #route: Route
+  readonly #warnings: Warnings
+  readonly #answers = new AnswerSize()
+
+  constructor(options: RedisStreamOptions<T>) {
+    this.#options = options
+    this.#key = keyPrefixOf(options.client) + options.stream
+    this.#blockMs = options.blockMs ?? 2_000
+    this.#timeoutMs = options.timeoutMs ?? 5_000
+    // Nothing comes for as long as it waits, and then for as long as the answer takes.
+    this.heartbeatMs = this.#blockMs + this.#timeoutMs
+    this.name = `redis:${this.#key}`
+    this.#route = new Route(options.client, this.#key)
+    this.#warnings = new Warnings(this.name)
+  }
+
+  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    const { signal, pageSize, shown } = context
+    // What happens to the stream while its snapshot is on the way is found out by this.
+    const end = this.#options.snapshot === undefined ? undefined : await this.#end(context)
+    const start = await unlessAborted(signal, () => this.#options.snapshot?.({ signal }))
+    if (start !== undefined) yield* pagesOf(start, pageSize)
+    const place = start === undefined ? placeAt(BEGIN) : placeOf(start.after)
+    const sign = (): ListPage<T> => ({ events: [] })
+    const list = async function* (this: StreamSource<T>, session: Session): AsyncGenerator<ListPage<T>> {
+      const reader = this.#reader(session, place, { most: pageSize, end })
+      if (start === undefined) await reader.rewind()
+      for (let isAll = false; !isAll; ) {
+        const step = await reader.next()
+        const events = this.#events(step.entries)
+        isAll = step.isAll
+        // A list that follows `shown` is held against it as a watch from there is: a restored stream may have got past it since.
+        if (isAll && shown !== undefined) await assertContinues(session, this.#key, parsePlace(shown))
+        yield isAll ? { events, version: formatPlace(reader.place) } : { events }
+      }
+    }
+    yield* this.#visit(context, list, sign)
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const place = parsePlace(context.after)
+    const sign = (last?: WatchBatch<T>): WatchBatch<T> => ({ events: [], version: last?.version ?? context.after })
+    const watch = async function* (this: StreamSource<T>, session: Session): AsyncGenerator<WatchBatch<T>> {
+      const reader = this.#reader(session, place, { most: MOST_ENTRIES })
+      for (;;) {
+        const { entries, isAll } = await reader.next()
+        if (entries.length === 0) await checkRole(session, this.#warnings.via(context.warn))
+        yield { events: this.#events(entries), version: formatPlace(reader.place) }
+        if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
+      }
+    }
+    yield* this.#visit(context, watch, sign)
+  }
+
+  /** The id of the newest entry. */
+  async head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
+    const { id } = await this.#end(context)
+    return id
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return includesMark(at, mark)
+  }
+
+  async #end(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<StreamPlace> {
+    const key = this.#key
+    for await (const end of this.#visit(context, async function* (session: Session) {
+      yield await readEnd(session, key)
+    }))
+      return end
+    throw unavailable('nothing was heard')
+  }
+
+  /** One list or one watch, over a connection of its own; with `sign`, a sign of life while a large answer is on its way. */
+  async *#visit<V>(
+    { signal, clock, warn }: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
+    act: (this: StreamSource<T>, session: Session) => AsyncGenerator<V>,
+    sign?: (last: V | undefined) => V,
+  ): AsyncGenerator<V> {
+    let session: Session | undefined
+    try {
+      session = await this.#route.open({ signal, clock, timeoutMs: this.#timeoutMs })
+      await checkServer(session, this.#warnings.via(warn))
+      const steps = act.call(this, session)
+      const everyMs = this.#blockMs
+      yield* sign === undefined ? steps : withSignsOfLife(steps, { session, clock, everyMs, sign })
+    } catch (error) {
+      this.#route.follow(error)
+      throw error instanceof OptionError ? error : redisError(error)
+    } finally {
+      session?.close()
+    }
+  }
+
+  #reader(session: Session, place: StreamPlace, options: Pick<StreamReaderOptions, 'most' | 'end'>): StreamReader {
+    const isLenient = this.#options.whenTrimmed === 'fold'
+    this.#answers.begin(session.clock.now())
+    return new StreamReader(session, place, { ...options, key: this.#key, isLenient, answers: this.#answers })
+  }
+
+  #events(entries: readonly StreamEntry[]): ListEvent<T>[] {
+    const events: ListEvent<T>[] = []
+    for (const entry of entries) decodeEntry(this.#options.decode, entry, events)
+    return events
+  }
+}
+
+/** What `work` gives; rejects as soon as the signal aborts, whether the work minds it or not. */
+async function unlessAborted<V>(signal: AbortSignal, work: () => Promise<V> | undefined): Promise<V | undefined> {
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work(), aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+function* pagesOf<T>({ entries }: StreamSnapshot<T>, pageSize: number): Generator<ListPage<T>> {
+  let events: ListEvent<T>[] = []
+  for (const [key, object] of entries) {
+    events.push({ type: 'put', key, object })
+    if (events.length < pageSize) continue
+    yield { events }
+    events = []
+  }
+  if (events.length > 0) yield { events }
+}
+
+/** Where a snapshot is of. Redis takes an id without its second half for the first one. */
+function placeOf(after: string): StreamPlace {
+  if (/^\d{1,20}(-\d{1,20})?$/.test(after)) return placeAt(after.includes('-') ? after : `${after}-0`)
+  if (String(after).startsWith('redisx1.')) return parsePlace(after)
+  throw new SourceError(`the snapshot is of no entry: after is ${JSON.stringify(after)}`, { code: 'PROTOCOL' })
+}

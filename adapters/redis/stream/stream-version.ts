@@ -1,0 +1,79 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+
+/** The place before all entries. */
+export const BEGIN = '0-0'
+
+/** A place in a stream that others write, and by what the history before it can be recognised. */
+export interface StreamPlace {
+  /** Everything up to this id was read. */
+  readonly id: string
+  /** How many entries were ever added up to there; undefined where it is not known. */
+  readonly added: number | undefined
+  /** Of the entry with this id; undefined where there is none, or where it is not known. */
+  readonly digest: string | undefined
+  /** Id of the very first entry; undefined where it is not known. */
+  readonly origin: string | undefined
+}
+
+/** A place of which no more is known than its id. */
+export function placeAt(id: string): StreamPlace {
+  return { id, added: undefined, digest: undefined, origin: undefined }
+}
+
+/** `redisx1.<id>.<added>.<digest>.<origin>`; `-` for what is not known. */
+export function formatPlace({ id, added, digest, origin }: StreamPlace): Version {
+  return ['redisx1', id, added ?? '-', digest ?? '-', origin ?? '-'].join('.')
+}
+
+export function parsePlace(version: Version): StreamPlace {
+  const match = /^redisx1\.(\d{1,20}-\d{1,20})\.(\d{1,16}|-)\.([0-9a-f]{16}|-)\.(\d{1,20}-\d{1,20}|-)$/.exec(version)
+  if (match === null) throw notOurs(version)
+  const [, id = '', added, digest, origin] = match
+  return {
+    id,
+    added: added === '-' ? undefined : Number(added),
+    digest: digest === '-' ? undefined : digest,
+    origin: origin === '-' ? undefined : origin,
+  }
+}
+
+/** Below 0 where `a` is before `b`, 0 where they are the same, above 0 where it comes after. */
+export function compareIds(a: string, b: string): number {
+  if (a === b) return 0
+  const [[aMs = '0', aSequence = '0'], [bMs = '0', bSequence = '0']] = [a.split('-'), b.split('-')]
+  return compareDigits(aMs, bMs) || compareDigits(aSequence, bSequence)
+}
+
+/**
+ * Whether a mirror at `at` includes `mark`: a version, or the id that XADD gave. A stream has no epoch: what is
+ * known of both must agree, else they are of two histories, `EPOCH_CHANGED`.
+ */
+export function includesMark(at: Version, mark: Version): boolean {
+  const here = parsePlace(at)
+  const isId = /^\d{1,20}(-\d{1,20})?$/.test(mark)
+  const there = isId ? placeAt(mark) : parsePlace(mark)
+  const order = compareIds(here.id, there.id)
+  if (here.origin !== undefined && there.origin !== undefined && here.origin !== there.origin)
+    throw another(`one began with ${here.origin}, the other with ${there.origin}`)
+  if (here.added !== undefined && there.added !== undefined && Math.sign(here.added - there.added) !== Math.sign(order))
+    throw another(`${here.added} entries up to ${here.id}, ${there.added} up to ${there.id}`)
+  if (order === 0 && here.digest !== undefined && there.digest !== undefined && here.digest !== there.digest)
+    throw another(`there are two entries ${here.id}`)
+  return order >= 0
+}
+
+/** Decimal numbers of any length, without leading zeros. */
+function compareDigits(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function another(detail: string): SourceError {
+  return new SourceError(`the version is of another history: ${detail}`, { code: 'EPOCH_CHANGED' })
+}
+
+function notOurs(version: string): SourceError {
+  const shown = version.length > 60 ? `${version.slice(0, 60)}…` : version
+  return new SourceError(`"${shown}" is no version of a Redis stream`, { code: 'PROTOCOL' })
+}

@@ -1,0 +1,55 @@
+import { structuralEqual } from '../../src/store/structural-equal.js'
+
+/** How many changed fields are looked for in one object. */
+const MAX_CHANGES = 20
+/** How many characters of one value are shown. */
+const MAX_VALUE = 120
+
+/** The field of an object by its name, or by a path with dots. A name that contains dots counts first. */
+export function fieldOf(object: unknown, path: string): unknown {
+  const whole = Object(object) as Readonly<Record<string, unknown>>
+  if (path in whole) return whole[path]
+  return path
+    .split('.')
+    .reduce<unknown>((part, name) => (Object(part) as Readonly<Record<string, unknown>>)[name], whole)
+}
+
+/** The paths of the fields that differ between two objects, the deepest ones; an array is one field. */
+export function changedFields(before: unknown, after: unknown): string[] {
+  const paths: string[] = []
+  const compare = (a: unknown, b: unknown, path: string): void => {
+    if (paths.length >= MAX_CHANGES || structuralEqual(a, b)) return
+    if (!isPlain(a) || !isPlain(b)) {
+      paths.push(path)
+      return
+    }
+    for (const name of new Set([...Object.keys(a), ...Object.keys(b)]))
+      compare(a[name], b[name], path === '' ? name : `${path}.${name}`)
+  }
+  compare(before, after, '')
+  return paths
+}
+
+/** A value as one short text. */
+export function shownValue(value: unknown): string {
+  const text = textOf(value)
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE - 1)}…`
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined) return '–'
+  if (typeof value === 'string') return /^\S+$/.test(value) ? value : JSON.stringify(value)
+  if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`
+  return JSON.stringify(value, printable) ?? String(value)
+}
+
+/** A replacer for JSON.stringify: bigints as strings. */
+export function printable(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}

@@ -1,0 +1,246 @@
+import { isDeepStrictEqual } from 'node:util'
+import type pg from 'pg'
+import { installChangeLog, type PostgresSource, postgresSource } from '../../adapters/postgres/index.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { messageOf } from '../../src/contract/errors.js'
+import { systemRandom } from '../../src/contract/random.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import type { Compound, Equal } from '../../src/store/indexes/index-types.js'
+import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
+import { formatDuration, parseDuration } from '../args/duration.js'
+import { colors } from '../bundled.js'
+import { DemoWriter, type Order, TENANTS } from '../demo/demo-writer.js'
+import { heapMb } from '../demo/heap-usage.js'
+import { Failure } from '../output/cli-error.js'
+import { Meter } from '../output/rate-meter.js'
+import { endAfter, endingSignal } from '../output/shutdown-signal.js'
+import { flow, lagOf, pair, statusLines, thousands } from '../output/status-view.js'
+import { show, slept } from '../output/terminal-ui.js'
+import { loadPg } from './pg-client.js'
+
+export interface DemoFlags {
+  readonly for?: string
+  readonly disconnects?: string
+  readonly json?: boolean
+}
+
+interface Indexes {
+  readonly tenant: Equal<Order, string>
+  readonly latest: Compound<Order, readonly [string, Date]>
+}
+
+/** What the demo ends with. */
+interface Outcome {
+  readonly mirrorRows: number
+  readonly tableRows: number
+  readonly differences: number
+  readonly changes: number
+  readonly transactions: number
+  readonly seconds: number
+  readonly disconnects: number
+  readonly reconnects: number
+  readonly relists: number
+  readonly lagP50Ms: number | undefined
+  readonly lagP99Ms: number | undefined
+  readonly heapStartMb: number
+  readonly heapEndMb: number
+}
+
+/** The mirror's connections are known to the server by this name. */
+const MIRROR = 'listwatch-demo-mirror'
+/** The exit code where nothing was compared, because the demo was ended before it began. */
+const INTERRUPTED = 130
+/** The heap is first measured so long after the start, when the mirror has settled, in milliseconds. */
+const SETTLED_MS = 5_000
+
+/** A real Postgres, a table, somebody who writes, and a mirror of the table that keeps up with it. */
+export async function demo(flags: DemoFlags): Promise<void> {
+  const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
+  const disconnects = countOf(flags.disconnects)
+  if (disconnects > 0 && forMs === undefined) throw new Failure('--disconnects needs --for, over which they are spread')
+  const driver = await loadPg()
+  const ending = endingSignal()
+  if (flags.json !== true) process.stdout.write(colors.dim('starting a Postgres of its own …\n'))
+  const server = await startServer(ending.signal)
+  if (server === undefined) return
+  try {
+    const clientFor = (application_name: string): pg.Client => {
+      const client = new driver.Client({ connectionString: server.url, application_name })
+      return client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
+    }
+    const stage = new Stage(clientFor, ending)
+    try {
+      await stage.open()
+      endAfter(forMs, ending)
+      if (forMs !== undefined) void stage.disconnectEvery(forMs / (disconnects + 1), disconnects)
+      if (flags.json === true) await slept(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, ending.signal)
+      else await stage.show()
+      const outcome = await stage.compare()
+      process.stdout.write(`${flags.json === true ? JSON.stringify(outcome) : sentence(outcome)}\n`)
+      if (outcome.differences > 0) process.exitCode = 1
+    } finally {
+      await stage.close()
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Undefined where the demo is ended before the server is up; afterwards, the end of the demo does not end the server. */
+async function startServer(ending: AbortSignal): Promise<PostgresServer | undefined> {
+  const starting = new AbortController()
+  const abort = (): void => starting.abort()
+  ending.addEventListener('abort', abort)
+  try {
+    return await startPostgres({ settings: { synchronous_commit: 'off' }, signal: starting.signal })
+  } catch (error) {
+    if (!ending.aborted) throw new Failure(messageOf(error))
+    process.exitCode = INTERRUPTED
+    return undefined
+  } finally {
+    ending.removeEventListener('abort', abort)
+  }
+}
+
+/** Everything that acts in the demo. */
+class Stage {
+  readonly #ending: AbortController
+  readonly #control: pg.Client
+  readonly #writing: pg.Client
+  readonly #writer: DemoWriter
+  readonly #source: PostgresSource<Order>
+  readonly #orders: Informer<Order, Indexes>
+  readonly #meter = new Meter(systemClock)
+  readonly #startedAt = systemClock.now()
+  #disconnects = 0
+  #heapStartMb = 0
+
+  constructor(clientFor: (application: string) => pg.Client, ending: AbortController) {
+    this.#ending = ending
+    this.#control = clientFor('listwatch-demo-control')
+    this.#writing = clientFor('listwatch-demo-writer')
+    this.#writer = new DemoWriter(this.#writing, systemClock, systemRandom)
+    this.#source = postgresSource<Order>({ client: () => clientFor(MIRROR), table: 'orders' })
+    this.#orders = createInformer({
+      source: this.#source,
+      indexes: (ix): Indexes => ({
+        tenant: ix.equal((order) => order.tenant),
+        latest: ix.compound((order) => [order.tenant, order.updated_at]),
+      }),
+    })
+    this.#orders.on('error', () => {}) // The picture shows the state and its reason.
+  }
+
+  async open(): Promise<void> {
+    await Promise.all([this.#control.connect(), this.#writing.connect()])
+    await this.#writer.createTable()
+    await installChangeLog(this.#control, { table: 'orders' })
+    const count = ({ origin, object }: { readonly origin: string; readonly object: Order }): void => {
+      if (origin === 'watch') this.#meter.add(systemClock.now() - object.updated_at.getTime())
+    }
+    this.#orders.subscribe({ add: count, update: count, delete: () => this.#meter.add(undefined) })
+    await this.#orders.start().synced({ timeoutMs: 30_000 })
+    this.#writer.start()
+    this.#heapStartMb = heapMb()
+    void slept(SETTLED_MS, systemClock, this.#ending.signal).then((isLong) => {
+      if (isLong) this.#heapStartMb = heapMb()
+    })
+  }
+
+  /** Kills the mirror's connection, so many times. */
+  async disconnectEvery(ms: number, times: number): Promise<void> {
+    for (let left = times; left > 0; left--) {
+      if (!(await slept(ms, systemClock, this.#ending.signal))) return
+      this.#disconnect()
+    }
+  }
+
+  async show(): Promise<void> {
+    const end = (): void => this.#ending.abort()
+    const keys = new Map([
+      ['k', () => this.#disconnect()],
+      ['q', end],
+    ])
+    const view = { picture: () => this.#picture(), line: () => this.#line() }
+    await show(view, keys, systemClock, this.#ending.signal)
+  }
+
+  /** Lets the mirror catch up with everything that was committed, and compares the two row by row. */
+  async compare(): Promise<Outcome> {
+    await this.#writer.stop()
+    await this.#orders.fresh({ timeoutMs: 60_000 })
+    const { rows } = await this.#control.query<Order>('SELECT * FROM orders')
+    const missing = this.#orders.size - rows.filter(({ id }) => this.#orders.has(id)).length
+    const different = rows.filter((row) => !isDeepStrictEqual(this.#orders.get(row.id), row)).length
+    const { relists, reconnects } = this.#orders.status
+    return {
+      mirrorRows: this.#orders.size,
+      tableRows: rows.length,
+      differences: missing + different,
+      changes: this.#meter.total,
+      transactions: this.#writer.transactions,
+      seconds: Math.round((systemClock.now() - this.#startedAt) / 1_000),
+      disconnects: this.#disconnects,
+      reconnects,
+      relists,
+      lagP50Ms: this.#meter.lag(0.5),
+      lagP99Ms: this.#meter.lag(0.99),
+      heapStartMb: this.#heapStartMb,
+      heapEndMb: heapMb(),
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#orders.stop()
+    await this.#writer.stop().catch(() => {}) // What made it fail has been told already.
+    await Promise.all([this.#control.end(), this.#writing.end()])
+  }
+
+  #disconnect(): void {
+    this.#disconnects++
+    const sql = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1'
+    this.#control.query(sql, [MIRROR]).catch(() => {}) // The demo is ending.
+  }
+
+  #picture(): string[] {
+    const orders = this.#orders
+    const [tenant = ''] = TENANTS
+    const newest = orders.by.latest([tenant], { reverse: true, limit: 3 })
+    const { reconnects, relists } = orders.status
+    return [
+      ...statusLines(this.#source.name, orders.status, ['rows', orders.size], this.#meter),
+      ...flow([
+        colors.dim('by.tenant.count'),
+        ...TENANTS.map((name) => pair(name, thousands(orders.by.tenant.count(name)))),
+      ]),
+      ...flow([
+        colors.dim(`by.latest(['${tenant}'], { reverse: true, limit: 3 })`),
+        ...newest.map(({ id, status }) => `#${id} ${status}`),
+      ]),
+      ...flow([
+        colors.dim('connection'),
+        `killed ${this.#disconnects} times, resumed ${reconnects} times`,
+        `read again ${relists} times`,
+      ]),
+      ...flow([colors.dim('[k] kill the connection'), colors.dim('[q] quit')]),
+    ]
+  }
+
+  #line(): string {
+    const { state, relists, reconnects } = this.#orders.status
+    return `${state}: ${this.#orders.size} rows, ${this.#meter.rate} changes/s, lag ${lagOf(this.#meter)}, ${reconnects} reconnects, ${relists} relists`
+  }
+}
+
+function sentence(outcome: Outcome): string {
+  const { mirrorRows, tableRows, differences, changes, seconds, disconnects, reconnects, relists } = outcome
+  const rows = `mirror ${thousands(mirrorRows)} rows, table ${thousands(tableRows)} rows, ${differences} differ`
+  const course = `${thousands(changes)} changes in ${formatDuration(seconds * 1_000)}, ${disconnects} disconnects, ${reconnects} reconnects, ${relists} relists`
+  return `${rows}; ${course}; lag p50 ${outcome.lagP50Ms ?? '–'} ms, p99 ${outcome.lagP99Ms ?? '–'} ms; heap ${outcome.heapStartMb} → ${outcome.heapEndMb} MB`
+}
+
+function countOf(text: string | undefined): number {
+  const count = text === '' ? Number.NaN : Number(text ?? 0)
+  if (Number.isSafeInteger(count) && count >= 0) return count
+  throw new Failure(`--disconnects wants a whole number, got "${text}"`)
+}

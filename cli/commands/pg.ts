@@ -1,0 +1,136 @@
+import {
+  type ChangeLog,
+  type ChangeLogOptions,
+  changeLogStatus,
+  installChangeLog,
+  installChangeLogSql,
+  trimChangeLogs,
+  uninstallChangeLog,
+  uninstallChangeLogSql,
+} from '../../adapters/postgres/index.js'
+import { formatDuration, parseDuration } from '../args/duration.js'
+import { colors } from '../bundled.js'
+import { Failure } from '../output/cli-error.js'
+import { withCommands } from '../output/error-hints.js'
+import { thousands } from '../output/status-view.js'
+import { withPg } from './pg-client.js'
+
+/** From so many bytes on a log is worth a look. */
+const LARGE_LOG_BYTES = 1024 ** 3
+/** From so long on an open transaction is worth a look, in milliseconds. */
+const LONG_TRANSACTION_MS = 10 * 60_000
+
+/** Of Postgres. */
+const LARGEST_INTEGER = 2_147_483_647
+
+export interface InstallFlags {
+  readonly table: string
+  readonly key?: readonly string[]
+  readonly level?: 'auto' | 'statement' | 'row'
+  readonly wake?: 'auto' | 'bucket' | 'each' | 'none'
+  readonly bulk?: string
+  readonly grant?: readonly string[]
+  readonly print?: boolean
+}
+
+/** Makes a table's change log, or prints the migration that does. */
+export async function pgInstall(url: string | undefined, { print, bulk, ...rest }: InstallFlags): Promise<void> {
+  const options: ChangeLogOptions = bulk === undefined ? rest : { ...rest, bulk: wholeNumber(bulk, '--bulk') }
+  if (print === true) {
+    process.stdout.write(installChangeLogSql(options))
+    return
+  }
+  await withPg({ url: urlOf(url), table: options.table }, async (client) => {
+    await installChangeLog(client, options)
+    const log = (await changeLogStatus(client)).tables.find(({ table }) => isSameTable(table, options.table))
+    const what =
+      log === undefined ? '' : ` (key ${log.keyColumns.join(', ')}; triggers for each ${log.level}; wake ${log.wake})`
+    process.stdout.write(`installed on ${options.table}${what}\n`)
+    if (log?.wake === 'none') {
+      process.stdout.write(
+        'readers are not woken, because transactions may be prepared here; they look once a second\n',
+      )
+    }
+  })
+}
+
+export async function pgUninstall(
+  url: string | undefined,
+  { table, all, print }: { readonly table?: string; readonly all?: boolean; readonly print?: boolean },
+): Promise<void> {
+  if ((table === undefined) === (all !== true)) throw new Failure('name a table with --table, or everything with --all')
+  const what = table === undefined ? ({ all: true } as const) : { table }
+  if (print === true) {
+    process.stdout.write(uninstallChangeLogSql(what))
+    return
+  }
+  await withPg({ url: urlOf(url), table }, (client) => uninstallChangeLog(client, what))
+  process.stdout.write(
+    table === undefined ? 'removed the schema listwatch and all triggers\n' : `removed from ${table}\n`,
+  )
+}
+
+/** Shows what is installed; exit code 1 where something needs a look. */
+export async function pgStatus(url: string, { json }: { readonly json?: boolean }): Promise<void> {
+  const status = await withPg({ url }, changeLogStatus)
+  const warnings = [
+    ...status.tables.flatMap(({ table, problems }) =>
+      problems.map((problem) => `${table}: ${withCommands(problem, { url })}`),
+    ),
+    ...status.tables
+      .filter(({ logBytes }) => logBytes > LARGE_LOG_BYTES)
+      .map(
+        ({ table, logBytes }) =>
+          `${table}: the log has ${megabytes(logBytes)}; run: ${withCommands('listwatch pg trim <url>', { url })}`,
+      ),
+    ...(status.oldestTransactionMs > LONG_TRANSACTION_MS
+      ? [
+          `a transaction has been open for ${formatDuration(status.oldestTransactionMs)}: dead rows of the logs cannot be vacuumed`,
+        ]
+      : []),
+    ...(status.notifyQueueUsage > 0.5
+      ? [
+          `the queue of notifications is ${Math.round(status.notifyQueueUsage * 100)} % full: some session listens and does not read`,
+        ]
+      : []),
+  ]
+  if (json === true) process.stdout.write(`${JSON.stringify({ ...status, warnings })}\n`)
+  else if (status.schemaVersion === undefined) process.stdout.write('listwatch is not installed in this database\n')
+  else {
+    for (const log of status.tables) process.stdout.write(`${describe(log)}\n`)
+    if (status.tables.length === 0) process.stdout.write('the schema listwatch is installed, and no table is tracked\n')
+    for (const warning of warnings) process.stdout.write(`${colors.yellow('warning')} ${warning}\n`)
+  }
+  if (warnings.length > 0) process.exitCode = 1
+}
+
+export async function pgTrim(url: string, { keep }: { readonly keep?: string }): Promise<void> {
+  const keepMs = keep === undefined ? 3_600_000 : keep === '0' ? 0 : parseDuration(keep, '--keep')
+  const removed = await withPg({ url }, (client) => trimChangeLogs(client, keepMs / 1_000))
+  process.stdout.write(`removed ${thousands(removed)} rows from the logs\n`)
+}
+
+function describe({ table, keyColumns, level, wake, logRows, logBytes, readers, problems }: ChangeLog): string {
+  const mark = problems.length === 0 ? colors.green('ok') : colors.red('broken')
+  const granted = readers.length === 0 ? '' : `, readers ${readers.join(', ')}`
+  return `${mark} ${colors.bold(table)} (key ${keyColumns.join(', ')}; triggers for each ${level}; wake ${wake}${granted}) log ${thousands(logRows)} rows, ${megabytes(logBytes)}`
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(1)} MB`
+}
+
+function isSameTable(regclass: string, given: string): boolean {
+  return regclass === given || regclass.endsWith(`.${given}`) || given.endsWith(`.${regclass}`)
+}
+
+function wholeNumber(text: string, option: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 1 && value <= LARGEST_INTEGER) return value
+  throw new Failure(`${option} wants a whole number from 1 to ${LARGEST_INTEGER}, got "${text}"`)
+}
+
+function urlOf(url: string | undefined): string {
+  if (url === undefined) throw new Failure('give the URL of the database, or --print to see the SQL')
+  return url
+}

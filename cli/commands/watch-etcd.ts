@@ -1,0 +1,52 @@
+import { etcdSource } from '../../adapters/etcd/index.js'
+import { decoded, refuseUrl, shownAddress } from '../args/server-url.js'
+import { Failure, load } from '../output/cli-error.js'
+import { durationOf, type MirrorFlags, mirror, type Row } from '../output/watch-runner.js'
+
+export interface EtcdFlags extends MirrorFlags {
+  readonly prefix: string
+  readonly codec?: 'json' | 'string' | 'bytes'
+}
+
+/** Mirrors a range of keys of the user's, and tells of it. */
+export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
+  durationOf(flags) // Before anything is opened.
+  const { endpoints, auth, shown } = addressOf(url)
+  await load('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
+  const { prefix, codec = 'json' } = flags
+  const source = etcdSource<Row>({ endpoints, prefix, codec, ...(auth === undefined ? {} : { auth }) })
+  await mirror(source, flags, {
+    kind: 'etcd',
+    of: prefix,
+    failure: ({ code, message }) =>
+      new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${adviceOf(message, prefix)}`),
+    message: (text) => adviceOf(text, prefix),
+    ifEmpty: `no key begins with "${prefix}" yet: check --prefix, which must match from the first character`,
+  })
+}
+
+/** `etcd://user:password@host:2379,host2:2379` */
+function addressOf(url: string): {
+  readonly endpoints: readonly string[]
+  readonly auth: { readonly username: string; readonly password: string } | undefined
+  /** As it may be printed. */
+  readonly shown: string
+} {
+  const match = /^(etcds?):\/\/(?:([^:@/?#]+):([^@/?#]*)@)?([^@/?#]+)\/?$/.exec(url)
+  if (match === null) return refuseUrl('etcd', 'etcd://host:2379')
+  const [, scheme = '', username, password = '', hosts = ''] = match
+  const lead = scheme === 'etcds' ? 'https://' : 'http://'
+  return {
+    endpoints: hosts.split(',').map((host) => `${lead}${/:\d+$/.test(host) ? host : `${host}:2379`}`),
+    auth: username === undefined ? undefined : { username: decoded(username), password: decoded(password) },
+    shown: shownAddress(scheme, username ?? '', password, hosts),
+  }
+}
+
+/** What the adapter says of its options, in words of the command line. */
+function adviceOf(message: string, prefix: string): string {
+  return message
+    .replace('check auth: username, password', 'give user and password in the URL: etcd://user:password@host:2379')
+    .replace(/check the scheme of the endpoints and credentials: [^)]*/, 'etcds:// speaks TLS, etcd:// does not')
+    .replace('<prefix>', prefix)
+}

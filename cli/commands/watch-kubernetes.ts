@@ -1,0 +1,84 @@
+import type { KubeConfig } from '@kubernetes/client-node'
+import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { messageOf } from '../../src/contract/errors.js'
+import { Failure, load } from '../output/cli-error.js'
+import { durationOf, type MirrorFlags, mirror, type Row } from '../output/watch-runner.js'
+import { chooseResource } from './resolve-resource.js'
+
+export interface KubernetesFlags extends MirrorFlags {
+  readonly selector?: string
+  readonly fieldSelector?: string
+  readonly context?: string
+  readonly metadataOnly?: boolean
+}
+
+const PACKAGE = '@kubernetes/client-node'
+const USAGE =
+  'it should look like kubernetes://default/pods, kubernetes://*/pods for all namespaces, or kubernetes://*/nodes for what is in none'
+
+/** Mirrors objects of a Kubernetes API server, and tells of them. */
+export async function watchKubernetes(url: string, flags: KubernetesFlags): Promise<void> {
+  durationOf(flags) // Before anything is opened.
+  const { namespace, resource } = addressOf(url)
+  const kubeConfig = await loadConfig(flags.context)
+  const { selector: labelSelector, fieldSelector, metadataOnly } = flags
+  const choice = await chooseResource(kubeConfig, resource, namespace)
+  const options: KubernetesSourceOptions = { kubeConfig, ...choice, namespace, labelSelector, fieldSelector }
+  const source = kubernetesSource<Row>(metadataOnly === true ? { ...options, metadataOnly } : options)
+  await mirror(source, flags, {
+    kind: 'kubernetes',
+    of: source.name,
+    failure: ({ message }) => new Failure(adviceOf(message)),
+    message: adviceOf,
+  })
+}
+
+/** `kubernetes://namespace/resource` */
+function addressOf(url: string): { readonly namespace: string | undefined; readonly resource: string } {
+  const match = /^kubernetes:\/\/([^/?#]*)\/([^/?#]+)\/?$/.exec(url)
+  if (match === null) throw new Failure(`what was given is no URL of a resource; ${USAGE}`)
+  const [, namespace = '', resource = ''] = match.map((part) => part.trim())
+  if (namespace === '' || namespace === '*') return { namespace: undefined, resource }
+  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) return { namespace, resource }
+  // What may be a password is not repeated.
+  if (/[:@]/.test(namespace)) throw new Failure(`what was given is no URL of a resource; ${USAGE}`)
+  throw new Failure(`"${namespace}" can be no namespace: small letters, digits and "-", at most 63; ${USAGE}`)
+}
+
+/** The user's own, as kubectl has it; or a pod's service account. */
+async function loadConfig(context: string | undefined): Promise<KubeConfig> {
+  const client = await loadClient()
+  const config = new client.KubeConfig()
+  try {
+    config.loadFromDefault()
+  } catch (error) {
+    throw new Failure(`the kubeconfig cannot be read: ${messageOf(error)}; check KUBECONFIG and ~/.kube/config`)
+  }
+  // What the package takes where it has found nothing.
+  if (config.getCurrentContext() === 'loaded-context' && config.getCurrentCluster()?.server === 'http://localhost:8080')
+    throw new Failure('no kubeconfig was found; set KUBECONFIG, or put one at ~/.kube/config')
+  if (context !== undefined) {
+    const names = config.getContexts().map(({ name }) => name)
+    if (!names.includes(context))
+      throw new Failure(`--context: there is no "${context}"; there are ${names.join(', ')}`)
+    config.setCurrentContext(context)
+  }
+  return config
+}
+
+async function loadClient(): Promise<typeof import('@kubernetes/client-node')> {
+  try {
+    return await load(PACKAGE, () => import('@kubernetes/client-node'), `npm i ${PACKAGE}`)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure(`${PACKAGE} cannot be loaded: ${messageOf(error)}; its version 2 needs Node 22.19 or later`)
+  }
+}
+
+/** What the adapter says of its options, in words of the command line. */
+function adviceOf(message: string): string {
+  return message
+    .replace('check labelSelector:', 'check --selector:')
+    .replace('fieldSelector:', '--field-selector:')
+    .replace(/^(\S+) are in no namespace \(leave out namespace: [^)]*\)/, '$1 are in no namespace: kubernetes://*/$1')
+}

@@ -1,0 +1,55 @@
+import type pg from 'pg'
+import { postgresSource } from '../../adapters/postgres/index.js'
+import { Failure } from '../output/cli-error.js'
+import { failureOf, withCommands } from '../output/error-hints.js'
+import { durationOf, type MirrorFlags, mirror, type Row } from '../output/watch-runner.js'
+import { checkPostgresUrl, loadPg, withPg } from './pg-client.js'
+
+export interface WatchFlags extends MirrorFlags {
+  readonly table: string
+  readonly columns?: readonly string[]
+  readonly where?: string
+  readonly rls?: 'row-local'
+}
+
+/** Mirrors a table of the user's, and tells of it: as NDJSON, or as a live picture. */
+export async function watch(url: string, flags: WatchFlags): Promise<void> {
+  durationOf(flags) // Before anything is opened.
+  const connectionString = checkPostgresUrl(url)
+  const driver = await loadPg()
+  const { table, where, rls, columns: wanted } = flags
+  if (flags.index.length > 0 || flags.fields !== undefined)
+    await withPg({ url, table }, (client) => assertColumns(client, flags))
+  const source = postgresSource<Row>({
+    client: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
+    table,
+    ...(wanted === undefined ? {} : { columns: wanted }),
+    ...(where === undefined ? {} : { where }),
+    ...(rls === undefined ? {} : { rls }),
+  })
+  const asked = { url, table }
+  await mirror(source, flags, {
+    kind: 'postgres',
+    of: table,
+    failure: (error) => failureOf(error, asked),
+    message: (text) => withCommands(text, asked),
+  })
+}
+
+/**
+ * An index or a field of a column that is not mirrored would stay empty, and nothing would say so. A table that does not
+ * exist is reported by the mirror.
+ */
+async function assertColumns(client: pg.Client, { table, index, fields = [], columns }: WatchFlags): Promise<void> {
+  const sql = `SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
+  const names = (await client.query<{ name: string }>(sql, [table])).rows.map(({ name }) => name)
+  if (names.length === 0) return
+  const assert = (option: string, column: string): void => {
+    if (!names.includes(column))
+      throw new Failure(`${option}: ${table} has no column "${column}"; it has ${names.join(', ')}`)
+    if (columns?.includes(column) === false)
+      throw new Failure(`${option}: "${column}" is not mirrored; add it to --columns`)
+  }
+  for (const column of index) assert('--index', column)
+  for (const path of fields) assert('--fields', names.includes(path) ? path : (path.split('.')[0] ?? path))
+}

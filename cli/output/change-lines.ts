@@ -1,0 +1,84 @@
+import type { Change } from '../../src/queue/change.js'
+import { changedFields, fieldOf, shownValue } from '../args/fields.js'
+import { colors } from '../bundled.js'
+import { plain, thousands } from './status-view.js'
+
+/** How many changes are shown at a time; of more in between two frames only the newest are. */
+const MAX_LINES = 100
+
+/** Fields that change with every write to an object of Kubernetes. */
+const NOISE = new Set(['metadata.resourceVersion', 'metadata.managedFields', 'metadata.generation'])
+
+export interface ChangeLinesOptions {
+  /** The fields to show of each object; undefined shows what changed. */
+  readonly fields: readonly string[] | undefined
+  /** Whether the objects are of Kubernetes. */
+  readonly isKubernetes: boolean
+}
+
+interface Seen {
+  readonly at: number
+  readonly change: Change<unknown>
+}
+
+/** The changes of a mirror as lines for a terminal: time, `+`, `~` or `-`, key and fields. */
+export class ChangeLines {
+  readonly #options: ChangeLinesOptions
+  #seen: Seen[] = []
+  #skipped = 0
+
+  constructor(options: ChangeLinesOptions) {
+    this.#options = options
+  }
+
+  add(at: number, change: Change<unknown>): void {
+    this.#seen.push({ at, change })
+    if (this.#seen.length < 2 * MAX_LINES) return
+    this.#skipped += MAX_LINES
+    this.#seen = this.#seen.slice(MAX_LINES)
+  }
+
+  /** The lines since the last call. */
+  take(): string[] {
+    const seen = this.#seen.slice(-MAX_LINES)
+    const skipped = this.#skipped + this.#seen.length - seen.length
+    this.#seen = []
+    this.#skipped = 0
+    const lines = seen.map((each) => this.#line(each))
+    return skipped === 0 ? lines : [colors.dim(`… ${thousands(skipped)} more changes`), ...lines]
+  }
+
+  #line({ at, change }: Seen): string {
+    const time = colors.dim(new Date(at).toTimeString().slice(0, 8))
+    return [time, sign(change), colors.bold(plain(change.key)), ...this.#fields(change)].join(' ')
+  }
+
+  #fields(change: Change<unknown>): string[] {
+    const { fields, isKubernetes } = this.#options
+    const { type, object, previous } = change
+    if (fields !== undefined) return fields.map((path) => field(path, object, type === 'update' ? previous : object))
+    if (type === 'delete' || (type === 'add' && isKubernetes)) return []
+    if (type === 'add') return [colors.dim(plain(shownValue(object)))]
+    const changed = changedFields(previous, object)
+    const telling = isKubernetes ? changed.filter((path) => !NOISE.has(path)) : changed
+    return (telling.length > 0 ? telling : changed).map((path) => field(path, object, previous))
+  }
+}
+
+function sign({ type }: Change<unknown>): string {
+  switch (type) {
+    case 'add':
+      return colors.green('+')
+    case 'update':
+      return colors.yellow('~')
+    case 'delete':
+      return colors.red('-')
+  }
+}
+
+/** `name=value`, or `name=old → new`. An object that is no record, such as a string, has no name. */
+function field(path: string, object: unknown, previous: unknown): string {
+  const [before, now] = [previous, object].map((of) => plain(shownValue(path === '' ? of : fieldOf(of, path))))
+  const name = path === '' ? '' : colors.dim(`${plain(path)}=`)
+  return before === now ? `${name}${now}` : `${name}${before} ${colors.yellow('→')} ${colors.bold(now ?? '')}`
+}

@@ -1,0 +1,86 @@
+import { codeOf, postgresError } from '../../adapters/postgres/postgres-errors.js'
+import { messageOf } from '../../src/contract/errors.js'
+import { redact } from '../../src/util/redact.js'
+import { shownAddress } from '../args/server-url.js'
+import { Failure } from './cli-error.js'
+
+/** What was asked for, so that a message can name the command that mends it. */
+export interface Asked {
+  readonly url: string
+  readonly table?: string | undefined
+}
+
+/** How the user calls us. */
+const PROGRAM = process.env['npm_command'] === 'exec' ? 'npx listwatch' : 'listwatch'
+
+/** An error of Postgres as one line: what is wrong, and the command or option that mends it. */
+export function failureOf(thrown: unknown, asked: Asked): Failure {
+  const error = postgresError(thrown)
+  const code = codeOf(error.cause)
+  const message = error.message.replace("set rls: 'row-local'", 'add --rls row-local')
+  const isUnreached = code === undefined ? /SASL|client password/.test(message) : /^(E[A-Z]+|28...|3D000)$/.test(code)
+  const lead = isUnreached ? `cannot connect to ${serverOf(asked.url)}: ` : ''
+  return new Failure(lead + withCommands(message + adviceFor(code, message), asked))
+}
+
+const NAMING = '; name the table as in SQL, such as orders, shop.orders or "Orders"'
+
+function adviceFor(code: string | undefined, message: string): string {
+  switch (code) {
+    case '28000': // invalid authorization
+    case '28P01': // wrong password
+      return '; give the right user and password in the URL, or in PGUSER and PGPASSWORD'
+    case '3D000': // no such database
+      return '; name another at the end of the URL, or make it with: createdb'
+    case '3F000': // no such schema
+      return /schema "listwatch"/.test(message)
+        ? ': nothing is installed in this database; run: listwatch pg install <url> --table <table>'
+        : NAMING
+    case '42602': // no name
+    case '42P01': // no such table
+      return NAMING
+    case '42704': // no such role, among others
+      return /^role /.test(message) ? '; make it with CREATE ROLE, or name another with --grant' : ''
+    default:
+      return /relation name|cross-database/.test(message) ? NAMING : ''
+  }
+}
+
+/** The commands that a message names, with what is known filled in. A password never is. */
+export function withCommands(message: string, { url, table }: Asked): string {
+  const isForOwner = message.includes('as the owner')
+  const role = URL.canParse(url) ? decodeURIComponent(new URL(url).username) : ''
+  return message
+    .replaceAll('listwatch pg ', `${PROGRAM} pg `)
+    .replaceAll('<url>', quoted(isForOwner ? ownersUrl(url) : redact(new URL(url).href)))
+    .replaceAll('<table>', table === undefined ? '<table>' : quoted(table))
+    .replaceAll('<role>', role === '' ? '<role>' : quoted(role))
+}
+
+/** The server and the database; nothing of the parameters, any of which may be a secret. */
+function serverOf(url: string): string {
+  const { protocol, username, password, host, pathname } = new URL(url)
+  return shownAddress(protocol.slice(0, -1), username, password, host + pathname)
+}
+
+/** Who the owner is we do not know. */
+function ownersUrl(url: string): string {
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol}//owner@${host}${pathname}`
+}
+
+/** One word for a shell. */
+function quoted(word: string): string {
+  return /^[\w.:/@%*+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+/** So many characters of it: a server may say anything. */
+const MAX_LINE = 2_000
+
+/** Anything that was thrown, as one line without control characters or secrets, and not endless. */
+export function lineOf(thrown: unknown): string {
+  const line = redact(messageOf(thrown))
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE)}…`
+}

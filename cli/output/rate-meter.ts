@@ -1,0 +1,46 @@
+import type { Clock } from '../../src/contract/clock.js'
+
+/** How many changes there were, and how late, over the last seconds. */
+export class Meter {
+  readonly #clock: Clock
+  readonly #startedAt: number
+  /** Changes in each of the last whole seconds, by second. */
+  readonly #perSecond = new Map<number, number>()
+  #lags: number[] = []
+  #total = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#startedAt = clock.now()
+  }
+
+  get total(): number {
+    return this.#total
+  }
+
+  add(lagMs: number | undefined): void {
+    this.#total++
+    const second = Math.floor(this.#clock.now() / 1_000)
+    this.#perSecond.set(second, (this.#perSecond.get(second) ?? 0) + 1)
+    if (lagMs === undefined) return
+    this.#lags.push(lagMs)
+    if (this.#lags.length > 2_000) this.#lags = this.#lags.slice(-1_000)
+  }
+
+  /** Changes a second, over the last three whole seconds. */
+  get rate(): number {
+    const now = Math.floor(this.#clock.now() / 1_000)
+    for (const second of this.#perSecond.keys()) if (second < now - 3) this.#perSecond.delete(second)
+    const seconds = Math.min(3, Math.max(1, now - Math.floor(this.#startedAt / 1_000)))
+    let count = 0
+    for (let second = now - seconds; second < now; second++) count += this.#perSecond.get(second) ?? 0
+    return Math.round(count / seconds)
+  }
+
+  /** The given part of the newest thousand lags is at most this, in milliseconds; undefined where there is none. */
+  lag(part: number): number | undefined {
+    const sorted = this.#lags.slice(-1_000).sort((a, b) => a - b)
+    const lag = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
+    return lag === undefined ? undefined : Math.round(lag)
+  }
+}

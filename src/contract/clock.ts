@@ -1,0 +1,47 @@
+import { afterTurn } from './runtime.js'
+
+/** Where time comes from. Everything that waits takes one, so that all of it can be simulated. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch, monotonic: a change of the wall clock while running does not move it. */
+  now(): number
+  /**
+   * Resolves after `ms` milliseconds; 0 or less gives the event loop one turn. Rejects with the signal's reason
+   * as soon as `signal` aborts.
+   */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** The longest delay that Node's timers take; a longer sleep is made of several. */
+const LONGEST_TIMER_MS = 0x7fffffff
+
+/** Real time. */
+export const systemClock: Clock = {
+  now: () => performance.timeOrigin + performance.now(),
+  sleep: (ms, signal) =>
+    new Promise<void>((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason)
+        return
+      }
+      let timer: NodeJS.Timeout | undefined
+      let cancelTurn: (() => void) | undefined
+      let left = ms
+      const wait = (): void => {
+        const step = Math.min(left, LONGEST_TIMER_MS)
+        left -= step
+        timer = setTimeout(left > 0 ? wait : done, step)
+      }
+      const abort = (): void => {
+        clearTimeout(timer)
+        cancelTurn?.()
+        reject(signal?.reason)
+      }
+      const done = (): void => {
+        signal?.removeEventListener('abort', abort)
+        resolve()
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      if (ms > 0) wait()
+      else cancelTurn = afterTurn(done)
+    }),
+}

@@ -1,0 +1,76 @@
+import type { Clock } from '../contract/clock.js'
+import { over, SourceError } from '../contract/errors.js'
+import type { Random } from '../contract/random.js'
+import { LIST_STALL_MS, type ListerWatcher } from '../contract/source.js'
+import type { Version } from '../contract/version.js'
+import { Attempt } from '../reflector/attempt.js'
+import type { Settle } from '../subscriptions/version-waiters.js'
+
+/**
+ * Decides about waits for marks of another epoch than the store's: the source may have begun that epoch, and the store does
+ * not show it yet. The source's head, read after the wait began, tells which epoch it is in.
+ */
+export class EpochCheck {
+  readonly #source: ListerWatcher<unknown>
+  readonly #clock: Clock
+  readonly #random: Random
+  /** Waits that began after the last read of the head. */
+  readonly #waiting = new Map<Settle<void>, { readonly mark: Version; readonly error: unknown }>()
+  #attempt: Attempt | undefined
+  #isEnded = false
+
+  constructor(source: ListerWatcher<unknown>, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
+    this.#source = source
+    this.#clock = clock
+    this.#random = random
+  }
+
+  /** Rejects the wait with `error` unless the source is in the epoch of `mark`. Leaves it if that cannot be found out now. */
+  judge(settle: Settle<void>, mark: Version, error: unknown): void {
+    if (this.#isEnded) return
+    this.#waiting.set(settle, { mark, error })
+    if (this.#attempt === undefined) void this.#ask()
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#waiting.clear()
+    this.#attempt?.end(over)
+  }
+
+  /** One request at a time, for all waits that began before it. */
+  async #ask(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const asked = [...this.#waiting]
+      this.#waiting.clear()
+      const attempt = new Attempt(this.#clock)
+      this.#attempt = attempt
+      const silent = `no head for ${LIST_STALL_MS / 1_000} s`
+      void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+      try {
+        const head = await attempt.race(this.#head(attempt))
+        for (const [settle, { mark, error }] of asked) if (this.#isOther(head, mark)) settle.reject(error)
+      } catch {
+        // The next batch or list is a reason to ask again.
+      } finally {
+        attempt.end(over)
+        this.#attempt = undefined
+      }
+    }
+  }
+
+  async #head({ signal }: Attempt): Promise<Version> {
+    const head = await this.#source.head?.({ signal, clock: this.#clock, random: this.#random })
+    if (head === undefined) throw new SourceError('the source has no head', { code: 'PROTOCOL' })
+    return head
+  }
+
+  #isOther(head: Version, mark: Version): boolean {
+    try {
+      this.#source.hasReached?.(head, mark)
+      return false
+    } catch {
+      return true
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { OptionError, over, SourceError, type SourceErrorCode, toSourceError } from '../contract/errors.js'
+import { LIST_STALL_MS, type ListerWatcher, type SourceContext } from '../contract/source.js'
+import type { Version } from '../contract/version.js'
+import { Attempt } from '../reflector/attempt.js'
+import { backoff, drawDelay, grown } from '../reflector/backoff.js'
+
+/** After a failed request the next one is sent after a draw from the upper half of this, doubled each time. */
+const INITIAL_DELAY_MS = 200
+const MAX_DELAY_MS = 5_000
+/** A retry is of no use before the program or the source is changed. */
+const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'STOPPED'])
+
+/**
+ * Where the source is now. Transient errors are passed to `onFailure`, and the request is retried until the signal aborts; undefined
+ * then, and if the source has no head.
+ */
+export async function askHead<T>(
+  source: ListerWatcher<T>,
+  context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
+  onFailure: (error: SourceError) => void,
+): Promise<Version | undefined> {
+  const { signal, clock, random } = context
+  for (let delay = backoff(INITIAL_DELAY_MS, MAX_DELAY_MS); !signal.aborted; delay = grown(delay)) {
+    try {
+      return await headOnce(source, context)
+    } catch (thrown) {
+      if (signal.aborted) break
+      if (thrown instanceof OptionError) throw thrown
+      const error = toSourceError(thrown, { phase: 'watch', source: source.name })
+      if (PERMANENT.has(error.code)) throw error
+      onFailure(error)
+      const delayMs = Math.max(drawDelay(delay, random), error.retryAfterMs ?? 0)
+      await clock.sleep(delayMs, signal).catch(() => {}) // Aborted.
+    }
+  }
+  return undefined
+}
+
+/** One request for the source's head; `UNAVAILABLE` if no response arrives in time. */
+async function headOnce<T>(
+  source: ListerWatcher<T>,
+  context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
+): Promise<Version | undefined> {
+  const attempt = new Attempt(context.clock)
+  const end = (): void => attempt.end(context.signal.reason)
+  context.signal.addEventListener('abort', end, { once: true })
+  const silent = `no head for ${LIST_STALL_MS / 1_000} s`
+  void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+  try {
+    return await attempt.race(Promise.resolve(source.head?.({ ...context, signal: attempt.signal })))
+  } finally {
+    context.signal.removeEventListener('abort', end)
+    attempt.end(over)
+  }
+}

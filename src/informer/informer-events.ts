@@ -1,0 +1,115 @@
+import { EventEmitter } from 'eventemitter3'
+import type { Clock } from '../contract/clock.js'
+import { messageOf, SourceError } from '../contract/errors.js'
+import { emitWarning } from '../contract/runtime.js'
+import type { Logger, Status } from '../contract/status.js'
+import { News } from '../util/notification-queue.js'
+
+/** Where nobody listens to errors, a process warning says so at most this often, in milliseconds. */
+const WARNING_MS = 60_000
+
+interface Events {
+  error(error: SourceError): void
+  status(status: Status, previous: Status): void
+}
+
+type AnyListener = (...args: unknown[]) => void
+
+/** Those who want to know how an informer is. One that throws harms no other. */
+export class Listeners {
+  readonly #events = new EventEmitter<Events>()
+  readonly #clock: Clock
+  readonly #logger: Logger | undefined
+  readonly #nameNow: () => string
+  readonly #news = new News()
+  #warnedAt = -Infinity
+  #isClosed = false
+
+  constructor(clock: Clock, logger: Logger | undefined, nameNow: () => string) {
+    this.#clock = clock
+    this.#logger = logger
+    this.#nameNow = nameNow
+  }
+
+  on(event: keyof Events, listener: unknown): void {
+    this.#events.on(event, checked('on', event, listener))
+  }
+
+  off(event: keyof Events, listener: unknown): void {
+    this.#events.off(event, checked('off', event, listener))
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** From now on nobody is told anything. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** An error that nobody listens to is a process warning. */
+  error(error: SourceError): void {
+    if (this.#isClosed) return
+    this.log('warn', error.message, { code: error.code, key: error.key })
+    if (this.#events.listenerCount('error') > 0) this.#emit('error', error)
+    else if (this.#logger === undefined) this.#warn(error)
+  }
+
+  /** What stops nothing. Without a logger it is a process warning. */
+  warning(message: string): void {
+    if (this.#isClosed) return
+    this.log('warn', message, {})
+    if (this.#logger === undefined) emitWarning(message)
+  }
+
+  status(status: Status, previous: Status): void {
+    this.#emit('status', status, previous)
+  }
+
+  log(level: keyof Logger, message: string, fields: object): void {
+    if (this.#isClosed) return
+    try {
+      this.#logger?.[level](message, fields)
+    } catch (thrown) {
+      this.#warn(failed(`the logger of ${this.#nameNow()}`, thrown))
+    }
+  }
+
+  #emit<E extends keyof Events>(event: E, ...args: Parameters<Events[E]>): void {
+    this.#news.tell(
+      this.#events.listeners(event).map((listener) => () => {
+        if (this.#events.listeners(event).includes(listener))
+          this.#tell(event, () => Reflect.apply(listener, undefined, args))
+      }),
+    )
+  }
+
+  #tell(event: keyof Events, tell: () => void): void {
+    try {
+      tell()
+    } catch (thrown) {
+      this.#warn(failed(`a listener of "${event}" on ${this.#nameNow()}`, thrown))
+    }
+  }
+
+  #warn(error: SourceError): void {
+    const now = this.#clock.now()
+    if (now - this.#warnedAt < WARNING_MS) return
+    this.#warnedAt = now
+    const { message, code, cause } = error
+    const detail = cause instanceof Error ? cause.stack : undefined
+    emitWarning(message, { code, ...(detail === undefined ? {} : { detail }) })
+  }
+}
+
+function failed(what: string, thrown: unknown): SourceError {
+  return new SourceError(`${what} threw: ${messageOf(thrown)}`, { code: 'HANDLER', cause: thrown })
+}
+
+function checked(call: string, event: unknown, listener: unknown): AnyListener {
+  if (event !== 'error' && event !== 'status')
+    throw new TypeError(`${call}: the event must be "error" or "status", got "${String(event)}"`)
+  if (typeof listener !== 'function') throw new TypeError(`${call}: the listener must be a function`)
+  return listener as AnyListener
+}

@@ -1,0 +1,96 @@
+import { over, SourceError } from '../contract/errors.js'
+import { checkWait, type Wait } from '../subscriptions/version-waiters.js'
+import { checkOptions, isCount, isPositive, isSignal } from '../util/validate-options.js'
+import type { Lifecycle } from './informer.js'
+import { assertStartable, isStartable, type Startable } from './lifecycle.js'
+import { isLimitable, type Limitable, limitRelists, RelistLimit } from './relist-limiter.js'
+
+/**
+ * Several informers, or groups of them, that start, sync and stop together. With `maxRelists` at most so many of them
+ * read their sources again at a time, so that a server that comes back does not meet them all at once; first lists are not held back.
+ */
+export function groupInformers(
+  informers: readonly Lifecycle[],
+  options: { readonly maxRelists?: number | undefined } = {},
+): Lifecycle {
+  checkOptions('groupInformers', options, { maxRelists: isCount })
+  if (!Array.isArray(informers) || !informers.every(isLifecycle))
+    throw new TypeError('groupInformers: the first argument must be an array of informers or groups')
+  return new InformerGroup(informers, options.maxRelists)
+}
+
+class InformerGroup implements Lifecycle, Limitable, Startable {
+  readonly #members: readonly Lifecycle[]
+  #isStopped = false
+
+  constructor(members: readonly Lifecycle[], maxRelists: number | undefined) {
+    this.#members = [...members]
+    if (maxRelists !== undefined) this[limitRelists](new RelistLimit(maxRelists))
+  }
+
+  /** An outer group's limit counts instead of an inner one's. */
+  [limitRelists](limit: RelistLimit): void {
+    for (const member of this.#members) if (isLimitable(member)) member[limitRelists](limit)
+  }
+
+  [assertStartable](): void {
+    if (this.#isStopped) throw new SourceError('start: the group was stopped', { code: 'STOPPED' })
+    for (const member of this.#members) if (isStartable(member)) member[assertStartable]()
+  }
+
+  start(options: { readonly signal?: AbortSignal | undefined } = {}): this {
+    checkOptions('start', options, { signal: isSignal })
+    this[assertStartable]() // Before any of them has begun.
+    for (const member of this.#members) member.start(options)
+    return this
+  }
+
+  async synced(wait: Wait = {}): Promise<void> {
+    checkWait('synced', wait)
+    if (this.#isStopped) throw new SourceError('synced: the group was stopped', { code: 'STOPPED' })
+    const { signal, timeoutMs } = wait
+    const waiting = new AbortController()
+    const abort = (): void => waiting.abort(signal?.reason)
+    if (signal?.aborted) abort()
+    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      await Promise.all(this.#members.map((member) => member.synced({ signal: waiting.signal, timeoutMs })))
+    } finally {
+      // Once one is refused nobody waits for the others.
+      waiting.abort(over)
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  async stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+    checkOptions('stop', options, { drainMs: isPositive })
+    this.#isStopped = true
+    // All of them, also where one throws.
+    const stopped = await Promise.allSettled(this.#members.map(async (member) => member.stop(options)))
+    for (const each of stopped) if (each.status === 'rejected') throw each.reason
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  health(options: { readonly staleAfterMs?: number | undefined; readonly stuckAfterMs?: number | undefined } = {}): {
+    readonly isLive: boolean
+    readonly isReady: boolean
+    readonly reason: string
+  } {
+    checkOptions('health', options, { staleAfterMs: isPositive, stuckAfterMs: isPositive })
+    const all = this.#members.map((member) => member.health(options))
+    const worst = all.find(({ isLive }) => !isLive) ?? all.find(({ isReady }) => !isReady) ?? all[0]
+    return {
+      isLive: all.every(({ isLive }) => isLive),
+      isReady: all.every(({ isReady }) => isReady),
+      reason: worst?.reason ?? 'there are no informers',
+    }
+  }
+}
+
+function isLifecycle(value: unknown): value is Lifecycle {
+  const { start, synced, stop, health } = Object(value) as Partial<Lifecycle>
+  return [start, synced, stop, health].every((method) => typeof method === 'function')
+}

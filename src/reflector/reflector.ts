@@ -1,0 +1,496 @@
+import { type Clock, systemClock } from '../contract/clock.js'
+import { OptionError, over, SourceError, toSourceError } from '../contract/errors.js'
+import { type Random, systemRandom } from '../contract/random.js'
+import {
+  DEFAULT_HEARTBEAT_MS,
+  LIST_STALL_MS,
+  type ListEvent,
+  type ListerWatcher,
+  PAGE_SIZE,
+  type Replacement,
+  type Sink,
+  type SourceContext,
+  type WatchBatch,
+  type WatchEvent,
+} from '../contract/source.js'
+import { assertVersion, type Version } from '../contract/version.js'
+import { outcomeOf } from '../queue/change.js'
+import { checkOptions, isFunction, isObject, isSignal } from '../util/validate-options.js'
+import { Attempt } from './attempt.js'
+import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
+
+/** The event loop gets a turn after this long of continuous work. */
+const SLICE_MS = 8
+/** How many events are taken between two looks at the clock. */
+const SLICE_EVENTS = 256
+/** A list that could not be told whole is read again, at most this often. */
+const INCOMPLETE_RELIST_MS = 5 * 60_000
+/** An event that nobody understands is reported at most this often. */
+const REPORT_MS = 60_000
+
+/** What an informer wants to know of its reflector. */
+export interface ReflectorHooks {
+  onState?(state: ReflectorState, previous: ReflectorState): void
+  /** A list or a watch failed. Called before `onError`, which says what happens next. */
+  onFailure?(error: SourceError): void
+  onError?(error: SourceError): void
+  /** The source has something to say that stops nothing. */
+  onWarning?(message: string): void
+  /** The source doubts that the sink has what it has. */
+  onDoubt?(reason: string): void
+  /** The watch cannot report its position, and a wait for a version is pending. */
+  onProofWanted?(): void
+  /** Something was left out that the source said for the second time. */
+  onIgnored?(version: Version): void
+  /** Whether somebody waits for a version. */
+  isWaitedFor?(): boolean
+  /**
+   * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
+   * may begin at once.
+   */
+  admit?(signal: AbortSignal): Promise<() => void> | undefined
+}
+
+type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'due' }>
+type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
+
+/**
+ * Keeps a sink equal to a source: lists, watches from the list's version, resumes where a watch broke off, and lists
+ * again only where the history after its version is gone. The only reader of the source. It never gives up before
+ * `signal` aborts, and no loop of it is without a delay.
+ */
+export class Reflector<T> {
+  readonly #source: ListerWatcher<T>
+  readonly #sink: Sink<T>
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #hooks: ReflectorHooks
+  readonly #nudges = new Set<() => void>()
+  /** What a source knows us by. */
+  readonly #mirror = Object.freeze({})
+  /** Ends the timers that belong to no attempt. */
+  readonly #ended = new AbortController()
+  #state: ReflectorState = initialState
+  #effect: Effect | undefined
+  #attempt: Attempt | undefined
+  #closing = Promise.resolve()
+  /** Moves only after the sink has accepted what led there. */
+  #version: Version | undefined
+  #lastContactAt: number | undefined
+  #lastError: SourceError | undefined
+  #lists = 0
+  #listedAt = -Infinity
+  #reportedAt = -Infinity
+  #isRelistScheduled = false
+
+  constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
+  /** @internal */
+  constructor(
+    source: ListerWatcher<T>,
+    sink: Sink<T>,
+    options: { readonly clock?: Clock | undefined; readonly random?: Random | undefined },
+    hooks: ReflectorHooks,
+  )
+  constructor(
+    source: ListerWatcher<T>,
+    sink: Sink<T>,
+    options: { readonly clock?: Clock | undefined; readonly random?: Random | undefined } = {},
+    hooks: ReflectorHooks = {},
+  ) {
+    assertSource(source, 'new Reflector')
+    checkOptions('new Reflector', options, { clock: isObject, random: isObject })
+    this.#source = source
+    this.#sink = sink
+    this.#clock = options.clock ?? systemClock
+    this.#random = options.random ?? systemRandom
+    this.#hooks = hooks
+  }
+
+  /** Runs until `signal` aborts, then resolves; also where the source is stalled. Once. */
+  async run(options: { readonly signal: AbortSignal }): Promise<void> {
+    checkOptions('run', options, { signal: isSignal })
+    if (this.#state.name !== 'idle') throw new TypeError('run: a reflector runs once')
+    const { signal } = options
+    const stop = (): void => this.#tell({ type: 'stop', reason: 'stopped' })
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      this.#tell(signal.aborted ? { type: 'stop', reason: 'stopped' } : { type: 'start' })
+      for (let effect = this.#takeEffect(); effect.type !== 'end'; effect = this.#takeEffect()) {
+        await this.#perform(effect)
+      }
+    } finally {
+      this.#ended.abort(over)
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** @internal */
+  get state(): ReflectorState {
+    return this.#state
+  }
+
+  /** @internal */
+  get lastContactAt(): number | undefined {
+    return this.#lastContactAt
+  }
+
+  /** @internal */
+  get lastError(): SourceError | undefined {
+    return this.#lastError
+  }
+
+  /** @internal Resolves once the source has closed the list or the watch that was open last; never where it is stalled. */
+  get closing(): Promise<void> {
+    return this.#closing
+  }
+
+  /** @internal How many lists have begun. */
+  get lists(): number {
+    return this.#lists
+  }
+
+  /** @internal Reads the source again. */
+  relist(reason: string): void {
+    this.#tell({ type: 'relist', reason })
+  }
+
+  /** @internal Asks the source where it is, because somebody waits. */
+  nudge(): void {
+    for (const nudge of this.#nudges) {
+      try {
+        nudge()
+      } catch (thrown) {
+        this.#hooks.onError?.(this.#located(thrown, 'watch')) // Whoever waits goes on waiting.
+      }
+    }
+  }
+
+  /** @internal The sink was found to have all that the source had at this version: the bookmark that the watch cannot give. */
+  proven(version: Version): void {
+    if (this.#state.name !== 'live' || this.#version === version || this.#isIncluded(version)) return
+    const accepted = this.#sink.apply({ events: [], version })
+    if (accepted === undefined) this.#version = version
+  }
+
+  /** Takes one step. Where that leads away from what is being done, it is broken off. */
+  #tell(bare: Bare<Input>): void {
+    const chance = [this.#random.next(), this.#random.next()] as const
+    const input = { ...bare, at: this.#clock.now(), chance } as Input
+    const previous = this.#state
+    const { state, effect } = step(previous, input)
+    this.#state = state
+    if (effect.type !== 'continue') {
+      this.#effect = effect
+      this.#attempt?.end(over)
+    }
+    if (input.type === 'failed') {
+      this.#hooks.onFailure?.(input.error)
+      this.#report(input.error)
+    }
+    // Whoever was told of the error may have led on from here: to another state, and has been told of that; or not.
+    if (state.name !== previous.name && this.#state.name === state.name) this.#hooks.onState?.(this.#state, previous)
+  }
+
+  #takeEffect(): Effect {
+    const effect = this.#effect
+    if (effect === undefined) throw new Error(`a reflector in state ${this.#state.name} has nothing to do`)
+    this.#effect = undefined
+    return effect
+  }
+
+  async #perform(effect: Effect): Promise<void> {
+    const attempt = new Attempt(this.#clock)
+    this.#attempt = attempt
+    let outcome: Bare<Outcome>
+    try {
+      outcome = await this.#outcome(effect, attempt)
+    } catch (thrown) {
+      const error = this.#located(thrown, effect.type === 'list' ? 'list' : 'watch')
+      outcome = { type: 'failed', error, contactAt: attempt.contactAt }
+    }
+    this.#attempt = undefined
+    attempt.end(over)
+    // An effect that is there already comes from outside, and what was being done no longer counts.
+    if (this.#effect === undefined) this.#tell(outcome)
+  }
+
+  #outcome(effect: Effect, attempt: Attempt): Promise<Bare<Outcome>> {
+    switch (effect.type) {
+      case 'list':
+        return this.#listAdmitted(attempt, effect)
+      case 'watch':
+        return this.#watch(attempt)
+      case 'wait':
+        return this.#wait(attempt, effect.until)
+      case 'continue':
+      case 'end':
+        throw new Error(`${effect.type} is nothing to perform`)
+    }
+  }
+
+  async #wait(attempt: Attempt, until: number): Promise<Bare<Outcome>> {
+    await attempt.race(this.#clock.sleep(until - this.#clock.now(), attempt.signal))
+    return { type: 'due' }
+  }
+
+  /** Others may be reading their sources again; the first list waits for nobody. */
+  async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
+    const admission = this.#state.hasListed ? this.#hooks.admit?.(attempt.signal) : undefined
+    if (admission === undefined) return this.#list(attempt, effect)
+    const release = await attempt.race(admission).catch((reason: unknown) => {
+      // The turn may have come in the moment in which it is no longer wanted.
+      admission.then(
+        (unwanted) => unwanted(),
+        () => {},
+      )
+      throw reason
+    })
+    try {
+      attempt.check()
+      this.#tell({ type: 'turn' })
+      return await this.#list(attempt, effect)
+    } finally {
+      release()
+    }
+  }
+
+  async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
+    this.#lists++
+    // Equal versions do not prove equal objects after a break: a restored history may have given the same version to
+    // another object, and a server may show an object in another form without a new version.
+    const replacement = this.#sink.replace({ ignoreVersions: true })
+    const silent = `no page for ${LIST_STALL_MS / 1_000} s`
+    void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
+    let isCommitted = false
+    try {
+      const shown = ignoreVersions ? undefined : this.#version
+      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, shown }))
+      let version: Version | undefined
+      for (;;) {
+        const page = await attempt.race(pages.next())
+        attempt.check()
+        if (page.done) break
+        this.#contact(attempt)
+        version = page.value.version ?? version
+        await this.#takePage(this.#understood(page.value.events), replacement, attempt)
+      }
+      assertVersion(version, 'the version of the list')
+      this.#assertFloor(version, ignoreVersions)
+      const listed = version
+      await this.#accepted(attempt, () => replacement.commit(listed))
+      isCommitted = true
+      this.#version = version
+      this.#listedAt = this.#clock.now()
+      return { type: 'listed' }
+    } finally {
+      if (!isCommitted) replacement.abandon()
+      this.#closing = close(pages)
+    }
+  }
+
+  async #takePage(events: readonly ListEvent<T>[], replacement: Replacement<T>, attempt: Attempt): Promise<void> {
+    for (let at = 0; at < events.length; at += SLICE_EVENTS) {
+      const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
+      await this.#accepted(attempt, () => replacement.page(slice))
+      await attempt.breathe(SLICE_MS)
+    }
+  }
+
+  /** A list may not show less than what was already shown. */
+  #assertFloor(listed: Version, ignoreVersions: boolean): void {
+    const shown = this.#version
+    if (shown === undefined || ignoreVersions || this.#source.hasReached === undefined) return
+    if (this.#source.hasReached(listed, shown)) return
+    const message = 'the list is older than what was already shown'
+    throw new SourceError(message, { code: 'STALE_LIST' })
+  }
+
+  async #watch(attempt: Attempt): Promise<Bare<Outcome>> {
+    const after = this.#version
+    assertVersion(after, 'the version to watch from')
+    const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
+    const silent = `no data for ${Math.round(idleMs / 1_000)} s`
+    void attempt.guard(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    const onNudge = (listener: () => void): void => {
+      this.#nudges.add(listener)
+      if (this.#hooks.isWaitedFor?.() === true) listener()
+    }
+    let batches: AsyncIterator<WatchBatch<T>> | undefined
+    try {
+      const doubt = (reason: string): void => this.#hooks.onDoubt?.(reason)
+      const isWaitedFor = (): boolean => this.#hooks.isWaitedFor?.() ?? true
+      const prove = (): void => this.#hooks.onProofWanted?.()
+      const context = { ...this.#context(attempt), after, onNudge, isWaitedFor, doubt, prove }
+      batches = iterated('watch', this.#source.watch(context))
+      for (;;) {
+        const batch = await attempt.race(batches.next())
+        attempt.check()
+        if (batch.done) return { type: 'ended' }
+        this.#contact(attempt)
+        await this.#takeBatch(batch.value, attempt)
+        if (this.#state.name !== 'live') this.#tell({ type: 'batch' })
+        await attempt.breathe(SLICE_MS)
+      }
+    } finally {
+      this.#nudges.clear()
+      this.#closing = close(batches)
+    }
+  }
+
+  async #takeBatch(batch: WatchBatch<T>, attempt: Attempt): Promise<void> {
+    assertVersion(batch.version, 'the version of a batch')
+    if (this.#isIncluded(batch.version)) {
+      this.#hooks.onIgnored?.(batch.version)
+      return
+    }
+    const understood = this.#understood(batch.events)
+    // It may be the last one once more, or what a source says that cannot tell a new place: both come to the same.
+    const events = batch.version === this.#version ? outcomeOf(understood) : understood
+    const taken = events === batch.events ? batch : { ...batch, events }
+    await this.#accepted(attempt, () => this.#sink.apply(taken))
+    this.#version = batch.version
+  }
+
+  /** Waits until the sink has accepted something; what it throws is not the source's. */
+  async #accepted(attempt: Attempt, accept: () => void | Promise<void>): Promise<void> {
+    try {
+      const accepted = accept()
+      if (accepted !== undefined) await attempt.busy(accepted)
+    } catch (thrown) {
+      throw thrown === over ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
+    }
+  }
+
+  /** Whether the sink has it already. Of an equal version it may have nothing yet. */
+  #isIncluded(version: Version): boolean {
+    const shown = this.#version
+    if (shown === undefined || shown === version) return false
+    return this.#source.hasReached?.(shown, version) === true
+  }
+
+  /** The events without those that nobody understands, for which the source is read again before long. */
+  #understood<E extends WatchEvent<T>>(events: readonly E[]): readonly E[] {
+    if (!Array.isArray(events)) throw new SourceError('the events are no array', { code: 'PROTOCOL' })
+    if (events.every(isUnderstood)) return events
+    const good: E[] = []
+    for (const event of events) {
+      const type = (event as E | null | undefined)?.type
+      if (isUnderstood(event)) good.push(event)
+      else if (type === 'put' || type === 'delete' || type === 'invalid') {
+        const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')
+        good.push({ type: 'invalid', error } as E)
+        this.#relistBeforeLong('an object came without a key')
+      } else if (type === 'replace') {
+        throw new SourceError('a replace must have entries with string keys', { code: 'PROTOCOL' })
+      } else {
+        this.#reportUnknown(type)
+        this.#relistBeforeLong('an event of an unknown type came')
+      }
+    }
+    return good
+  }
+
+  #reportUnknown(type: unknown): void {
+    if (this.#clock.now() - this.#reportedAt < REPORT_MS) return
+    this.#reportedAt = this.#clock.now()
+    const what = `an event of the unknown type "${String(type)}" of ${this.#source.name}`
+    const message = `${what} was left out; the source is read again`
+    this.#hooks.onError?.(this.#located(new SourceError(message, { code: 'DECODE' }), 'decode'))
+  }
+
+  #relistBeforeLong(reason: string): void {
+    if (this.#isRelistScheduled) return
+    this.#isRelistScheduled = true
+    const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
+    const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS
+    this.#clock.sleep(due - this.#clock.now(), this.#ended.signal).then(
+      () => {
+        this.#isRelistScheduled = false
+        this.relist(reason)
+      },
+      () => {},
+    )
+  }
+
+  #context(attempt: Attempt): SourceContext {
+    const warn = (message: string): void => this.#hooks.onWarning?.(message)
+    return { signal: attempt.signal, clock: this.#clock, random: this.#random, mirror: this.#mirror, warn }
+  }
+
+  #contact(attempt: Attempt): void {
+    attempt.contact()
+    this.#lastContactAt = attempt.contactAt
+  }
+
+  #located(thrown: unknown, phase: 'list' | 'watch' | 'decode'): SourceError {
+    return toSourceError(thrown, { phase, source: this.#source.name })
+  }
+
+  /** Says what failed, of which source, and what happens next. */
+  #report(error: SourceError): void {
+    const { next, retryAt } = this.#state
+    const inSeconds = (((retryAt ?? this.#clock.now()) - this.#clock.now()) / 1_000).toFixed(1)
+    const mistake = error.cause instanceof OptionError ? 'a mistake in the program; ' : ''
+    const then = `${mistake}${next === 'list' ? 'listing again' : 'reconnecting'}`
+    const message = `${error.phase} of ${error.source} failed: ${error.message}; ${then} in ${inSeconds} s`
+    const { code, phase, source, key, retryAfterMs } = error
+    this.#lastError = new SourceError(message, { code, cause: error.cause ?? error, retryAfterMs, key, phase, source })
+    this.#hooks.onError?.(this.#lastError)
+  }
+}
+
+/** Refuses what is no source, at the call. */
+export function assertSource(source: unknown, call: string): void {
+  const { name, list, watch, heartbeatMs, hasReached, isLaterEpoch, head, versions } = Object(source) as Partial<
+    ListerWatcher<unknown>
+  >
+  if (typeof name !== 'string') throw new TypeError(`${call}: the source must have a name`)
+  checkOptions(
+    `${call}: the source "${name}"`,
+    { list, watch, hasReached, isLaterEpoch, head, versions },
+    {
+      list: isFunction,
+      watch: isFunction,
+      hasReached: isFunction,
+      isLaterEpoch: isFunction,
+      head: isFunction,
+      versions: isFunction,
+    },
+  )
+  if (list === undefined || watch === undefined) {
+    throw new TypeError(`${call}: the source "${name}" must have list and watch`)
+  }
+  if (heartbeatMs !== undefined && !(heartbeatMs > 0 && Number.isFinite(heartbeatMs))) {
+    throw new TypeError(`${call}: the source's heartbeatMs must be a finite number above 0, got ${heartbeatMs}`)
+  }
+}
+
+function isUnderstood(event: WatchEvent<unknown>): boolean {
+  switch (event?.type) {
+    case 'put':
+    case 'delete':
+    case 'invalid':
+      return typeof event.key === 'string'
+    case 'replace':
+      return Array.isArray(event.entries) && event.entries.every((entry) => typeof entry?.key === 'string')
+    default:
+      return false
+  }
+}
+
+/** Refuses what a source gives in place of an async iterable, an array or a promise. */
+function iterated<V>(what: string, given: AsyncIterable<V>): AsyncIterator<V> {
+  const iterate: unknown = (given as Partial<AsyncIterable<V>> | null | undefined)?.[Symbol.asyncIterator]
+  if (typeof iterate === 'function') return given[Symbol.asyncIterator]()
+  throw new SourceError(`${what} gave no async iterable; it must be an async generator`, { code: 'PROTOCOL' })
+}
+
+/** Lets an iterator clean up, and resolves when it has. One that waits cannot, and its signal has told it already. */
+export async function close(iterator: AsyncIterator<unknown> | undefined): Promise<void> {
+  try {
+    await iterator?.return?.()
+  } catch {
+    // It is over either way.
+  }
+}

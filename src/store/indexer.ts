@@ -1,0 +1,127 @@
+import { SourceError } from '../contract/errors.js'
+import type { Entry, Replacement, Sink, WatchBatch } from '../contract/source.js'
+import type { Version } from '../contract/version.js'
+import type { DeltaBatch } from '../queue/change.js'
+import { checkOptions, isFunction } from '../util/validate-options.js'
+import { type DeclaredIndex, declareIndexes } from './indexes/index-builder.js'
+import type { IndexBuilder } from './indexes/index-types.js'
+import { newPart } from './key-ownership.js'
+import { StorePart } from './partition.js'
+import { pairsOf, Store } from './store.js'
+import { Snapshot, type StoreView } from './store-view.js'
+import { StoreWriter, type WriterHooks } from './transaction.js'
+
+/**
+ * The indexed store, and the sink that a reflector writes to. One writer; every batch, and every list, becomes visible
+ * in one synchronous step. Objects that are equal to what is there keep their identity and are no change.
+ */
+export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
+  readonly by: I
+  /** @internal */
+  readonly writer: StoreWriter<T>
+  /** @internal */
+  readonly store: Store<T>
+  /** @internal The whole store, as what its only source has in it. */
+  readonly whole: StorePart<T>
+  readonly #declared = new Map<string, DeclaredIndex<T>>()
+
+  constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
+  /** @internal */
+  constructor(options: { readonly indexes?: ((ix: IndexBuilder<T>) => I) | undefined }, hooks: WriterHooks<T>)
+  constructor(
+    options: { readonly indexes?: ((ix: IndexBuilder<T>) => I) | undefined } = {},
+    hooks: WriterHooks<T> = {},
+  ) {
+    checkOptions('new Indexer', options, { indexes: isFunction })
+    this.writer = new StoreWriter(hooks)
+    this.store = this.writer.store
+    this.whole = new StorePart(this.writer, this.writer.whole)
+    const declare = options.indexes as ((ix: IndexBuilder<T>) => I & object) | undefined
+    this.by = declare === undefined ? (Object.create(null) as I) : this.#declare(declare)
+  }
+
+  get(key: string): T | undefined {
+    return this.store.isVisible ? this.store.entryOf(key)?.object : undefined
+  }
+
+  has(key: string): boolean {
+    return this.store.isVisible && this.store.ordinalOf(key) !== undefined
+  }
+
+  get size(): number {
+    return this.store.isVisible ? this.store.size : 0
+  }
+
+  get version(): Version | undefined {
+    return this.whole.version
+  }
+
+  entry(key: string): Entry<T> | undefined {
+    return this.store.isVisible ? this.store.entryOf(key) : undefined
+  }
+
+  keys(): IteratorObject<string, undefined> {
+    return (this.store.isVisible ? this.store.keys() : []).values()
+  }
+
+  entries(): IteratorObject<[key: string, object: T], undefined> {
+    return pairsOf(this.store.isVisible ? this.store.entries() : [])
+  }
+
+  list(): readonly T[] {
+    return this.store.isVisible ? this.store.list() : []
+  }
+
+  /** @internal */
+  get invalid(): ReadonlyMap<string, SourceError> {
+    return this.store.isVisible ? this.writer.invalid : new Map()
+  }
+
+  /** @internal */
+  get declared(): ReadonlyMap<string, DeclaredIndex<T>> {
+    return this.#declared
+  }
+
+  /** @internal */
+  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X {
+    if (this.#declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
+    return this.writer.inOneStep(
+      'addIndex',
+      () => (this.#declare((ix) => ({ [name]: build(ix) })) as Record<string, X>)[name] as X,
+    )
+  }
+
+  /** @internal */
+  snapshot(): StoreView<T, I> & Disposable {
+    this.writer.assertNotWriting('snapshot')
+    return new Snapshot<T, I>(
+      this.store.isVisible ? this.store.pin() : new Store<T>().pin(),
+      this.version,
+      this.#declared.values(),
+    )
+  }
+
+  /** @internal From now on the store is in parts; this is a new one. */
+  part(name: string): StorePart<T> {
+    this.writer.ownership.share()
+    return new StorePart(this.writer, newPart(name))
+  }
+
+  apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
+    this.whole.apply(batch)
+  }
+
+  replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): Replacement<T> {
+    return this.whole.replace({ ignoreVersions })
+  }
+
+  #declare<X extends object>(declare: (ix: IndexBuilder<T>) => X): X {
+    const { by, declared } = declareIndexes(this.store, declare, (message, cause, key) => {
+      const said = `${message}; such objects are left out of it`
+      this.writer.warn(new SourceError(said, { code: 'DECODE', phase: 'apply', cause, key }))
+    })
+    for (const index of declared) this.#declared.set(index.name, index)
+    if (this.by !== undefined) Object.assign(this.by as object, by)
+    return by
+  }
+}

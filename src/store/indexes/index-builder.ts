@@ -1,0 +1,194 @@
+import { messageOf } from '../../contract/errors.js'
+import type { Entry } from '../../contract/source.js'
+import type { Pin, Store, StoreIndex } from '../store.js'
+import { EqualIndex, MultiIndex } from './hash-index.js'
+import type { IndexBuilder } from './index-types.js'
+import { copyScalar, isScalar, type Scalar, ScalarMap } from './scalar.js'
+import { SortedIndex } from './sorted-index.js'
+
+/** The most index values that one object may have in one index. */
+export const MAX_INDEX_VALUES = 10_000
+
+/** An index as its owner holds it: what the store writes, what users call, and the same over a snapshot. */
+export interface DeclaredIndex<T> {
+  readonly name: string
+  readonly index: StoreIndex<T>
+  readonly accessor: unknown
+  accessorAt(pin: Pin<T>): unknown
+  /** Whether remembered index values include `value`, as `where: { name: value }` asks. */
+  includes(remembered: unknown, value: unknown): boolean
+  /** What is wrong with `value` in `where: { name: value }`, if anything. */
+  flawIn(value: unknown): string | undefined
+  /** The entries that have `value` now. */
+  entriesWith(value: unknown): readonly Entry<T>[]
+  /** The scalars under which an object is found by its remembered value; undefined where only `includes` can tell. */
+  scalarsOf(remembered: unknown): readonly Scalar[] | undefined
+}
+
+/**
+ * Runs the user's declaration, and gives its indexes by name. They are part of the store from then on.
+ * `report` is told of the first failure of each index.
+ */
+export function declareIndexes<T, I extends object>(
+  store: Store<T>,
+  declare: (ix: IndexBuilder<T>) => I,
+  report: (message: string, cause: unknown, key: string) => void,
+): { readonly by: I; readonly declared: DeclaredIndex<T>[] } {
+  const made = new Map<unknown, Omit<DeclaredIndex<T>, 'name'>>()
+  const names = new Map<StoreIndex<T>, string>()
+  const builder = builderFor(store, made, (index, cause, key) => {
+    report(`the function of index "${names.get(index) ?? '?'}" failed: ${messageOf(cause)}`, cause, key)
+  })
+  const by: unknown = declare(builder)
+  if (typeof by !== 'object' || by === null) throw new TypeError('indexes: must return an object of indexes')
+  const declared = Object.entries(by).map(([name, accessor]) => {
+    const index = made.get(accessor)
+    if (index === undefined)
+      throw new TypeError(`indexes: "${name}" is not an index; make it with ix.equal, ix.multi, …`)
+    names.set(index.index, name)
+    return { ...index, name }
+  })
+  for (const { index } of declared) store.addIndex(index)
+  return { by: Object.assign(Object.create(null), by) as I, declared }
+}
+
+function builderFor<T>(
+  store: Store<T>,
+  made: Map<unknown, Omit<DeclaredIndex<T>, 'name'>>,
+  report: (index: StoreIndex<T>, cause: unknown, key: string) => void,
+): IndexBuilder<T> {
+  /** Runs the user's function; what it throws, or `read` refuses, leaves the object out and is reported once per index. */
+  const guarded = <V, R>(
+    of: (object: T, key: string) => V,
+    read: (value: V) => R,
+    otherwise: R,
+    self: () => StoreIndex<T>,
+  ): ((entry: Entry<T>) => R) => {
+    if (typeof of !== 'function') throw new TypeError('indexes: an index needs a function')
+    let hasFailed = false
+    return (entry) => {
+      try {
+        return read(of(entry.object, entry.key))
+      } catch (error) {
+        if (!hasFailed) report(self(), error, entry.key)
+        hasFailed = true
+        return otherwise
+      }
+    }
+  }
+  return {
+    equal(of) {
+      const index: EqualIndex<T> = new EqualIndex(
+        store,
+        guarded(of, readScalar, undefined, () => index),
+      )
+      const accessor = index.accessor()
+      made.set(accessor, {
+        index,
+        accessor,
+        accessorAt: (pin) => index.accessorAt(pin),
+        includes: (remembered, value) => index.includes(remembered, value as Scalar),
+        entriesWith: (value) => index.entriesWith(value as Scalar),
+        flawIn: flawInScalar,
+        scalarsOf: (remembered) => (remembered === undefined ? [] : [remembered as Scalar]),
+      })
+      return accessor as never
+    },
+    multi(of) {
+      const index: MultiIndex<T> = new MultiIndex(
+        store,
+        guarded(of, readScalars, [], () => index),
+      )
+      const accessor = index.accessor()
+      made.set(accessor, {
+        index,
+        accessor,
+        accessorAt: (pin) => index.accessorAt(pin),
+        includes: (remembered, value) => index.includes(remembered, value as Scalar),
+        entriesWith: (value) => index.entriesWith(value as Scalar),
+        flawIn: flawInScalar,
+        scalarsOf: (remembered) => (remembered ?? []) as readonly Scalar[],
+      })
+      return accessor as never
+    },
+    ordered(of) {
+      const read = (value: unknown): readonly Scalar[] | undefined => {
+        const scalar = readScalar(value)
+        return scalar === undefined ? undefined : [scalar]
+      }
+      const index: SortedIndex<T> = new SortedIndex(
+        store,
+        guarded(of, read, undefined, () => index),
+      )
+      const accessor = index.ordered()
+      made.set(accessor, {
+        index,
+        accessor,
+        accessorAt: (pin) => index.ordered(pin),
+        includes: (remembered, value) => index.includes(remembered, [value as Scalar]),
+        entriesWith: (value) => index.entriesWith([value as Scalar]),
+        flawIn: flawInScalar,
+        scalarsOf: (remembered) => (remembered ?? []) as readonly Scalar[],
+      })
+      return accessor as never
+    },
+    compound(of) {
+      const index: SortedIndex<T> = new SortedIndex(
+        store,
+        guarded(of, readTuple, undefined, () => index),
+      )
+      const accessor = index.compound()
+      made.set(accessor, {
+        index,
+        accessor,
+        accessorAt: (pin) => index.compound(pin),
+        includes: (remembered, value) => index.includes(remembered, value as readonly Scalar[]),
+        entriesWith: (value) => index.entriesWith(value as readonly Scalar[]),
+        flawIn: (value) => (Array.isArray(value) && value.every(isScalar) ? undefined : 'must be an array of scalars'),
+        scalarsOf: () => undefined,
+      })
+      return accessor as never
+    },
+  }
+}
+
+function flawInScalar(value: unknown): string | undefined {
+  return isScalar(value) ? undefined : 'must be a string, number, bigint, boolean or Date'
+}
+
+function readScalar(value: unknown): Scalar | undefined {
+  if (value === null || value === undefined) return undefined
+  if (isScalar(value)) return copyScalar(value)
+  throw new TypeError(`it gave ${describe(value)}; a string, number, bigint, boolean or Date is allowed`)
+}
+
+function readTuple(value: unknown): readonly Scalar[] | undefined {
+  if (value === null || value === undefined) return undefined
+  if (!Array.isArray(value)) throw new TypeError(`it gave ${describe(value)}; an array of scalars is allowed`)
+  const tuple: Scalar[] = []
+  for (const each of value) {
+    const scalar = readScalar(each)
+    if (scalar === undefined) return undefined
+    tuple.push(scalar)
+  }
+  return tuple
+}
+
+function readScalars(values: Iterable<unknown>): readonly Scalar[] {
+  if (values === null || values === undefined) return []
+  if (typeof values === 'string' || typeof values[Symbol.iterator] !== 'function') {
+    throw new TypeError(`it gave ${describe(values)}; an iterable of scalars is allowed`)
+  }
+  const seen = new ScalarMap<Scalar>()
+  for (const value of values) {
+    const scalar = readScalar(value)
+    if (scalar !== undefined) seen.set(scalar, scalar)
+    if (seen.size > MAX_INDEX_VALUES) throw new TypeError(`it gave more than ${MAX_INDEX_VALUES} values for one object`)
+  }
+  return [...seen.values()]
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'string') return 'a string'
+  return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`
+}

@@ -1,0 +1,101 @@
+/** What an index value can be. Dates match by value; a number and a bigint of one value are the same. */
+export type Scalar = string | number | bigint | boolean | Date
+
+export function isScalar(value: unknown): value is Scalar {
+  switch (typeof value) {
+    case 'string':
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return true
+    default:
+      return value instanceof Date
+  }
+}
+
+/** An own copy: Dates are mutable, and the caller may change its instance. */
+export function copyScalar<V extends Scalar>(value: V): V
+export function copyScalar(value: Scalar): Scalar {
+  // Not the method of the value, which may be another one.
+  return value instanceof Date ? new Date(Date.prototype.getTime.call(value)) : value
+}
+
+/** The same equality as that of `compareScalars`. */
+export function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolean {
+  if (a === b) return true
+  if (typeof a === 'string' || a === undefined || b === undefined) return false
+  return compareScalars(a, b) === 0
+}
+
+/**
+ * A total order over all scalars: booleans, then numbers and bigints by value (NaN first), then Dates, then strings by
+ * code unit. Negative, 0 or positive.
+ */
+export function compareScalars(a: Scalar, b: Scalar): number {
+  const left = rankOf(a)
+  const right = rankOf(b)
+  if (left !== right) return left - right
+  const x = a instanceof Date ? a.getTime() : a
+  const y = b instanceof Date ? b.getTime() : b
+  if (x < y) return -1
+  if (x > y) return 1
+  // Neither is smaller: they are equal, or NaN takes part, which stands before all numbers.
+  return Number(Number.isNaN(y)) - Number(Number.isNaN(x))
+}
+
+function rankOf(value: Scalar): number {
+  switch (typeof value) {
+    case 'boolean':
+      return 0
+    case 'number':
+    case 'bigint':
+      return 1
+    case 'string':
+      return 3
+    default:
+      return 2
+  }
+}
+
+/** A Map keyed by scalars, in which those that are the same are one key. */
+export class ScalarMap<V> {
+  readonly #plain = new Map<unknown, V>()
+  readonly #dates = new Map<number, V>()
+
+  /** Nothing for null and undefined, which are no scalars. */
+  get(key: Scalar): V | undefined {
+    if (typeof key === 'object' && key !== null) return this.#dates.get(key.getTime())
+    return this.#plain.get(plainKey(key))
+  }
+
+  set(key: Scalar, value: V): void {
+    if (typeof key === 'object') this.#dates.set(key.getTime(), value)
+    else this.#plain.set(plainKey(key), value)
+  }
+
+  delete(key: Scalar): void {
+    if (typeof key === 'object') this.#dates.delete(key.getTime())
+    else this.#plain.delete(plainKey(key))
+  }
+
+  clear(): void {
+    this.#plain.clear()
+    this.#dates.clear()
+  }
+
+  get size(): number {
+    return this.#plain.size + this.#dates.size
+  }
+
+  *values(): Iterable<V> {
+    yield* this.#plain.values()
+    yield* this.#dates.values()
+  }
+}
+
+/** A bigint as the number of the same value, if there is one. */
+function plainKey(key: unknown): unknown {
+  if (typeof key !== 'bigint') return key
+  const number = Number(key)
+  return Number.isFinite(number) && BigInt(number) === key ? number : key
+}

@@ -1,0 +1,77 @@
+import { OptionError } from '../contract/errors.js'
+import { redact } from './redact.js'
+
+/** Says what is wrong with a value, or undefined where nothing is. */
+export type OptionCheck = (value: unknown) => string | undefined
+
+export const isAny: OptionCheck = () => undefined
+export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'must be a function')
+export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? undefined : 'must be true or false')
+export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'must be a string')
+export const isObject: OptionCheck = (value) =>
+  typeof value === 'object' && value !== null ? undefined : 'must be an object'
+export const isName: OptionCheck = (value) =>
+  typeof value === 'string' && value !== '' ? undefined : 'must be a string that is not empty'
+
+/** A duration or a size: a number above 0. */
+export const isPositive: OptionCheck = (value) =>
+  typeof value === 'number' && value > 0 && Number.isFinite(value) ? undefined : 'must be a finite number above 0'
+
+/** A count: a whole number of at least 1. */
+export const isCount: OptionCheck = (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 1 ? undefined : 'must be a whole number of at least 1'
+
+export const isSignal: OptionCheck = (value) => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal')
+
+export function isOneOf(...allowed: readonly string[]): OptionCheck {
+  return (value) => (allowed.includes(value as string) ? undefined : `must be one of ${allowed.map(quote).join(', ')}`)
+}
+
+/** Options whose value may hold a password, a key or a token: a message names its type and does not quote the value. */
+const holdsSecrets: ReadonlySet<string> = new Set([
+  'auth',
+  'client',
+  'credentials',
+  'kubeConfig',
+  'password',
+  'privateKey',
+])
+
+/**
+ * Refuses a misspelt or senseless option at the call, with an OptionError that names the call, the option and what is
+ * allowed. `undefined` always means: not given.
+ */
+export function checkOptions(call: string, options: unknown, checks: Readonly<Record<string, OptionCheck>>): void {
+  if (options === undefined) return
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${call}: the options must be an object`)
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(checks, name)) {
+      const allowed = Object.keys(checks).join(', ')
+      throw new OptionError(`${call}: unknown option ${quote(name)}; allowed are ${allowed}`, { option: name })
+    }
+    if (value === undefined) continue
+    const flaw = checks[name]?.(value)
+    if (flaw === undefined) continue
+    throw new OptionError(
+      `${call}: option ${quote(name)} ${flaw}, got ${holdsSecrets.has(name) ? showType(value) : show(value)}`,
+      { option: name },
+    )
+  }
+}
+
+function quote(text: string): string {
+  return `"${text}"`
+}
+
+function show(value: unknown): string {
+  if (typeof value !== 'string')
+    return typeof value === 'object' || typeof value === 'function' ? showType(value) : String(value)
+  const safe = redact(value) // Before it is cut: a secret is recognized by what follows it, too.
+  return quote(safe.length > 40 ? `${safe.slice(0, 40)}…` : safe)
+}
+
+function showType(value: unknown): string {
+  if (value === null) return 'null'
+  if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object'
+  return `a ${typeof value}`
+}

@@ -1,0 +1,73 @@
+import { NothingToCheck, Trial } from './case-context.js'
+import type { ConformanceCase, ConformanceOutcome } from './conformance-case.js'
+import type { ConformanceNeed, ListerWatcherHarness, ListerWatcherSubject } from './harness.js'
+
+/** How a case is written down. */
+export interface CaseDefinition {
+  readonly name: string
+  readonly needs?: readonly ConformanceNeed[]
+  /** How often a silent watch should speak, in milliseconds. Default: so rarely that nobody relies on it. */
+  readonly heartbeatMs?: number
+  check(trial: Trial): Promise<void>
+}
+
+const SELDOM_MS = 60_000
+
+export function casesOf(theme: string, definitions: readonly CaseDefinition[]): readonly ConformanceCase[] {
+  return definitions.map((definition) => ({
+    theme,
+    name: definition.name,
+    needs: definition.needs ?? [],
+    run: (harness) => judge(definition, harness),
+  }))
+}
+
+async function judge(
+  { name, needs = [], heartbeatMs = SELDOM_MS, check }: CaseDefinition,
+  harness: ListerWatcherHarness<unknown>,
+): Promise<ConformanceOutcome> {
+  for (const need of needs) {
+    const reason = harness.lacks?.[need]
+    if (reason !== undefined) return { type: 'skipped', reason }
+  }
+  const trial = await Trial.begin(harness, { heartbeatMs })
+  try {
+    for (const need of needs) {
+      const flaw = missing(need, trial.subject)
+      if (flaw !== undefined)
+        throw new Error(`${flaw}: it is needed for "${name}". Add it, or say why not in lacks.${need}`)
+    }
+    await check(trial)
+    return { type: 'passed' }
+  } catch (error) {
+    if (error instanceof NothingToCheck) return { type: 'skipped', reason: error.message }
+    throw error
+  } finally {
+    await trial.end()
+  }
+}
+
+const hooks = {
+  openTransactions: 'begin',
+  compaction: 'compact',
+  epochs: 'restore',
+  corruption: 'corrupt',
+  outage: 'disconnect',
+  connections: 'connections',
+} as const
+
+/** What is missing on a subject that must have what is needed; undefined where nothing is. */
+function missing(need: ConformanceNeed, subject: ListerWatcherSubject<unknown>): string | undefined {
+  switch (need) {
+    case 'head':
+    case 'versions':
+    case 'hasReached':
+      return subject.source[need] === undefined ? `the source has no ${need}()` : undefined
+    case 'transactions':
+    case 'bigObjects':
+    case 'nudges':
+      return undefined
+    default:
+      return subject[hooks[need]] === undefined ? `the harness has no ${hooks[need]}()` : undefined
+  }
+}

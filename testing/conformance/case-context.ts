@@ -1,0 +1,223 @@
+import { systemRandom } from '../../src/contract/random.js'
+import type { ListContext, ListerWatcher, ListPage, SourceContext } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { CountingClock, check, within } from './assertions.js'
+import { checkEvents, checkVersion } from './event-checks.js'
+import { areEqual, Contents, difference, type Values } from './expected-contents.js'
+import type {
+  ConformanceChange,
+  ConformanceNeed,
+  ConformanceWish,
+  ListerWatcherHarness,
+  ListerWatcherSubject,
+} from './harness.js'
+import { type Position, Watching } from './watch-recorder.js'
+
+/** A list that was read to its end. */
+export interface Listing extends Position {
+  readonly pages: readonly ListPage<unknown>[]
+}
+
+export interface ListingOptions {
+  readonly pageSize?: number
+  readonly signal?: AbortSignal
+  /** Runs after each page. */
+  readonly between?: (page: number) => Promise<void>
+}
+
+/** Thrown where a case finds out that there is nothing to check. */
+export class NothingToCheck extends Error {}
+
+/** One case at work: its source, the writer, and every state that the collection has had. */
+export class Trial {
+  readonly subject: ListerWatcherSubject<unknown>
+  readonly patienceMs: number
+  readonly clock: CountingClock = new CountingClock()
+  /** By the source's own keys. A state is here before anybody can see it. */
+  readonly states: Values[] = [new Map()]
+  readonly #lacks: ListerWatcherHarness<unknown>['lacks']
+  readonly #watchings: Watching[] = []
+
+  private constructor(subject: ListerWatcherSubject<unknown>, harness: ListerWatcherHarness<unknown>) {
+    this.subject = subject
+    this.patienceMs = harness.patienceMs ?? 10_000
+    this.#lacks = harness.lacks
+  }
+
+  static async begin(harness: ListerWatcherHarness<unknown>, wish: ConformanceWish): Promise<Trial> {
+    return new Trial(await harness.create(wish), harness)
+  }
+
+  get source(): ListerWatcher<unknown> {
+    return this.subject.source
+  }
+
+  /** What the collection holds. */
+  get now(): Values {
+    return this.states.at(-1) ?? new Map()
+  }
+
+  has(need: ConformanceNeed): boolean {
+    return this.#lacks?.[need] === undefined
+  }
+
+  keyOf(key: string): string {
+    return this.subject.keyOf?.(key) ?? key
+  }
+
+  /** Writes these as one transaction, or one after the other where the source has none. Gives the last mark. */
+  async write(...changes: readonly ConformanceChange[]): Promise<Version | undefined> {
+    if (this.has('transactions')) return await this.#commit(changes)
+    let mark: Version | undefined
+    for (const change of changes) mark = await this.#commit([change])
+    return mark
+  }
+
+  async put(key: string, value: string): Promise<Version | undefined> {
+    return await this.write({ key, value })
+  }
+
+  async delete(key: string): Promise<Version | undefined> {
+    return await this.write({ key, value: undefined })
+  }
+
+  /** Makes it undecodable: it is none of what the collection holds any more. */
+  async corrupt(key: string): Promise<void> {
+    const next = new Map(this.now)
+    next.delete(this.keyOf(key))
+    this.states.push(next)
+    await this.subject.corrupt?.(key)
+  }
+
+  async connections(): Promise<number> {
+    return (await this.subject.connections?.()) ?? 0
+  }
+
+  /** Has the harness do something. That it can was made sure of by what the case needs. */
+  async hook(name: 'compact' | 'restore' | 'disconnect'): Promise<void> {
+    await this.subject[name]?.()
+  }
+
+  /** Makes these changes in a transaction, which is open until what it gives is called. */
+  async begin(...changes: readonly ConformanceChange[]): Promise<() => Promise<void>> {
+    const commit = await this.subject.begin?.(changes)
+    return async () => {
+      this.#expect(changes)
+      await commit?.()
+    }
+  }
+
+  async #commit(changes: readonly ConformanceChange[]): Promise<Version | undefined> {
+    this.#expect(changes)
+    return await this.subject.write(changes)
+  }
+
+  #expect(changes: readonly ConformanceChange[]): void {
+    const next = new Map(this.now)
+    for (const { key, value } of changes) {
+      if (value === undefined) next.delete(this.keyOf(key))
+      else next.set(this.keyOf(key), value)
+    }
+    this.states.push(next)
+  }
+
+  context(signal: AbortSignal = new AbortController().signal): SourceContext {
+    return { signal, clock: this.clock, random: systemRandom }
+  }
+
+  pages({ pageSize = 1_000, signal }: ListingOptions = {}): AsyncIterator<ListPage<unknown>> {
+    const context: ListContext = { ...this.context(signal), pageSize }
+    return this.source.list(context)[Symbol.asyncIterator]()
+  }
+
+  /** Reads a list to its end. */
+  async list(options: ListingOptions = {}): Promise<Listing> {
+    const iterator = this.pages(options)
+    const contents = this.contents()
+    const pages: ListPage<unknown>[] = []
+    for (;;) {
+      const { done, value } = await within(this.patienceMs, 'a page of a list', iterator.next())
+      if (done === true) break
+      checkEvents(value.events, 'list')
+      contents.apply(value.events)
+      pages.push(value)
+      await options.between?.(pages.length)
+    }
+    const version = pages.at(-1)?.version
+    checkVersion(version, "a list's last page")
+    return { contents, pages, version }
+  }
+
+  /** What `versions` says, with the version of its last page. */
+  async versions(): Promise<{ readonly keys: ReadonlyMap<string, Version>; readonly version: Version | undefined }> {
+    check(this.source.versions !== undefined, 'the source has no versions()')
+    const keys = new Map<string, Version>()
+    let version: Version | undefined
+    for await (const page of this.source.versions({ ...this.context(), pageSize: 3 })) {
+      for (const each of page.keys) keys.set(each.key, each.version)
+      version = page.version
+    }
+    return { keys, version }
+  }
+
+  contents(): Contents {
+    return new Contents((object) => this.subject.read(object))
+  }
+
+  /** A watch of everything after a list, or after where another watch was. Ended with the case. */
+  watch(from: Position): Watching {
+    const { source, patienceMs } = this
+    const watching = new Watching({
+      context: this.context(),
+      from,
+      patienceMs,
+      watch: (context) => source.watch(context),
+    })
+    this.#watchings.push(watching)
+    return watching
+  }
+
+  /** Waits until watches are open, by what they tell: a source need not say anything while nothing happens. */
+  async opened(...watchings: readonly Watching[]): Promise<void> {
+    await this.put('opened', String(this.states.length))
+    for (const watching of watchings) await watching.reaches(this.now)
+  }
+
+  async head(): Promise<Version> {
+    check(this.source.head !== undefined, 'the source has no head()')
+    const head = await within(this.patienceMs, 'head()', this.source.head(this.context()))
+    checkVersion(head, 'head()')
+    return head
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    check(this.source.hasReached !== undefined, 'the source has no hasReached()')
+    return this.source.hasReached(at, mark)
+  }
+
+  /** Refuses what is not the state of now. */
+  expectNow(what: string, values: Values): void {
+    check(areEqual(values, this.now), `${what}: ${difference(values, this.now)}`)
+  }
+
+  /** Refuses positions that are not states which the collection had, one after the other; gives the last one's number. */
+  expectStates(what: string, positions: readonly Position[], from = 0): number {
+    let at = from
+    for (const { contents, version } of positions) {
+      const found = this.states.findIndex((state, number) => number >= at && areEqual(state, contents.values))
+      if (found < 0) {
+        const nearest = this.states[at] ?? this.now
+        const why = difference(contents.values, nearest)
+        check(false, `${what}, at ${version}, shows a state that there was not, or one that was over: ${why}`)
+      }
+      at = found
+    }
+    return at
+  }
+
+  /** Ends whatever is still open. What does not end in time was judged by the cases for that. */
+  async end(): Promise<void> {
+    await Promise.allSettled(this.#watchings.map((watching) => watching.stop()))
+    await this.subject.dispose?.()
+  }
+}

@@ -1,0 +1,65 @@
+import type { WatchEvent } from '../../src/contract/source.js'
+
+/** What a collection holds: values by key. */
+export type Values = ReadonlyMap<string, string>
+
+/** What events add up to. */
+export class Contents {
+  readonly values: Map<string, string>
+  readonly invalid: Set<string>
+  readonly #read: (object: unknown) => string
+
+  constructor(read: (object: unknown) => string, from?: Contents) {
+    this.#read = read
+    this.values = new Map(from?.values)
+    this.invalid = new Set(from?.invalid)
+  }
+
+  copy(): Contents {
+    return new Contents(this.#read, this)
+  }
+
+  apply(events: readonly WatchEvent<unknown>[]): void {
+    for (const event of events) {
+      if (event.type === 'replace') {
+        this.values.clear()
+        this.invalid.clear()
+        for (const entry of event.entries) this.#put(entry.key, entry.object)
+      } else if (event.type === 'put') this.#put(event.key, event.object)
+      else if (event.key !== undefined) {
+        this.values.delete(event.key)
+        if (event.type === 'invalid') this.invalid.add(event.key)
+        else this.invalid.delete(event.key)
+      }
+    }
+  }
+
+  #put(key: string, object: unknown): void {
+    this.values.set(key, this.#read(object))
+    this.invalid.delete(key)
+  }
+}
+
+export function areEqual(a: Values, b: Values): boolean {
+  if (a.size !== b.size) return false
+  for (const [key, value] of a) if (b.get(key) !== value) return false
+  return true
+}
+
+/** How `actual` differs from `expected`, in words. */
+export function difference(actual: Values, expected: Values): string {
+  const differences: string[] = []
+  for (const [key, value] of expected) {
+    const found = actual.get(key)
+    if (found === undefined) differences.push(`${shown(key)} is missing`)
+    else if (found !== value) differences.push(`${shown(key)} is ${shown(found)} instead of ${shown(value)}`)
+  }
+  for (const key of actual.keys()) if (!expected.has(key)) differences.push(`${shown(key)} should not be there`)
+  const rest = differences.length - 5
+  return `${differences.slice(0, 5).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`
+}
+
+/** A key or a value as it can be printed. */
+export function shown(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
+}

@@ -1,0 +1,68 @@
+import { check } from './assertions.js'
+import { casesOf } from './case-builder.js'
+import { NothingToCheck } from './case-context.js'
+import type { ConformanceCase } from './conformance-case.js'
+
+/** Keys over which a careless source trips, each with a name that can be printed. */
+const HOSTILE: readonly (readonly [name: string, key: string])[] = [
+  ['__proto__', '__proto__'],
+  ['constructor', 'constructor'],
+  ['of no characters', ''],
+  ['of 2 000 characters', 'long-'.repeat(400)],
+  ['of spaces', '  '],
+  ['with slashes', '/a//b/../c/'],
+  ['with separators', 'a:b|c,d;e.f=g&h\\i%2Fj'],
+  ['with quotes', `a'b"c\`d\${e}--/*`],
+  ['with line breaks and tabs', 'a\nb\r\nc\td'],
+  ['with a NUL', 'a\u0000b'],
+  ['of other scripts and emoji', 'żółć 日本語 עברית 👩‍👩‍👧'],
+  ['that ends in half a character', 'a\ud83d'],
+  ['that looks like JSON', '{"a":[1,null]}'],
+  ['null', 'null'],
+]
+
+/** Keys that are different and look alike. */
+const ALIKE: readonly string[] = ['a', 'A', ' a', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
+
+export const keyCases: readonly ConformanceCase[] = [
+  ...casesOf(
+    'a key',
+    HOSTILE.map(([name, key]) => ({
+      name: `${name} comes back as it is`,
+      async check(trial) {
+        const why = trial.subject.refuses?.(key)
+        if (why !== undefined) throw new NothingToCheck(why)
+        await trial.write({ key, value: 'listed' }, { key: 'other', value: 'x' })
+        const listing = await trial.list({ pageSize: 1 })
+        trial.expectNow('the list', listing.contents.values)
+        const watching = trial.watch(listing)
+        await trial.put(key, 'changed')
+        await watching.reaches(trial.now)
+        await trial.delete(key)
+        await watching.reaches(trial.now)
+        await trial.put(key, 'made anew')
+        await watching.reaches(trial.now)
+        trial.expectNow('another list', (await trial.list()).contents.values)
+        const { prototype } = Object
+        check(Object.keys(prototype).length === 0, 'the prototype of all objects was written to')
+      },
+    })),
+  ),
+  ...casesOf('a key', [
+    {
+      name: 'is not taken for another that looks like it',
+      async check(trial) {
+        const keys = ALIKE.filter((key) => trial.subject.refuses?.(key) === undefined)
+        if (keys.length < 2) throw new NothingToCheck('this source takes no two keys that look alike')
+        await trial.write(...keys.map((key, at) => ({ key, value: `value ${at}` })))
+        const listing = await trial.list()
+        trial.expectNow('the list', listing.contents.values)
+        const watching = trial.watch(listing)
+        for (const key of keys) {
+          await trial.delete(key)
+          await watching.reaches(trial.now)
+        }
+      },
+    },
+  ]),
+]

@@ -1,0 +1,116 @@
+import { check } from './assertions.js'
+import { casesOf } from './case-builder.js'
+import { NothingToCheck } from './case-context.js'
+import type { ConformanceCase } from './conformance-case.js'
+import { checkVersion } from './event-checks.js'
+import { shown } from './expected-contents.js'
+import { fill } from './list-cases.js'
+
+const BIG = 'big ü '.repeat(150_000)
+
+export const objectCases: readonly ConformanceCase[] = casesOf('an object', [
+  {
+    name: 'of 1 MiB comes whole in a list and in a watch',
+    needs: ['bigObjects'],
+    async check(trial) {
+      await trial.put('listed', BIG)
+      const listing = await trial.list()
+      trial.expectNow('the list', listing.contents.values)
+      const watching = trial.watch(listing)
+      await trial.put('watched', BIG)
+      await watching.reaches(trial.now)
+    },
+  },
+  {
+    name: 'that was handed over stays as it is',
+    async check(trial) {
+      await fill(trial, 3)
+      const listing = await trial.list()
+      const watching = trial.watch(listing)
+      await trial.write({ key: 'k0', value: 'again' }, { key: 'k1', value: undefined })
+      await watching.reaches(trial.now)
+      const seen = [...listing.pages, ...watching.batches].flatMap(({ events }) => events)
+      const before = seen.map(fingerprint)
+      await trial.write({ key: 'k0', value: 'and again' }, { key: 'k2', value: 'too' })
+      await watching.reaches(trial.now)
+      await trial.list()
+      const changed = seen.findIndex((event, at) => fingerprint(event) !== before[at])
+      check(changed < 0, `an event was changed after it had been handed over: it was ${before[changed]}`)
+    },
+  },
+  {
+    name: 'that has the version of another state is equal to it',
+    async check(trial) {
+      const values = new Map<string, string>()
+      const note = (key: string, version: string | undefined, object: unknown): void => {
+        if (version === undefined) return
+        const id = JSON.stringify([key, version])
+        const value = trial.subject.read(object)
+        check((values.get(id) ?? value) === value, `${shown(key)} has the version ${version} for two values`)
+        values.set(id, value)
+      }
+      await fill(trial, 3)
+      const listing = await trial.list()
+      const watching = trial.watch(listing)
+      await trial.write({ key: 'k0', value: 'one' }, { key: 'k0', value: 'two' }, { key: 'k1', value: 'one' })
+      await trial.put('k0', 'three')
+      await watching.reaches(trial.now)
+      for (const { events } of [...listing.pages, ...watching.batches, ...(await trial.list()).pages]) {
+        for (const event of events) {
+          if (event.type === 'put') note(event.key, event.version, event.object)
+          else if (event.type === 'replace') for (const each of event.entries) note(each.key, each.version, each.object)
+        }
+      }
+      if (values.size === 0) throw new NothingToCheck('the source gives its objects no versions')
+    },
+  },
+  {
+    name: 'has one uid in lists and watches, and another once it was made anew',
+    async check(trial) {
+      await trial.put('k', 'first')
+      const listing = await trial.list()
+      const watching = trial.watch(listing)
+      await trial.put('k', 'changed')
+      await watching.reaches(trial.now)
+      const changed = uidOf(watching.batches)
+      await trial.delete('k')
+      await watching.reaches(trial.now)
+      await trial.put('k', 'another')
+      await watching.reaches(trial.now)
+      const uids = [uidOf(listing.pages), changed, uidOf(watching.batches), uidOf((await trial.list()).pages)]
+      const [first, second, third, fourth] = uids
+      if (first === undefined) throw new NothingToCheck('the source knows no identities')
+      check(first === second, `an object that was changed has another uid: ${first}, then ${second}`)
+      check(second !== third, `an object that was made anew has the uid of the one before: ${third}`)
+      check(third === fourth, `the watch says that the uid is ${third}, the list ${fourth}`)
+    },
+  },
+  {
+    name: 'has one version in lists and in versions()',
+    needs: ['versions'],
+    async check(trial) {
+      await fill(trial, 7)
+      await trial.write({ key: 'k2', value: 'again' }, { key: 'k4', value: undefined })
+      const listed = new Map<string, string | undefined>()
+      for (const { events } of (await trial.list()).pages) {
+        for (const event of events) if (event.type === 'put') listed.set(event.key, event.version)
+      }
+      const { keys, version } = await trial.versions()
+      checkVersion(version, 'the last page of versions()')
+      const differing = [...new Set([...keys.keys(), ...listed.keys()])].find(
+        (key) => keys.get(key) !== listed.get(key),
+      )
+      check(differing === undefined, `versions() and a list do not agree on ${shown(differing ?? '')}`)
+    },
+  },
+])
+
+/** The last uid that was told. */
+function uidOf(parts: readonly { readonly events: readonly object[] }[]): string | undefined {
+  const last = parts.flatMap(({ events }) => events).findLast((event) => 'uid' in event)
+  return last !== undefined && 'uid' in last ? String(last.uid) : undefined
+}
+
+function fingerprint(event: unknown): string {
+  return JSON.stringify(event, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+}

@@ -1,0 +1,117 @@
+import { systemClock } from '../../src/contract/clock.js'
+import type { WatchBatch, WatchContext } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { check, endsInTime, Refusal, within } from './assertions.js'
+import { checkEvents, checkVersion } from './event-checks.js'
+import { areEqual, type Contents, difference, type Values } from './expected-contents.js'
+
+/** Where a watch can go on from: a version, and what the collection held at it. */
+export interface Position {
+  readonly version: Version
+  readonly contents: Contents
+}
+
+export interface WatchingOptions {
+  readonly context: Omit<WatchContext, 'signal' | 'onNudge' | 'after'>
+  readonly from: Position
+  readonly patienceMs: number
+  watch(context: WatchContext): AsyncIterable<WatchBatch<unknown>>
+}
+
+/** A watch that is read batch by batch, and what its batches add up to. */
+export class Watching implements Position {
+  readonly contents: Contents
+  readonly batches: WatchBatch<unknown>[] = []
+  /** Where it was, after each batch. The first is where it began. */
+  readonly trail: Position[]
+  readonly nudges: (() => void)[] = []
+  readonly #patienceMs: number
+  readonly #stop = new AbortController()
+  readonly #iterator: AsyncIterator<WatchBatch<unknown>>
+  /** What was asked for and has not come yet. */
+  #pending: Promise<IteratorResult<WatchBatch<unknown>>> | undefined
+
+  constructor({ context, from, patienceMs, watch }: WatchingOptions) {
+    this.contents = from.contents.copy()
+    this.trail = [{ version: from.version, contents: from.contents.copy() }]
+    this.#patienceMs = patienceMs
+    const watched = watch({
+      ...context,
+      after: from.version,
+      signal: this.#stop.signal,
+      onNudge: (listener) => void this.nudges.push(listener),
+    })
+    this.#iterator = watched[Symbol.asyncIterator]()
+  }
+
+  /** Where it is. */
+  get version(): Version {
+    return this.batches.at(-1)?.version ?? this.trail[0]?.version ?? ''
+  }
+
+  /** What it was given to be stopped by. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  get values(): Values {
+    return this.contents.values
+  }
+
+  /** The next batch. Rejects with the watch's own error, or when none comes. */
+  async next(what = 'a batch', ms: number = this.#patienceMs): Promise<WatchBatch<unknown>> {
+    this.#pending ??= this.#iterator.next()
+    this.#pending.catch(() => {}) // It may fail when nobody waits for it any more.
+    // What is late is still to come: the next call waits for the same.
+    const { done, value } = await within(ms, what, this.#pending)
+    this.#pending = undefined
+    check(done !== true, `the watch ended while it was wanted, and ${what} was waited for`)
+    checkEvents(value.events, 'watch')
+    checkVersion(value.version, 'a batch')
+    this.contents.apply(value.events)
+    this.batches.push(value)
+    this.trail.push({ version: value.version, contents: this.contents.copy() })
+    return value
+  }
+
+  /** Reads on until it is so. */
+  async until(what: string, isSo: () => boolean): Promise<void> {
+    const deadline = systemClock.now() + this.#patienceMs
+    while (!isSo()) await this.next(what, Math.max(0, deadline - systemClock.now()))
+  }
+
+  /** Reads on until the collection holds this. */
+  async reaches(values: Values): Promise<void> {
+    try {
+      await this.until('what was written', () => areEqual(this.values, values))
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new Refusal(`${error.message}: ${difference(this.values, values)}`, { cause: error })
+    }
+  }
+
+  nudge(): void {
+    for (const listener of this.nudges) listener()
+  }
+
+  /** Leaves the loop as `break` does. The signal stays as it is. */
+  async leave(): Promise<void> {
+    await within(this.#patienceMs, 'the end of a watch that was left', Promise.resolve(this.#iterator.return?.()))
+  }
+
+  abort(): void {
+    this.#stop.abort()
+  }
+
+  /** Aborts it and reads it to its end, which has to come in time. */
+  async stop(): Promise<void> {
+    this.abort()
+    await endsInTime('a watch', this.#drain())
+  }
+
+  async #drain(): Promise<void> {
+    for (let next = this.#pending ?? this.#iterator.next(); ; next = this.#iterator.next()) {
+      if ((await next).done === true) return
+    }
+  }
+}

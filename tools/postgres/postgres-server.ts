@@ -1,0 +1,361 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmod, type FileHandle, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { systemClock } from '../../src/contract/clock.js'
+import { checkOptions, isCount, isName, isObject, isSignal } from '../../src/util/validate-options.js'
+import { freePort } from './free-port.js'
+import { ChildGuard } from './orphan-guard.js'
+import { descendantsOf, isRunning, temporaryFolder } from './platform.js'
+import { type PostgresPrograms, type PostgresWhereabouts, postgresPrograms } from './postgres-binaries.js'
+import { ownerFor, prepareData } from './postgres-data.js'
+import type { ServerUser } from './run-program.js'
+import { lastWords, runProgram } from './run-program.js'
+
+export interface PostgresOptions extends PostgresWhereabouts {
+  /** Values for postgresql.conf, as they would be written there without quotes: `{ fsync: 'off' }`. Default: Postgres' own. */
+  readonly settings?: Readonly<Record<string, string>> | undefined
+  /** Where the data lies, also after the end; made where it does not exist. Default: a temporary folder, removed on stop. */
+  readonly dataDir?: string | undefined
+  /** TCP port on 127.0.0.1; default: a free one. */
+  readonly port?: number | undefined
+  /** Stops the server at once; while it starts, `startPostgres` rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** `fast` ends sessions and writes all down; `immediate` does not, so that the next start recovers from the log. */
+export type PostgresStop = 'fast' | 'immediate'
+
+/**
+ * A running Postgres. It listens on 127.0.0.1 only, trusts every user, and has the superuser `postgres`. It does not keep our
+ * process alive, and ends with it, however that happens. Calls that change its state take their turns.
+ */
+export interface PostgresServer extends AsyncDisposable {
+  readonly port: number
+  readonly url: string
+  readonly dataDir: string
+  /** As the server says it: `18.4`. */
+  readonly version: string
+  /** Id of the postmaster; undefined while the server is down. */
+  readonly pid: number | undefined
+  /** All that the server has logged since it was first started. */
+  log(): Promise<string>
+  /** Down, with its data kept for `restart`; default `fast`. Nothing happens where it is down already. */
+  halt(mode?: PostgresStop): Promise<void>
+  /** SIGKILL of the postmaster and all its children: a crash. The data is kept for `restart`. */
+  kill(): Promise<void>
+  /** On the same data and port, after `halt(mode)` where it is up; default `fast`. */
+  restart(mode?: PostgresStop): Promise<void>
+  /** Down for good; the data is removed unless `dataDir` was given. Default `fast`. */
+  stop(mode?: PostgresStop): Promise<void>
+}
+
+const START_TIMEOUT_MS = 60_000
+/** After this time a stop is made harder: fast, immediate, SIGKILL. */
+const STOP_TIMEOUT_MS = 15_000
+/** How often a start is tried on another port, where the one that was free is taken by the time Postgres wants it. */
+const PORT_TRIES = 3
+
+/** What the server is for rests on these; they are on its command line, so that no file can change them. */
+const FIXED_SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  logging_collector: 'off',
+  log_destination: 'stderr',
+  // Under the data folder, so that a crash leaves nothing in /dev/shm.
+  dynamic_shared_memory_type: 'mmap',
+}
+
+/**
+ * Starts a real Postgres, in under a second where nothing has to be copied. Works as root, who may not run Postgres: it then
+ * runs as `nobody`, or as the owner of `dataDir`. Rejects with one line that says what is wrong, and leaves nothing behind.
+ */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
+  checkOptions('startPostgres', options, {
+    binDir: isName,
+    env: isObject,
+    settings: isObject,
+    dataDir: isName,
+    port: isCount,
+    signal: isSignal,
+  })
+  const settings = settingsFile(options.settings ?? {})
+  const { signal } = options
+  signal?.throwIfAborted()
+  const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir)
+  const user = await ownerFor(dataDir)
+  const programs = await postgresPrograms(options, user, signal)
+  const folder = await temporaryFolder('listwatch-postgres-')
+  const server = new Server(programs, user, folder, dataDir)
+  try {
+    await server.prepare(settings, signal)
+    await server.start(options.port, signal)
+  } catch (error) {
+    await server.stop('immediate')
+    throw error
+  }
+  server.stopWith(signal)
+  return server
+}
+
+class Server implements PostgresServer {
+  readonly dataDir: string
+  readonly version: string
+  readonly #programs: PostgresPrograms
+  readonly #user: ServerUser | undefined
+  readonly #folder: string
+  readonly #keepsData: boolean
+  readonly #guard: ChildGuard
+  #port = 0
+  /** Set while the process lives. */
+  #child: ChildProcess | undefined
+  /** Of the process in `#child`, or of the last one. */
+  #ended: Promise<void> = Promise.resolve()
+  #turn: Promise<void> = Promise.resolve()
+  #isStopped = false
+  #unlisten = (): void => {}
+
+  constructor(programs: PostgresPrograms, user: ServerUser | undefined, folder: string, dataDir: string | undefined) {
+    this.version = programs.version
+    this.dataDir = dataDir ?? join(folder, 'data')
+    this.#programs = programs
+    this.#user = user
+    this.#folder = folder
+    this.#keepsData = dataDir !== undefined
+    this.#guard = new ChildGuard(folder, this.#keepsData ? 'INT' : 'QUIT')
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  get url(): string {
+    return `postgres://postgres@127.0.0.1:${this.#port}/postgres`
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  log(): Promise<string> {
+    return readFile(this.#logFile, 'utf8')
+  }
+
+  halt(mode: PostgresStop = 'fast'): Promise<void> {
+    return this.#inTurn(() => this.#halt(mode))
+  }
+
+  kill(): Promise<void> {
+    return this.#inTurn(() => this.#kill())
+  }
+
+  restart(mode: PostgresStop = 'fast'): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#isStopped) throw new Error('this Postgres was stopped for good: start a new one')
+      await this.#halt(mode)
+      await this.#launch(this.#port)
+    })
+  }
+
+  stop(mode: PostgresStop = 'fast'): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#isStopped) return
+      this.#isStopped = true
+      this.#unlisten()
+      await this.#halt(mode)
+      await this.#freeSharedMemory()
+      await rm(this.#folder, { recursive: true, force: true, maxRetries: 3 })
+      this.#guard.release()
+    })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop(this.#keepsData ? 'fast' : 'immediate')
+  }
+
+  /** Makes the data folder and the configuration what a start needs. */
+  async prepare(settings: string, signal: AbortSignal | undefined): Promise<void> {
+    await writeFile(this.#configFile, `include ${quoted(join(this.dataDir, 'postgresql.conf'))}\n${settings}`)
+    await chmod(this.#configFile, 0o644)
+    await prepareData({
+      dataDir: this.dataDir,
+      programs: this.#programs,
+      user: this.#user,
+      isLasting: this.#keepsData,
+      signal,
+      started: (pid) => this.#guard.watch(pid),
+    })
+    this.#guard.watch(undefined)
+  }
+
+  /** The first start; on a port that it looks for itself where none is given. */
+  async start(port: number | undefined, signal: AbortSignal | undefined): Promise<void> {
+    for (let left = port === undefined ? PORT_TRIES : 1; ; left--) {
+      this.#port = port ?? (await freePort())
+      try {
+        return await this.#launch(this.#port, signal)
+      } catch (error) {
+        if (left <= 1 || !/Address already in use/.test(await this.log())) throw error
+      }
+    }
+  }
+
+  stopWith(signal: AbortSignal | undefined): void {
+    if (signal === undefined) return
+    const abort = (): void => void this.stop('immediate').catch(() => {})
+    signal.addEventListener('abort', abort, { once: true })
+    this.#unlisten = () => signal.removeEventListener('abort', abort)
+  }
+
+  get #logFile(): string {
+    return join(this.#folder, 'log')
+  }
+
+  get #configFile(): string {
+    return join(this.#folder, 'postgresql.conf')
+  }
+
+  /** One call after the other; one that fails does not keep the next from its turn. */
+  #inTurn(step: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(step)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+
+  /** Starts the process and waits until it takes connections. */
+  async #launch(port: number, signal?: AbortSignal): Promise<void> {
+    const log = await open(this.#logFile, 'a')
+    const before = (await log.stat()).size
+    try {
+      this.#spawn(port, log)
+    } finally {
+      await log.close()
+    }
+    const child = this.#child
+    try {
+      await this.#ready(before, signal)
+    } catch (error) {
+      await this.#kill()
+      throw error
+    }
+    child?.unref()
+  }
+
+  #spawn(port: number, log: FileHandle): void {
+    const fixed = Object.entries({ ...FIXED_SETTINGS, config_file: this.#configFile, port: String(port) })
+    const args = ['-D', this.dataDir, ...fixed.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+    const child = spawn(join(this.#programs.binDir, 'postgres'), args, {
+      cwd: '/',
+      env: this.#programs.env,
+      stdio: ['ignore', log.fd, log.fd],
+      // A session of its own: Ctrl-C in the terminal is for us, and we decide how the server ends.
+      detached: true,
+      ...this.#user,
+    })
+    this.#guard.watch(child.pid)
+    this.#child = child
+    this.#ended = new Promise((resolve) => {
+      const ended = (): void => {
+        if (this.#child === child) this.#child = undefined
+        this.#guard.watch(undefined)
+        resolve()
+      }
+      child.once('exit', ended)
+      // Also told of a signal that could not be sent; that is no end.
+      child.on('error', () => child.pid === undefined && ended())
+    })
+  }
+
+  /** The postmaster writes its state into its lock file, which is also where `pg_ctl` looks for it. */
+  async #ready(logStart: number, signal: AbortSignal | undefined): Promise<void> {
+    const deadline = systemClock.now() + START_TIMEOUT_MS
+    for (;;) {
+      signal?.throwIfAborted()
+      const pid = this.pid
+      if (pid === undefined || systemClock.now() > deadline) {
+        const said = lastWords((await this.log()).slice(logStart))
+        throw new Error(`Postgres ${this.version} did not start${said === '' ? ' and said nothing' : said}`)
+      }
+      const lines = await this.#lockFile()
+      if (Number(lines[0]) === pid && lines[7]?.trim() === 'ready') return
+      await systemClock.sleep(10, signal)
+    }
+  }
+
+  async #halt(mode: PostgresStop): Promise<void> {
+    const child = this.#child
+    if (child === undefined) return
+    child.ref()
+    if (mode === 'fast') {
+      child.kill('SIGINT')
+      if (await this.#endsWithin(STOP_TIMEOUT_MS)) return
+    }
+    child.kill('SIGQUIT')
+    if (await this.#endsWithin(STOP_TIMEOUT_MS)) return
+    await this.#kill()
+  }
+
+  async #kill(): Promise<void> {
+    const child = this.#child
+    if (child?.pid === undefined) return
+    child.ref()
+    // Stopped first: nothing is started while the list is made.
+    child.kill('SIGSTOP')
+    const family = await descendantsOf(child.pid)
+    for (const pid of [child.pid, ...family]) killNow(pid)
+    await this.#ended
+    for (const pid of family) await gone(pid)
+  }
+
+  async #endsWithin(ms: number): Promise<boolean> {
+    const timer = new AbortController()
+    const late = systemClock.sleep(ms, timer.signal).then(
+      () => false,
+      () => true,
+    )
+    const ended = this.#ended.then(() => true)
+    try {
+      return await Promise.race([ended, late])
+    } finally {
+      timer.abort()
+    }
+  }
+
+  /** A crash leaves a few bytes of System V shared memory, which the next start on this data would have freed. */
+  async #freeSharedMemory(): Promise<void> {
+    const id = /^\s*\d+\s+(\d+)\s*$/.exec((await this.#lockFile())[6] ?? '')?.[1]
+    if (id !== undefined && !this.#keepsData) await runProgram('ipcrm', ['-m', id]).catch(() => {})
+  }
+
+  async #lockFile(): Promise<string[]> {
+    const text = await readFile(join(this.dataDir, 'postmaster.pid'), 'utf8').catch(() => '')
+    return text.split('\n')
+  }
+}
+
+function settingsFile(settings: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(settings).map(([name, value]) => {
+    if (!/^[a-z_][a-z0-9_.]*$/i.test(name) || typeof value !== 'string') {
+      throw new TypeError(`startPostgres: option "settings" must hold texts by setting name, got ${name}`)
+    }
+    if (name === 'port' || Object.hasOwn(FIXED_SETTINGS, name)) {
+      throw new TypeError(`startPostgres: option "settings" must not hold "${name}": it is always set`)
+    }
+    return `${name} = ${quoted(value)}\n`
+  })
+  return lines.join('')
+}
+
+function quoted(value: string): string {
+  return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+}
+
+function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {}
+}
+
+async function gone(pid: number): Promise<void> {
+  const deadline = systemClock.now() + STOP_TIMEOUT_MS
+  while ((await isRunning(pid)) && systemClock.now() < deadline) await systemClock.sleep(5)
+}
