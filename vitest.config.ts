@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     // Most tests wait for a server: two files at a time, even on two cores.
     maxWorkers: 2,
+    reporters: ['default', './test/support/project-seconds.ts'],
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 5_000 } },
       { test: { name: 'property', include: ['test/property/**/*.test.ts'], testTimeout: 60_000 } },
@@ -16,7 +17,7 @@ export default defineConfig({
       {
         test: {
           name: 'servers',
-          include: ['test/{cli,conformance,faults,servers,soak}/**/*.test.ts'],
+          include: ['test/{adapter-mutants,browser,cli,conformance,faults,servers,soak}/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',

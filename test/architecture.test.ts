@@ -1,58 +1,82 @@
-import { basename, dirname } from 'node:path'
+import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { codeOf, filesUnder, importsAtRunTimeOf, importsOf, textOf } from './support/sources.js'
+import { codeOf, filesUnder, importsOf, textOf } from './support/sources.js'
+
+const src = ['src/contract', 'src/util', 'src/queue', 'src/reflector', 'src/store', 'src/subscriptions', 'src/informer']
 
 /**
- * Who may import whom: a file imports only from steps before its own. What stands on one line knows nothing of its
- * neighbours.
+ * Which folders and files a folder may import, besides itself and the folders below it. Type-only imports count. The most
+ * specific folder of a file decides.
  */
-const steps = {
-  // L0: of nothing but themselves.
-  'L0 leaves': 'clock equal errors freeze integers json key options random redact scalar schema',
-  'L0 version': 'version',
-  // L1: words and small parts.
-  'L1 contract': 'attempt backoff delays news relist-limit slow-watch source startable telemetry turns waits',
-  'L1 changes': 'delta index-types listeners work-queue',
-  // L2: data, and policy as data.
-  'L2 store': 'delta-fifo intake reflector-state store',
-  'L2 parts': 'hash-index ownership room sorted-index',
-  'L2 builder': 'index-builder',
-  'L2 views': 'commit scope views',
-  'L2 writer': 'store-writer',
-  'L2 replacement': 'replacement',
-  'L2 sink': 'store-part',
-  'L2 indexer': 'indexer',
-  // L3: what moves.
-  'L3 loop and feeds': 'feed reflector',
-  'L3 over them': 'audit open-batches router source-set',
-  'L3 one source': 'mirrored-source',
-  // L4: how somebody is told.
-  'L4 followers': 'change-stream controller subscription',
-  'L4 contract': 'informer-contract',
-  'L5 informer': 'informer',
-  'L6 group': 'informer-group',
-  'L7 index': 'index',
+const rules: Readonly<Record<string, readonly string[]>> = {
+  src: src,
+  'src/contract': [],
+  'src/util': ['src/contract'],
+  'src/queue': ['src/contract', 'src/util'],
+  'src/reflector': ['src/contract', 'src/util', 'src/queue'],
+  'src/store': ['src/contract', 'src/util', 'src/queue'],
+  'src/subscriptions': ['src/contract', 'src/util', 'src/queue', 'src/store', 'src/reflector/backoff.ts'],
+  'src/informer': src,
+  adapters: [],
+  'adapters/shared': ['src/contract', 'src/util'],
+  'adapters/memory': ['adapters/shared', 'src/contract', 'src/util'],
+  'adapters/postgres': ['adapters/shared', 'src/contract', 'src/util'],
+  'adapters/etcd': ['adapters/shared', 'src/contract', 'src/util'],
+  'adapters/etcd/transport': ['adapters/etcd/etcd-options.ts', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/etcd/history': ['adapters/etcd/transport', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/etcd/watch': [
+    'adapters/etcd/history',
+    'adapters/etcd/transport',
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+  ],
+  'adapters/redis': ['adapters/shared', 'src/contract', 'src/util'],
+  'adapters/redis/connection': ['adapters/shared', 'src/contract', 'src/util'],
+  'adapters/redis/collection': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/redis/stream': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/redis/keys': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/source-set.ts'],
+  'adapters/kubernetes/types': ['src/contract'],
+  'adapters/kubernetes/http': ['adapters/kubernetes/types', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/kubernetes/history': ['adapters/kubernetes/http', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/kubernetes/decode': [
+    'adapters/kubernetes/http',
+    'adapters/kubernetes/history',
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+  ],
+  'adapters/kubernetes/list': [
+    'adapters/kubernetes/decode',
+    'adapters/kubernetes/http',
+    'adapters/kubernetes/history',
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+  ],
+  'adapters/kubernetes/watch': [
+    'adapters/kubernetes/decode',
+    'adapters/kubernetes/http',
+    'adapters/kubernetes/history',
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+  ],
+  'adapters/kubernetes/client-node': ['adapters/kubernetes', 'src/contract', 'src/util', 'src/informer/informer.ts'],
+  testing: ['src/contract', 'adapters/memory/index.ts'],
+  tools: ['src/contract', 'src/util'],
+  cli: ['src', 'adapters', 'tools'],
 }
 
-/** All that an adapter may know of src. */
-const forAdapters = new Set(['errors', 'version', 'clock', 'random', 'key', 'json', 'redact', 'options', 'source'])
-
-/** What is more than an adapter: a set of sources, and an informer in the place of somebody else's. */
-const beyondAdapters: Readonly<Record<string, string>> = {
-  'adapters/kubernetes/namespaces.ts': 'src/source-set.ts',
-  'adapters/kubernetes/make-informer.ts': 'src/informer.ts',
-}
-
-const order = new Map<string, number>(
-  Object.values(steps).flatMap((names, step) => names.split(' ').map((name) => [`src/${name}.ts`, step] as const)),
-)
-const core = filesUnder(['src'], '.ts').filter((path) => dirname(path) === 'src')
-const testing = filesUnder(['src/testing'], '.ts')
-const cli = filesUnder(['src'], '.ts').filter((path) => path.startsWith('src/cli/'))
+const core = filesUnder(['src'], '.ts')
+const testing = filesUnder(['testing'], '.ts')
+const cli = filesUnder(['cli'], '.ts')
+const tools = filesUnder(['tools'], '.ts')
 const adapters = filesUnder(['adapters'], '.ts')
-const all = [...core, ...testing, ...cli, ...adapters]
+const all = [...core, ...testing, ...cli, ...tools, ...adapters]
 
-/** Imports that are not as `isAllowed` says. */
+/** Imports for which `isAllowed` returns false. */
 function wrong(paths: readonly string[], isAllowed: (imported: string, path: string) => boolean): string[] {
   return paths.flatMap((path) =>
     importsOf(path)
@@ -65,77 +89,75 @@ function isOurs(imported: string): boolean {
   return imported.endsWith('.ts')
 }
 
+/** Whether `path` is `folderOrFile` or below it. */
+function isIn(path: string, folderOrFile: string): boolean {
+  return path === folderOrFile || path.startsWith(`${folderOrFile}/`)
+}
+
+/** The most specific folder with a rule. */
+function folderOf(path: string): string {
+  for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) if (folder in rules) return folder
+  throw new Error(`no rule in test/architecture.test.ts covers ${path}`)
+}
+
 /** The name of the adapter that a path is in. */
 function adapterOf(path: string): string | undefined {
   return /^adapters\/([^/]+)\//.exec(path)?.[1]
 }
 
-test('there is something to look at', () => {
-  expect([core.length, testing.length, adapters.length].every((count) => count > 1)).toBe(true)
-  expect(importsOf('src/informer.ts')).toContain('src/reflector.ts')
-  expect(importsOf('src/listeners.ts')).toContain('eventemitter3')
+/** Cycles of imports, type-only imports included, each as a text. */
+function cycles(paths: readonly string[]): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) found.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+    if (done.has(path) || trail.includes(path)) return
+    for (const imported of importsOf(path).filter(isOurs)) visit(imported, [...trail, path])
+    done.add(path)
+  }
+  for (const path of paths) visit(path, [])
+  return found
+}
+
+test('the source files are found', () => {
+  expect([core, testing, cli, tools, adapters].every(({ length }) => length > 1)).toBe(true)
+  expect(importsOf('src/informer/source-runner.ts')).toContain('src/reflector/reflector.ts')
+  expect(importsOf('src/informer/informer-events.ts')).toContain('eventemitter3')
 })
 
-describe('levels', () => {
-  test('every file of the core has its place', () => {
-    expect([...order.keys()].sort()).toEqual(core)
+describe('folders', () => {
+  test('src/ has seven folders and index.ts', () => {
+    const entries = new Set(core.map((path) => path.split('/')[1]))
+    expect(entries).toEqual(new Set([...src.map((folder) => folder.slice('src/'.length)), 'index.ts']))
   })
 
-  test('a file imports only from steps before its own', () => {
-    const stepOf = (path: string): number => order.get(path) ?? -1
-    expect(wrong(core, (imported) => !isOurs(imported) || order.has(imported))).toEqual([])
-    expect(wrong(core, (imported, path) => !isOurs(imported) || stepOf(imported) < stepOf(path))).toEqual([])
-  })
-
-  test('nothing imports in a circle', () => {
-    const circles: string[] = []
-    const done = new Set<string>()
-    const visit = (path: string, trail: readonly string[]): void => {
-      if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
-      if (done.has(path) || trail.includes(path)) return
-      for (const imported of importsAtRunTimeOf(path).filter(isOurs)) visit(imported, [...trail, path])
-      done.add(path)
-    }
-    for (const path of all) visit(path, [])
-    expect(circles).toEqual([])
-  })
-
-  test('what users test with imports leaves, the contract and the memory source', () => {
-    const leaves = ['clock', 'errors', 'random', 'source', 'version'].map((name) => `src/${name}.ts`)
-    const allowed = new Set([...leaves, ...testing, 'adapters/memory/index.ts'])
-    expect(wrong(testing, (imported) => !isOurs(imported) || allowed.has(imported))).toEqual([])
-  })
-
-  test('nothing but the command line knows the command line', () => {
-    expect(wrong([...core, ...testing, ...adapters], (imported) => !imported.startsWith('src/cli/'))).toEqual([])
-  })
-
-  test('only what users test with, and the command line, know an adapter', () => {
-    expect(wrong(core, (imported) => !imported.startsWith('adapters/'))).toEqual([])
-  })
-})
-
-describe('adapters', () => {
-  test('know of src only the contract and the leaves that it needs', () => {
+  test.each(Object.keys(rules))('%s imports only what its rule allows', (folder) => {
+    const allowed = rules[folder] ?? []
+    const files = all.filter((path) => folderOf(path) === folder)
     expect(
       wrong(
-        adapters,
-        (imported, path) =>
-          !imported.startsWith('src/') ||
-          forAdapters.has(basename(imported, '.ts')) ||
-          beyondAdapters[path] === imported,
+        files,
+        (imported) => !isOurs(imported) || isIn(imported, folder) || allowed.some((each) => isIn(imported, each)),
       ),
     ).toEqual([])
   })
 
-  test('never know each other', () => {
-    expect(
-      wrong(adapters, (imported, path) => adapterOf(imported) === undefined || adapterOf(imported) === adapterOf(path)),
-    ).toEqual([])
+  test('no imports form a cycle', () => {
+    expect(cycles(all)).toEqual([])
   })
 
+  test('the core and the memory source run in browsers: only runtime.ts names what Node alone has', () => {
+    const inBrowsers = [...core, ...adapters.filter((path) => adapterOf(path) === 'memory')]
+    expect(wrong(inBrowsers, (imported) => !imported.startsWith('node:'))).toEqual([])
+    const ofNode = /\b(process|Buffer|setImmediate|clearImmediate|require|__dirname)\b\s*[.(]/
+    const users = inBrowsers.filter((path) => path !== 'src/contract/runtime.ts' && ofNode.test(codeOf(path)))
+    expect(users).toEqual([])
+  })
+})
+
+describe('adapters', () => {
   test('import no driver: the user hands over their own', () => {
-    const byAddress = 'adapters/etcd/grpc-transport.ts'
+    const byAddress = 'adapters/etcd/transport/grpc-transport.ts'
     expect(
       wrong(adapters, (imported, path) => isOurs(imported) || imported.startsWith('node:') || path === byAddress),
     ).toEqual([])
@@ -147,7 +169,7 @@ describe('adapters', () => {
 
 describe('packages', () => {
   test('the core needs eventemitter3 and nothing else', () => {
-    const allowed = new Set(['eventemitter3', 'node:diagnostics_channel'])
+    const allowed = new Set(['eventemitter3'])
     expect(wrong(core, (imported) => isOurs(imported) || allowed.has(imported))).toEqual([])
     expect(Object.keys(JSON.parse(textOf('package.json')).dependencies)).toEqual(['eventemitter3'])
   })
@@ -159,13 +181,13 @@ describe('packages', () => {
         (imported) => isOurs(imported) || ['vitest', 'node:events', 'node:v8', 'node:vm'].includes(imported),
       ),
     ).toEqual([])
-    expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(['src/testing/conformance/describe.ts'])
-    expect(codeOf('src/testing/conformance/describe.ts')).not.toMatch(/from 'vitest'/)
+    expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(['testing/conformance/vitest-suite.ts'])
+    expect(codeOf('testing/conformance/vitest-suite.ts')).not.toMatch(/from 'vitest'/)
   })
 
-  test('only the command line uses commander and picocolors', () => {
+  test('only the file that is bundled for the command line imports commander and picocolors', () => {
     const ofScreens = new Set(['commander', 'picocolors'])
-    expect(wrong([...core, ...testing, ...adapters], (imported) => !ofScreens.has(imported))).toEqual([])
+    expect(wrong(all, (imported, path) => !ofScreens.has(imported) || path === 'cli/bundled.ts')).toEqual([])
   })
 
   test('only adapters and the command line touch the network, files and processes', () => {
@@ -190,10 +212,11 @@ describe('time and chance come from outside', () => {
     'getRandomValues',
   ]
   const allowed: Readonly<Record<string, readonly string[]>> = {
-    'src/clock.ts': ['performance', 'setTimeout', 'setImmediate'],
-    'src/random.ts': ['Math.random'],
-    'src/testing/virtual-clock.ts': ['setImmediate'],
-    'src/cli/ending.ts': ['setTimeout'], // One that keeps no process alive; a Clock has none.
+    'src/contract/clock.ts': ['performance', 'setTimeout'],
+    'src/contract/random.ts': ['Math.random'],
+    'src/contract/runtime.ts': ['setImmediate'],
+    'testing/virtual-clock.ts': ['setImmediate'],
+    'cli/output/shutdown-signal.ts': ['setTimeout'], // One that keeps no process alive; a Clock has none.
   }
 
   test.each(all)('%s', (path) => {

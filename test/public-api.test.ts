@@ -21,7 +21,7 @@ test('the entry points declare what was accepted (else: npm run api:accept, and 
 
 test('they are all of the entry points that package.json names', () => {
   expect([...publicDeclarations().keys()]).toEqual(
-    expect.arrayContaining(['src/index.d.ts', 'adapters/memory/index.d.ts', 'src/testing/index.d.ts']),
+    expect.arrayContaining(['src/index.d.ts', 'adapters/memory/index.d.ts', 'testing/index.d.ts']),
   )
 })
 

@@ -37,6 +37,14 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  test('a misspelt prefix says what to check', async () => {
+    const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/jbos/', '--json'])
+    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+    child.kill('SIGINT')
+    await child.ended
+    expect(child.errors).toContain('listwatch: no key begins with "/jbos/" yet: check --prefix')
+  })
+
   test('in a pipe says how many keys there are', async () => {
     const client = own.etcd.client()
     for (const key of ['/counted/1', '/counted/2']) await client.put(key).value('{}')
@@ -53,7 +61,10 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/odd/', '--json'])
     await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
     expect(JSON.parse(child.lines[0] ?? '')).toMatchObject({ type: 'add', key: '/odd/1', object: 1 })
-    await child.until(() => child.errors.includes('the object "/odd/2" is invalid: '), 'what it says of the bad value')
+    await child.until(
+      () => child.errors.includes('the object "/odd/2" of etcd:/odd/ is invalid: '),
+      'what it says of the bad value',
+    )
   })
 
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [

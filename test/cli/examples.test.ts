@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { Agent, createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -81,13 +81,67 @@ describe('examples/polled-source.ts', () => {
   })
 })
 
+const ORDERS = `CREATE TABLE orders (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, tenant text NOT NULL,
+  status text NOT NULL, updated_at timestamptz NOT NULL DEFAULT clock_timestamp())`
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+const writing: Sent = { method: 'POST', path: '/orders', headers: { 'content-type': 'application/json' } }
+const reading: Sent = { method: 'GET', path: '/tenants/acme/orders', headers: {} }
+
+/** Clients that send one request after the other, each over a connection that is kept open, until the server refuses. */
+class KeepAliveLoad {
+  readonly statuses = new Set<number>()
+  readonly failures = new Set<string>()
+  readonly #agent = new Agent({ keepAlive: true })
+  readonly #port: number
+  count = 0
+
+  constructor(port: number) {
+    this.#port = port
+  }
+
+  async run(what: Sent): Promise<void> {
+    const deadline = Date.now() + 30_000
+    for (let isRefused = false; !isRefused && Date.now() < deadline; ) {
+      try {
+        this.statuses.add(await this.#send(what))
+        this.count++
+      } catch (error) {
+        const code = String(Object(error).code ?? error)
+        this.failures.add(code)
+        isRefused = code === 'ECONNREFUSED' || code === 'TIMEOUT'
+      }
+    }
+  }
+
+  end(): void {
+    this.#agent.destroy()
+  }
+
+  #send({ method, path, headers }: Sent): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const sent = request({ agent: this.#agent, host: '127.0.0.1', port: this.#port, method, path, headers })
+      sent.setTimeout(5_000, () => sent.destroy(Object.assign(new Error('hung'), { code: 'TIMEOUT' })))
+      sent.on('error', reject)
+      sent.on('response', (response) => {
+        response.resume()
+        response.on('error', reject)
+        response.on('end', () => resolve(response.statusCode ?? 0))
+      })
+      sent.end(method === 'POST' ? JSON.stringify({ tenant: 'acme' }) : undefined)
+    })
+  }
+}
+
 describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
   const at = useServer(postgres)
 
   test('shows a writer what it wrote, is ready when it is, and ends when it is told to', async () => {
     const db = await at.database()
-    await db.sql(`CREATE TABLE orders (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, tenant text NOT NULL,
-      status text NOT NULL, updated_at timestamptz NOT NULL DEFAULT clock_timestamp())`)
+    await db.sql(ORDERS)
     await db.install('orders')
     const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0' })
     await child.until(() => /port: \d+/.test(child.output), 'it to listen')
@@ -117,5 +171,25 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
     await at.server.restart()
     child.kill('SIGTERM')
     expect(await child.ended).toEqual({ code: 0, signal: null })
+  })
+
+  test('answers every request that it accepted under keep-alive load when it is told to end', async () => {
+    const db = await at.database()
+    await db.sql(ORDERS)
+    await db.install('orders')
+    const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0' })
+    await child.until(() => /port: \d+/.test(child.output), 'it to listen')
+    const load = new KeepAliveLoad(Number(/port: (\d+)/.exec(child.output)?.[1]))
+    onTestFinished(() => load.end())
+    const clients = Array.from({ length: 24 }, (_, nth) => load.run(nth % 2 === 0 ? writing : reading))
+    await waitUntil('load', () => load.count > 500)
+    const before = load.count
+    child.kill('SIGTERM')
+    await Promise.all(clients)
+    expect(await child.ended).toEqual({ code: 0, signal: null })
+    expect(load.count).toBeGreaterThanOrEqual(before)
+    expect(load.statuses).toEqual(new Set([200, 201]))
+    // A new connection is refused; one that was idle may be closed just as its next request is sent.
+    expect([...load.failures].filter((code) => !['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code))).toEqual([])
   })
 })

@@ -24,7 +24,7 @@ describeServer('postgres 18', 'the first example of README.md', (postgres) => {
     const db = await at.database()
     await db.sql(`CREATE TABLE orders (id bigint PRIMARY KEY, tenant text NOT NULL, status text NOT NULL);
       INSERT INTO orders SELECT g, CASE g % 2 WHEN 0 THEN 'acme' ELSE 'other' END, 'open' FROM generate_series(1, 50) g`)
-    const [, command = ''] = /^Once before, the table is prepared with `([^`]+)`/m.exec(textOf('README.md')) ?? []
+    const [, command = ''] = /^Prepare the table once: `([^`]+)`/m.exec(textOf('README.md')) ?? []
     const env = { DATABASE_URL: urlOf(db) }
     const { code, errors } = await resultOf(shell(`npx() { "$@"; }; ${command}`, env))
     expect({ code, errors }).toEqual({ code: 0, errors: '' })

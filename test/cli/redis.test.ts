@@ -48,6 +48,18 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(child.errors).toBe('')
   })
 
+  test.each([
+    ['--collection', 'ordrs', 'nothing is in the collection "ordrs" yet: check its name'],
+    ['--stream', 'evnts', 'nothing is in the stream "evnts" yet: check its name'],
+    ['--keys', 'usr:*', 'no string has a key like "usr:*" yet: check what the keys begin with'],
+  ])('%s with a misspelt name says what to check', async (flag, name, says) => {
+    const child = listwatch(['watch', own.redis.url, flag, name, '--json'])
+    await synced(child)
+    child.kill('SIGINT')
+    await child.ended
+    expect(child.errors).toContain(`listwatch: ${says} and the database at the end of the URL`)
+  })
+
   test('in a pipe says how many keys there are', async () => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'counted' })
     await writer.apply([
@@ -114,9 +126,9 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       await synced(child)
       expect(told(child)[0]).toEqual(['add', 'odd:1', { n: 1 }])
       await child.until(() => child.errors.includes('\n'), 'what it says of the bad value')
-      expect(child.errors).toMatch(/^listwatch: the object "odd:2" is invalid: [^\n]*JSON[^\n]*\n$/)
+      expect(child.errors).toMatch(/^listwatch: the object "odd:2" of redis:odd:\* is invalid: [^\n]*JSON[^\n]*\n$/)
       await client.set('odd:1', 'neither')
-      await child.until(() => child.errors.includes('"odd:1" is invalid'), 'what it says of the other')
+      await child.until(() => child.errors.includes('"odd:1" of redis:odd:* is invalid'), 'what it says of the other')
       child.kill('SIGINT')
       expect(await child.ended).toEqual({ code: 0, signal: null })
     })
@@ -134,14 +146,17 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       const child = listwatch(['watch', own.redis.url, '--collection', 'odd', '--json'])
       await synced(child)
       expect(told(child)[0]).toEqual(['add', 'a', 1])
-      await child.until(() => child.errors.includes('the object "b" is invalid: '), 'what it says of the bad value')
+      await child.until(
+        () => child.errors.includes('the object "b" of redis:odd is invalid: '),
+        'what it says of the bad value',
+      )
     })
 
     test('an entry of a stream without the field of --key', async () => {
       await own.redis.client().xadd('nameless', '1-1', 'id', '7')
       const child = listwatch(['watch', own.redis.url, '--stream', 'nameless', '--key', 'nope', '--json'])
       await synced(child)
-      const says = 'an object whose key is unknown is invalid: the entry 1-1 has no field "nope"; it has id'
+      const says = 'whose key is unknown is invalid: the entry 1-1 has no field "nope"; it has id'
       await child.until(() => child.errors.includes(says), 'what it says of the entry')
     })
 
@@ -151,7 +166,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       const child = listwatch(['watch', own.redis.url, '--keys', 'bad:*', '--for', '1ms'], { env })
       const { output, errors } = await resultOf(child)
       expect(output).toMatch(/^\S+: 0 keys, .*, 1 cannot be decoded\n$/)
-      expect(errors).toContain('the object "bad:1" is invalid: ')
+      expect(errors).toContain('the object "bad:1" of redis:bad:* is invalid: ')
     })
   })
 

@@ -6,7 +6,7 @@ import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
 
 export const node: string = binary('node')
-export const main: string = join(root, 'dist/src/cli/main.js')
+export const main: string = join(root, 'dist/cli/bin.cjs')
 
 /** What a user's shell has, and nothing that says how this test was started. */
 const environment: NodeJS.ProcessEnv = Object.fromEntries(

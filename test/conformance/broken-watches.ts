@@ -1,4 +1,4 @@
-import type { WatchBatch, WatchEvent } from '../../src/source.js'
+import type { WatchBatch, WatchEvent } from '../../src/contract/source.js'
 import { type Broken, batches, sequenceOf, shifted, type Watches } from './broken.js'
 import type { Item } from './memory-harness.js'
 

@@ -6,9 +6,9 @@ import type {
   WatchBatch,
   WatchContext,
   WatchEvent,
-} from '../../src/source.js'
-import type { ListerWatcherHarness, MemorySource } from '../../src/testing/index.js'
-import type { Version } from '../../src/version.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import type { ListerWatcherHarness, MemorySource } from '../../testing/index.js'
 import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
 
 export type Lists = (context: ListContext) => AsyncIterable<ListPage<Item>>

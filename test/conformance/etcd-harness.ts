@@ -5,7 +5,7 @@ import type {
   ConformanceWish,
   ListerWatcherHarness,
   ListerWatcherSubject,
-} from '../../src/testing/index.js'
+} from '../../testing/index.js'
 import type { EtcdServer } from '../servers/etcd.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 
@@ -43,6 +43,7 @@ async function subjectOf(
     prefix,
     pageSize: 3,
     progressMs: heartbeatMs / 2,
+    stallMs: Math.max(15_000, heartbeatMs),
   })
   const writer = etcd.client()
   const put = async (changes: readonly ConformanceChange[], encode: (value: string) => string): Promise<string> => {

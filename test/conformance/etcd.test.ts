@@ -1,4 +1,4 @@
-import { describeListerWatcher } from '../../src/testing/index.js'
+import { describeListerWatcher } from '../../testing/index.js'
 import { useEtcd } from '../etcd/support.js'
 import { describeEtcd } from '../servers/index.js'
 import { etcdHarness } from './etcd-harness.js'

@@ -2,7 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
-import { describeListerWatcher } from '../../src/testing/index.js'
+import { describeListerWatcher } from '../../testing/index.js'
 import { ensureBuilt } from '../support/build.js'
 
 await ensureBuilt() // The example imports the package by its name.

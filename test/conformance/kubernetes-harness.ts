@@ -1,6 +1,6 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../src/testing/index.js'
+import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { KubeRefusal } from '../servers/kube-client.js'
 import type { Kubernetes } from '../servers/kubernetes.js'

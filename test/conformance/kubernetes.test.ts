@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { describeListerWatcher } from '../../src/testing/index.js'
+import { describeListerWatcher } from '../../testing/index.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { describeKubernetes } from '../servers/index.js'
 import { kubernetesHarness } from './kubernetes-harness.js'

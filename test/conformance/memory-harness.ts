@@ -1,13 +1,13 @@
-import type { ListContext, ListerWatcher, VersionPage } from '../../src/source.js'
+import type { ListContext, ListerWatcher, VersionPage } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import type {
   ConformanceChange,
   ConformanceWish,
   ListerWatcherHarness,
   ListerWatcherSubject,
   MemorySource,
-} from '../../src/testing/index.js'
-import { memorySource } from '../../src/testing/index.js'
-import type { Version } from '../../src/version.js'
+} from '../../testing/index.js'
+import { memorySource } from '../../testing/index.js'
 
 export interface Item {
   readonly value: string

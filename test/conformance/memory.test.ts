@@ -1,5 +1,5 @@
 import { expect, type RunnerTask, test } from 'vitest'
-import { conformanceCases, describeListerWatcher } from '../../src/testing/index.js'
+import { conformanceCases, describeListerWatcher } from '../../testing/index.js'
 import { memoryHarness } from './memory-harness.js'
 
 await describeListerWatcher('the memory source', memoryHarness)

@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import type { PostgresSource } from '../../adapters/postgres/index.js'
-import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../src/testing/index.js'
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
+import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import type { Database, TestServer } from '../postgres/support.js'
 
 interface Row {

@@ -1,4 +1,4 @@
-import { describeListerWatcher } from '../../src/testing/index.js'
+import { describeListerWatcher } from '../../testing/index.js'
 import { useServer } from '../postgres/support.js'
 import { describePostgres } from '../servers/index.js'
 import { postgresHarness } from './postgres-harness.js'

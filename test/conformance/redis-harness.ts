@@ -1,5 +1,5 @@
 import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
-import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../src/testing/index.js'
+import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'

@@ -5,7 +5,7 @@ import type {
   ConformanceWish,
   ListerWatcherHarness,
   ListerWatcherSubject,
-} from '../../src/testing/index.js'
+} from '../../testing/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
 

@@ -1,4 +1,4 @@
-import { describeListerWatcher } from '../../src/testing/index.js'
+import { describeListerWatcher } from '../../testing/index.js'
 import { driverNames } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeRedis } from '../servers/index.js'

@@ -40,3 +40,15 @@ test('describeListerWatcher says that it needs vitest', () => {
     await describeListerWatcher('x', { create() {} }).catch((error) => console.log(error.message))`
   expect(outputOf(program)).toBe('describeListerWatcher needs vitest 3.2 or later: npm i -D vitest\n')
 })
+
+test('etcdSource with endpoints says that it needs @grpc/grpc-js, and synced() rejects', () => {
+  const program = `
+    import { createInformer } from 'listwatch'
+    import { etcdSource } from 'listwatch/etcd'
+    const mirror = createInformer({ source: etcdSource({ endpoints: 'localhost:2379', prefix: '/p/' }) })
+    await mirror.start().synced().catch(({ name, option, message }) => console.log(name, option, message))
+    console.log(mirror.status.state)
+    await mirror.stop()`
+  const says = 'etcdSource: option "endpoints" needs the package @grpc/grpc-js: npm i @grpc/grpc-js'
+  expect(outputOf(program)).toContain(`TypeError endpoints ${says}\nfailed\n`)
+})

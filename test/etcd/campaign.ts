@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ListerWatcher } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { EtcdServer } from '../servers/etcd.js'
 import type { FoundServer } from '../servers/index.js'
 import { type Item, Stage } from './stage.js'
@@ -38,16 +38,33 @@ export async function campaign({ server, seed, checks, restores = true, instead 
   await using etcd = await EtcdServer.start({ server })
   const random = new SeededRandom(seed)
   const form = instead === undefined && random.chance(0.25) ? 'client' : 'endpoints'
-  await using stage = await Stage.open({ etcd, form, ...(instead === undefined ? {} : { instead }) })
+  // Half of the campaigns go through the grpc-proxy of etcd.
+  await using proxies = new AsyncDisposableStack()
+  let via = instead === undefined && random.chance(0.5) ? proxies.use(await EtcdServer.startProxy(etcd)) : undefined
+  await using stage = await Stage.open({
+    etcd,
+    form,
+    ...(via === undefined ? {} : { via }),
+    ...(instead === undefined ? {} : { instead }),
+  })
   const run = new Campaign(etcd, stage, random, restores)
   const divergences: string[] = []
   await stage.fill(50)
   await stage.live()
   for (let check = 1; check <= checks; check++) {
     await run.round()
-    await stage.healed().catch((error: unknown) => {
+    const healed = stage.healed().catch((error: unknown) => {
       divergences.push(`check ${check}: ${String(error)} [${run.story.slice(-6).join(', ')}]`)
     })
+    // The grpc-proxy may end when its server does, also a moment later.
+    for (let isOver = false; via !== undefined && !isOver; ) {
+      if (!via.isRunning) {
+        via = proxies.use(await EtcdServer.startProxy(etcd))
+        stage.proxy.retarget(via.port)
+      }
+      isOver = await Promise.race([healed.then(() => true), sleep(200, false)])
+    }
+    await healed
     // From what is wrong already nothing is learned.
     if (divergences.length > 0) break
   }
@@ -80,7 +97,14 @@ class Campaign {
       ['compact', () => this.#compact()],
       ['compact while away', () => this.#refused(() => this.#compact())],
       ['cut while catching up', () => this.#cutWhileCatchingUp()],
-      ...(restores ? [['restore', () => this.#alone(() => this.#restored())] as const] : []),
+      ['slow line', () => this.#slow()],
+      ['list', async () => this.#list()],
+      ...(restores
+        ? [
+            ['restore', () => this.#alone(() => this.#restored())] as const,
+            ['restore while a list is due', () => this.#alone(() => this.#restoredBeforeList())] as const,
+          ]
+        : []),
     ]
   }
 
@@ -184,6 +208,28 @@ class Campaign {
     await this.#etcd.start()
     await this.#moment()
     if (isAway) this.#stage.proxy.pass()
+  }
+
+  /** The list cannot begin before the backup is restored. */
+  async #restoredBeforeList(): Promise<void> {
+    const backup = await this.#etcd.backup(`backup-${this.writes}.db`)
+    await this.#moment()
+    this.#resetKept()
+    this.#list()
+    await this.#etcd.restore(backup)
+    await this.#etcd.start()
+    await this.#moment()
+    this.#stage.proxy.pass()
+  }
+
+  #list(): void {
+    this.#stage.informer.relist({ timeoutMs: 60_000 }).catch(() => {}) // Only that it is due matters.
+  }
+
+  async #slow(): Promise<void> {
+    this.#stage.proxy.throttle(20_000 + this.#random.below(200_000))
+    await this.#moment()
+    this.#stage.proxy.throttle(0)
   }
 
   /** What happens to the server itself happens one at a time. */

@@ -3,6 +3,7 @@ import { EtcdServer } from '../servers/etcd.js'
 import { EtcdCluster } from '../servers/etcd-cluster.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { listed } from './follow.js'
 import { Stage } from './stage.js'
 
 describeEtcd('three members', (server) => {
@@ -25,7 +26,7 @@ describeEtcd('three members', (server) => {
     const { follower } = await cluster.roles()
     const { etcd, source } = at(follower)
     // Not by its silence, which is noticed too, in the end.
-    const patient = { ...source, progressMs: 20_000, stallMs: 100_000 }
+    const patient = { ...source, progressMs: 30_000, stallMs: 100_000 }
     await Stage.with({ etcd, source: patient }, async (stage) => {
       await stage.fill(10)
       await stage.live()
@@ -92,6 +93,38 @@ describeEtcd("etcd's own proxy, which answers no question for progress", (server
       await stage.writer.put('elsewhere').value('x')
       await stage.informer.fresh({ timeoutMs: 100_000 })
       expect([stage.relists, stage.errors]).toEqual([0, []])
+    })
+  })
+
+  test('hides that a backup was restored, which shows in the newest entry though there are as many keys', async () => {
+    await using etcd = await EtcdServer.start({ server })
+    await using proxy = await EtcdServer.startProxy(etcd)
+    await Stage.with({ etcd, source: { endpoints: proxy.endpoint } }, async (stage) => {
+      await stage.fill(10)
+      const backup = await etcd.backup()
+      await stage.live()
+      await stage.put(['k1', 1])
+      await stage.healed()
+      await etcd.restore(backup)
+      await etcd.start()
+      await stage.put(['k2', 2])
+      await stage.healed()
+      expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+    })
+  })
+
+  test('has pages of a dead history in its cache, around which a list is read', async () => {
+    await using etcd = await EtcdServer.start({ server })
+    await using proxy = await EtcdServer.startProxy(etcd)
+    await Stage.with({ etcd, source: { endpoints: proxy.endpoint, pageSize: 5 } }, async (stage) => {
+      const backup = await etcd.backup()
+      await stage.fill(21, 1)
+      await listed(stage.source)
+      await etcd.restore(backup)
+      await etcd.start()
+      await stage.fill(21, 2)
+      await stage.live()
+      expect(await stage.differences()).toEqual([])
     })
   })
 })

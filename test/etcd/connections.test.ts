@@ -9,6 +9,14 @@ import { context, listed } from './follow.js'
 import { Stage } from './stage.js'
 import { useEtcd } from './support.js'
 
+/** A value of 256 kB. */
+const large = (n: number): string => JSON.stringify({ n, padding: 'x'.repeat(256_000) })
+
+/** Revisions that etcd sends in one message. */
+async function writeLarge({ writer, prefix }: Stage, count: number): Promise<void> {
+  for (let at = 0; at < count; at++) await writer.put(`${prefix}large${at}`).value(large(at))
+}
+
 describeEtcd('a connection that fails', (server) => {
   const own = useEtcd(server)
   const stage = (act: (stage: Stage) => Promise<void>, options: { readonly form?: 'client' } = {}): Promise<void> =>
@@ -36,8 +44,51 @@ describeEtcd('a connection that fails', (server) => {
         mirror.proxy.halfOpen()
         await mirror.put(['k1', 1])
         await mirror.healed()
-        expect(mirror.relists).toBe(0)
-        expect(mirror.errors[0]?.code).toBe('UNAVAILABLE')
+        // One time-out: the next connection is a new one.
+        expect([mirror.relists, mirror.errors.map(({ code }) => code)]).toEqual([0, ['UNAVAILABLE']])
+      }, options))
+
+    test(`that is slow is listed over (${form})`, () =>
+      stage(async (mirror) => {
+        await mirror.fill(20) // Small entries, whose pages are quick, come before the large ones.
+        await writeLarge(mirror, 20)
+        mirror.proxy.throttle(1_000_000)
+        await mirror.live()
+        await mirror.healed()
+      }, options))
+
+    test(`that is slow is caught up over, though one message takes longer than any time-out (${form})`, () =>
+      stage(async (mirror) => {
+        await mirror.fill(20)
+        await mirror.live()
+        mirror.proxy.reset()
+        mirror.proxy.refuse()
+        await writeLarge(mirror, 20)
+        mirror.proxy.pass()
+        mirror.proxy.throttle(1_000_000)
+        await mirror.healed()
+        // The client does not show the bytes of an unfinished message: after two watches without progress, one list.
+        expect(mirror.relists).toBeLessThanOrEqual(form === 'endpoints' ? 0 : 1)
+      }, options))
+
+    test(`twice before a whole revision has arrived leads to a list (${form})`, () =>
+      stage(async (mirror) => {
+        await mirror.fill(20)
+        await mirror.live()
+        mirror.proxy.reset()
+        mirror.proxy.refuse()
+        for (let at = 0; at < 20; at++) await mirror.writer.put(`${mirror.prefix}big`).value(large(at))
+        mirror.proxy.pass()
+        mirror.proxy.throttle(300_000)
+        for (let times = 0; times < 2; times++) {
+          const [{ reconnects }, errors] = [mirror, mirror.errors.length]
+          await mirror.until('the watch to be opened again', () => mirror.reconnects > reconnects)
+          await Promise.race([mirror.proxy.cutAfter(200_000, 'toClient'), sleep(10_000)])
+          await mirror.until('the cut to be noticed', () => mirror.errors.length > errors)
+        }
+        mirror.proxy.throttle(0)
+        await mirror.healed()
+        expect(mirror.relists).toBe(1)
       }, options))
   }
 

@@ -1,8 +1,8 @@
 import type { Etcd3 } from 'etcd3'
-import { systemClock } from '../../src/clock.js'
-import { SourceError } from '../../src/errors.js'
-import type { ListerWatcher, WatchContext } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher, WatchContext } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import { type Happening, revisionOf } from './witness.js'
 
 /** What calls of a source get, outside of an informer. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { EtcdEvent, KeyValue } from '../../adapters/etcd/messages.js'
-import { digestOf, Newest } from '../../adapters/etcd/newest.js'
+import { digestOf, Newest } from '../../adapters/etcd/history/fingerprint.js'
+import type { EtcdEvent, KeyValue } from '../../adapters/etcd/transport/etcd-messages.js'
 
 /** Transactions of puts and deletes of a few keys, as batches of events that etcd could tell. */
 const batches = fc.array(
@@ -46,4 +46,16 @@ test('it knows how many there are and which is the newest, or that it does not k
     }),
     { numRuns: 300 },
   )
+})
+
+test('it knows the newest entry after a large batch that ends with deletes', () => {
+  const event = (name: string, modRevision: number, isDelete = false): EtcdEvent => ({
+    isDelete,
+    kv: { key: Buffer.from(name), value: Buffer.from(''), createRevision: isDelete ? 0 : modRevision, modRevision },
+  })
+  const newest = new Newest(0)
+  newest.tell([event('before', 2)])
+  const few = Array.from({ length: 17 }, (_, at) => [event('passing', 4 + 2 * at), event('passing', 5 + 2 * at, true)])
+  newest.tell([event('stays', 3), ...few.flat()])
+  expect(newest.fingerprint()).toMatchObject({ count: 2, newest: 3 })
 })

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
-import { isTrustworthy, losesEvents } from '../../adapters/etcd/server-version.js'
+import { isTrustworthy, losesEvents } from '../../adapters/etcd/transport/server-version.js'
 
 const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
 
+import { OptionError } from '../../src/contract/errors.js'
+
 describe('options that make no sense are refused at the call, with what is allowed', () => {
-  const wrong: readonly (readonly [what: string, options: object, says: string])[] = [
+  const wrong: readonly (readonly [what: string, options: object | undefined, says: string])[] = [
     ['nothing', {}, 'give either "client" (an Etcd3) or "endpoints"'],
+    ['no options', undefined, 'give either "client" (an Etcd3) or "endpoints"'],
     ['no range', { endpoints: 'localhost:2379' }, 'give either "prefix" or "range"'],
     [
       'a prefix that is empty by mistake',
@@ -56,6 +59,11 @@ describe('options that make no sense are refused at the call, with what is allow
       { ...good, progressMs: 5_000, stallMs: 5_000 },
       'option "stallMs" must be more than progressMs (5000), got 5000',
     ],
+    [
+      'a default stallMs below progressMs',
+      { ...good, progressMs: 20_000 },
+      'option "stallMs" must be more than progressMs (20000), got 15000',
+    ],
     ['a page of nothing', { ...good, pageSize: 0 }, 'must be a whole number of at least 1'],
     ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, prefix'],
   ]
@@ -63,6 +71,20 @@ describe('options that make no sense are refused at the call, with what is allow
     const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
     expect(make).toThrow(TypeError)
     expect(make).toThrow(says)
+  })
+
+  test.each([
+    ['neither', { prefix: 'a' }, 'client'],
+    [
+      'both',
+      { ...good, client: { kv: { range() {} }, watchClient: { watch() {} }, maintenance: { status() {} } } },
+      'client',
+    ],
+    ['endpoints without a value', { endpoints: undefined, prefix: 'a' }, 'endpoints'],
+  ])('%s of client and endpoints is an OptionError that names the option', (_what, options, option) => {
+    const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
+    expect(make).toThrow(OptionError)
+    expect(make).toThrow(expect.objectContaining({ option, message: expect.stringContaining('give either "client"') }))
   })
 
   test('the whole of a server is mirrored on purpose', () => {

@@ -5,7 +5,7 @@ import {
   ServerCredentials,
   type ServerDuplexStream,
 } from '@grpc/grpc-js'
-import { WireWriter } from '../../adapters/etcd/wire.js'
+import { WireWriter } from '../../adapters/etcd/transport/protobuf.js'
 
 /** What happened under a key, at a revision; without a value it was deleted. */
 export interface ScriptedEvent {
@@ -25,6 +25,10 @@ export class ScriptedEtcd implements AsyncDisposable {
   version = '3.6.16'
   /** How many keys it says there are. */
   count = 0
+  /** How many requests for a range it has answered. */
+  ranges = 0
+  /** The newest entry, which is all that it returns for a range. */
+  #newest: Buffer | undefined
   #port = 0
   readonly #server = new Server()
 
@@ -41,6 +45,16 @@ export class ScriptedEtcd implements AsyncDisposable {
   /** To every watch; with another revision in the header where that is wanted. */
   tell(events: readonly ScriptedEvent[], headerRevision: number = this.revision): void {
     this.send(this.#header(new WireWriter(), headerRevision), events)
+  }
+
+  /** The newest entry is another from now on, and no watch is told of it. */
+  replaceNewest(key: string, value: string, revision: number): void {
+    this.#newest = new WireWriter()
+      .bytes(1, Buffer.from(key))
+      .number(2, revision)
+      .number(3, revision)
+      .bytes(5, Buffer.from(value))
+      .finish()
   }
 
   cancel(reason: string): void {
@@ -62,6 +76,7 @@ export class ScriptedEtcd implements AsyncDisposable {
         .number(2, value === undefined ? 0 : revision)
         .number(3, revision)
         .bytes(5, Buffer.from(value ?? ''))
+      if (value !== undefined) this.#newest = kv.finish()
       message.message(
         11,
         new WireWriter()
@@ -79,8 +94,12 @@ export class ScriptedEtcd implements AsyncDisposable {
   }
 
   async #listen(): Promise<void> {
-    const range: handleUnaryCall<Buffer, Buffer> = (_call, answer) =>
-      answer(null, this.#header(new WireWriter(), this.revision).number(4, this.count).finish())
+    const range: handleUnaryCall<Buffer, Buffer> = (_call, answer) => {
+      this.ranges++
+      const response = this.#header(new WireWriter(), this.revision)
+      if (this.#newest !== undefined) response.message(2, this.#newest)
+      answer(null, response.number(4, this.count).finish())
+    }
     const status: handleUnaryCall<Buffer, Buffer> = (_call, answer) =>
       answer(null, this.#header(new WireWriter(), this.revision).bytes(2, Buffer.from(this.version)).finish())
     const watch: handleBidiStreamingCall<Buffer, Buffer> = (stream) => {

@@ -1,9 +1,9 @@
 import { Etcd3 } from 'etcd3'
 import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
-import type { Logger } from '../../src/telemetry.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import type { Logger } from '../../src/contract/status.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
 import { Told } from '../postgres-faults/told.js'
 import type { EtcdServer } from '../servers/etcd.js'
@@ -17,6 +17,8 @@ export interface Item {
 
 export interface StageOptions {
   readonly etcd: EtcdServer
+  /** A grpc-proxy between the mirror and the server. Default: none. */
+  readonly via?: EtcdServer
   /** The source's form. Default `endpoints`. */
   readonly form?: 'endpoints' | 'client'
   readonly source?: Partial<EtcdSourceOptions<Item>>
@@ -30,6 +32,9 @@ export interface StageOptions {
 
 /** So many times as fast does time run for a mirror: it asks after 0.4 s of silence, and gives up after 2 s. */
 const SPEED = 5
+
+/** No test lasts that long: an audit comes only if the source asks for one. */
+const PERIODIC_AUDITS_MS = 24 * 60 * 60 * 1_000
 
 let stages = 0
 
@@ -71,7 +76,7 @@ export class Stage implements AsyncDisposable {
     this.informer = createInformer({
       source: this.witness,
       clock: this.clock,
-      audit: options.isAudited === true ? {} : false,
+      audit: options.isAudited === true ? { periodMs: PERIODIC_AUDITS_MS } : false,
       logger: this.#log,
     })
     this.informer.on('error', (error) => this.errors.push(error))
@@ -79,7 +84,7 @@ export class Stage implements AsyncDisposable {
   }
 
   static async open(options: StageOptions): Promise<Stage> {
-    return new Stage(options, await startFaultProxy({ targetPort: options.etcd.port }))
+    return new Stage(options, await startFaultProxy({ targetPort: (options.via ?? options.etcd).port }))
   }
 
   /** Runs a test on a stage of its own; at its end the mirror stops, and leaves no timer and, of its own, no connection. */
@@ -158,7 +163,7 @@ export class Stage implements AsyncDisposable {
     })
     const isTold = (): boolean =>
       this.told.objects.size === this.informer.size &&
-      [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
+      [...this.informer.entries()].every(([key, object]) => Object.is(this.told.objects.get(key), object))
     await waitUntil('the subscription to know it', isTold)
     const flaws = [...this.told.flaws, ...this.witness.flaws]
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
@@ -169,7 +174,7 @@ export class Stage implements AsyncDisposable {
     const values = await this.writer.getAll().prefix(this.prefix).strings()
     const wanted = new Map(Object.entries(values))
     const wrong: string[] = []
-    for (const { key, object } of this.informer.entries()) {
+    for (const [key, object] of this.informer.entries()) {
       if (wanted.get(key) !== JSON.stringify(object)) wrong.push(key)
       wanted.delete(key)
     }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
-import type { WatchBatch } from '../../src/source.js'
+import type { WatchBatch } from '../../src/contract/source.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { context, listed } from './follow.js'
 import { ScriptedEtcd } from './scripted-etcd.js'
@@ -10,14 +10,18 @@ import { ScriptedEtcd } from './scripted-etcd.js'
 
 /** A watch that has been opened, read batch by batch. */
 async function watched(
-  act: (etcd: ScriptedEtcd, next: () => Promise<WatchBatch<string>>) => Promise<void>,
+  act: (etcd: ScriptedEtcd, next: () => Promise<WatchBatch<string>>, nudge: () => void) => Promise<void>,
+  version = '3.6.16',
 ): Promise<void> {
   await using etcd = await ScriptedEtcd.start()
+  etcd.version = version
   const times = { progressMs: 200, stallMs: 1_000 }
   const source = etcdSource<string>({ endpoints: etcd.endpoint, prefix: '/a/', codec: 'string', ...times })
   const stop = new AbortController()
   const after = await listed(source)
-  const watch = source.watch({ ...context(stop.signal), after, onNudge: () => {} })[Symbol.asyncIterator]()
+  const listeners: (() => void)[] = []
+  const onNudge = (listener: () => void): void => void listeners.push(listener)
+  const watch = source.watch({ ...context(stop.signal), after, onNudge })[Symbol.asyncIterator]()
   /** The next batch that has events. */
   const next = async (): Promise<WatchBatch<string>> => {
     for (;;) {
@@ -32,7 +36,7 @@ async function watched(
   etcd.count = 1
   etcd.revision = 11
   try {
-    await act(etcd, next)
+    await act(etcd, next, () => listeners.forEach((listener) => void listener()))
   } finally {
     stop.abort()
     await watch.return?.()
@@ -75,6 +79,57 @@ test('another cluster behind the same address is another history', () =>
     etcd.tell([{ key: '/a/k', value: '2', revision: 12 }])
     await expect(next()).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   }))
+
+test('a history that is replaced while the watch stays open is noticed, however long the watch was silent before', () =>
+  watched(async (etcd, next) => {
+    const end = next()
+    end.catch(() => {})
+    // It answers no question for progress, so the contents are compared once, and then only its revision is read.
+    const before = etcd.ranges
+    await waitUntil('the contents to have been compared', () => etcd.ranges >= before + 2)
+    etcd.replaceNewest('/a/first', 'another', 11)
+    await expect(end).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+  }))
+
+test('a delete that is on its way is told, also if somebody waits at a server whose progress is not used', () =>
+  watched(async (etcd, next, nudge) => {
+    etcd.tell([{ key: '/a/second', value: '2', revision: 12 }])
+    await next()
+    const deleted = next()
+    etcd.revision = 13
+    const before = etcd.ranges
+    nudge()
+    await waitUntil('the contents to have been compared', () => etcd.ranges > before)
+    etcd.tell([{ key: '/a/first', revision: 13 }])
+    expect(keysOf(await deleted)).toEqual(['/a/first'])
+  }, '3.4.20'))
+
+test('an old server that names a later revision before its events loses none of them', () =>
+  watched(async (etcd, next) => {
+    etcd.tell([], 5_000)
+    etcd.tell([{ key: '/a/k', value: '2', revision: 12 }])
+    expect(keysOf(await next())).toEqual(['/a/k'])
+  }, '3.4.20'))
+
+test('each part of a large message has the version of its own last event', () =>
+  watched(async (etcd, next) => {
+    etcd.tell(Array.from({ length: 1_500 }, (_, at) => ({ key: `/a/${at}`, value: 'x', revision: 12 + at })))
+    const parts = [await next(), await next()]
+    expect(parts.map(({ version }) => version.split('.')[3])).toEqual(['1011', '1511'])
+  }))
+
+test('watches that break off at once are opened again where they were, however often', async () => {
+  await using etcd = await ScriptedEtcd.start()
+  const source = etcdSource<string>({ endpoints: etcd.endpoint, prefix: '/a/', codec: 'string' })
+  const after = await listed(source)
+  etcd.revision = 11
+  for (let times = 0; times < 4; times++) {
+    const watch = source.watch({ ...context(), after, onNudge: () => {} })[Symbol.asyncIterator]()
+    await watch.next()
+    etcd.cancel('shutting down')
+    await expect(watch.next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  }
+})
 
 test('a watch that is ended for no reason is opened again', () =>
   watched(async (etcd, next) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
-import { createInformer } from '../../src/informer.js'
-import type { Logger } from '../../src/telemetry.js'
+import type { Logger } from '../../src/contract/status.js'
+import { createInformer } from '../../src/informer/informer.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -34,7 +34,7 @@ describeEtcd('keys and values', (server) => {
     await client.put('/codec/a').value('4')
     await client.delete().key('/codec/b')
     await waitUntil('it to recover', () => informer.invalid.size === 0)
-    expect(new Set([...informer.entries()].map(({ object }) => object))).toEqual(new Set([3, 4]))
+    expect(new Set([...informer.list()])).toEqual(new Set([3, 4]))
   })
 
   test('a codec that gives a promise makes every value invalid, and says why', async () => {
@@ -55,7 +55,7 @@ describeEtcd('keys and values', (server) => {
     await using strings = createInformer({ source: etcdSource<Uint8Array>(options), logger })
     await bytes.start().synced({ timeoutMs: 60_000 })
     await strings.start().synced({ timeoutMs: 60_000 })
-    expect([...bytes.entries()].map((entry) => [Buffer.from(entry.key, 'latin1'), entry.object])).toEqual([
+    expect(Array.from(bytes.entries(), ([key, object]) => [Buffer.from(key, 'latin1'), object])).toEqual([
       [key, new Uint8Array([1, 0, 255])],
     ])
     expect([strings.size, strings.invalid.size]).toEqual([0, 1])
@@ -66,15 +66,17 @@ describeEtcd('keys and values', (server) => {
   test('a range holds what lies between its two keys, and a prefix what begins with it', async () => {
     const client = own.etcd.client()
     for (const key of ['/r', '/r/', '/r/a', '/r/b', '/r/c', '/r0']) await client.put(key).value('1')
-    const keysOf = async (range: { prefix: string } | { range: { from: string; to?: string } }): Promise<string[]> => {
+    const keysOf = async (
+      range: { prefix: string | Buffer; keys?: 'bytes' } | { range: { from: string; to?: string } },
+    ): Promise<string[]> => {
       await using informer = createInformer({ source: etcdSource({ endpoints: own.etcd.endpoint, ...range }), logger })
       await informer.start().synced({ timeoutMs: 60_000 })
-      return [...informer.entries()]
-        .map(({ key }) => key)
-        .filter((key) => key.startsWith('/r'))
-        .sort()
+      return [...informer.keys()].filter((key) => key.startsWith('/r')).sort()
     }
     expect(await keysOf({ prefix: '/r/' })).toEqual(['/r/', '/r/a', '/r/b', '/r/c'])
+    await client.put(Buffer.from([0x2f, 0x72, 0xff, 0x61])).value('1')
+    expect(await keysOf({ prefix: Buffer.from([0x2f, 0x72, 0xff]), keys: 'bytes' })).toEqual(['/r\xffa'])
+    await client.delete().key(Buffer.from([0x2f, 0x72, 0xff, 0x61]))
     expect(await keysOf({ range: { from: '/r/a', to: '/r/c' } })).toEqual(['/r/a', '/r/b'])
     expect(await keysOf({ range: { from: '/r/b' } })).toEqual(['/r/b', '/r/c', '/r0'])
     expect(await keysOf({ range: { from: '' } })).toHaveLength(6)
@@ -169,4 +171,21 @@ describeEtcd('keys and values', (server) => {
     await informer.fresh({ timeoutMs: 60_000 })
     expect([errors, informer.status.relists]).toEqual([[], 0])
   })
+})
+
+describeEtcd('a transaction of more than 1 000 keys', (server) => {
+  const own = useEtcd(server, ['--max-txn-ops', '2000'])
+
+  test('is recognised at a reconnect if it is the newest one', () =>
+    Stage.with({ etcd: own.etcd }, async (stage) => {
+      await stage.live()
+      // The mirror remembers the key that was written last; the server returns it last.
+      await stage.put(...Array.from({ length: 1_500 }, (_, at) => [`k${at}`, at] as const), ['z', 1])
+      await stage.healed()
+      stage.proxy.reset()
+      await stage.until('the watch to be opened again', () => stage.reconnects > 0)
+      await stage.put(['later', 1])
+      await stage.healed()
+      expect([stage.relists, stage.errors.map(({ code }) => code)]).toEqual([0, ['UNAVAILABLE']])
+    }))
 })

@@ -1,6 +1,13 @@
 import { Etcd3 } from 'etcd3'
-import { SourceError } from '../../src/errors.js'
-import type { ListContext, ListerWatcher, ListPage, WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type {
+  ListContext,
+  ListerWatcher,
+  ListPage,
+  WatchBatch,
+  WatchContext,
+  WatchEvent,
+} from '../../src/contract/source.js'
 import type { Item } from './stage.js'
 
 /**

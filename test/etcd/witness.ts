@@ -6,8 +6,8 @@ import type {
   WatchBatch,
   WatchContext,
   WatchEvent,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 
 /** An event as etcd's guarantees speak of it. */
 export interface Happening {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import type { KubernetesPrograms } from '../servers/index.js'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
-import { CONFIGMAPS, PODS, Stage, type StageOptions } from './stage.js'
+import { CONFIGMAPS, PODS, type Resource, Stage, type StageOptions } from './stage.js'
+import { createWidgets, setSpecOfWidgets, WIDGETS } from './widgets.js'
 
 export interface CampaignOptions {
   readonly server: KubernetesPrograms
@@ -36,6 +37,16 @@ const WAIT_MS = 60_000
 const LONGEST_MS = 600
 /** An audit rests a hundred times as long as it has read, which on a busy machine is long. */
 const HEALING_MS = 120_000
+const RESOURCES: readonly Resource[] = [CONFIGMAPS, PODS, WIDGETS]
+/** What the schema of widgets may say beside `n`: other fields are pruned, and defaults are filled in when an object is read. */
+const FIELDS: readonly object[] = [
+  {},
+  { kept: { type: 'string' } },
+  { added: { type: 'string', default: 'one' } },
+  { added: { type: 'string', default: 'two' }, kept: { type: 'string', default: 'three' } },
+]
+/** A schema that is not published for so long may have been lost with its server, in milliseconds. */
+const PUBLISHED_MS = 5_000
 /** What a restart may change about a server: the same mirror must do with either. */
 const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--feature-gates=WatchList=false']]
 
@@ -47,12 +58,15 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
   const { server, seed, checks, restores = true, instead, healingMs = HEALING_MS } = options
   await using kubernetes = await startKubernetes({ server })
   const random = new SeededRandom(seed)
-  const resource = instead === undefined && random.chance(0.3) ? PODS : CONFIGMAPS
+  const resource = instead === undefined ? random.pick(RESOURCES) : CONFIGMAPS
+  if (resource === WIDGETS) await createWidgets(kubernetes)
   await using stage = await Stage.open({
     kubernetes,
     resource,
     speed: 20,
     mirrors: instead === undefined ? 2 : 1,
+    // A server that takes up another schema answers after seconds on a busy machine, and time runs 20 times as fast here.
+    ...(resource === WIDGETS ? { source: { stallMs: 100_000 } } : {}),
     // Restored history that has got past us only an audit can tell. It waits for a bookmark, which takes the server seconds.
     ...(restores ? { audit: { periodMs: 100_000 } } : {}),
     ...(instead === undefined ? {} : { instead }),
@@ -110,6 +124,10 @@ class Campaign {
       // These cost seconds.
       ['kill', 1, () => this.#alone(() => this.#restarted())],
       ...(restores ? [['restore', 1, () => this.#alone(() => this.#restored())] as const] : []),
+      ...(restores
+        ? [['restore while a list is due', 1, () => this.#alone(() => this.#restoredWhileListIsDue())] as const]
+        : []),
+      ...(stage.resource === WIDGETS ? [['change the schema', 3, () => this.#changeSchema()] as const] : []),
     ]
   }
 
@@ -244,6 +262,26 @@ class Campaign {
     await this.#kubernetes.restore(backup)
     await this.#moment()
     if (isAway) this.#stage.proxy.pass()
+  }
+
+  /** Writers go on meanwhile, so that the restored history may get past the one that the mirrors know. */
+  async #restoredWhileListIsDue(): Promise<void> {
+    const { proxy, followers } = this.#stage
+    const backup = await this.#kubernetes.etcd.backup(`backup-${this.writes}.db`)
+    await this.#moment()
+    await this.#refused(async () => {
+      for (const { informer } of followers) void informer.relist({ timeoutMs: WAIT_MS }).catch(() => {})
+      await this.#kubernetes.restore(backup)
+      // Another fault that ends lets connections pass.
+      proxy.refuse()
+      await sleep(this.#random.below(3 * LONGEST_MS))
+    })
+  }
+
+  #changeSchema(): Promise<boolean> {
+    const properties = { n: { type: 'integer' }, ...this.#random.pick(FIELDS) }
+    const isSet = (): Promise<boolean> => isDone(setSpecOfWidgets(this.#kubernetes, properties))
+    return this.#alone(() => Promise.race([isSet(), sleep(PUBLISHED_MS, false)]))
   }
 
   #alone<V>(work: () => Promise<V>): Promise<V> {

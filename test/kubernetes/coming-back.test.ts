@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { SeededRandom } from '../../src/testing/index.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
+import { SeededRandom } from '../../testing/index.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isAny, isStreamedList } from './fake.js'
 import { FakeCollection, type FakeObject } from './fake-collection.js'
@@ -31,6 +31,8 @@ class Shared implements AsyncDisposable {
       kind: 'ConfigMap',
       namespace: 'default',
       maxWatchMs: LONGEST_MS,
+      // A probe asks for the head, too: a test counts only what a list or a watch asks for.
+      probeMs: false,
     })
   }
 

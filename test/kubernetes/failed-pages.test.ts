@@ -28,6 +28,25 @@ async function read(mirror: Mirror): Promise<void> {
   await mirror.healed()
 }
 
+test('pages that break off again and again, as over a slow line, become smaller until they come whole', () =>
+  Mirror.with(
+    {
+      source: { streamingLists: false, pageSize: 8 },
+      prepare: (fake) => {
+        fake.collection.fill(10)
+        fake.rule(
+          (exchange) => isPlainList(exchange) && Number(exchange.query.get('limit')) > 2,
+          (exchange) => void exchange.write('{"items":[').then(() => exchange.reset()),
+        )
+      },
+    },
+    async (mirror) => {
+      await read(mirror)
+      const limits = mirror.fake.lists.map(({ query }) => Number(query.get('limit')))
+      expect(limits.slice(0, 4)).toEqual([8, 8, 4, 2])
+    },
+  ))
+
 describe('a page that is not the first', () => {
   const FAILURES: readonly (readonly [how: string, fail: (exchange: Exchange) => void])[] = [
     ['is refused by a server that is busy', (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' })],

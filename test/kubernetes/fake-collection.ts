@@ -25,6 +25,10 @@ export class FakeCollection {
   hasStreamedLists = true
   /** How much a page holds at most, whatever is asked for. */
   largestPage = Number.POSITIVE_INFINITY
+  /** A hash of the schemas; undefined: the server does not tell. */
+  schema: string | undefined
+  /** What the schema adds to the data of every object that is read, without a new version of it. */
+  defaults: Readonly<Record<string, unknown>> = {}
   #version = 1_000
   #oldest = 1_000
   readonly #objects = new Map<string, FakeObject>()
@@ -103,7 +107,13 @@ export class FakeCollection {
 
   /** What it holds now, or held at that version, by name: as etcd keeps it, whatever was written when. */
   at(version: number = this.#version): FakeObject[] {
-    return [...this.#held(version).values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    return [...this.#held(version).values()]
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+      .map((object) => this.#defaulted(object))
+  }
+
+  #defaulted(object: FakeObject): FakeObject {
+    return { ...object, data: { ...Object(object.data), ...this.defaults } }
   }
 
   #held(version: number): ReadonlyMap<string, FakeObject> {
@@ -125,8 +135,14 @@ export class FakeCollection {
   answer(exchange: Exchange): void {
     if (exchange.path === '/api/v1')
       exchange.json({ kind: 'APIResourceList', groupVersion: 'v1', resources: RESOURCES })
+    else if (exchange.path === '/openapi/v3') this.#openApi(exchange)
     else if (exchange.isWatch) void this.#watch(exchange)
     else this.#list(exchange)
+  }
+
+  #openApi(exchange: Exchange): void {
+    if (this.schema === undefined) exchange.refuse({ code: 404 })
+    else exchange.json({ paths: { 'api/v1': { serverRelativeURL: `/openapi/v3/api/v1?hash=${this.schema}` } } })
   }
 
   #list(exchange: Exchange): void {
@@ -173,14 +189,14 @@ export class FakeCollection {
     if (isFromNow) for (const object of this.at()) void exchange.event('ADDED', shown(exchange, object))
     else
       for (const { type, version: when, object } of this.#history)
-        if (when > from) void exchange.event(type, shown(exchange, object))
+        if (when > from) void exchange.event(type, shown(exchange, this.#defaulted(object)))
     if (isStreamedList) void exchange.bookmark(version, true)
     this.#watches.add(exchange)
   }
 
   #happened(type: Happening['type'], object: FakeObject): void {
     this.#history.push({ type, version: this.#version, object })
-    for (const watch of this.#open) void watch.event(type, shown(watch, object))
+    for (const watch of this.#open) void watch.event(type, shown(watch, this.#defaulted(object)))
   }
 
   get #open(): readonly Exchange[] {

@@ -1,6 +1,6 @@
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
 import type { CountingClock } from '../postgres-faults/clocks.js'
 import { Told } from '../postgres-faults/told.js'
 import type { KubeObject } from '../servers/kube-client.js'
@@ -24,7 +24,7 @@ export class Follower {
   get isTold(): boolean {
     return (
       this.told.objects.size === this.informer.size &&
-      [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
+      [...this.informer.entries()].every(([key, object]) => Object.is(this.told.objects.get(key), object))
     )
   }
 
@@ -37,7 +37,7 @@ export class Follower {
   differences(wanted: ReadonlyMap<string, string>): string[] {
     const left = new Set(wanted.keys())
     const wrong: string[] = []
-    for (const { key, object } of this.informer.entries()) {
+    for (const [key, object] of this.informer.entries()) {
       if (wanted.get(key) !== seen(object)) wrong.push(key)
       left.delete(key)
     }

@@ -1,6 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import type { ListContext, ListerWatcher, ListPage, WatchBatch, WatchContext } from '../../src/source.js'
+import type { ListContext, ListerWatcher, ListPage, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { KubeObject } from '../servers/kube-client.js'
 
 /** A source that, like many a program, watches from now on when its watch has broken: what happened meanwhile is lost. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isAny, isAnyList, isWatch } from './fake.js'
+import { isAny, isAnyList, isStreamedList, isWatch } from './fake.js'
 import { FakeCollection } from './fake-collection.js'
 import { EXPIRED, type Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
@@ -76,16 +76,33 @@ describe('a history that went back', () => {
       expect(mirror.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
     }))
 
-  test('under a watch that goes on is seen by who asks how far the server is', () =>
+  test('under a watch that goes on is seen by fresh(), which resolves once the list of the new history is in', () =>
     withBackup({}, async ({ mirror, restore, converged }) => {
       restore()
-      const fresh = mirror.informer.fresh().then(
-        () => 'resolved',
-        (error: unknown) => (error as { readonly code?: string }).code,
-      )
+      let hasGhost: boolean | undefined
+      const fresh = mirror.informer.fresh().then(() => {
+        hasGhost = mirror.informer.has('default/ghost')
+      })
+      await mirror.untilPassing('fresh() to resolve', () => hasGhost !== undefined)
+      await fresh
       await converged()
-      expect(await fresh).toBe('EPOCH_CHANGED')
+      expect([hasGhost, mirror.errors.map(({ code }) => code)]).toEqual([false, ['EPOCH_CHANGED']])
     }))
+
+  test('is not what it means that a write is told while fresh() waits for the version of the server', () => {
+    const before = new FakeCollection()
+    before.fill(3)
+    return Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      await mirror.live()
+      const fresh = mirror.informer.fresh()
+      const head = await mirror.fake.taken(isHead)
+      mirror.fake.collection.put('k0', 'written meanwhile')
+      await mirror.healed()
+      before.answer(head)
+      await fresh
+      expect([mirror.relists, mirror.errors]).toEqual([0, []])
+    })
+  })
 
   test('under the watches of several mirrors leaves no ghost in any of them', () =>
     withBackup({ audit: { periodMs: 20_000 } }, async ({ mirror, restore, converged }) => {
@@ -98,6 +115,52 @@ describe('a history that went back', () => {
         'the other to be the same',
         () => !other.has('default/ghost') && other.has('default/k3'),
       )
+    }))
+})
+
+describe('a history that went back in the middle of a list', () => {
+  /** From now on the server is a backup, with other objects at the versions of some that were listed. */
+  const restored = ({ fake }: Mirror): FakeCollection => {
+    const backup = new FakeCollection()
+    for (let at = 0; at < 5; at++) backup.put(`k${at}`, 'restored')
+    fake.rule(isAny, (exchange) => backup.answer(exchange))
+    return backup
+  }
+  const converged = async (mirror: Mirror, backup: () => FakeCollection | undefined): Promise<void> => {
+    mirror.informer.start()
+    await mirror.untilPassing('the list to be in', () => mirror.informer.status.state === 'live')
+    const contents = (backup()?.at() ?? []).map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`)
+    expect(mirror.contents).toEqual(contents)
+  }
+
+  test('between a page that failed and its retry is noticed: no list has pages of two histories', () =>
+    Mirror.with(
+      { source: { streamingLists: false, pageSize: 2 }, prepare: ({ collection }) => collection.fill(9) },
+      async (mirror) => {
+        let backup: FakeCollection | undefined
+        mirror.fake.next(
+          ({ isList, query }) => isList && query.has('continue'),
+          (exchange) => {
+            exchange.reset()
+            backup = restored(mirror)
+          },
+        )
+        await converged(mirror, () => backup)
+        expect(mirror.errors.map(({ code }) => code)).toEqual(['EPOCH_CHANGED'])
+      },
+    ))
+
+  test('between a streamed first list that broke off and its pages leaves no object of the history before', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(600) }, async (mirror) => {
+      let backup: FakeCollection | undefined
+      mirror.fake.next(isStreamedList, (exchange) => {
+        const lines = mirror.fake.collection.at().map((object) => `${JSON.stringify({ type: 'ADDED', object })}\n`)
+        void exchange.write(lines.join('')).then(() => {
+          exchange.end()
+          backup = restored(mirror)
+        })
+      })
+      await converged(mirror, () => backup)
     }))
 })
 

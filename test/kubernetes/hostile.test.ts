@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import type { SourceError } from '../../src/errors.js'
+import type { SourceError } from '../../src/contract/errors.js'
 import { usedHeap } from '../soak/heap.js'
 import { isPlainList, isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'

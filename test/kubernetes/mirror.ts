@@ -4,9 +4,9 @@ import {
   type KubernetesSourceOptions,
   kubernetesSource,
 } from '../../adapters/kubernetes/index.js'
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Told } from '../postgres-faults/told.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes } from './fake.js'
@@ -37,6 +37,8 @@ export class Mirror implements AsyncDisposable {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       namespace: 'default',
+      // What a test counts is what it asks for itself.
+      probeMs: false,
       ...source,
     })
     this.informer = createInformer({

@@ -1,8 +1,8 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { systemClock } from '../../src/clock.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { describeKubernetes } from '../servers/index.js'
 import { useKubernetes } from './support.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Deleted } from '../../src/delta.js'
+import type { Deleted } from '../../src/queue/change.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeObject } from '../servers/kube-client.js'
 import { isPlainList, isWatch } from './fake.js'

@@ -1,9 +1,9 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { systemClock } from '../../src/clock.js'
-import type { ListContext, ListerWatcher, ListPage, VersionPage } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { systemClock } from '../../src/contract/clock.js'
+import type { ListContext, ListerWatcher, ListPage, VersionPage } from '../../src/contract/source.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeObject } from '../servers/kube-client.js'
 import type { KubernetesOptions } from '../servers/kubernetes.js'
@@ -115,7 +115,11 @@ for (const [name, options] of SERVERS)
           await stage.healed()
           // The cache remembers what etcd has forgotten; else the list is read again, in one piece.
           expect(pages.map((page) => keysOf(page, 'put').length)).toEqual(isCached ? [5, 5, 5, 5, 3] : [5, OBJECTS])
-          expect(pages.flatMap((page) => keysOf(page, 'delete'))).toEqual(isCached ? [] : [`${stage.namespace}/k0`])
+          // What is listed a second time is deleted first: between the two attempts the server may have been restored.
+          const again = pages.slice(0, 1).flatMap((page) => keysOf(page, 'put'))
+          const deleted = pages.flatMap((page) => keysOf(page, 'delete'))
+          expect(new Set(deleted)).toEqual(new Set(isCached ? [] : again))
+          expect(again).toContain(`${stage.namespace}/k0`)
           expect(stage.errors).toEqual([])
         },
         async (stage) => {

@@ -255,11 +255,11 @@ describe('where others fail', () => {
       },
     ))
 
-  test('and all the while it asks for nothing but the one collection, and what it is called', () =>
+  test('and all the while it asks for nothing but the one collection, its name and its schema', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       await mirror.healed()
       const paths = mirror.fake.exchanges.filter(isAny).map(({ path }) => path)
-      expect(new Set(paths)).toEqual(new Set(['/api/v1', '/api/v1/namespaces/default/configmaps']))
+      expect(new Set(paths)).toEqual(new Set(['/api/v1', '/openapi/v3', '/api/v1/namespaces/default/configmaps']))
     }))
 })

@@ -1,12 +1,17 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, onTestFinished, test } from 'vitest'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { freePort } from '../../src/cli/free-port.js'
-import { createInformer } from '../../src/informer.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { systemRandom } from '../../src/contract/random.js'
+import { createInformer } from '../../src/informer/informer.js'
+import { freePort } from '../../tools/postgres/free-port.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeObject } from '../servers/kube-client.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ConnectProxy } from './connect-proxy.js'
+import { SocksProxy } from './socks-proxy.js'
 import { useKubernetes } from './support.js'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
@@ -39,4 +44,54 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
     expect([informer.has('default/listed'), errors]).toEqual([true, []])
     expect(new Set(proxy.wanted)).toEqual(new Set([`127.0.0.1:${nowhere}`]))
   })
+
+  /** Of the admin, through a proxy. */
+  function through(proxyUrl: string): KubeConfig {
+    const options = own.kubernetes.kubeConfig()
+    const kubeConfig = new KubeConfig()
+    kubeConfig.loadFromOptions({ ...options, clusters: options.clusters.map((cluster) => ({ ...cluster, proxyUrl })) })
+    return kubeConfig
+  }
+
+  test.each(['socks5', 'socks5h'])('of SOCKS (%s) leads to a server that is named by its address', async (scheme) => {
+    const { admin, api } = own.kubernetes
+    await using proxy = await SocksProxy.start(api.port)
+    const kubeConfig = through(proxy.url.replace('socks5', scheme))
+    const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
+    const informer = createInformer({ source, audit: false })
+    onTestFinished(() => informer.stop())
+    await admin.create(PATH, { metadata: { name: scheme } })
+    await informer.start().synced({ timeoutMs: 30_000 })
+    expect([informer.has(`default/${scheme}`), proxy.kinds.length > 0]).toEqual([true, true])
+  })
+
+  test.each([
+    [
+      'wants credentials',
+      407,
+      /the proxy http:\/\/me:\*\*\*@127.0.0.1:\d+ refused .*HTTP status 407 \(it wants credentials/,
+    ],
+    [
+      'forbids the server',
+      403,
+      /the proxy http:\/\/me:\*\*\*@127.0.0.1:\d+ refused .*HTTP status 403 \(may it connect to 127/,
+    ],
+  ])('that %s is named by the error, without its password', async (_what, status, message) => {
+    const server = createServer()
+    server.on('connect', (_request, socket) => socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    await expect(headThrough(`http://me:hunter2@127.0.0.1:${port}`)).rejects.toThrow(message)
+  })
+
+  test('that nobody listens at is named by the error', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    await expect(headThrough(url)).rejects.toThrow(`the proxy ${url} failed: connect ECONNREFUSED`)
+  })
+
+  function headThrough(proxyUrl: string): Promise<string> {
+    const source = kubernetesSource({ kubeConfig: through(proxyUrl), kind: 'ConfigMap' })
+    return source.head({ signal: new AbortController().signal, clock: systemClock, random: systemRandom })
+  }
 })

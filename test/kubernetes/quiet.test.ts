@@ -113,13 +113,44 @@ describe('a watch of what is quiet', () => {
     }))
 })
 
+describe('a half-open watch', () => {
+  test('is noticed within 25 s by default, because the server is asked over another connection', () =>
+    Mirror.with({ prepare, source: { probeMs: undefined } }, async (mirror) => {
+      await mirror.live()
+      const [watch] = mirror.fake.collection.watching
+      mirror.fake.collection.forget(watch)
+      const since = mirror.clock.now()
+      const version = mirror.fake.collection.put('k0', 'after')
+      await mirror.untilPassing('the event', () => mirror.hasReached(version))
+      expect(mirror.clock.now() - since).toBeLessThan(25_000)
+      await mirror.untilPassing('another watch', () => watch?.isOpen === false)
+      expect([mirror.errors, mirror.relists]).toEqual([[], 0])
+    }))
+
+  test('is asked about as often as probeMs says, and no more', () =>
+    Mirror.with({ prepare, source: { probeMs: 10_000 } }, async (mirror) => {
+      await mirror.live()
+      mirror.fake.rule(
+        (exchange) => isWatch(exchange) && exchange.query.get('timeoutSeconds') === '3',
+        (exchange) => {
+          exchange.open()
+          exchange.end()
+        },
+      )
+      await mirror.pass(58_000)
+      expect(mirror.fake.watches.length).toBeGreaterThanOrEqual(5)
+      expect(mirror.fake.watches.length).toBeLessThanOrEqual(7)
+      expect([mirror.errors, mirror.relists]).toEqual([[], 0])
+    }))
+})
+
 describeKubernetes('a collection in which nothing happens', (server) => {
   const own = useKubernetes(server)
 
   test('keeps its watches over the minutes', async () => {
     const { kubernetes } = own
     const idle = (): Promise<void> =>
-      Stage.with({ kubernetes, speed: 1 }, async (stage) => {
+      Stage.with({ kubernetes, speed: 1, source: { probeMs: false } }, async (stage) => {
         await stage.fill(1)
         await stage.live()
         await stage.healed()

@@ -1,7 +1,8 @@
 import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { createInformer, type Informer } from '../../src/informer.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
@@ -47,6 +48,37 @@ class Pair implements AsyncDisposable {
 }
 
 const nOf = (object: FakeObject | undefined): unknown => (object?.data as { readonly n: string } | undefined)?.n
+
+test('of two watches that share a connection the slower one is told everything, though it is megabytes behind', async () => {
+  await using fake = await FakeKubernetes.start()
+  fake.collection.fill(1)
+  const options = { kubeConfig: fake.config(), apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' }
+  const source = kubernetesSource<FakeObject>({ ...options, probeMs: false })
+  const stop = new AbortController()
+  const context = { signal: stop.signal, clock: systemClock, random: { next: () => 0.5 } }
+  let after = ''
+  for await (const page of source.list({ ...context, pageSize: 100 })) after = page.version ?? after
+  const watch = () => source.watch({ ...context, after, onNudge: () => {} })[Symbol.asyncIterator]()
+  /** Reads on until it was told this value. */
+  const told = async (of: ReturnType<typeof watch>, value: string): Promise<void> => {
+    for (let isTold = false; !isTold; ) {
+      const { value: batch } = await of.next()
+      isTold = JSON.stringify(batch.events).includes(value)
+    }
+  }
+  const [fast, slow] = [watch(), watch()]
+  const both = Promise.all([told(fast, 'first'), told(slow, 'first')])
+  await waitUntil('the watch to be open', () => fake.collection.watching.length === 1)
+  fake.collection.put('k0', 'first')
+  await both
+  for (let n = 0; n < 6; n++) {
+    fake.collection.put('k0', `${n}`.repeat(400_000))
+    await told(fast, `${n}`.repeat(400_000))
+  }
+  for (let n = 0; n < 6; n++) await told(slow, `${n}`.repeat(400_000))
+  expect(fake.watches).toHaveLength(1)
+  stop.abort()
+})
 
 describe('two informers of the same objects', () => {
   test('share one watch, and each has objects of its own', () =>

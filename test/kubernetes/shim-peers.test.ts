@@ -136,6 +136,22 @@ describe("in the place of client-node's, where others fail", () => {
       expect(told).toEqual(['add k0 0', 'add k1 1', 'delete k0 0', 'add k0 again'])
     }))
 
+  test('the only object, deleted and made anew while it was stopped, is told as a delete and an add, and kept', () =>
+    withInformer(
+      ({ collection }) => collection.fill(1),
+      async ({ fake, informer, told, healed }) => {
+        await informer.start()
+        await informer.stop()
+        fake.collection.delete('k0')
+        fake.collection.put('k0', 'again')
+        await informer.start()
+        await healed()
+        fake.collection.delete('k0')
+        await healed()
+        expect(told).toEqual(['add k0 0', 'delete k0 0', 'add k0 again', 'delete k0 again'])
+      },
+    ))
+
   test('M: a version that has expired is followed by one list, of which only what differs is told', () =>
     withInformer(filled, async ({ fake, informer, told, healed }) => {
       await informer.start()

@@ -1,8 +1,8 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import type { SourceError } from '../../src/errors.js'
-import type { Informer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import type { Informer } from '../../src/informer/informer.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
 import type { Told } from '../postgres-faults/told.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
@@ -17,7 +17,7 @@ export interface Resource {
   readonly kind: string
   readonly plural: string
   /** What of an object says how it is. */
-  draft(name: string, n: number): KubeDraft
+  draft(name: string, n: number, namespace?: string): KubeDraft
 }
 
 export const CONFIGMAPS: Resource = {
@@ -170,7 +170,7 @@ export class Stage implements AsyncDisposable {
   /** The object becomes this, whether it was there or not. Gives its version. */
   async put(name: string, n: number): Promise<string> {
     const { admin } = this.kubernetes
-    const draft = this.resource.draft(name, n)
+    const draft = this.resource.draft(name, n, this.namespace)
     const path = `${this.path}/${name}`
     // The spec of a pod stays as it is.
     const change = this.resource === PODS ? { metadata: draft.metadata } : draft

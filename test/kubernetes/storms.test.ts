@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { describeKubernetes } from '../servers/index.js'
 import { KubeRefusal } from '../servers/kube-client.js'
 import type { KubernetesOptions } from '../servers/kubernetes.js'

@@ -43,7 +43,7 @@ describe('a list that is streamed', () => {
       expect(query?.get('resourceVersion') ?? '').toBe('')
     }))
 
-  for (const code of [400, 422])
+  for (const code of [400, 403, 422])
     test(`is read in pages where the server refuses to stream (${code})`, () =>
       Mirror.with(
         {

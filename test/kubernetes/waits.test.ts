@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SeededRandom } from '../../src/testing/index.js'
+import { SeededRandom } from '../../testing/index.js'
 import { isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
@@ -54,11 +54,15 @@ describe('a wait for a version', () => {
       expect(await mirror.soon(wait)).toBe('there')
     }))
 
-  test('has the server asked again and again, ever more rarely, where it does not say it', () =>
+  test('has the server asked again and again, ever more rarely, if it does not tell it and no comparison is possible', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const { fake, clock } = mirror
       const since = clock.now()
+      fake.rule(
+        ({ isList, isMetadata }) => isList && isMetadata,
+        (exchange) => exchange.refuse({ code: 500 }),
+      )
       const wait = mirror.informer.waitFor(fake.collection.pass()).then(() => 'there')
       const shorts = (): readonly Exchange[] => fake.watches.filter(({ query }) => query.get('timeoutSeconds') === '3')
       for (let asked = 1; asked <= 6; asked++) {

@@ -44,6 +44,28 @@ export async function createWidgets({ admin }: Kubernetes): Promise<void> {
   await waitUntil('widgets to be served', isServed)
 }
 
+/** What the server knows of the `spec` of widgets: everything else is pruned from what it gives. It does so when this resolves. */
+export async function setSpecOfWidgets({ admin }: Kubernetes, properties: object): Promise<void> {
+  const schema = { type: 'object', properties: { spec: { type: 'object', properties } } }
+  const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }]
+  await admin.patch(`${CRDS}/${NAME}`, { spec: { versions } })
+  const wanted = Object.keys(properties).sort().join()
+  const isSo = async (): Promise<boolean> => {
+    const { components } = Object(await admin.call('GET', '/openapi/v3/apis/example.com/v1').catch(() => {})) as OpenApi
+    const all = Object.keys(components?.schemas?.['com.example.v1.Widget']?.properties?.spec?.properties ?? {})
+    return all.sort().join() === wanted
+  }
+  await waitUntil('the schema to be published', isSo, 60_000)
+}
+
+interface OpenApi {
+  readonly components?: {
+    readonly schemas?: Readonly<
+      Record<string, { readonly properties?: { readonly spec?: { readonly properties?: object } } }>
+    >
+  }
+}
+
 /** With all there are of them; none are served when this resolves. */
 export async function deleteWidgets({ admin }: Kubernetes): Promise<void> {
   await admin.delete(`${CRDS}/${NAME}`)

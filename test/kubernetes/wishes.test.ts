@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { createInformer } from '../../src/informer.js'
-import type { ListContext } from '../../src/source.js'
+import type { ListContext } from '../../src/contract/source.js'
+import { createInformer } from '../../src/informer/informer.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 

@@ -6,8 +6,8 @@ import type {
   VersionPage,
   WatchBatch,
   WatchContext,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 
 /** Stands between a source of Kubernetes and whoever reads it, and holds what is told against what a watch promises. */
 export class Witness<T> implements ListerWatcher<T> {

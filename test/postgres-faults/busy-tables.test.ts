@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
+import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { fastClock } from './clocks.js'
@@ -133,7 +133,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
         const torn: string[] = []
         const look = (message: unknown): void => {
           if (Object(message).version !== stage.informer.version) return
-          const generations = new Set([...stage.informer.entries()].map(({ object }) => object.n))
+          const generations = new Set(stage.informer.list().map(({ n }) => n))
           if (stage.informer.size !== 1_000 || generations.size !== 1) {
             torn.push(`${stage.informer.size} rows of ${generations.size} generations`)
           }
@@ -183,7 +183,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
         await stage.healed()
         await subscription.waitFor(stage.informer.version ?? '', { timeoutMs: 60_000 })
         expect(slow.flaws).toEqual([])
-        expect(slow.objects).toEqual(new Map([...stage.informer.entries()].map(({ key, object }) => [key, object])))
+        expect(slow.objects).toEqual(new Map(stage.informer.entries()))
       }))
 
     test('soon after each commit, however long another transaction is open', () =>

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../src/clock.js'
+import { type Clock, systemClock } from '../../src/contract/clock.js'
 
 /** Time that runs so many times as fast as ours: what waits for minutes is tested in seconds. */
 export function fastClock(times: number): Clock {

@@ -1,8 +1,9 @@
 import { channel } from 'node:diagnostics_channel'
+import type { ClientConfig } from 'pg'
 import { postgresSource } from '../../adapters/postgres/index.js'
 import { parseVersion } from '../../adapters/postgres/postgres-version.js'
-import type { Equal } from '../../src/index-types.js'
-import { createInformer, type Informer } from '../../src/informer.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import type { Equal } from '../../src/store/indexes/index-types.js'
 import { fastClock } from './clocks.js'
 import { Told } from './told.js'
 import { Witness, type WitnessedRow, type WitnessOptions } from './witness.js'
@@ -57,6 +58,7 @@ export class OracleReader {
       heartbeatTimeoutMs: 10_000 * SPEED,
       trimEveryMs: false,
       ...(options.where === undefined ? {} : { where: options.where }),
+      rls: 'row-local',
     })
     this.#keyOf = (row) => source.key(...options.keyColumns.map((column) => String(row[column])))
     this.informer = createInformer({
@@ -67,7 +69,7 @@ export class OracleReader {
     this.informer.on('error', ({ code, message }) => {
       const why = /expired \(([^)]+)\)/.exec(message)?.[1] ?? code
       this.expired.set(why, (this.expired.get(why) ?? 0) + 1)
-      if (why === 'PROTOCOL' || why === 'DECODE' || why === 'STALE_LIST') options.fail(`${this.name}: ${message}`)
+      if (['PROTOCOL', 'DECODE', 'STALE_LIST', 'UNAUTHORIZED'].includes(why)) options.fail(`${this.name}: ${message}`)
     })
     this.#subscriptions = [
       { told: this.#every, wants: () => true, of: this.informer.subscribe(this.#every.handlers) },
@@ -90,6 +92,10 @@ export class OracleReader {
     channel('listwatch:batch').subscribe(this.#judge)
   }
 
+  get config(): ClientConfig {
+    return this.#options.config
+  }
+
   get where(): string | undefined {
     return this.#options.where
   }
@@ -99,7 +105,7 @@ export class OracleReader {
     await this.informer.fresh({ timeoutMs: 60_000 * SPEED })
     const { version = '' } = this.informer
     for (const { of } of this.#subscriptions) await of.waitFor(version, { timeoutMs: 30_000 * SPEED })
-    const store = new Map([...this.informer.entries()].map(({ key, object }) => [key, object]))
+    const store = new Map(this.informer.entries())
     for (const [at, { told, wants }] of this.#subscriptions.entries()) {
       const wanted = new Map([...store].filter(([, object]) => wants(object)))
       const keys = new Set([...wanted.keys(), ...told.objects.keys()])
@@ -143,12 +149,12 @@ export class OracleReader {
       const group = groups.get(remainderOf(row)) ?? new Set()
       groups.set(remainderOf(row), group.add(key))
     }
-    for (const { key, object } of informer.entries()) {
+    for (const [key, object] of informer.entries()) {
       if (!wanted.has(key)) wrong.push(`"${key}": the table has nothing, the store ${short(JSON.stringify(object))}`)
     }
     if (wrong.length > 0) this.#fail(`at ${where} ${wrong.length} keys differ:\n  ${wrong.slice(0, 8).join('\n  ')}`)
     for (let remainder = 0; remainder < REMAINDERS; remainder++) {
-      const indexed = [...informer.by.remainder.entries(remainder)].map(({ key }) => key).toSorted()
+      const indexed = Array.from(informer.by.remainder.entries(remainder), ([key]) => key).toSorted()
       const recomputed = [...(groups.get(remainder) ?? [])].toSorted()
       if (indexed.join('\n') !== recomputed.join('\n')) {
         this.#fail(`at ${where} the index of ${remainder} has ${indexed.length} keys instead of ${recomputed.length}`)

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { installChangeLog } from '../../adapters/postgres/index.js'
-import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
 import { postgresNames } from '../servers/lookups.js'
 import { OracleReader } from './oracle-reader.js'
-import { composite, partitioned, type Subject } from './subjects.js'
+import { composite, partitioned, restrictedRole, type Subject } from './subjects.js'
 import { rowsOf } from './witness.js'
 import { Writers } from './writers.js'
 
@@ -71,7 +71,7 @@ function comparisonsOf(worlds: readonly World[]): number {
   return worlds.reduce((sum, world) => sum + world.comparisons, 0)
 }
 
-/** One table, those who write to it, and three who mirror it: the fast one, one with a condition, and a slow one. */
+/** One table, those who write to it, and four mirrors of it: a fast one, one with a condition, a slow one, and one to whose role row security applies at times. */
 class World {
   readonly #config: ClientConfig
   readonly #subject: Subject
@@ -95,7 +95,11 @@ class World {
         fail,
         lagMs: () => (this.#isHurried(random) ? random.below(300) : 1_000 + random.below(3_000)),
       }),
+      new OracleReader({ ...common, name: 'restricted', fail, config: { connectionString: urlOf(server, subject) } }),
     ]
+    this.#writers.onMended = () => {
+      for (const { informer } of this.#readers) informer.relist().catch(() => {}) // Stopped, or reported as an error.
+    }
   }
 
   get comparisons(): number {
@@ -118,7 +122,7 @@ class World {
   }
 
   async begin(): Promise<void> {
-    await this.#ask(async (client) => {
+    await ask(this.#config, async (client) => {
       await client.query(this.#subject.create)
       await installChangeLog(client, { table: this.#subject.table, ...this.#subject.install })
     })
@@ -131,10 +135,11 @@ class World {
   async settle(): Promise<void> {
     await this.#writers.stop()
     for (const reader of this.#readers) await reader.settle()
-    await this.#ask(async (client) => {
-      for (const reader of this.#readers)
+    for (const reader of this.#readers) {
+      await ask(reader.config, async (client) => {
         reader.compareWith(await rowsOf(client, this.#subject.table, reader.where), 'rest')
-    })
+      })
+    }
   }
 
   async end(): Promise<void> {
@@ -147,14 +152,21 @@ class World {
     const isDrawn = random.chance(0.8)
     return isDrawn && this.#readers.some(({ expired }) => expired.has('trimmed'))
   }
+}
 
-  async #ask(work: (client: Client) => Promise<void>): Promise<void> {
-    const client = new Client(this.#config)
-    await client.connect()
-    try {
-      await work(client)
-    } finally {
-      await client.end()
-    }
+/** Of the role to which row security applies at times. */
+function urlOf(server: PostgresServer, { table }: Subject): string {
+  const url = new URL(server.url)
+  url.username = restrictedRole(table)
+  return url.href
+}
+
+async function ask(config: ClientConfig, work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client(config)
+  await client.connect()
+  try {
+    await work(client)
+  } finally {
+    await client.end()
   }
 }

@@ -7,11 +7,11 @@ import {
   type PostgresSourceOptions,
   postgresSource,
 } from '../../adapters/postgres/index.js'
-import type { PostgresServer } from '../../src/cli/postgres-server.js'
-import { type Clock, systemClock } from '../../src/clock.js'
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { State } from '../../src/telemetry.js'
+import { type Clock, systemClock } from '../../src/contract/clock.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { State } from '../../src/contract/status.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import type { PostgresServer } from '../../tools/postgres/postgres-server.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { CountingClock } from './clocks.js'
@@ -191,7 +191,7 @@ export class Stage {
     })
     const isTold = (): boolean =>
       this.told.objects.size === this.informer.size &&
-      [...this.informer.entries()].every(({ key, object }) => Object.is(this.told.objects.get(key), object))
+      [...this.informer.entries()].every(([key, object]) => Object.is(this.told.objects.get(key), object))
     await waitUntil('the subscription to know it', isTold)
     if (this.told.flaws.length > 0) throw new Error(this.told.flaws.join('; '))
   }
@@ -201,7 +201,7 @@ export class Stage {
     const rows = await this.query('SELECT id, n, s FROM items')
     const wanted = new Map(rows.map((row) => [String(Object(row).id), JSON.stringify(row)]))
     const wrong: string[] = []
-    for (const { key, object } of this.informer.entries()) {
+    for (const [key, object] of this.informer.entries()) {
       if (wanted.get(key) !== JSON.stringify({ id: object.id, n: object.n, s: object.s })) wrong.push(key)
       wanted.delete(key)
     }

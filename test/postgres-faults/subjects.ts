@@ -1,5 +1,5 @@
 import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
-import type { SeededRandom } from '../../src/testing/seeded-random.js'
+import type { SeededRandom } from '../../testing/seeded-random.js'
 
 /** One statement. */
 export interface Sql {
@@ -18,7 +18,15 @@ export interface Subject {
   /** The kinds of writes, each as often as it stands here. */
   readonly writes: readonly ((random: SeededRandom) => Sql)[]
   /** Changes of which the log does not tell the keys, by kind; each can be run again and again. */
-  readonly upsets: ReadonlyMap<string, readonly string[]>
+  readonly upsets: ReadonlyMap<string, readonly Upset[]>
+}
+
+/** SQL of one transaction; or of two, between which mirrors refuse the table. */
+export type Upset = string | { readonly demote: string; readonly mend: string }
+
+/** The reader to whom row security applies at times. */
+export function restrictedRole(table: string): string {
+  return `${table}_reader`
 }
 
 /** Out of line, also where it could be compressed. */
@@ -32,8 +40,8 @@ export const composite: Subject = {
   keyColumns: ['a', 'id'],
   create: `CREATE TABLE composite (a int NOT NULL, id bigint NOT NULL, ${COLUMNS}, PRIMARY KEY (a, id));
     ALTER TABLE composite ALTER COLUMN s SET STORAGE EXTERNAL;
-    INSERT INTO composite SELECT g % 3, g, g, 'x', NULL FROM generate_series(1, 150) g`,
-  install: { level: 'statement', wake: 'none', bulk: 70 },
+    INSERT INTO composite SELECT g % 3, g, g, 'x', NULL FROM generate_series(1, 150) g; ${securityOf('composite')}`,
+  install: { level: 'statement', wake: 'none', bulk: 70, grant: [restrictedRole('composite')] },
   canPrepare: true,
   writes: [
     (random) => upsertComposite(random, `'i'`),
@@ -67,6 +75,8 @@ export const composite: Subject = {
   ],
   upsets: new Map([
     ['reshaped', reshapesOf('composite')],
+    ['access changed', accessChangesOf('composite')],
+    ['demoted', demotionsOf('composite')],
     [
       'truncated',
       [
@@ -91,8 +101,8 @@ export const partitioned: Subject = {
     CREATE TABLE partitioned_0 PARTITION OF partitioned FOR VALUES WITH (MODULUS 3, REMAINDER 0);
     CREATE TABLE partitioned_1 PARTITION OF partitioned FOR VALUES WITH (MODULUS 3, REMAINDER 1);
     CREATE TABLE partitioned_2 PARTITION OF partitioned FOR VALUES WITH (MODULUS 3, REMAINDER 2);
-    INSERT INTO partitioned SELECT 'é/' || g || E'\\\\', g, 'x', NULL FROM generate_series(1, 100) g`,
-  install: { wake: 'bucket' },
+    INSERT INTO partitioned SELECT 'é/' || g || E'\\\\', g, 'x', NULL FROM generate_series(1, 100) g; ${securityOf('partitioned')}`,
+  install: { wake: 'bucket', grant: [restrictedRole('partitioned')] },
   canPrepare: false,
   writes: [
     (random) => upsertNamed(random, `'i'`),
@@ -118,6 +128,8 @@ export const partitioned: Subject = {
   ],
   upsets: new Map([
     ['reshaped', reshapesOf('partitioned')],
+    ['access changed', accessChangesOf('partitioned')],
+    ['demoted', demotionsOf('partitioned')],
     [
       'truncated',
       [
@@ -157,5 +169,39 @@ function reshapesOf(table: string): readonly string[] {
     `ALTER TABLE ${table} DROP COLUMN IF EXISTS extra; ALTER TABLE ${table} ADD COLUMN extra int DEFAULT 7`,
     `ALTER TABLE ${table} ALTER COLUMN s TYPE text USING upper(s)`,
     `ALTER TABLE ${table} ALTER COLUMN v TYPE bigint USING v % 100000`,
+  ]
+}
+
+/** A policy, and a role to which it applies unless the role bypasses row security or is a member of the owner. */
+function securityOf(table: string): string {
+  const reader = restrictedRole(table)
+  return `CREATE ROLE ${reader} LOGIN; CREATE ROLE ${table}_team; CREATE ROLE ${table}_group;
+    ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY; CREATE POLICY most ON ${table} USING (v % 5 <> 1);
+    CREATE POLICY more ON ${table} TO ${table}_group USING (v % 5 = 1 AND v % 2 = 0)`
+}
+
+function accessChangesOf(table: string): readonly string[] {
+  const reader = restrictedRole(table)
+  return [
+    `ALTER ROLE ${reader} BYPASSRLS`,
+    `ALTER ROLE ${reader} NOBYPASSRLS`,
+    `ALTER ROLE ${reader} NOBYPASSRLS; UPDATE ${table} SET v = v + 1 WHERE v % 7 = 3`,
+    `GRANT ${table}_team TO ${reader}; ALTER TABLE ${table} OWNER TO ${table}_team`,
+    `REVOKE ${table}_team FROM ${reader}`,
+    `ALTER TABLE ${table} OWNER TO postgres`,
+    `GRANT ${table}_group TO ${reader}`,
+    `REVOKE ${table}_group FROM ${reader}`,
+    `ALTER TABLE ${table} FORCE ROW LEVEL SECURITY`,
+    `ALTER TABLE ${table} NO FORCE ROW LEVEL SECURITY`,
+  ]
+}
+
+/** As `pg_restore --disable-triggers` leaves them, and a write that they do not see. */
+function demotionsOf(table: string): readonly Upset[] {
+  const silent = `SET LOCAL session_replication_role = replica; UPDATE ${table} SET v = v + 1 WHERE v % 3 = 0`
+  const mend = `SELECT listwatch.reinstall('${table}')`
+  return [
+    { demote: `ALTER TABLE ${table} DISABLE TRIGGER ALL; ALTER TABLE ${table} ENABLE TRIGGER ALL; ${silent}`, mend },
+    { demote: `ALTER TABLE ${table} DISABLE TRIGGER USER; UPDATE ${table} SET v = v + 1 WHERE v % 3 = 1`, mend },
   ]
 }

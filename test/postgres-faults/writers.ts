@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig } from 'pg'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import type { Sql, Subject } from './subjects.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import type { Sql, Subject, Upset } from './subjects.js'
 
 /** What was done to the table, by kind. */
 export type WriterCounts = Map<string, number>
@@ -23,6 +23,8 @@ export class Writers {
   readonly #stop = new AbortController()
   readonly #running: Promise<void>[] = []
   #prepared = 0
+  /** Called when mirrors may read the table again. */
+  onMended: () => void = () => {}
 
   constructor(config: ClientConfig, subject: Subject, seed: number) {
     this.#config = config
@@ -121,7 +123,10 @@ export class Writers {
   async #trim(): Promise<void> {
     await this.#connected(async (client) => {
       while (!this.#stop.signal.aborted) {
-        const { rows } = await client.query(`SELECT listwatch.trim('${RETENTION_MS} ms')::int AS rows`)
+        // It fails if a log was dropped meanwhile, by an installation.
+        const { rows } = await client
+          .query(`SELECT listwatch.trim('${RETENTION_MS} ms')::int AS rows`)
+          .catch(() => ({ rows: [{ rows: 0 }] }))
         this.#count('trimmed rows', Math.max(0, rows[0].rows))
         await this.#pause(200)
       }
@@ -135,24 +140,35 @@ export class Writers {
         await this.#pause(1_500 + random.below(2_000))
         for (let left = random.chance(0.5) ? 2 : 1; left > 0; left--) {
           if (this.#stop.signal.aborted) return
-          const [kind, texts] = this.#nextUpset(random)
-          const isDone = await this.#locked(client, random.pick(texts), 50 + random.below(500))
+          const [kind, upsets] = this.#nextUpset(random)
+          const upset = random.pick(upsets)
+          const text = typeof upset === 'string' ? upset : upset.demote
+          const isDone = await this.#locked(client, text, 50 + random.below(500))
           if (isDone) this.#count(kind)
+          if (isDone && typeof upset !== 'string') await this.#mend(client, upset.mend, random.below(1_500))
           if (left > 1) await this.#pause(100 + random.below(200))
         }
       }
     })
   }
 
-  #nextUpset(random: SeededRandom): [kind: string, texts: readonly string[]] {
+  /** After a while, whoever asks to stop: mirrors are to recover before they are compared with the table. */
+  async #mend(client: Client, text: string, ms: number): Promise<void> {
+    await this.#pause(ms)
+    while (!(await this.#locked(client, text, 0, Number.POSITIVE_INFINITY)));
+    this.onMended()
+  }
+
+  #nextUpset(random: SeededRandom): [kind: string, upsets: readonly Upset[]] {
     const upsets = [...this.#subject.upsets]
     const owed = upsets.find(([kind]) => !this.#has(kind))
     return owed ?? random.pick([...upsets, ...upsets.slice(0, 1), ...upsets.slice(0, 1)])
   }
 
   /** Holds the table for a while. False where no lock was to be had: a long transaction has it. */
-  async #locked(client: Client, text: string, ms: number): Promise<boolean> {
-    for (let tries = 8; tries > 0 && !this.#stop.signal.aborted; tries--) {
+  async #locked(client: Client, text: string, ms: number, tries = 8): Promise<boolean> {
+    const isUrgent = tries === Number.POSITIVE_INFINITY
+    for (let left = tries; left > 0 && (isUrgent || !this.#stop.signal.aborted); left--) {
       try {
         await client.query(
           `BEGIN; SET LOCAL lock_timeout = ${2 * LOCK_TIMEOUT_MS}; LOCK TABLE ${this.#subject.table} IN ACCESS EXCLUSIVE MODE; ${text}`,

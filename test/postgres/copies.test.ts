@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { installChangeLog, trimChangeLogs } from '../../adapters/postgres/index.js'
-import { runProgram } from '../../src/cli/run-program.js'
 import type { Version } from '../../src/index.js'
+import { runProgram } from '../../tools/postgres/run-program.js'
 import { describePostgres } from '../servers/index.js'
 import { Database, errorOf, expectMirrorEqualsTable, listed, mirror, resumed, useServer } from './support.js'
 
@@ -94,11 +94,16 @@ describePostgres('a database that is copied', (postgres) => {
       expect(await copy.value(IS_COVERED)).toBe(true)
     })
 
-    test('is made anew by a writer who takes a mark', async () => {
+    test('keeps its state when a writer takes a mark, which the next list has reached', async () => {
       const { db } = await original()
       const copy = await restoredByHand(db)
-      await copy.source({ table: 't' }).mark(await copy.connect())
-      expect(await copy.value(IS_COVERED)).toBe(true)
+      const source = copy.source({ table: 't' })
+      const tx = await copy.connect()
+      await tx.query('BEGIN')
+      const mark = await source.mark(tx)
+      await tx.query('COMMIT')
+      expect(await copy.value(IS_COVERED)).toBe(false)
+      expect(source.hasReached((await listed(source)).version, mark)).toBe(true)
     })
   })
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { changeLogStatus } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { changes, ROWS } from './ddl-changes.js'
 import {
   type Database,
   errorOf,
@@ -13,73 +15,10 @@ import {
   useServer,
 } from './support.js'
 
-interface Change {
-  readonly name: string
-  /** Makes the table `t` with a key `id`. */
-  readonly setup: string
-  /** Changes rows, or what they mean. */
-  readonly ddl: string
-  readonly since?: number
-}
-
-const ROWS = `CREATE TABLE t (id int PRIMARY KEY, n int, note text); INSERT INTO t VALUES (1, 10, 'one'), (2, 20, 'two')`
-const PARTITIONED = `CREATE TABLE t (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
-  CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100); CREATE TABLE high PARTITION OF t FOR VALUES FROM (100) TO (200);
-  INSERT INTO t VALUES (1, 10), (101, 20)`
-
-const changes: readonly Change[] = [
-  { name: 'a column with a default', setup: ROWS, ddl: `ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'` },
-  { name: 'a column that is dropped', setup: ROWS, ddl: 'ALTER TABLE t DROP COLUMN note' },
-  { name: 'a column that is renamed', setup: ROWS, ddl: 'ALTER TABLE t RENAME COLUMN note TO remark' },
-  { name: 'a type that is changed with USING', setup: ROWS, ddl: 'ALTER TABLE t ALTER COLUMN n TYPE text USING n * 2' },
-  {
-    name: 'a stored expression that is changed',
-    setup: 'CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS (id * 2) STORED); INSERT INTO t VALUES (1)',
-    ddl: 'ALTER TABLE t ALTER COLUMN n SET EXPRESSION AS (id * 3)',
-    since: 17,
-  },
-  {
-    name: 'a virtual expression that is changed',
-    setup: 'CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS (id * 2) VIRTUAL); INSERT INTO t VALUES (1)',
-    ddl: 'ALTER TABLE t ALTER COLUMN n SET EXPRESSION AS (id * 3)',
-    since: 18,
-  },
-  {
-    name: 'a value of an enum that is renamed',
-    setup: `CREATE TYPE mood AS ENUM ('sad', 'fine'); CREATE TABLE t (id int PRIMARY KEY, m mood); INSERT INTO t VALUES (1, 'sad')`,
-    ddl: `ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`,
-  },
-  {
-    name: 'the same inside an array of a domain',
-    setup: `CREATE TYPE mood AS ENUM ('sad', 'fine'); CREATE DOMAIN moods AS mood[]; CREATE TABLE t (id int PRIMARY KEY, m moods);
-      INSERT INTO t VALUES (1, '{sad,fine}')`,
-    ddl: `ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`,
-  },
-  {
-    name: 'an attribute that a composite type gets',
-    setup: `CREATE TYPE point2 AS (x int, y int); CREATE TABLE t (id int PRIMARY KEY, p point2); INSERT INTO t VALUES (1, '(1,2)')`,
-    ddl: 'ALTER TYPE point2 ADD ATTRIBUTE z int CASCADE',
-  },
-  {
-    name: 'the same two types deep',
-    setup: `CREATE TYPE point2 AS (x int, y int); CREATE TYPE line2 AS (a point2, b point2[]); CREATE TABLE t (id int PRIMARY KEY, l line2);
-      INSERT INTO t VALUES (1, ROW(ROW(1,2), ARRAY[ROW(3,4)::point2]))`,
-    ddl: 'ALTER TYPE point2 ADD ATTRIBUTE z int CASCADE',
-  },
-  {
-    name: 'triggers switched off, a write, and on again',
-    setup: ROWS,
-    ddl: 'BEGIN; ALTER TABLE t DISABLE TRIGGER ALL; UPDATE t SET n = 99; ALTER TABLE t ENABLE TRIGGER ALL; COMMIT',
-  },
-  {
-    name: 'a partition that is attached',
-    setup: PARTITIONED,
-    ddl: 'CREATE TABLE more AS SELECT 201 AS id, 7 AS n; ALTER TABLE more ALTER id SET NOT NULL; ALTER TABLE t ATTACH PARTITION more FOR VALUES FROM (200) TO (300)',
-  },
-  { name: 'a partition that is detached', setup: PARTITIONED, ddl: 'ALTER TABLE t DETACH PARTITION high' },
-  { name: 'a partition that is dropped', setup: PARTITIONED, ddl: 'DROP TABLE high' },
-  { name: 'a partition that is truncated', setup: PARTITIONED, ddl: 'TRUNCATE high' },
-]
+/** What `pg_restore --data-only --disable-triggers` runs around the rows: the triggers no longer fire for replicas. */
+const DEMOTED = 'ALTER TABLE t DISABLE TRIGGER ALL; ALTER TABLE t ENABLE TRIGGER ALL'
+/** A write by which demoted triggers are not fired. */
+const SILENT = `SET session_replication_role = replica; UPDATE t SET n = 99; RESET session_replication_role`
 
 describePostgres('the definition of a table', (postgres) => {
   const at = useServer(postgres)
@@ -240,6 +179,12 @@ describePostgres('the definition of a table', (postgres) => {
         'ALTER TABLE t DISABLE TRIGGER zz_listwatch_d',
         `run: listwatch pg install <url> --table 'public.t'`,
       ],
+      ['triggers that a data-only restore has demoted', DEMOTED, `run: listwatch pg install <url> --table 'public.t'`],
+      [
+        'a trigger that fires only for replicas',
+        'ALTER TABLE t ENABLE REPLICA TRIGGER zz_listwatch_i',
+        'fires only if',
+      ],
       ['a dropped schema', 'DROP SCHEMA listwatch CASCADE', `run: listwatch pg install <url> --table 'public.t'`],
     ]
 
@@ -252,6 +197,38 @@ describePostgres('the definition of a table', (postgres) => {
         message: expect.stringContaining(says),
       })
       expect(rows.informer.size).toBe(2)
+    })
+  })
+
+  describe('triggers that do not fire if session_replication_role is replica', () => {
+    test('are refused by the first list, and the command that the error names mends them', async () => {
+      const db = await at.database()
+      await db.sql(ROWS)
+      await db.install('t')
+      await db.sql(DEMOTED)
+      const error = await errorOf(mirror(db, { table: 't' }))
+      expect(error).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('pg_restore') })
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(SILENT)
+      await expectMirrorEqualsTable(rows)
+      expect(rows.informer.status.relists).toBe(0)
+    })
+
+    test('do not let a mirror take silent writes for none, and it recovers after the installation', async () => {
+      const db = await at.database()
+      await db.sql(ROWS)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      const snapshot = await snapshotOf(db)
+      await db.sql(DEMOTED)
+      await db.sql(SILENT)
+      expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
+      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
+      await db.install('t')
+      await rows.informer.relist()
+      await expectMirrorEqualsTable(rows)
+      expect(rows.informer.get('1')).toMatchObject({ n: 99 })
     })
   })
 
@@ -316,6 +293,22 @@ describePostgres('the definition of a table', (postgres) => {
         `SET session_replication_role = replica; UPDATE t SET n = 7; INSERT INTO t VALUES (2, '2026-02-02', 2)`,
       )
       await expectMirrorEqualsTable(rows, { key })
+    })
+
+    test('a partition whose triggers do not fire if session_replication_role is replica makes the mirror fail', async () => {
+      const db = await at.database()
+      await db.sql(TREE)
+      await db.sql(FEBRUARY)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(DEMOTED.replaceAll('TABLE t ', 'TABLE t_2026_01 '))
+      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
+      expect(rows.informer.status.lastError).toMatchObject({
+        code: 'NOT_FOUND',
+        message: expect.stringMatching(/of 1 partitions, such as public.t_2026_01, does not fire .*pg install/),
+      })
+      await db.install('t')
+      expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ problems: [] }])
     })
 
     test('a row that moves between partitions arrives', async () => {
@@ -537,70 +530,6 @@ describePostgres('the definition of a table', (postgres) => {
       await db.sql(`DELETE FROM t WHERE id = 'blue'`)
       await expectMirrorEqualsTable(rows)
       expect([...rows.informer.keys()]).toEqual(['fine'])
-    })
-  })
-
-  describe('row security', () => {
-    /** A reader who sees the rows of the teams that it is in. */
-    async function secured(
-      policy: string,
-      roleName: string,
-    ): Promise<{ readonly db: Database; readonly role: string }> {
-      const db = await at.database()
-      const role = `${db.name}_${roleName}`
-      await db.sql(`${ROWS}; CREATE TABLE membership (who text, n int); INSERT INTO membership VALUES ('${role}', 10); GRANT SELECT ON membership TO PUBLIC;
-      CREATE ROLE ${role} LOGIN; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (${policy})`)
-      await db.install('t', { grant: [role] })
-      return { db, role }
-    }
-
-    const ACROSS = 'EXISTS (SELECT FROM membership m WHERE m.who = current_user AND m.n = t.n)'
-
-    test('a policy that reads another table takes rows away without a trace in the log: it is refused', async () => {
-      const { db, role } = await secured(ACROSS, 'member')
-      const reader = await db.connect({ user: role })
-      const snapshot = await snapshotOf(db)
-      expect((await reader.query('SELECT id FROM t')).rows).toEqual([{ id: 1 }])
-      await db.sql('DELETE FROM membership')
-      expect((await reader.query('SELECT id FROM t')).rows).toEqual([])
-      expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
-
-      const error = await errorOf(mirror(db, { table: 't', connection: { user: role } }))
-      expect(error).toMatchObject({ code: 'PROTOCOL', message: expect.stringContaining(`rls: 'row-local'`) })
-    })
-
-    test(`with rls: 'row-local' the reader sees its rows, and rows come and go as they change`, async () => {
-      const { db, role } = await secured('n = 10', 'local')
-      const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
-      expect([...rows.informer.keys()]).toEqual(['1'])
-      await db.sql('UPDATE t SET n = 30 - n')
-      await expectMirrorEqualsTable(rows)
-      expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 0])
-    })
-
-    test('a policy that is changed arrives by one relist', async () => {
-      const { db, role } = await secured('n = 10', 'policy')
-      const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
-      await db.sql('ALTER POLICY p ON t USING (n = 20)')
-      await expectMirrorEqualsTable(rows)
-      expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 1])
-    })
-
-    test('row security that is switched on under a running mirror makes it fail', async () => {
-      const db = await at.database()
-      const role = `${db.name}_later`
-      await db.sql(`${ROWS}; CREATE ROLE ${role} LOGIN`)
-      await db.install('t', { grant: [role] })
-      const rows = await mirror(db, { table: 't', connection: { user: role } })
-      await db.sql('ALTER TABLE t ENABLE ROW LEVEL SECURITY')
-      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
-      expect(rows.informer.status.lastError).toMatchObject({ code: 'PROTOCOL' })
-    })
-
-    test('a reader to whom it does not apply is not bothered', async () => {
-      const { db } = await secured(ACROSS, 'bystander')
-      const rows = await mirror(db, { table: 't' })
-      expect(rows.informer.size).toBe(2)
     })
   })
 })

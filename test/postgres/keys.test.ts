@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
 
 interface KeyCase {
@@ -222,5 +223,47 @@ describePostgres('a key', (postgres) => {
         /^column id of public.t has a nondeterministic collation/,
       )
     })
+  })
+
+  describe.skipIf(Number.parseInt(postgres.version, 10) < 18)('a key column whose NOT NULL is NOT VALID', () => {
+    const NULLS = `CREATE TABLE t (id int PRIMARY KEY, code text UNIQUE, n int); INSERT INTO t VALUES (1, NULL, 1), (2, NULL, 2);
+      ALTER TABLE t ADD CONSTRAINT code_given NOT NULL code NOT VALID`
+
+    test('is refused, and VALIDATE CONSTRAINT mends it', async () => {
+      const db = await at.database()
+      await db.sql(NULLS)
+      const error = await errorOf(db.install('t', { key: ['code'] }))
+      expect(error.message).toMatch(
+        /^column code of public.t may be NULL, .*\(ALTER TABLE public.t VALIDATE CONSTRAINT code_given\)$/,
+      )
+      await db.sql(`UPDATE t SET code = id; ALTER TABLE t VALIDATE CONSTRAINT code_given`)
+      await db.install('t', { key: ['code'] })
+      const rows = await mirror(db, { table: 't' })
+      await expectMirrorEqualsTable(rows, { key: ['code'] })
+    })
+
+    test('after the installation makes a mirror fail, instead of showing two rows as one object', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE t (code text UNIQUE NOT NULL, n int); INSERT INTO t VALUES ('a', 1)`)
+      await db.install('t', { key: ['code'] })
+      const rows = await mirror(db, { table: 't' })
+      await db.sql(`BEGIN; ALTER TABLE t ALTER code DROP NOT NULL; INSERT INTO t VALUES (NULL, 2), (NULL, 3);
+        ALTER TABLE t ADD CONSTRAINT code_given NOT NULL code NOT VALID; COMMIT`)
+      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
+      expect(rows.informer.status.lastError).toMatchObject({
+        code: 'NOT_FOUND',
+        message: expect.stringContaining('no longer NOT NULL and unique'),
+      })
+    })
+  })
+
+  test('a key column that may be NULL after the installation makes a mirror fail', async () => {
+    const db = await at.database()
+    await db.sql(`CREATE TABLE t (code text UNIQUE NOT NULL, n int); INSERT INTO t VALUES ('a', 1)`)
+    await db.install('t', { key: ['code'] })
+    const rows = await mirror(db, { table: 't' })
+    await db.sql('ALTER TABLE t ALTER code DROP NOT NULL')
+    await waitUntil('the failure', () => rows.informer.status.state === 'failed')
+    expect(rows.informer.status.lastError?.message).toContain('no longer NOT NULL and unique')
   })
 })

@@ -5,6 +5,7 @@ import { waitUntil } from '../servers/wait-until.js'
 import {
   errorOf,
   expectMirrorEqualsTable,
+  listed,
   mirror,
   mirrorOf,
   nakedDelta,
@@ -126,7 +127,7 @@ describePostgres('rows', (postgres) => {
       await db.sql(row('2026-02-04 00:00Z'))
       await rows.informer.fresh({ timeoutMs: 60_000 })
       const same = { i: expect.objectContaining({ days: 1, hours: 2 }), b: Buffer.from([0, 255]), f: 0.1 + 0.2 }
-      expect(new Map(Array.from(rows.informer.entries(), ({ key, object }) => [key, object]))).toEqual(
+      expect(new Map(rows.informer.entries())).toEqual(
         new Map([
           ['2026-02-03 00:00:00+00', { id: new Date('2026-02-03T00:00Z'), ...same }],
           ['2026-02-04 00:00:00+00', { id: new Date('2026-02-04T00:00Z'), ...same }],
@@ -237,6 +238,33 @@ describePostgres('rows', (postgres) => {
       await db.sql(`UPDATE t SET n = n + 1 WHERE id = 2; UPDATE t SET state = 'x'`)
       await expectMirrorEqualsTable(rows)
       expect(rows.fold.told).toEqual(['add 1', 'add 2', 'add 3', 'update 2'])
+    })
+
+    test('all columns of the key are mirrored, also if the choice names none of them', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE t (a int, b int, n int, PRIMARY KEY (a, b)); INSERT INTO t VALUES (1, 2, 3)')
+      await db.install('t')
+      const rows = await mirror(db, { table: 't', columns: ['n'] })
+      await expectMirrorEqualsTable(rows, { key: ['a', 'b'] })
+      expect(rows.informer.list()).toEqual([{ a: 1, b: 2, n: 3 }])
+    })
+
+    test('a changed row whose first column is NULL and no key is no delete', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE t (n int, id int PRIMARY KEY); INSERT INTO t VALUES (1, 1)')
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      await db.sql('UPDATE t SET n = NULL; INSERT INTO t VALUES (NULL, 2)')
+      await expectMirrorEqualsTable(rows)
+      expect(rows.informer.size).toBe(2)
+    })
+
+    test('a condition that is refused is refused at each attempt', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const source = db.source({ table: 't', where: 'random() > 0.5' })
+      for (let times = 0; times < 2; times++) expect(await errorOf(listed(source))).toMatchObject({ code: 'PROTOCOL' })
     })
 
     test('a column that is not there is PROTOCOL, and the error says what is', async () => {

@@ -211,6 +211,16 @@ describePostgres('statements', (postgres) => {
     expect(orders.informer.get('1')).toMatchObject({ total: -1 })
   })
 
+  test('a transaction that commits after later ones is not missed if nobody wakes the reader', async () => {
+    const { db, ...orders } = await mirrored(ORDERS, { wake: 'poll' })
+    const slow = await db.connect()
+    await slow.query('BEGIN; UPDATE orders SET total = -1 WHERE id = 1')
+    await db.sql('UPDATE orders SET total = -2 WHERE id = 2')
+    await waitUntil('the later one', () => orders.informer.get('2')?.['total'] === -2)
+    await slow.query('COMMIT')
+    await waitUntil('the earlier one', () => orders.informer.get('1')?.['total'] === -1)
+  })
+
   test('a look reads the rows that changed, and not the table, also where Postgres has no statistics', async () => {
     const { db, informer } = await mirrored('CREATE TABLE orders (id int PRIMARY KEY, n int DEFAULT 0)')
     await db.sql('INSERT INTO orders SELECT g FROM generate_series(1, 50000) g')
@@ -238,5 +248,21 @@ describePostgres('statements', (postgres) => {
     await expectMirrorEqualsTable(one)
     await expectMirrorEqualsTable(other)
     expect([one.informer.size, other.informer.size]).toEqual([18, 9])
+  })
+
+  describe('the application_name of a mirror', () => {
+    const names = `SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'listwatch'`
+
+    test('is listwatch when the client does not set one', async () => {
+      const { db } = await mirrored()
+      expect(await db.sql(names)).toContainEqual({ application_name: 'listwatch' })
+    })
+
+    test('is the one that the client sets', async () => {
+      const { db } = await mirrored(ORDERS, { connection: { application_name: 'orders-api' } })
+      const found = await db.sql(names)
+      expect(found).toContainEqual({ application_name: 'orders-api' })
+      expect(found).not.toContainEqual({ application_name: 'listwatch' })
+    })
   })
 })

@@ -7,7 +7,7 @@ import {
   type PostgresSourceOptions,
   postgresSource,
 } from '../../adapters/postgres/index.js'
-import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
+import { joinKey } from '../../adapters/shared/join-key.js'
 import {
   createInformer,
   type Informer,
@@ -18,7 +18,7 @@ import {
   type Version,
   type WatchBatch,
 } from '../../src/index.js'
-import { joinKey } from '../../src/key.js'
+import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import type { PostgresVersion } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Fold } from '../support/fold.js'
@@ -81,6 +81,11 @@ export class Database {
     await client.connect()
     onTestFinished(() => client.end())
     return client
+  }
+
+  /** Another database of the same server. */
+  sibling(name: string): Database {
+    return new Database(name, this.#port)
   }
 
   /** Runs SQL on a connection that the test shares, each call a transaction of its own; gives the last result's rows. */
@@ -193,9 +198,9 @@ export async function expectMirrorEqualsTable(
 ): Promise<void> {
   await informer.fresh({ timeoutMs: 15_000 })
   const expected = await tableContents(database, options, key, role)
-  expect(new Map(Array.from(informer.entries(), (entry) => [entry.key, entry.object]))).toEqual(expected)
+  expect(new Map(informer.entries())).toEqual(expected)
   await waitUntil('what was told to be handled', () => fold.objects.size === informer.size)
-  for (const { key: known, object } of informer.entries()) {
+  for (const [known, object] of informer.entries()) {
     await waitUntil(`${known} to be told`, () => Object.is(fold.objects.get(known), object))
   }
 }

@@ -57,6 +57,29 @@ describePostgres('a version', (postgres) => {
       expect(events).toEqual([{ type: 'put', key: '1', object: { id: 1, n: 1 } }])
     })
 
+    test('of a batch with changes includes them', async () => {
+      const db = await installed()
+      const source = db.source({ table: 't' })
+      const { version } = await listed(source)
+      await db.sql('UPDATE t SET n = 5 WHERE id = 1')
+      const batch = await resumed(source, version)
+      expect(batch.events).toHaveLength(1)
+      expect((await resumed(source, batch.version)).events).toEqual([])
+    })
+
+    test('of a list while a transaction was open does not include where the source is after the commit', async () => {
+      const db = await installed()
+      const source = db.source({ table: 't' })
+      const open = await db.connect()
+      await open.query('BEGIN; UPDATE t SET n = 5 WHERE id = 1')
+      await db.sql('UPDATE t SET n = 6 WHERE id = 2')
+      const { version } = await listed(source)
+      await open.query('COMMIT')
+      const head = await source.head(contextOf(new AbortController().signal))
+      const later = await listed(source)
+      expect([version, later.version].map((at) => source.hasReached(at, head))).toEqual([false, true])
+    })
+
     test('after which nothing was written is a bookmark', async () => {
       const db = await installed()
       const { version } = await listed(db.source({ table: 't' }))
@@ -133,6 +156,25 @@ describePostgres('a version', (postgres) => {
   })
 })
 
+describePostgres('a list', (postgres) => {
+  const at = useServer(postgres)
+
+  test('of a server that was replaced by an older copy of itself while the list was due is EPOCH_CHANGED', async () => {
+    const db = await at.database()
+    await db.sql(TABLE)
+    await db.install('t')
+    const source = db.source({ table: 't' })
+    const shown = (await listed(source)).version.replace(/\d+:\d+:[\d,]*$/, '999999999:999999999:')
+    const read = async (): Promise<void> => {
+      const context = { ...contextOf(new AbortController().signal), pageSize: 1_000, shown }
+      for await (const _ of source.list(context)) {
+        // Read to the end.
+      }
+    }
+    expect(await errorOf(read())).toMatchObject({ code: 'EPOCH_CHANGED' })
+  })
+})
+
 describePostgres('the connections of a source', (postgres) => {
   const at = useServer(postgres)
 
@@ -186,6 +228,13 @@ describePostgres('the connections of a source', (postgres) => {
     for (let n = 0; n < 5; n++) await source.head(contextOf(new AbortController().signal))
     for (let n = 0; n < 5; n++) await listed(source)
     await waitUntil('the last to end', async () => (await backends(db)).length === 0)
+  })
+
+  test('of whoever asks where it is where nothing is installed end with the error', async () => {
+    const db = await at.database()
+    const source = db.source(named)
+    expect(await errorOf(source.head(contextOf(new AbortController().signal)))).toMatchObject({ code: 'NOT_FOUND' })
+    await waitUntil('it to end', async () => (await backends(db)).length === 0)
   })
 
   test('hold no transaction open while it watches', async () => {

@@ -10,7 +10,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^listwatch$/, replacement: dist('src/index.js') },
-      { find: /^listwatch\/testing$/, replacement: dist('src/testing/index.js') },
+      { find: /^listwatch\/testing$/, replacement: dist('testing/index.js') },
     ],
   },
 })

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atCeiling, type Backoff, backoff, delayOf, drawDelay, grown, reset } from '../../src/backoff.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { type Backoff, backoff, delayOf, drawDelay, grown, reset } from '../../src/reflector/backoff.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { runs } from '../support/property.js'
 
 const bounds = fc
   .tuple(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 0, max: 100_000 }))
   .map(([initial, more]) => backoff(initial, initial + more))
 
-const steps = fc.array(fc.constantFrom<(from: Backoff) => Backoff>(grown, grown, grown, reset, atCeiling), {
+const steps = fc.array(fc.constantFrom<(from: Backoff) => Backoff>(grown, grown, grown, reset), {
   maxLength: 30,
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Change } from '../../src/delta.js'
-import { DeltaFIFO, type Queued } from '../../src/delta-fifo.js'
+import type { Change } from '../../src/queue/change.js'
+import { DeltaFIFO, type Queued } from '../../src/queue/delta-fifo.js'
 import { keys, runs } from '../support/property.js'
 
 /** What happens to the store, and to the queue behind it. */
@@ -54,10 +54,11 @@ class World {
       else changes.push({ ...base, type: 'update', object, previous })
       this.store.set(key, object)
     }
-    if (!this.fifo.push(changes, version)) this.coalesce()
+    const history = Number(version) % 3
+    if (!this.fifo.push(changes, version, 0, undefined, history)) this.coalesce()
     const last = this.waiting.at(-1)
     if (last?.changes.length === 0 && changes.length === 0) this.waiting.pop()
-    this.waiting.push({ changes, version, source: undefined })
+    this.waiting.push({ changes, version, source: undefined, history })
   }
 
   coalesce(): void {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Delta, DeltaBatch } from '../../src/delta.js'
-import { DeltaFIFO } from '../../src/delta-fifo.js'
-import { Indexer } from '../../src/indexer.js'
-import type { ListEvent, WatchEvent } from '../../src/source.js'
+import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
+import type { Delta, DeltaBatch } from '../../src/queue/change.js'
+import { DeltaFIFO } from '../../src/queue/delta-fifo.js'
+import { Indexer } from '../../src/store/indexer.js'
 import { keyPool, keys, runs } from '../support/property.js'
 
 type Fate = readonly [key: string, object: number | undefined]
@@ -173,7 +173,7 @@ class World {
   }
 
   get held(): Map<string, number> {
-    return new Map(Array.from(this.indexer.entries(), ({ key, object: each }) => [key, each]))
+    return new Map(this.indexer.entries())
   }
 }
 
@@ -264,7 +264,7 @@ describe('a fifo between a source and an indexer', () => {
           const gone = each.does === 'transact' ? each.fates.filter(([, object]) => object === undefined) : []
           for (const [key] of gone) waiting.delete(key)
           for (const key of waiting) if (!world.truth.has(key)) waiting.delete(key)
-          for (const { key } of world.indexer.entries()) waiting.delete(key)
+          for (const key of world.indexer.keys()) waiting.delete(key)
           if (world.fifo.hasSynced) expect([...waiting]).toEqual([])
         }
       }),
@@ -396,7 +396,7 @@ describe('law 1, 2, 3 and 4: a fifo that delivers every change equals the naive 
               const list = fifo.replace()
               void list.page(Array.from(listed, ([key, each]) => ({ type: 'put', key, object: each })))
               void list.commit(next)
-              model.list(listed, next, isKnown ? Array.from(indexer.entries(), ({ key }) => key) : [])
+              model.list(listed, next, isKnown ? [...indexer.keys()] : [])
               continue
             }
             const events = more.fates.map(([key, each]): WatchEvent<number> => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Change, changesOf, mergePending, type Pending } from '../../src/delta.js'
+import { type Change, changesOf, mergePending, type Pending } from '../../src/queue/change.js'
 import { runs } from '../support/property.js'
 
 /** What happens to one key: it becomes an object, or goes. */

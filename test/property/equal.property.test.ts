@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { structuralEqual } from '../../src/equal.js'
+import { structuralEqual } from '../../src/store/structural-equal.js'
 import { runs } from '../support/property.js'
 
 /** Everything that plain data is made of, and Dates, typed arrays, Maps, Sets. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { deepFreeze } from '../../src/freeze.js'
+import { deepFreeze } from '../../src/store/deep-freeze.js'
 import { runs } from '../support/property.js'
 
 const value = fc.anything({

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Commit } from '../../src/commit.js'
-import { structuralEqual } from '../../src/equal.js'
-import type { IndexBuilder } from '../../src/index-types.js'
-import { Indexer } from '../../src/indexer.js'
-import { compareScalars, type Scalar, sameScalar } from '../../src/scalar.js'
-import type { Entry, ListEvent, WatchEvent } from '../../src/source.js'
-import type { WriterHooks } from '../../src/store-writer.js'
-import type { StoreView } from '../../src/views.js'
+import type { Entry, ListEvent, WatchEvent } from '../../src/contract/source.js'
+import type { Commit } from '../../src/store/commit.js'
+import { Indexer } from '../../src/store/indexer.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
+import { compareScalars, type Scalar, sameScalar } from '../../src/store/indexes/scalar.js'
+import type { StoreView } from '../../src/store/store-view.js'
+import { structuralEqual } from '../../src/store/structural-equal.js'
+import type { WriterHooks } from '../../src/store/transaction.js'
 import { keyPool, keys, runs } from '../support/property.js'
 
 interface Item {
@@ -219,10 +219,11 @@ const objectsOf = (entries: Iterable<Entry<Item>>): Item[] => Array.from(entries
 /** A view shows exactly the objects of the model, through every accessor. */
 function expectSame(view: StoreView<Item, By>, { objects }: Model): void {
   const entries = [...objects.values()].sort(byKey)
-  expect(Array.from(view.entries()).sort(byKey).map(plain)).toEqual(entries.map(plain))
+  expect([...view.entries()].sort(byName)).toEqual(entries.map(pair))
+  expect(entries.map(({ key }) => view.entry(key)).map(plain)).toEqual(entries.map(plain))
   expect(Array.from(view.keys()).sort()).toEqual(entries.map(({ key }) => key).sort())
   expect(view.size).toBe(entries.length)
-  expect(view.list()).toEqual(objectsOf(view.entries()))
+  expect(view.list()).toEqual(Array.from(view.entries(), ([, object]) => object))
   for (const key of keyPool) {
     expect(view.has(key)).toBe(objects.has(key))
     expect(view.get(key)).toEqual(objects.get(key)?.object)
@@ -235,13 +236,16 @@ function expectSame(view: StoreView<Item, By>, { objects }: Model): void {
   expectCompound(view.by, entries)
 }
 
-function plain({ key, object, version, uid }: Entry<Item>): object {
-  return { key, object, version, uid }
+function plain(entry: Entry<Item> | undefined): object {
+  return { key: entry?.key, object: entry?.object, version: entry?.version, uid: entry?.uid }
 }
+
+const pair = ({ key, object }: Entry<Item>): [string, Item] => [key, object]
+const byName = ([a]: readonly [string, Item], [b]: readonly [string, Item]): number => (a < b ? -1 : a > b ? 1 : 0)
 
 interface HashAccessor {
   (value: never): readonly Item[]
-  entries(value: never): Iterable<Entry<Item>>
+  entries(value: never): Iterable<[string, Item]>
   count(value: never): number
   values(): Iterable<Scalar>
 }
@@ -259,7 +263,7 @@ function expectHash(
   for (const value of [...values, 'nobody' as Scalar]) {
     const asked = value as never
     const expected = entries.filter((each) => of(each).some((one) => sameScalar(one ?? undefined, value)))
-    expect([...accessor.entries(asked)].sort(byKey).map(plain)).toEqual(expected.map(plain))
+    expect([...accessor.entries(asked)].sort(byName)).toEqual(expected.map(pair))
     expect(new Set(accessor(asked))).toEqual(new Set(objectsOf(expected)))
     expect([accessor(asked).length, accessor.count(asked)]).toEqual([expected.length, expected.length])
   }
@@ -269,9 +273,7 @@ function expectOrdered({ n }: By, entries: readonly Entry<Item>[]): void {
   const inOrder = entries.filter(({ object }) => object.n !== undefined)
   inOrder.sort((a, b) => compareScalars(a.object.n ?? 0, b.object.n ?? 0) || byKey(a, b))
   expect(n()).toEqual(objectsOf(inOrder))
-  expect(Array.from(n.entriesIn({ reverse: true, limit: 2 }), plain)).toEqual(
-    inOrder.toReversed().slice(0, 2).map(plain),
-  )
+  expect([...n.entriesIn({ reverse: true, limit: 2 })]).toEqual(inOrder.toReversed().slice(0, 2).map(pair))
   const above = inOrder.filter(({ object }) => compareScalars(object.n ?? 0, 1) > 0)
   expect(n({ gt: 1 })).toEqual(objectsOf(above))
   expect(n.count(2)).toBe(inOrder.filter(({ object }) => object.n === 2).length)
@@ -434,7 +436,7 @@ describe('Indexer', () => {
         for (const each of all) {
           world.run(each)
           for (const { type, changes } of world.commits.splice(0)) {
-            if (type === 'filled') for (const { key, object } of world.indexer.entries()) told.set(key, object)
+            if (type === 'filled') for (const [key, object] of world.indexer.entries()) told.set(key, object)
             for (const change of changes) {
               const { key, object, previous } = change
               expect(change.type === 'add').toBe(!told.has(key))
@@ -456,11 +458,10 @@ describe('Indexer', () => {
       fc.property(settings, steps, fc.boolean(), (given, all, byList) => {
         const world = new World({ ...given, prepares: false })
         for (const each of all) world.run(each)
-        const before = new Map(Array.from(world.indexer.entries(), ({ key, object }) => [key, object]))
-        const again = Array.from(
-          world.indexer.entries(),
-          (each): ListEvent<Item> => ({ ...copied({ ...each, type: 'put' }) }),
-        )
+        const before = new Map(world.indexer.entries())
+        const again = world.indexer.store
+          .entries()
+          .map((each): ListEvent<Item> => ({ ...copied({ ...each, type: 'put' }) }))
         world.commits.length = 0
         if (byList) world.run({ does: 'list', pages: [again], isAbandoned: false, ignoreVersions: true })
         else world.run({ does: 'apply', events: again })

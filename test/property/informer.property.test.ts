@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import type { Change } from '../../src/delta.js'
-import { SourceError } from '../../src/errors.js'
-import type { IndexBuilder } from '../../src/index-types.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { SubscribeOptions, Subscription } from '../../src/scope.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import type { Version } from '../../src/version.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Version } from '../../src/contract/version.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import type { Change } from '../../src/queue/change.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
+import type { SubscribeOptions, Subscription } from '../../src/subscriptions/subscription-types.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
 
 /** How many schedules; `LISTWATCH_RUNS` multiplies them, `LISTWATCH_SEED` runs one again. */
@@ -70,6 +70,7 @@ class World {
       indexes: indexesOf,
       onInvalid: random.chance(0.5) ? 'omit' : 'keep-previous',
       audit: random.chance(0.5) && { periodMs: 10_000 },
+      onAccessLost: random.chance(0.5) ? 'clear' : 'keep',
     })
     this.informer.on('error', ({ code, message }) => {
       this.log(`error ${code}`)
@@ -139,7 +140,7 @@ class World {
     } else if (chance < 0.78) source.disconnect()
     else if (chance < 0.82) source.stall()
     else if (chance < 0.86) source.compact()
-    else if (chance < 0.88) source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1 + random.below(3))
+    else if (chance < 0.875) source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1 + random.below(3))
     else if (chance < 0.89) source.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
     else if (chance < 0.91) this.restore()
     else if (chance < 0.93) this.informer.relist().catch(() => {})
@@ -278,22 +279,22 @@ class World {
   checkIndexes(): void {
     const { by } = this.informer
     const entries = [...this.informer.entries()]
-    const keysOf = (found: Iterable<{ readonly key: string }>): Set<string> => new Set(Array.from(found, (e) => e.key))
+    const keysOf = (found: Iterable<[string, Item]>): Set<string> => new Set(Array.from(found, ([key]) => key))
     for (const tenant of TENANTS) {
-      const right = entries.filter(({ object }) => object.tenant === tenant)
+      const right = entries.filter(([, object]) => object.tenant === tenant)
       expect(keysOf(by.tenant.entries(tenant))).toEqual(keysOf(right))
       expect(by.tenant.count(tenant)).toBe(right.length)
-      const sorted = right.map(({ object }) => object.n).sort((a, b) => a - b)
+      const sorted = right.map(([, { n }]) => n).sort((a, b) => a - b)
       expect(by.latest([tenant]).map(({ n }) => n)).toEqual(sorted)
     }
     for (const tag of TAGS)
-      expect(keysOf(by.tag.entries(tag))).toEqual(keysOf(entries.filter(({ object }) => object.tags.includes(tag))))
-    expect(by.n().map(({ n }) => n)).toEqual(entries.map(({ object }) => object.n).sort((a, b) => a - b))
+      expect(keysOf(by.tag.entries(tag))).toEqual(keysOf(entries.filter(([, object]) => object.tags.includes(tag))))
+    expect(by.n().map(({ n }) => n)).toEqual(entries.map(([, { n }]) => n).sort((a, b) => a - b))
   }
 
   async check(): Promise<void> {
     const { informer, source, truth, followers } = this
-    const held = new Map(Array.from(informer.entries(), ({ key, object }) => [key, object]))
+    const held = new Map(informer.entries())
     expect(held, 'the store').toEqual(truth) // I1, I2
     expect(informer.version).toBe(await source.head())
     expect([...informer.invalid.keys()].filter((key) => truth.has(key))).toEqual([])

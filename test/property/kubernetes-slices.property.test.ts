@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Decoder } from '../../adapters/kubernetes/decoder.js'
-import { LineSlicer } from '../../adapters/kubernetes/lines.js'
-import { ListSlicer } from '../../adapters/kubernetes/slices.js'
+import { Decoder } from '../../adapters/kubernetes/decode/decoder.js'
+import { ListSlicer } from '../../adapters/kubernetes/decode/json-list-splitter.js'
+import { LineSlicer } from '../../adapters/kubernetes/decode/line-splitter.js'
 import { runs } from '../support/property.js'
 
 const LARGE = 1_000_000

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
-import { type SourceSet, sourceSet } from '../../src/source-set.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
 
 /** How many schedules; `LISTWATCH_RUNS` multiplies them, `LISTWATCH_SEED` runs one again. */
@@ -159,9 +159,7 @@ class World {
       if (informer.size > KEYS.length) flaws.push('there are keys that nobody has')
     }
     for (const [informer, { fold, isIn }] of this.followers) {
-      const due = new Map(
-        Array.from(informer.entries(), ({ key, object }) => [key, object] as const).filter(([, item]) => isIn(item)),
-      )
+      const due = new Map(informer.entries().filter(([, item]) => isIn(item)))
       for (const key of KEYS) if (due.get(key) !== fold.objects.get(key)) flaws.push(`a follower differs at "${key}"`)
     }
     return flaws

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Entry } from '../../src/source.js'
-import { type Ordinal, type Pin, Store, type StoreIndex } from '../../src/store.js'
+import type { Entry } from '../../src/contract/source.js'
+import { type Ordinal, type Pin, Store, type StoreIndex } from '../../src/store/store.js'
 import { keys, runs } from '../support/property.js'
 
 type Step =

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ListerWatcher } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import type { FoundServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -51,7 +51,10 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
       for (const each of [...followers, ...writers]) await each[Symbol.asyncDispose]()
     },
   }
-  const run = new Campaign(pair, { proxy, writersProxy }, writers, new SeededRandom(seed))
+  const relist = (): void => {
+    for (const { informer } of followers) informer.relist().catch(() => {})
+  }
+  const run = new Campaign(pair, { proxy, writersProxy, relist }, writers, new SeededRandom(seed))
   for (const { informer } of followers) informer.start()
   const divergences: string[] = []
   let done = 0
@@ -72,10 +75,12 @@ async function judged(pair: Pair, followers: readonly Follower[], patienceMs: nu
   return outcomes.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []))
 }
 
-interface Proxies {
+interface Reach {
   /** Before the mirrors. */
   readonly proxy: FaultProxy
   readonly writersProxy: FaultProxy
+  /** Asks each mirror for a list. */
+  relist(): void
 }
 
 class Campaign {
@@ -83,15 +88,22 @@ class Campaign {
   readonly #pair: Pair
   readonly #proxy: FaultProxy
   readonly #writersProxy: FaultProxy
+  readonly #relist: () => void
   readonly #writers: readonly FuzzWriter[]
   readonly #random: SeededRandom
   readonly #kinds: readonly (readonly [name: string, run: (random: SeededRandom) => Promise<unknown>])[]
   #isBusy = false
 
-  constructor(pair: Pair, { proxy, writersProxy }: Proxies, writers: readonly FuzzWriter[], random: SeededRandom) {
+  constructor(
+    pair: Pair,
+    { proxy, writersProxy, relist }: Reach,
+    writers: readonly FuzzWriter[],
+    random: SeededRandom,
+  ) {
     this.#pair = pair
     this.#proxy = proxy
     this.#writersProxy = writersProxy
+    this.#relist = relist
     this.#writers = writers
     this.#random = random
     this.#kinds = [
@@ -99,6 +111,9 @@ class Campaign {
       ['cut after some bytes', async (random) => void proxy.cutAfter(100 + random.below(20_000), 'toClient')],
       ['refuse', (random) => this.#away(() => moment(random))],
       ['hold', (random) => this.#held(random)],
+      ['slow line', async (random) => proxy.throttle(5_000 + random.below(200_000))],
+      ['small output buffers', (random) => this.#alone(() => this.#smallBuffers(random))],
+      ['lose the tail while a list is due', (random) => this.#alone(() => this.#loseTailWhileListIsDue(random))],
       ['half open', async () => proxy.halfOpen()],
       ['cut a writer', async (random) => void writersProxy.cutAfter(1 + random.below(2_000), 'toClient')],
       ['cut all writers', async () => writersProxy.reset()],
@@ -200,6 +215,25 @@ class Campaign {
   async #loseTail(random: SeededRandom): Promise<void> {
     await this.#pair.cutTail(() => moment(random))
     await moment(random)
+  }
+
+  /** The mirrors are away, and list when they are back: by then the history is another, behind or past them. */
+  async #loseTailWhileListIsDue(random: SeededRandom): Promise<void> {
+    await this.#away(async () => {
+      await moment(random)
+      this.#relist()
+      await this.#loseTail(random)
+    })
+  }
+
+  /** The server closes connections that have little more than nothing to read. */
+  async #smallBuffers(random: SeededRandom): Promise<void> {
+    const limit = (bytes: number): Promise<unknown> =>
+      this.#pair.client.config('SET', 'client-output-buffer-limit', `normal ${bytes} 0 0`)
+    await limit(1_000 + random.below(20_000))
+    this.#relist()
+    await moment(random)
+    await limit(0)
   }
 
   /** The writers find the new master first: it may have got past the mirrors. */

@@ -1,9 +1,11 @@
 import { Cluster as Cluster6 } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { Route } from '../../adapters/redis/connection/cluster-route.js'
 import { type RedisClient, redisCollection, redisKeys, redisWriter } from '../../adapters/redis/index.js'
-import { createInformer } from '../../src/informer.js'
-import { sourceSet } from '../../src/source-set.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { createInformer } from '../../src/informer/informer.js'
+import { sourceSet } from '../../src/informer/source-set.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
@@ -168,6 +170,19 @@ describeRedis('a cluster', (server) => {
     await listed(source)
     await user.quit()
     expect((await listed(source)).objects.size).toBe(1)
+  })
+
+  test('has the slot again where its map says, if the server that MOVED named is gone', async () => {
+    const route = new Route(client(), 'key')
+    const open = () => route.open({ signal: new AbortController().signal, clock: systemClock, timeoutMs: 10_000 })
+    route.follow(new Error('MOVED 12539 127.0.0.1:1'))
+    await expect(open()).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('ECONNREFUSED'),
+    })
+    const session = await open()
+    expect(session.address).toBe(`127.0.0.1:${cluster().nodes[await cluster().ownerOf('key')]?.port}`)
+    session.close()
   })
 
   test('behind a NAT: who has the slot now is looked for where the client’s natMap says', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { redisCollection, redisKeys, redisStream, redisWriter, type StreamDecode } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/source.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeRedis } from '../servers/index.js'
 import { userClient } from './drivers.js'
 import { context, listed } from './follow.js'

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { redisWriter } from '../../adapters/redis/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis, type FoundServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -42,6 +44,22 @@ interface Replicated extends AsyncDisposable {
 }
 
 describeRedis('a failover', (server) => {
+  test('by which the server of a writer becomes a replica: the writer leaves it, and writes to the new master', async () => {
+    await using master = await RedisServer.start({ server })
+    await using replica = await RedisServer.start({ server })
+    await replica.follow(master)
+    await using proxy = await startFaultProxy({ targetPort: master.port })
+    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), name: NAME })
+    for (const object of [1, 2]) await writer.apply([{ put: 'a', object }])
+    await master.client().wait(1, 10_000)
+    await replica.promote()
+    await master.client().replicaof('127.0.0.1', replica.port)
+    proxy.retarget(replica.port)
+    await writer.apply([{ put: 'b', object: 3 }])
+    expect(await replica.client().hgetall(`{${NAME}}:h`)).toEqual({ a: '2', b: '3' })
+    await waitUntil('the connection to the replica to be closed', () => proxy.counts.open === 1)
+  })
+
   describe.each(kinds)('of $name', (kind) => {
     test.concurrent('that loses nothing: the mirror goes on where it was', async () => {
       await using pair = await replicated(server, kind)

@@ -1,7 +1,7 @@
-import { systemClock } from '../../src/clock.js'
-import type { SourceError } from '../../src/errors.js'
-import type { ListContext, ListerWatcher, WatchContext } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import { systemClock } from '../../src/contract/clock.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListContext, ListerWatcher, WatchContext } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 
 /** What calls of a source get, outside of an informer. */
 export function context(signal: AbortSignal = new AbortController().signal): Omit<WatchContext, 'after' | 'onNudge'> {

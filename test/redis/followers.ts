@@ -1,9 +1,16 @@
 import type { Redis } from 'ioredis'
 import { redisCollection, redisKeys, redisStream } from '../../adapters/redis/index.js'
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListContext, ListerWatcher, ListPage, SourceContext, WatchBatch, WatchContext } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type {
+  ListContext,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  WatchBatch,
+  WatchContext,
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { fastClock } from '../postgres-faults/clocks.js'
 import { Told } from '../postgres-faults/told.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -73,7 +80,7 @@ export class Follower implements AsyncDisposable {
   }
 
   *#stored(): Iterable<readonly [string, Item]> {
-    for (const { key, object } of this.informer.entries()) yield [key, object]
+    for (const [key, object] of this.informer.entries()) yield [key, object]
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -155,6 +155,32 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['EPOCH_CHANGED'])
   })
 
+  test.concurrent('a snapshot restored: a wait for a write of the restored history waits for the list', async () => {
+    await using redis = await RedisServer.start({ server })
+    await using stage = await Stage.open({ redis })
+    await stage.fill(20)
+    await stage.live()
+    await redis.client().save()
+    for (let n = 0; n < 20; n++) await stage.put(['lost', n])
+    await stage.healed()
+    stage.proxy.reset()
+    stage.proxy.refuse()
+    await redis.kill()
+    await redis.start()
+    const mark = await stage.put(['new', 7])
+    const read: unknown[] = []
+    const follow = async ({ code }: { readonly code: string }): Promise<void> => {
+      if (code !== 'EPOCH_CHANGED') return
+      await stage.informer.waitFor(mark)
+      read.push(stage.informer.get('new'))
+    }
+    stage.informer.on('error', (error) => void follow(error))
+    stage.proxy.pass()
+    await stage.until('the wait to end', () => read.length > 0)
+    expect(read).toEqual([{ n: 7 }])
+    await stage.healed()
+  })
+
   test.concurrent('a snapshot restored, and past us before we came back: only the chain tells', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })

@@ -181,6 +181,18 @@ describeRedis('plain keys', (server) => {
     expect(mirror.errors).toEqual([])
   })
 
+  test.concurrent('that FLUSHALL deleted do not count for maxKeys', async () => {
+    await using redis = await RedisServer.start({ server })
+    const { prefix, mirror, shows } = await keysOf(redis, { maxKeys: 3 })
+    await using _ = mirror
+    const client = redis.client()
+    await client.mset(`${prefix}a`, item(1), `${prefix}b`, item(1), `${prefix}c`, item(1))
+    await mirror.live()
+    await client.multi().flushall().mset(`${prefix}d`, item(2), `${prefix}e`, item(2)).exec()
+    await shows({ d: 2, e: 2 })
+    expect(mirror.errors).toEqual([])
+  })
+
   test.concurrent('of which very many are named at once are all read again', async () => {
     await using redis = await RedisServer.start({ server })
     const { prefix, mirror, shows } = await keysOf(redis, { maxKeys: 3 })

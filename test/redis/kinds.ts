@@ -1,27 +1,34 @@
-import { type RedisClient, redisCollection, redisStream, redisWriter } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import { type RedisClient, redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import type { RedisServer } from '../servers/redis.js'
 import { userClient } from './drivers.js'
 import type { Item } from './mirror.js'
 
-/** A form of the source that has a history, and how it is written to. */
+/** A form of the source, and how it is written to. */
 export interface Kind {
-  readonly name: 'a collection' | 'a stream'
+  readonly name: string
+  /** Whether a write has a mark to wait for. */
+  readonly hasMarks: boolean
   /** `blockMs` is 500. */
   source(client: RedisClient, name: string, blockMs?: number): ListerWatcher<Item>
   /** Without a value the key is deleted. Gives the mark to wait for. */
   write(client: RedisClient, name: string, key: string, n: number | undefined): Promise<Version>
   /** The keys that it lies under. */
   keys(name: string): readonly string[]
+  /** These values under the keys that a mirror shows. */
+  shown(values: Readonly<Record<string, number>>, name: string): Readonly<Record<string, number>>
 }
 
 const times = { timeoutMs: 10_000 }
 const BLOCK_MS = 500
 
+/** The forms that have a history. */
 export const kinds: readonly Kind[] = [
   {
     name: 'a collection',
+    hasMarks: true,
+    shown: (values) => values,
     source: (client, name, blockMs = BLOCK_MS) => redisCollection<Item>({ client, name, blockMs, ...times }),
     write: async (client, name, key, n) => {
       await using writer = redisWriter<Item>({ client, name })
@@ -31,6 +38,8 @@ export const kinds: readonly Kind[] = [
   },
   {
     name: 'a stream',
+    hasMarks: true,
+    shown: (values) => values,
     source: (client, name, blockMs = BLOCK_MS) =>
       redisStream<Item>({
         client,
@@ -45,6 +54,21 @@ export const kinds: readonly Kind[] = [
     keys: (name) => [name],
   },
 ]
+
+/** The form without a history: plain keys, below `name/`. */
+export const plainKeys: Kind = {
+  name: 'plain keys',
+  hasMarks: false,
+  shown: (values, name) => Object.fromEntries(Object.entries(values).map(([key, n]) => [`${name}/${key}`, n])),
+  source: (client, name, blockMs = BLOCK_MS) => redisKeys<Item>({ client, prefix: `${name}/`, blockMs, ...times }),
+  write: async (client, name, key, n) => {
+    await (n === undefined
+      ? client.call('DEL', `${name}/${key}`)
+      : client.call('SET', `${name}/${key}`, JSON.stringify({ n })))
+    return ''
+  },
+  keys: (name) => [`${name}/`],
+}
 
 /** Writes to a server, past everything that stands before it. */
 export async function write(kind: Kind, redis: RedisServer, name: string, key: string, n?: number): Promise<Version> {

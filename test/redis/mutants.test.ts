@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import type * as CollectionLog from '../../adapters/redis/collection-log.js'
+import type * as CollectionLog from '../../adapters/redis/collection/change-log.js'
 import { describeServer, type FoundServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { Stage } from './stage.js'
@@ -7,7 +7,7 @@ import { Stage } from './stage.js'
 /** Which check of the adapter is left out. */
 const left = vi.hoisted((): { out: 'none' | 'sequence' | 'chain' | 'head' | 'trimmed' } => ({ out: 'none' }))
 
-vi.mock('../../adapters/redis/collection-log.js', async (original) => {
+vi.mock('../../adapters/redis/collection/change-log.js', async (original) => {
   const real = await original<typeof CollectionLog>()
   const following: typeof real.following = (at, entry) => {
     if ('absentAt' in at) return real.following(at, entry)

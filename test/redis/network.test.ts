@@ -1,43 +1,24 @@
 import { describe, expect, test } from 'vitest'
-import { redisKeys } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { userClient } from './drivers.js'
-import { type Kind, kinds } from './kinds.js'
+import { kinds, plainKeys } from './kinds.js'
 import { Mirror } from './mirror.js'
 import { useRedis } from './support.js'
-
-/** The third form, which has no history: its keys are written as they are. */
-const plain: Omit<Kind, 'name'> & { readonly name: string } = {
-  name: 'plain keys',
-  source: (client, name) => redisKeys({ client, prefix: `${name}/`, blockMs: 500, timeoutMs: 10_000 }),
-  write: async (client, name, key, n) => {
-    await (n === undefined
-      ? client.call('DEL', `${name}/${key}`)
-      : client.call('SET', `${name}/${key}`, JSON.stringify({ n })))
-    return ''
-  },
-  keys: (name) => [`${name}/`],
-}
 
 let names = 0
 
 describeRedis('a network', (server) => {
   const own = useRedis(server)
 
-  describe.each([...kinds, plain])('between $name and its mirror', (kind) => {
+  describe.each([...kinds, plainKeys])('between $name and its mirror', (kind) => {
     const opened = async (redis: RedisServer) => {
       const name = `network-${++names}`
       const put = (key: string, n?: number): Promise<unknown> => kind.write(redis.client(), name, key, n)
       await put('a', 1)
       const mirror = await Mirror.open(redis, (port) => kind.source(userClient('ioredis 6', port), name))
       await mirror.live()
-      const shows = (wanted: Readonly<Record<string, number>>): Promise<void> =>
-        mirror.shows(
-          kind.name === 'plain keys'
-            ? Object.fromEntries(Object.entries(wanted).map(([key, n]) => [`${name}/${key}`, n]))
-            : wanted,
-        )
+      const shows = (wanted: Readonly<Record<string, number>>): Promise<void> => mirror.shows(kind.shown(wanted, name))
       return { put, mirror, shows }
     }
     /** A silence was noticed, and nothing was listed again. */

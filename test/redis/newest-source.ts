@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
-import { SourceError } from '../../src/errors.js'
-import type { ListContext, ListerWatcher, ListPage, WatchBatch, WatchContext } from '../../src/source.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListContext, ListerWatcher, ListPage, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import { COLLECTION } from './followers.js'
 import type { Item } from './mirror.js'
 

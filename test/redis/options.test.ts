@@ -1,6 +1,7 @@
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { afterAll, describe, expect, test } from 'vitest'
+import { crc16, slotOf } from '../../adapters/redis/connection/hash-slot.js'
 import {
   type RedisCollectionOptions,
   type RedisKeysOptions,
@@ -11,7 +12,6 @@ import {
   redisStream,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import { crc16, slotOf } from '../../adapters/redis/slot.js'
 
 const lazy = { lazyConnect: true } as const
 const clients = {
@@ -29,7 +29,7 @@ afterAll(() => {
 type Wrong = readonly (readonly [what: string, options: object, says: string])[]
 
 const both: Wrong = [
-  ['no client', { name: 'a' }, 'option "client" is missing: new Redis(url) of ioredis'],
+  ['no client', { name: 'a' }, 'option "client" is missing; for example new Redis(url) of ioredis'],
   [
     'a client that is an address',
     { ...good, client: 'redis://localhost' },

@@ -3,7 +3,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/source.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer } from '../../src/informer/informer.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { driverNames, userClient } from './drivers.js'
@@ -233,6 +234,28 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect(said).toEqual([
           expect.stringContaining('nobody knows whether this is the master'),
           expect.stringContaining('nobody knows whether this server evicts keys'),
+        ])
+      })
+
+      test('the logger of an informer gets the warnings, each once, and the process none', async () => {
+        const [warnings, logged]: [Error[], string[]] = [[], []]
+        const note = (warning: Error): unknown => warnings.push(warning)
+        process.on('warning', note)
+        await user('logged', '~*', ...READER, '-role', '-info')
+        const informer = createInformer({
+          source: source({ username: 'logged', password: 'secret-logged' }, 'logged'),
+          logger: { debug() {}, info() {}, warn: (message) => void logged.push(message), error() {} },
+        })
+        const fresh = informer.fresh({ timeoutMs: 20_000 }) // It asks before the first list does.
+        await informer.start().synced()
+        await fresh
+        await informer.stop()
+        await new Promise((resolve) => setImmediate(resolve))
+        process.off('warning', note)
+        expect(warnings.filter(({ name }) => name === 'ListwatchWarning')).toEqual([])
+        expect(logged).toEqual([
+          expect.stringMatching(/^redis:logged: ROLE is not allowed/),
+          expect.stringMatching(/^redis:logged: INFO is not allowed/),
         ])
       })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { redisKeys } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/source.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeRedis, type FoundServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { userClient } from './drivers.js'

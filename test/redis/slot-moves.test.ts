@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { RedisWriteError, redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { describeServer } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -61,6 +62,27 @@ describeServer('redis 7.0', 'a collection whose slot moves', (server) => {
     await writer.apply([{ put: 'new', object: 1 }])
     expect(await client.hget(hash, 'new')).toBe('1')
     expect(await client.xlen(hash.replace(':h', ':s'))).toBe(FIELDS / 2_000 + 1)
+  })
+
+  test('again and again leaves no write without an outcome', async () => {
+    const { client, writer, hash, move } = await open()
+    const over = new AbortController()
+    const outcomes: string[] = []
+    const write = async (of: number): Promise<void> => {
+      for (let n = 0; !over.signal.aborted; n++) {
+        const error: unknown = await writer.apply([{ put: `of ${of}`, object: n }]).catch((error: unknown) => error)
+        outcomes.push(error instanceof RedisWriteError ? `${error.code}: ${error.message}` : 'written')
+        await sleep(1)
+      }
+    }
+    const writing = Array.from({ length: 16 }, (_, of) => write(of))
+    for (let moves = 0; moves < 5; moves++) await move()
+    over.abort()
+    await Promise.all(writing)
+    expect(outcomes.filter((outcome) => outcome !== 'written')).toEqual([])
+    expect(outcomes.length).toBeGreaterThan(100)
+    const entries = await client.xlen(hash.replace(':h', ':s'))
+    expect(entries).toBe(FIELDS / 2_000 + outcomes.length)
   })
 
   test('to the replica of its master is found by its writer', async () => {

@@ -6,10 +6,10 @@ import {
   redisCollection,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
 import { Told } from '../postgres-faults/told.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
@@ -122,7 +122,7 @@ export class Stage implements AsyncDisposable {
   async differences(): Promise<string[]> {
     const wanted = new Map(Object.entries(await this.redis.client().hgetall(this.key('h'))))
     const wrong: string[] = []
-    for (const { key, object } of this.informer.entries()) {
+    for (const [key, object] of this.informer.entries()) {
       if (wanted.get(key) !== JSON.stringify(object)) wrong.push(key)
       wanted.delete(key)
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type RedisStreamOptions, redisStream } from '../../adapters/redis/index.js'
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
 import { describeRedis } from '../servers/index.js'
 import { steered, userClient } from './drivers.js'
 import { context, listed } from './follow.js'

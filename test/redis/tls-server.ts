@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '../../src/cli/free-port.js'
+import { freePort } from '../../tools/postgres/free-port.js'
 import type { FoundServer } from '../servers/locate.js'
 import { RedisServer } from '../servers/redis.js'
 

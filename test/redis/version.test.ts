@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { formatVersion, includesMark, parseVersion } from '../../adapters/redis/collection-version.js'
-import { Portion } from '../../adapters/redis/portion.js'
-import { formatPlace, includesMark as includesPlace } from '../../adapters/redis/stream-version.js'
-import { chainAfter } from '../../adapters/redis/writer-script.js'
+import { formatVersion, includesMark, parseVersion } from '../../adapters/redis/collection/collection-version.js'
+import { chainAfter } from '../../adapters/redis/collection/writer-script.js'
+import { AnswerSize, Portion } from '../../adapters/redis/connection/adaptive-page-size.js'
+import { unavailable } from '../../adapters/redis/connection/redis-errors.js'
+import { formatPlace, includesMark as includesPlace } from '../../adapters/redis/stream/stream-version.js'
 
 const chain = 'a'.repeat(16)
 const at = (epoch: number, sequence: number, of: string = chain): string =>
@@ -106,7 +107,7 @@ test('no two different changes make the same chain', () => {
 })
 
 test('the size of an answer is bounded, whatever the values, and never nothing', () => {
-  const portion = new Portion(1_000)
+  const portion = new Portion(1_000, new AnswerSize())
   expect(portion.size).toBe(1)
   for (let times = 0; times < 10; times++) portion.learn(portion.size, portion.size * 100)
   expect(portion.size).toBe(1_000)
@@ -114,4 +115,34 @@ test('the size of an answer is bounded, whatever the values, and never nothing',
   expect(portion.size).toBe(4)
   portion.learn(1, 64 * 1024 * 1024)
   expect(portion.size).toBe(1)
+})
+
+test('the size of an answer is halved when a connection is lost in it, and doubled again after ten minutes', () => {
+  const answers = new AnswerSize()
+  const lost = unavailable('127.0.0.1:6379 closed the connection')
+  const portion = (): Portion => {
+    const each = new Portion(1_000, answers)
+    for (let times = 0; times < 10; times++) each.learn(each.size, each.size * 10_000)
+    return each
+  }
+  expect(portion().size).toBe(419)
+  expect(portion().failed(lost, 400, 0)).toMatchObject({
+    message: expect.stringContaining('client-output-buffer-limit'),
+  })
+  answers.begin(9 * 60_000)
+  expect(portion().size).toBe(200)
+  answers.begin(10 * 60_000)
+  expect(portion().size).toBe(400)
+  for (let times = 0; times < 20; times++) portion().failed(lost, portion().size, 0)
+  expect(portion().size).toBe(6)
+})
+
+test('the size of an answer is not changed by a lost connection that had nothing to send', () => {
+  const answers = new AnswerSize()
+  const portion = new Portion(1_000, answers)
+  for (let times = 0; times < 10; times++) portion.learn(portion.size, portion.size * 10_000)
+  portion.learn(0, 0)
+  const lost = unavailable('127.0.0.1:6379 closed the connection')
+  expect(portion.failed(lost, 400, 0)).toBe(lost)
+  expect(answers.bytes).toBe(4 * 1024 * 1024)
 })

@@ -5,7 +5,7 @@ import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { driverNames, userClient } from './drivers.js'
-import { context } from './follow.js'
+import { context, listed } from './follow.js'
 import { useRedis } from './support.js'
 
 let names = 0
@@ -54,6 +54,26 @@ describeRedis('a writer', (server) => {
       version: second,
     })
     expect(await contents(name)).toEqual({ a: '2' })
+    await writer.close()
+  })
+
+  test('with shards writes only at the version of the shard that it was given', async () => {
+    const name = `writer-${++names}`
+    const writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
+    const first = await writer.apply([{ put: 'a', object: 1 }])
+    const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
+    await expect(writer.apply([{ put: 'a', object: 3 }], { ifVersion: first })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      version: second,
+    })
+    await writer.close()
+  })
+
+  test('deletes a key that is not there, and the collection can be listed', async () => {
+    const [writer, name] = make()
+    await writer.apply([{ put: 'a', object: 1 }, { delete: 'b' }])
+    const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
+    expect((await listed(source)).objects).toEqual(new Map([['a', 1]]))
     await writer.close()
   })
 
@@ -256,6 +276,22 @@ describeRedis('a writer', (server) => {
       await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({ code: 'CONFLICT' })
       await writer.close()
       await other.close()
+    })
+
+    test('returns the version of its own write also if an attempt in between was not sent', async () => {
+      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+      const [writer, name] = make({ port: proxy.port })
+      const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
+      const apply = (): Promise<string> => writer.apply([{ put: 'a', object: 2 }], { ifVersion })
+      void proxy.cutAfter(1, 'toClient')
+      await expect(apply()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+      proxy.refuse()
+      await expect(apply()).rejects.toMatchObject({ code: 'NOT_WRITTEN' })
+      proxy.pass()
+      const version = await apply()
+      expect(await contents(name)).toEqual({ a: '2' })
+      expect(await writer.apply([])).toBe(version)
+      await writer.close()
     })
 
     test('writes it when it asks again, where it never got there', async () => {

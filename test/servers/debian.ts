@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runProgram } from '../../src/cli/run-program.js'
-import { messageOf } from '../../src/errors.js'
+import { messageOf } from '../../src/contract/errors.js'
+import { runProgram } from '../../tools/postgres/run-program.js'
 import { serverCache } from './cache.js'
 
 export interface DebianServer {
@@ -10,6 +10,8 @@ export interface DebianServer {
   readonly programs: readonly string[]
   /** What to leave out, within the folder: parts that need much more than the rest. */
   readonly without?: readonly string[]
+  /** Folders beside the libraries that some of them take others from, by an absolute path that does not hold here. */
+  readonly privateFolders?: readonly string[]
 }
 
 const UPDATE_TIMEOUT_MS = 180_000
@@ -34,7 +36,7 @@ export async function unpackDebian(folder: string, server: DebianServer): Promis
     for (const path of server.without ?? []) await rm(join(folder, path), { force: true })
     for (const name of wanted) done.add(name)
     wanted = []
-    const missing = await missingLibraries(folder, server.programs)
+    const missing = await missingLibraries(folder, server)
     if (missing.length === 0) return
     for (const name of await apt.librariesOf([...done])) {
       if (!done.has(name) && !NEVER.test(name) && !(await isInstalled(name))) wanted.push(name)
@@ -44,7 +46,10 @@ export async function unpackDebian(folder: string, server: DebianServer): Promis
 }
 
 /** What the unpacked programs need in their environment. */
-export async function debianEnvironment(folder: string): Promise<Record<string, string>> {
+export async function debianEnvironment(
+  folder: string,
+  { privateFolders = [] }: DebianServer,
+): Promise<Record<string, string>> {
   const names = await readdir(join(folder, 'usr/lib')).catch((): string[] => [])
   const more = await readdir(join(folder, 'lib')).catch((): string[] => [])
   const isPlace = (name: string): boolean => /-linux-(gnu|musl)/.test(name)
@@ -52,7 +57,8 @@ export async function debianEnvironment(folder: string): Promise<Record<string, 
     ...names.filter(isPlace).map((name) => join(folder, 'usr/lib', name)),
     ...more.filter(isPlace).map((name) => join(folder, 'lib', name)),
   ]
-  return paths.length === 0 ? {} : { LD_LIBRARY_PATH: paths.join(':') }
+  const inner = paths.flatMap((path) => privateFolders.map((name) => join(path, name)))
+  return paths.length === 0 ? {} : { LD_LIBRARY_PATH: [...paths, ...inner].join(':') }
 }
 
 async function requireTools(): Promise<void> {
@@ -63,10 +69,10 @@ async function requireTools(): Promise<void> {
   }
 }
 
-async function missingLibraries(folder: string, programs: readonly string[]): Promise<string[]> {
-  const env = { ...process.env, ...(await debianEnvironment(folder)), LC_ALL: 'C' }
+async function missingLibraries(folder: string, server: DebianServer): Promise<string[]> {
+  const env = { ...process.env, ...(await debianEnvironment(folder, server)), LC_ALL: 'C' }
   const missing = new Set<string>()
-  for (const program of programs) {
+  for (const program of server.programs) {
     const lines = await runProgram('ldd', [join(folder, program)], { env })
     for (const match of lines.matchAll(/^\s*(\S+) => not found/gm)) missing.add(match[1] ?? '')
   }

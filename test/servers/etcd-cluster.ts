@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { freePort } from '../../src/cli/free-port.js'
+import { freePort } from '../../tools/postgres/free-port.js'
 import { EtcdServer } from './etcd.js'
 import type { FoundServer } from './locate.js'
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { freePort } from '../../src/cli/free-port.js'
+import { freePort } from '../../tools/postgres/free-port.js'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.js'
 import { waitUntil } from './wait-until.js'
 
@@ -211,4 +211,18 @@ test('chopped, all arrives, in pieces of that size', async () => {
   // A slow reader may find two at once.
   expect(ear.pieces.every((piece) => piece.length % 3 === 0)).toBe(true)
   expect(ear.pieces.length).toBeGreaterThan(10)
+})
+
+test('throttled, all arrives, and takes its time over all connections together', async () => {
+  const { stand, proxy } = await Stand.open((socket) => socket.write('0123456789'.repeat(5_000)))
+  await using _stand = stand
+  await using _proxy = proxy
+  proxy.throttle(200_000)
+  const before = performance.now()
+  const ears = [new Ear(proxy), new Ear(proxy)]
+  await waitUntil('all of it', () => ears.every(({ heard }) => heard.length === 50_000))
+  expect(performance.now() - before).toBeGreaterThan(400)
+  proxy.pass()
+  const ear = new Ear(proxy)
+  await waitUntil('all of it at once', () => ear.heard.length === 50_000, 400)
 })

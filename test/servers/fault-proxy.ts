@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import { freePort } from '../../src/cli/free-port.js'
+import { freePort } from '../../tools/postgres/free-port.js'
 import { Pair } from './proxy-pair.js'
 
 /** Which way bytes go. */
@@ -52,6 +52,8 @@ export interface FaultProxy extends AsyncDisposable {
   delay(ms: number): void
   /** Bytes go in pieces of at most so many, each sent for itself; 0 ends it. */
   chop(bytes: number): void
+  /** A slow line: each direction carries at most this many bytes per second, over all connections together; 0 ends it. */
+  throttle(bytesPerSecond: number): void
   /**
    * After so many more bytes in this direction, over all connections, the one that carried the last of them gets RST at
    * both ends: the bytes up to there arrive, none after. Once. Resolves when that has happened; `pass` calls it off.
@@ -67,6 +69,9 @@ export interface Rules {
   isHeld: boolean
   delayMs: number
   chopBytes: number
+  bytesPerSecond: number
+  /** Until when a slow line carries what was sent last, each way; by `performance.now()`. */
+  readonly busyUntil: Map<Direction, number>
   readonly cuts: Map<Direction, Cut>
   readonly bytes: Map<Direction, number>
 }
@@ -96,7 +101,15 @@ class PairProxy implements FaultProxy {
   #targetPort: number
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
-  readonly #rules: Rules = { isHeld: false, delayMs: 0, chopBytes: 0, cuts: new Map(), bytes: new Map() }
+  readonly #rules: Rules = {
+    isHeld: false,
+    delayMs: 0,
+    chopBytes: 0,
+    bytesPerSecond: 0,
+    busyUntil: new Map(),
+    cuts: new Map(),
+    bytes: new Map(),
+  }
   #welcome: Welcome = 'pass'
   #accepted = 0
   #refused = 0
@@ -129,6 +142,7 @@ class PairProxy implements FaultProxy {
     this.#welcome = 'pass'
     this.#rules.delayMs = 0
     this.#rules.chopBytes = 0
+    this.#rules.bytesPerSecond = 0
     this.#rules.cuts.clear()
     this.#setHeld(false)
   }
@@ -167,6 +181,11 @@ class PairProxy implements FaultProxy {
 
   chop(bytes: number): void {
     this.#rules.chopBytes = bytes
+  }
+
+  throttle(bytesPerSecond: number): void {
+    this.#rules.bytesPerSecond = bytesPerSecond
+    this.#rules.busyUntil.clear()
   }
 
   cutAfter(bytes: number, direction: Direction): Promise<void> {

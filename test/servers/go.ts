@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { runProgram } from '../../src/cli/run-program.js'
+import { runProgram } from '../../tools/postgres/run-program.js'
 
 /** A server with everything it is made of, from nothing: some minutes, and more where others want the cores too. */
 const BUILD_TIMEOUT_MS = 1_800_000

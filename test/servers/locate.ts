@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Installation } from '../../src/cli/reachable.js'
-import { messageOf } from '../../src/errors.js'
+import { messageOf } from '../../src/contract/errors.js'
+import type { Installation } from '../../tools/postgres/readable-install.js'
 import { cachedFolder, fillCache, readLacking } from './cache.js'
 import { type Recipe, recipes, type ServerName } from './recipes.js'
 

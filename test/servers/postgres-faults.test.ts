@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
+import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.js'
 import { describeServer } from './index.js'
 import { startPgbouncer } from './pgbouncer.js'

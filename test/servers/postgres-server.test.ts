@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isRunning } from '../../src/cli/platform.js'
-import { type PostgresServer, startPostgres } from '../../src/cli/postgres-server.js'
+import { isRunning } from '../../tools/postgres/platform.js'
+import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres, describeServer } from './index.js'
 import { waitUntil } from './wait-until.js'
 
@@ -101,7 +101,7 @@ describeServer('postgres 18', 'the life of a Postgres', () => {
 
   test('a process that is killed takes its Postgres and the folder with it', async () => {
     const program = `
-    const { startPostgres } = await import(${JSON.stringify(new URL('../../src/cli/postgres-server.ts', import.meta.url))})
+    const { startPostgres } = await import(${JSON.stringify(new URL('../../tools/postgres/postgres-server.ts', import.meta.url))})
     const { pid, dataDir } = await startPostgres()
     console.log(JSON.stringify({ pid, dataDir }))
     setInterval(() => {}, 1000)`

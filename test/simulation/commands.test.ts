@@ -55,15 +55,29 @@ test('one schedule of the source as it is tells its story, and ends with 0', asy
 })
 
 test('the table of mutants says after how many schedules one died, and ends with 0', async () => {
-  const { code, output } = await sim('--mutants', '--mutant', MUTANT)
-  expect(output).toMatch(new RegExp(`^${MUTANT} +\\d+ {2}\\S+$`, 'm'))
-  expect([code, output]).toEqual([0, expect.stringContaining('1 mutants, 0 of them survive')])
+  const { code, output } = await sim('--mutants', '--layers', 'simulator', '--mutant', MUTANT)
+  expect(output).toMatch(new RegExp(`^${MUTANT}\n +simulator +killed after [\\d.]+ s, \\d+ schedules: \\S+$`, 'm'))
+  expect([code, output]).toEqual([0, expect.stringContaining('1 mutants, 0 of them survive; simulator kills 1')])
 })
 
 test('the table of mutants names those that survive, and ends with 1', async () => {
-  const { code, output } = await sim('--mutants', '--runs', '1', '--mutant', RARER)
+  const { code, output } = await sim('--mutants', '--layers', 'simulator', '--runs', '1', '--mutant', RARER)
   expect(output).toMatch(new RegExp(`^${RARER} +SURVIVES$`, 'm'))
   expect([code, output]).toEqual([1, expect.stringContaining('1 mutants, 1 of them survive')])
+})
+
+test('the table of mutants has the first test that fails, and a verdict of each layer that was chosen', async () => {
+  const { code, output } = await sim('--mutants', '--layers', 'simulator,unit', '--mutant', MUTANT, '--json')
+  const [{ name, verdicts }] = JSON.parse(output)
+  const killed = { isKilled: true, seconds: expect.any(Number) }
+  expect([code, name, verdicts]).toEqual([
+    0,
+    MUTANT,
+    [
+      { layer: 'unit', ...killed, by: expect.stringMatching(/\S+ \S+/) },
+      expect.objectContaining({ layer: 'simulator', ...killed, killedAfter: expect.any(Number) }),
+    ],
+  ])
 })
 
 test('--json counts schedules, steps, faults and failures of both classes apart, and what was reached', async () => {
@@ -123,6 +137,7 @@ test.each([
   ['--minutes', '-1', 'number above 0'],
   ['--kind', 'two', '--kind must be one of one, set, group'],
   ['--mutant', 'nobody', 'there is no mutant "nobody"'],
+  ['--layers', 'unit,units', '--layers must be some of unit, property, simulator, got "units"'],
 ])('%s %s is refused', async (option, value, why) => {
   const { code, errors } = await sim(`${option}=${value}`)
   expect([code, errors]).toEqual([2, expect.stringContaining(why)])

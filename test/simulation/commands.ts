@@ -2,13 +2,13 @@ import { campaign, type Tallies } from './campaign.js'
 import { unreached } from './enough.js'
 import { keep, keptSeeds, rerunKept } from './kept.js'
 import { runOne } from './lanes.js'
-import { type Hunted, hunt, MAX_SCHEDULES } from './mutants/hunt.js'
+import { type Hunted, hunt, type Layer, survives } from './mutants/hunt.js'
 import type { Mutant } from './mutants/mutate.js'
-import { commandOf, countsOf, progressOf, rowOf } from './report.js'
+import { commandOf, countsOf, progressOf, rowsOf, summaryOf } from './report.js'
 import { type Kind, kinds, type Line } from './schedule.js'
 import { type Shrunk, shrink, storyOf } from './shrink.js'
 
-/** What took so many schedules to kill a mutant is worth keeping. */
+/** A schedule that kills a mutant is kept if it was found after at least this many schedules. */
 const RARE = 100
 
 export interface CampaignCommand {
@@ -95,30 +95,27 @@ async function failing(seed: number, kind: Kind): Promise<Shrunk | undefined> {
 
 export interface HuntCommand {
   readonly seed: number
-  /** In how many a mutant has to die. */
+  /** In how many a mutant has to die; undefined: what it says. */
   readonly schedules: number | undefined
-  /** Only this one. */
-  readonly mutant: Mutant | undefined
+  readonly which: readonly Mutant[]
+  readonly layers: readonly Layer[]
   readonly json: boolean
   readonly keep: boolean
 }
 
-/** Runs every mutant until it dies; the process fails where one survives. */
-export async function huntMutants({ seed, schedules, mutant, json, keep: keeps }: HuntCommand): Promise<void> {
+/** Runs every mutant in every layer until it dies; the process fails if one survives all of them. */
+export async function huntMutants(command: HuntCommand): Promise<void> {
+  const { seed, schedules, which, layers, json, keep: keeps } = command
   const all: Hunted[] = []
   const tell = (hunted: Hunted): void => {
     all.push(hunted)
-    if (!json) console.log(rowOf(hunted))
-    const { shrunk, killedAfter = 0 } = hunted
-    if (shrunk !== undefined && killedAfter >= RARE) keep({ ...shrunk, of: hunted.mutant.name })
+    if (!json) console.log(rowsOf(hunted))
+    const { mutant, shrunk, verdicts } = hunted
+    const isKept = verdicts.some(({ killedAfter = 0 }) => killedAfter >= RARE) || mutant.needs !== undefined
+    if (shrunk !== undefined && isKept) keep({ ...shrunk, of: mutant.name })
   }
-  await hunt(seed, tell, {
-    schedules: schedules ?? MAX_SCHEDULES,
-    shrinks: keeps,
-    ...(mutant === undefined ? {} : { which: [mutant] }),
-  })
-  const survivors = all.filter((each) => each.killedAfter === undefined && each.mutant.equivalent === undefined)
+  await hunt(seed, tell, { schedules, layers, shrinks: keeps, which })
   if (json) console.log(JSON.stringify(all.map(({ mutant: { name }, ...hunted }) => ({ name, ...hunted }))))
-  else console.log(`\n${all.length} mutants, ${survivors.length} of them survive`)
-  if (survivors.length > 0) process.exitCode = 1
+  else console.log(`\n${summaryOf(all, layers)}`)
+  if (all.some(survives)) process.exitCode = 1
 }

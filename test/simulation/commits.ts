@@ -1,7 +1,7 @@
-import type { Change } from '../../src/delta.js'
-import type { Informer } from '../../src/informer.js'
-import type { Subscription } from '../../src/scope.js'
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Informer } from '../../src/informer/informer.js'
+import type { Change } from '../../src/queue/change.js'
+import type { Subscription } from '../../src/subscriptions/subscription-types.js'
 import type { History, Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
 
@@ -11,6 +11,8 @@ export interface Commits {
   sourceOf(change: Change<Item>): string | undefined
   /** How many of the changes that wait a batch may be made of. */
   endsOf(version: Version | undefined, changes: readonly Change<Item>[]): readonly number[]
+  /** Whether a version is surely before another one. */
+  isBefore(version: Version, other: Version): boolean
   /** Whether somebody who handles all at once has not. */
   isLate(subscription: Subscription): boolean
   /** Whether somebody who handles something just now (`isBusy`), or not, has handled all that is in the store. */
@@ -29,15 +31,24 @@ export function isOfOneVersion(one: Change<Item>, other: Change<Item>, { sourceO
   return one.version === other.version && sourceOf(one) === sourceOf(other)
 }
 
+function isLost(change: Change<Item> | undefined): boolean {
+  return change?.origin === 'access-lost'
+}
+
 /** Over one source a batch says by its version what it is made of. */
 export function commitsOf(history: History, informer: Informer<Item, IndexesOf>): Commits {
   return {
     sourceOf: () => undefined,
     endsOf: (version, changes) => {
-      if (version === undefined) return []
+      // What is deleted because access was lost has no version, and the same versions may come after it.
+      const edges = changes.flatMap((change, at) => (isLost(change) !== isLost(changes[at + 1]) ? [at + 1] : []))
+      if (version === undefined) return edges.filter((end) => isLost(changes[end - 1]))
       const upTo = history.indexOf(version)
-      return [changes.filter((change) => history.indexOf(change.version ?? version) <= upTo).length]
+      const next = changes.findIndex((change) => change.version !== undefined && history.indexOf(change.version) > upTo)
+      const most = next < 0 ? changes.length : next
+      return [...edges.filter((end) => end < most && !isLost(changes[end - 1])), most]
     },
+    isBefore: (version, other) => history.indexOf(version) < history.indexOf(other),
     isLate: ({ version }) => version !== undefined && version !== informer.version,
     isLevel: ({ version }) => version !== undefined && version === informer.version,
   }

@@ -1,3 +1,5 @@
+import { withBody } from './bodies.js'
+import { Bulk } from './bulk.js'
 import { hashOf, mix } from './draws.js'
 import type { Drive } from './drive.js'
 import type { Item, Mutation, State, Stored } from './history.js'
@@ -14,6 +16,8 @@ export interface Place extends Stage {
 
 /** A laptop that sleeps. */
 const SUSPENDED_MS = 10 * 60_000
+/** How often keys are asked for at earlier times. */
+const MANY_ASKS = 40
 /** How often it writes in a storm, at least. */
 const STORM = 8
 const DAY_MS = 24 * 3_600_000
@@ -68,13 +72,16 @@ export class Deeds {
       case 'transaction':
         this.#transaction(label)
         break
-      case 'corrupt': {
-        const stored = known ?? this.#stored(key, label, this.#next)
-        this.#commit(label, [
-          { key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known },
-        ])
+      case 'corrupt':
+        this.#corrupt(key, label)
         break
-      }
+      case 'give up':
+        this.#corrupt(key, label)
+        clock.in(draws.next(label) * 3_000, () => {
+          if (!draws.isQuiet && this.#world.history.head.state.get(key)?.isInvalid)
+            this.#commit(label, [this.#delete(key)])
+        })
+        break
       case 'compact':
         this.#compact(label)
         break
@@ -98,6 +105,15 @@ export class Deeds {
         break
       case 'drain controller':
         this.#drain(key, label)
+        break
+      case 'enqueue many':
+        this.#enqueueMany(label)
+        break
+      case 'restore twice':
+        this.#restoreTwice(label)
+        break
+      case 'fill a store':
+        new Bulk(this.#world, label).run()
         break
       default:
         this.#use(kind, key)
@@ -150,6 +166,38 @@ export class Deeds {
         if (draws.isQuiet) return
         this.#commit(label, [history.head.state.has(key) ? this.#delete(key) : this.#put(key, label)])
       })
+  }
+
+  /** What is there does not decode any more, or never did. */
+  #corrupt(key: string, label: string): void {
+    const known = this.#world.history.head.state.get(key)
+    const stored = known ?? this.#stored(key, label, this.#next)
+    this.#commit(label, [
+      { key, stored: { ...stored, revision: this.#revision(this.#next), isInvalid: true }, was: known },
+    ])
+  }
+
+  /** Keys are asked for at times, and then at earlier ones, again and again. */
+  #enqueueMany(label: string): void {
+    const { draws, drive, settings } = this.#world
+    if (!(drive instanceof InformerDrive) || drive.isStopping) return
+    if (drive.reconcilers.length === 0) drive.reconcile()
+    const reconciler = draws.pick(label, drive.reconcilers)
+    for (let nth = MANY_ASKS; nth > 0; nth--)
+      reconciler?.ask(draws.pick(label, settings.keys), 100 * nth + draws.below(label, 2_000))
+  }
+
+  /** The history forks, and again before anybody can have read the first fork; writers wait for what they wrote in each. */
+  #restoreTwice(label: string): void {
+    const { clock, draws, drive, settings } = this.#world
+    const restore = (): void => {
+      if (draws.isQuiet) return
+      this.#restore(label)
+      this.#commit(label, [this.#put(draws.pick(label, settings.keys), label)])
+      if (drive instanceof InformerDrive && !drive.isStopping) drive.waiters.forHead()
+    }
+    restore()
+    clock.in(draws.next(label) * settings.latencyMs, restore)
   }
 
   /** A key goes, comes back, and is gone without a word, as only a list can tell: its first end is known, its last is not. */
@@ -227,6 +275,12 @@ export class Deeds {
       case 'close':
         drive.close(draws.pick('close', drive.followers))
         break
+      case 'drain follower':
+        drive.drainFollower(draws.pick('drain follower', drive.followers))
+        break
+      case 'wait of a follower':
+        drive.waiters.ofFollower()
+        break
       case 'reconcile':
         drive.reconcile()
         break
@@ -244,6 +298,9 @@ export class Deeds {
         break
       case 'relist':
         drive.relist()
+        break
+      case 'misuse':
+        drive.misuse()
         break
       case 'add index':
         drive.addIndex()
@@ -330,6 +387,20 @@ export class Deeds {
     if ([...drive.source.streams].some(({ kind }) => kind === 'list'))
       mark('the collection was restored while a list was on its way')
     drive.source.wake()
+    this.#waitInFork(label)
+  }
+
+  /** Who handles what was before may be asked about what is now. */
+  #waitInFork(label: string): void {
+    const { clock, draws, drive } = this.#world
+    if (!(drive instanceof InformerDrive) || !draws.chance('waits in a fork', 0.5)) return
+    for (let count = 1 + draws.below('waits in a fork', 3); count > 0; count--)
+      clock.in(draws.next('waits in a fork') * draws.pick('waits in a fork', [20, 400, 3_000]), () => {
+        if (draws.isQuiet || drive.isStopping) return
+        if (draws.chance('writes in a fork', 0.5))
+          this.#commit(label, [this.#put(draws.pick('writes in a fork', this.#world.settings.keys), label)])
+        drive.waiters.ofFollower()
+      })
   }
 
   #put(key: string, label: string): Mutation {
@@ -346,9 +417,12 @@ export class Deeds {
   }
 
   #item(label: string): Item {
-    const { draws } = this.#world
+    const { draws, settings } = this.#world
     const tags = TAGS.filter(() => draws.chance(label, 0.4))
-    return { n: ++this.#contents, tenant: draws.pick(label, TENANTS), tags, rank: draws.below(label, RANKS) }
+    const item = { n: ++this.#contents, tenant: draws.pick(label, TENANTS), tags, rank: draws.below(label, RANKS) }
+    if (settings.body === undefined) return item
+    const isPlain = draws.chance('plain', 0.7)
+    return withBody(isPlain ? { ...item, tenant: TENANTS[1] ?? '', tags: [], rank: 1 } : item, settings.body, false)
   }
 
   get #next(): string {

@@ -1,4 +1,4 @@
-import type { Deleted } from '../../src/delta.js'
+import type { Deleted } from '../../src/queue/change.js'
 import type { History, Item } from './history.js'
 import type { Settings } from './settings.js'
 import { nameOf, type Scene } from './stage.js'

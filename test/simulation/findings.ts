@@ -1,5 +1,5 @@
-import type { Informer } from '../../src/informer.js'
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Informer } from '../../src/informer/informer.js'
 import type { Item, Moment } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import type { AuditWatch } from './simulated-source.js'
@@ -129,7 +129,8 @@ export class Findings implements AuditWatch {
     const { settings } = this.#stage
     const flaws = new Map<string, number | undefined>()
     const held = new Map<string, { readonly n: number; readonly version: Version | undefined }>()
-    for (const { key, object, version } of this.#informer.entries()) held.set(key, { n: object.n, version })
+    for (const [key, { n }] of this.#informer.entries())
+      held.set(key, { n, version: this.#informer.entry(key)?.version })
     for (const key of settings.keys) {
       const stored = state.get(key)
       const holds = held.get(key)

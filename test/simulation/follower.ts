@@ -1,9 +1,11 @@
-import type { Change } from '../../src/delta.js'
-import type { Subscription } from '../../src/scope.js'
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Change } from '../../src/queue/change.js'
+import type { Subscription } from '../../src/subscriptions/subscription-types.js'
+import type { Drained } from './drained.js'
 import type { Item, Stored } from './history.js'
 import type { QueueJudge } from './queue-judge.js'
 import type { Resyncs } from './resyncs.js'
+import type { Runs } from './runs.js'
 import { nameOf, type Stage } from './stage.js'
 
 /** Which objects a follower is to see. */
@@ -23,6 +25,8 @@ export class Follower {
   subscription: Subscription | undefined
   /** The keys whose handler runs, and since when, until it was reported as slow. */
   readonly running = new Map<string, number>()
+  runs: Runs | undefined
+  draining: Drained | undefined
   /** Nothing more may be told. */
   isSilenced = false
   isClosed = false
@@ -38,6 +42,8 @@ export class Follower {
   isStuck = false
   isHolding = false
   told = 0
+  /** Its version when it was told that access was lost; undefined: since then it has had another. */
+  #lostAt: number | undefined
   #settledAt: Version | undefined
   #settledTold = -1
 
@@ -70,11 +76,16 @@ export class Follower {
         violate('I4', `${this.name} was told ${nameOf(key)} again, and never asked for it`)
       this.resyncs?.tell(change)
     }
+    if (change.origin === 'access-lost') this.#lostAt = history.indexOf(history.head.version)
     if (type === 'delete') this.known.delete(key)
     else {
       if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version, type === 'update')
       this.known.set(key, object)
     }
+  }
+
+  get isEnding(): boolean {
+    return this.draining !== undefined
   }
 
   /** What the follower has to know of an object that the source has. */
@@ -96,6 +107,9 @@ export class Follower {
   look(): void {
     const version = this.subscription?.version
     if (version === undefined || this.isClosed) return
+    // The objects of versions before the loss are deleted, one by one, while slow handlers of these versions end.
+    if (this.#lostAt !== undefined && this.#stage.history.indexOf(version) <= this.#lostAt) return
+    this.#lostAt = undefined
     if (version === this.#settledAt && this.told === this.#settledTold) return
     this.#settledAt = version
     this.#settledTold = this.told

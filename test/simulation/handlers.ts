@@ -1,13 +1,17 @@
-import type { Change } from '../../src/delta.js'
-import type { Informer } from '../../src/informer.js'
-import type { SubscribeOptions, Subscription } from '../../src/scope.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { Informer } from '../../src/informer/informer.js'
+import type { Change } from '../../src/queue/change.js'
+import type { HandlerContext } from '../../src/subscriptions/handler-subscription.js'
+import type { SubscribeOptions, Subscription } from '../../src/subscriptions/subscription-types.js'
 import { hashOf, mix } from './draws.js'
 import type { FaultKind } from './faults.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import type { QueueJudge } from './queue-judge.js'
 import type { Resyncs } from './resyncs.js'
+import { Runs } from './runs.js'
 import { nameOf, type Scene } from './stage.js'
+import type { Work } from './work.js'
 
 /** Whether a fault strikes on this occasion. */
 type Strikes = (kind: FaultKind) => boolean
@@ -21,6 +25,10 @@ export interface Told {
   readonly running?: Map<string, number>
   /** Who judges its queue, where somebody does. */
   readonly queue?: QueueJudge | undefined
+  /** Its handlers that have not settled; undefined where none is called. */
+  runs: Runs | undefined
+  readonly isClosed: boolean
+  readonly mayOverflow: boolean
   isStuck: boolean
   isStuckForEver: boolean
   tell(change: Change<Item>): void
@@ -33,9 +41,12 @@ export interface HandlerHost<F extends Told> {
   readonly informer: Informer<Item, IndexesOf>
   readonly followers: readonly F[]
   readonly isStopping: boolean
+  readonly work: Work
   lookAtStore(): void
   untilHealed(ms: number): Promise<void>
   planted(follower: F): Error
+  /** The same of an error of the library. */
+  mustReport(error: SourceError, follower?: F): void
   /** A handler is stuck at a key. */
   stuckAt(key: string): void
   follow(): void
@@ -53,6 +64,7 @@ export class HandlerScript<F extends Told> {
   readonly #stage: Scene
   readonly #follower: F
   readonly #concurrency: number
+  readonly #runs: Runs
   /** How many of its handlers are stuck, for a time. */
   #stuck = 0
   readonly #busy = new Set<string>()
@@ -62,14 +74,20 @@ export class HandlerScript<F extends Told> {
     this.#stage = drive.stage
     this.#follower = follower
     this.#concurrency = options.concurrency ?? 1
+    this.#runs = new Runs(drive.stage, {
+      name: follower.name,
+      limitMs: options.timeoutMs,
+      mayEnd: () => follower.isClosed || follower.mayOverflow || drive.isStopping,
+    })
+    follower.runs = this.#runs
   }
 
   subscribe(options: SubscribeOptions<Item, IndexesOf>): void {
-    const tell = (change: Change<Item>): unknown => this.#tell(change)
+    const tell = (change: Change<Item>, { signal }: HandlerContext): unknown => this.#tell(change, signal)
     this.#follower.subscription = this.#drive.informer.subscribe({ add: tell, update: tell, delete: tell }, options)
   }
 
-  #tell(change: Change<Item>): unknown {
+  #tell(change: Change<Item>, signal: AbortSignal): unknown {
     const { violate } = this.#stage
     const follower = this.#follower
     if (this.#busy.has(change.key)) violate('I4', `${follower.name} is called for ${nameOf(change.key)} twice at once`)
@@ -95,22 +113,36 @@ export class HandlerScript<F extends Told> {
     if (work === undefined)
       return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
     this.#busy.add(change.key)
-    follower.queue?.begins()
+    follower.queue?.begins(change.key)
     follower.running?.set(change.key, this.#stage.clock.elapsed)
+    const end = this.#drive.work.begins(follower, change.key, this.#stage.clock.elapsed)
+    const run = this.#runs.begin(change.key, signal, (error) => {
+      end()
+      this.#ended(change.key)
+      this.#drive.mustReport(error, follower)
+    })
     return work.then(() => {
-      this.#busy.delete(change.key)
-      follower.queue?.done()
-      follower.running?.delete(change.key)
+      // What its follower waits for no longer may end as it likes.
+      if (!this.#runs.end(run)) throw new Error('nobody need hear of it')
+      end()
+      this.#ended(change.key)
       if (strikes('handler-rejects')) throw this.#drive.planted(follower)
     })
+  }
+
+  #ended(key: string): void {
+    const follower = this.#follower
+    this.#busy.delete(key)
+    follower.queue?.done(key)
+    follower.running?.delete(key)
   }
 
   /** How long it takes; undefined: no time. */
   #work(strikes: Strikes): Promise<void> | undefined {
     const { clock, draws } = this.#stage
     if (strikes('handler-hangs-for-ever')) {
-      this.#follower.isStuckForEver = true
-      this.#follower.isStuck = true
+      this.#follower.isStuckForEver = this.#runs.limitMs === undefined
+      this.#follower.isStuck ||= this.#follower.isStuckForEver
       return new Promise(() => {})
     }
     if (strikes('handler-stuck')) {

@@ -1,5 +1,5 @@
-import { SourceError } from '../../src/errors.js'
-import type { Version } from '../../src/version.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Version } from '../../src/contract/version.js'
 
 export interface Item {
   /** One number for each content that was ever written: the greater, the later. */
@@ -7,6 +7,8 @@ export interface Item {
   readonly tenant: string
   readonly tags: readonly string[]
   readonly rank: number
+  /** The same number once more, where only a comparison of contents can tell it. */
+  readonly body?: unknown
   /** The mark of the schema, which makes another object of what the source gives. */
   readonly isChecked?: true
 }
@@ -62,6 +64,11 @@ export class History {
 
   get head(): Moment {
     return this.#moments[this.#moments.length - 1] as Moment
+  }
+
+  /** What was there so many moments ago, perhaps in an epoch that is over. */
+  before(moments: number): Moment {
+    return this.#moments[Math.max(0, this.#moments.length - 1 - moments)] as Moment
   }
 
   commit(mutations: readonly Mutation[], id: number): Moment {

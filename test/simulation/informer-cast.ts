@@ -1,17 +1,23 @@
-import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
-import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import { createInformer, type Informer, type InformerOptions } from '../../src/informer/informer.js'
+import type { ChangeBatch, SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
 import { Callers } from './callers.js'
+import { Drained } from './drained.js'
 import type { IsIn } from './follower.js'
 import { type HandlerHost, HandlerScript, type Told } from './handlers.js'
+import { HealthJudge } from './health-judge.js'
 import type { Item } from './history.js'
 import { type IndexesOf, indexesOf, RANKS } from './indexes.js'
+import { misuse } from './misuse.js'
 import { follow } from './reader.js'
 import { Reconciler, type ReconcilerHost } from './reconciler.js'
 import { drawResync, Resyncs } from './resyncs.js'
+import { drawLimit } from './runs.js'
 import { schemaOf } from './schema.js'
-import { drawScope } from './scope.js'
+import { drawScope, scopeOf, type Wanted } from './scope.js'
 import type { SleepCounter } from './sim-clock.js'
 import type { Scene } from './stage.js'
+import { Work } from './work.js'
 
 /** More followers than this do not make a schedule more interesting. */
 const MAX_FOLLOWERS = 6
@@ -19,6 +25,8 @@ const MAX_FOLLOWERS = 6
 /** Somebody who is told what changes. */
 export interface Following extends Told {
   readonly known: ReadonlyMap<string, Item>
+  /** It is to end after what waits. */
+  draining: Drained | undefined
   /** What it is told again; undefined: nothing. */
   resyncs: Resyncs | undefined
   /** Nothing more may be told. */
@@ -30,6 +38,7 @@ export interface Following extends Told {
   isHolding: boolean
   /** It was told everything that waited for it, and then that there is no more. */
   hasEnded: boolean
+  checkDrained(store: ReadonlyMap<string, Item>): void
 }
 
 /** One life of an informer with all who use it, whatever it mirrors. */
@@ -40,6 +49,7 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   abstract readonly informer: Informer<Item, IndexesOf>
   readonly followers: F[] = []
   readonly reconcilers: Reconciler[] = []
+  readonly work = new Work()
   /** Who gives signals with calls. */
   readonly callers: Callers
   protected readonly clock: SleepCounter
@@ -49,7 +59,10 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   protected readonly isPatient: boolean
   readonly #heals = new Set<() => void>()
   #isHealed = false
+  /** Of all followers there were. */
+  readonly #scopes: Wanted[] = []
   #indexes = 0
+  #health: HealthJudge | undefined
 
   constructor(stage: S, life: number) {
     this.stage = stage
@@ -67,6 +80,8 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   abstract relist(): void
   /** An error for a handler to throw; it must be reported once. */
   abstract planted(follower?: F): Error
+  /** The same of an error of the library. */
+  abstract mustReport(error: SourceError, follower?: F): void
   /** Waits for the first list, before there is one. */
   protected abstract waitForSync(): void
   protected abstract newFollower(name: string, isIn: IsIn): F
@@ -78,6 +93,11 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
 
   stuckAt(_key: string): void {}
 
+  /** What is thrown while the store writes this object: the step is undone. */
+  protected defectAt(_item: Item): Error | undefined {
+    return undefined
+  }
+
   protected newInformer(source: InformerOptions<Item, Item, IndexesOf>['source']): Informer<Item, IndexesOf> {
     const { settings, draws } = this.stage
     const omitted = settings.omits
@@ -85,9 +105,10 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       source,
       clock: this.clock,
       random: { next: () => draws.next('jitter') },
-      indexes: indexesOf,
+      indexes: (ix) => indexesOf(ix, draws.seed, (item) => this.defectAt(item)),
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
+      ...(settings.clears && { onAccessLost: 'clear' }),
       audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
       ...(settings.hasSchema && { schema: schemaOf(this.stage) }),
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
@@ -107,14 +128,20 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
     const { stage } = this
     const { draws } = stage
-    const { scope, isIn } = drawScope(stage)
+    const own = drawScope(stage)
+    const same = draws.pick('same scope', this.#scopes)
+    const wanted = same !== undefined && draws.chance('same scope', 0.15) ? same : own
+    this.#scopes.push(wanted)
+    const { scope, isIn, spoil } = scopeOf(wanted)
     const name = `follower ${this.followers.length + 1}`
     const follower = this.newFollower(name, isIn)
     const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
     const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
     if (resyncMs !== undefined) follower.resyncs = new Resyncs(stage, name, resyncMs)
+    const timeoutMs = drawLimit(stage, `${this.life}.${name}`)
     const drawn: SubscribeOptions<Item, IndexesOf> = {
       ...scope,
+      ...(timeoutMs !== undefined && { timeoutMs }),
       ...(resyncMs !== undefined && { resyncMs }),
       name,
       delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
@@ -124,10 +151,11 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     follower.mayOverflow = onOverflow === 'fail'
     // From then on it is told nothing.
     const options = this.callers.sign(name, drawn, () => {
+      follower.draining?.interrupted()
       follower.isClosed = true
       follower.isSilenced = true
     })
-    const concurrency = draws.chance('reads', this.readers) ? undefined : draws.pick('concurrency', [1, 1, 2, 4])
+    const concurrency = draws.chance('reads', this.readers) ? undefined : draws.pick('concurrency', [1, 2, 4])
     this.subscribed(follower, options, concurrency)
     stage.note('subscribes', name)
     this.followers.push(follower)
@@ -138,6 +166,7 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       const handled = { ...options, concurrency }
       new HandlerScript<F>(this, follower, handled).subscribe(handled)
     }
+    spoil()
   }
 
   /** Somebody is about to follow, and how; without a concurrency, as a reader. */
@@ -146,6 +175,7 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   close(follower: F | undefined): void {
     if (follower === undefined || follower.isClosed) return
     this.stage.note('closes', follower.name)
+    follower.draining?.interrupted()
     follower.isClosed = true
     follower.subscription?.close().then(
       () => {
@@ -153,6 +183,30 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
       },
       (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
     )
+  }
+
+  /** Closes it after what waits, while the source goes on; something else may close it before that is done. */
+  drainFollower(follower: F | undefined): void {
+    const { stage, informer } = this
+    if (follower?.subscription === undefined || follower.isClosed || follower.draining !== undefined) return
+    const { name, subscription } = follower
+    stage.note('drains', name)
+    const draining = new Drained(stage, follower, { informer, isStopping: () => this.isStopping })
+    follower.draining = draining
+    subscription.close({ drain: true }).then(
+      () => {
+        stage.note('has ended', name)
+        draining.settled()
+        follower.isClosed = true
+        follower.isSilenced = true
+      },
+      (error: unknown) => stage.violate('crash', `close() of ${name} failed: ${error}`),
+    )
+    const afterMs =
+      stage.draws.pick('closes a drained one', [20, 400, 3_000]) * stage.draws.next('closes a drained one')
+    const closes = stage.draws.chance('closes a drained one', 0.3)
+    if (closes && stage.draws.take(`closes a drained one#${this.life}.${name}`))
+      stage.clock.in(afterMs, () => this.close(follower))
   }
 
   reconcile(): void {
@@ -170,9 +224,8 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
   addIndex(): void {
     const name = `rank${++this.#indexes}`
     const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
-    const entries = [...this.informer.entries()]
     for (let value = 0; value < RANKS; value++) {
-      const right = entries.filter(({ object }) => object.rank === value).length
+      const right = this.informer.list().filter((item) => item.rank === value).length
       if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
     }
   }
@@ -195,19 +248,36 @@ export abstract class InformerCast<S extends Scene, F extends Following> impleme
     })
   }
 
+  misuse(): void {
+    if (!this.isStopping) misuse(this.stage, this.informer)
+  }
+
+  protected get health(): HealthJudge {
+    this.#health ??= new HealthJudge(this.stage, this.informer, this.work)
+    return this.#health
+  }
+
   /** Who wants to be told again is. */
   protected lookAtResyncs(): void {
-    for (const { resyncs, known, subscription, running, isClosed, isHolding, isStuck, isStuckForEver } of this
+    for (const { resyncs, known, subscription, running, draining, isClosed, isHolding, isStuck, isStuckForEver } of this
       .followers) {
-      if (resyncs === undefined || isClosed || isStuckForEver || subscription === undefined) continue
+      if (resyncs === undefined || isClosed || isStuckForEver || subscription === undefined || draining) continue
       const isBusy = isHolding || isStuck || subscription.backlog.keys > 0 || (running?.size ?? 0) > 0
       resyncs.look(known, isBusy)
     }
   }
 
+  /** What runs, and for how long. */
+  protected lookAtRuns(): void {
+    for (const { runs, subscription } of this.followers) runs?.look(subscription)
+    for (const { runs, controller } of this.reconcilers) runs.look(controller)
+  }
+
   protected lookAtDrains(): void {
     // A stop ends it in its own time.
-    if (!this.isStopping) for (const reconciler of this.reconcilers) reconciler.look()
+    if (this.isStopping) return
+    for (const reconciler of this.reconcilers) reconciler.look()
+    for (const { draining } of this.followers) draining?.look()
   }
 
   /** Nobody may be told anything any more. */

@@ -1,13 +1,18 @@
-import type { Informer, Lifecycle } from '../../src/informer.js'
-import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
-import { SLOW_MS } from '../../src/slow-watch.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Informer, Lifecycle } from '../../src/informer/informer.js'
+import { SLOW_MS } from '../../src/subscriptions/slow-handler-monitor.js'
+import type { ChangeBatch, SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
+import { AccessLost, type Mirrored } from './access-lost.js'
+import { Answers } from './answers.js'
 import { judgeBatch } from './batch-judge.js'
 import { commitsOf } from './commits.js'
 import type { Drive } from './drive.js'
+import { EntryJudge } from './entry-judge.js'
 import { ErrorLedger } from './error-ledger.js'
 import { Findings } from './findings.js'
 import { Follower, type IsIn } from './follower.js'
+import { entriesOf } from './held-view.js'
 import type { Item, Moment } from './history.js'
 import { checkIndexes, type IndexesOf } from './indexes.js'
 import { InformerCast } from './informer-cast.js'
@@ -34,6 +39,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   readonly waiters: Waiters
   readonly snapshots: Snapshots
   readonly findings: Findings
+  readonly access: AccessLost
   /** Not in every schedule: being watched must make no difference. */
   readonly witness: Witness | undefined
   protected readonly readers = 0.35
@@ -42,6 +48,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   #stopping: Stopping | undefined
   #isStopped = false
   readonly #progress: Progress
+  readonly #answers: Answers
+  readonly #entryJudge: EntryJudge
   #version: Version | undefined
   /** What was judged last. */
   #judged: Version | undefined
@@ -54,6 +62,8 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     super(stage, life)
     const { settings, draws } = stage
     this.#progress = new Progress(stage, 'the store')
+    this.#answers = new Answers(stage)
+    this.#entryJudge = new EntryJudge(stage, () => this.informer)
     // Who waits for others may be late.
     const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
     this.opens = new OpensJudge(
@@ -65,12 +75,14 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     )
     this.source = new SimulatedSource(stage, this.opens)
     this.informer = this.newInformer(this.source)
+    this.access = new AccessLost(stage, this.#mirrored)
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(stage, this.informer)
     this.findings = new Findings(stage, this.informer, this.source.versions !== undefined)
     if (settings.isBreach) this.source.auditWatch = this.findings
     this.witness = draws.chance('witness', 0.5) ? new Witness(stage, this.informer) : undefined
-    this.#judgesQueues = !settings.isBreach && draws.chance('queues', 0.85)
+    // What a loss of access merges with is not modelled.
+    this.#judgesQueues = !settings.isBreach && draws.chance('queues', 0.85) && !settings.clears
     this.#errors = new ErrorLedger(this)
     this.informer.on('error', (error) => this.#errors.reported(error))
     this.informer.on('status', (status, previous) => {
@@ -146,11 +158,14 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.opens.look()
     this.#stopping?.look()
     this.waiters.pending.look()
+    this.#lookAtAsking()
+    this.health.look(this.access.isCleared)
     this.lookAtStore()
     this.#lookAtQueues()
     if (!this.isStopping) {
       this.#lookAtSlow()
       this.lookAtResyncs()
+      this.lookAtRuns()
       this.findings.look()
     }
     this.lookAtDrains()
@@ -164,14 +179,21 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     const { informer, stage } = this
     const { version } = informer
     const { settings, violate, history } = stage
+    this.access.look()
     if (version !== this.#version) {
       this.#progress.at(version)
       this.#version = version
       stage.note('the store is at', version ?? 'nothing')
       if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
+      if (this.#looks % 16 === 4) {
+        this.#answers.judge(informer, entriesOf(informer), 'the store')
+        this.snapshots.judge()
+      }
     }
     if (version === undefined) {
+      this.#entryJudge.forget()
       if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
+      if (informer.invalid.size > 0 && !settings.isBreach) violate('I8', 'a key is invalid before the first list is in')
       return
     }
     // The array is the same as long as nothing has changed.
@@ -180,6 +202,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.#list = list
     this.#judged = version
     judgeStore(stage, history.at(version).state, informer, 'I7', 'the store', settings.omits)
+    this.#entryJudge.look(version)
   }
 
   get unfinished(): string | undefined {
@@ -209,6 +232,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
           'I1',
           `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`,
         )
+    this.health.judge(this.access.isCleared)
     for (const follower of this.followers) follower.check()
     for (const reconciler of this.reconcilers) reconciler.check()
     this.#errors.check()
@@ -221,12 +245,17 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     const { stage, source } = this
     judgePins(stage, this.informer, 'I15')
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
+    for (const { runs, draining } of this.followers) {
+      runs?.checkStopped()
+      draining?.checkStopped()
+    }
     const { any } = this.waiters.pending
     if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
     this.callers.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
+    if (source.requests.size > 0) stage.violate('I15', 'a request for the head was not told to end by stop()')
     if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
   }
 
@@ -247,9 +276,17 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     this.findings.skipped()
   }
 
+  protected override defectAt(item: Item): Error | undefined {
+    return this.#errors.defectAt(item)
+  }
+
   /** An error for a handler to throw; it must be reported once. */
   planted(follower?: Follower): Error {
     return this.#errors.plant(follower?.isClosed === true)
+  }
+
+  mustReport(error: SourceError, follower?: Follower): void {
+    this.#errors.plant(follower?.isClosed === true, error)
   }
 
   protected waitForSync(): void {
@@ -275,10 +312,23 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
   }
 
   #lookAtQueues(): void {
-    for (const { queue, isClosed, subscription } of this.followers) {
+    for (const { queue, isClosed, draining, subscription } of this.followers) {
       if (queue === undefined) continue
-      if (this.isStopping || (isClosed && !queue.isOverflowed)) queue.end()
+      if (this.isStopping || draining !== undefined || (isClosed && !queue.isOverflowed)) queue.end()
       else if (subscription !== undefined) queue.look(subscription)
+    }
+  }
+
+  /** A source is told that somebody waits for a version exactly if it is so. */
+  #lookAtAsking(): void {
+    const { settings, violate } = this.stage
+    const { asks } = this.waiters.pending
+    for (const stream of this.source.streams) {
+      if (stream.kind !== 'watch' || stream.signal.aborted) continue
+      const isTold = stream.isWaitedFor() === true
+      if (asks === 'surely' && !isTold) violate('waits', 'somebody waits for a version, and the source is not told')
+      if (asks === 'no' && isTold && settings.auditMs === false)
+        violate('waits', 'nobody waits for a version, and the source is told that somebody does')
     }
   }
 
@@ -291,8 +341,27 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
           violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and nobody was told`)
   }
 
+  get #mirrored(): Mirrored {
+    const { informer, source } = this
+    return {
+      get version() {
+        return informer.version
+      },
+      get isListed() {
+        return informer.status.isSynced
+      },
+      get size() {
+        return informer.size
+      },
+      get refusedWith() {
+        return source.refusedWith
+      },
+    }
+  }
+
   #silenced(): void {
     this.#isStopped = true
+    this.source.warnings.silence()
     this.silence()
     this.snapshots.endAll()
   }

@@ -54,7 +54,10 @@ export class LastStates {
   /** A run that was told this has succeeded. */
   succeeded(key: string, deleted: Item | undefined): void {
     if (deleted === undefined) return
-    this.#open.delete(key)
-    this.#done.set(key, this.#begun.get(key))
+    const begun = this.#begun.get(key)
+    this.#done.set(key, begun)
+    // It may have come back and gone again meanwhile: of that a run must be told as well.
+    const isAgain = this.#witness?.timesOf(key) !== begun && this.#witness?.lastOf(key) !== deleted
+    if (!isAgain || this.#scene.settings.driftMs > 0) this.#open.delete(key)
   }
 }

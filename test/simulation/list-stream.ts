@@ -1,6 +1,6 @@
-import { SourceError } from '../../src/errors.js'
-import type { ListContext, ListEvent, ListPage } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListContext, ListEvent, ListPage } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import { Channel } from './channel.js'
 import type { Told } from './findings.js'
 import type { Item, Moment } from './history.js'
@@ -58,13 +58,13 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
   #fault(): unknown {
     const { history, settings, mark } = this.#source.stage
     const { mix } = settings
-    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient()
+    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient('list')
     if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal(this)
     if (mix.strikes('stall-list')) return 'silence'
-    if (!this.isAudit && this.#source.auditWatch?.breaksRepair()) return this.#source.transient()
+    if (!this.isAudit && this.#source.auditWatch?.breaksRepair()) return this.#source.transient('list')
     if (mix.strikes('break-list')) {
       if (this.pages > 0) mark('a list broke off between two pages')
-      return this.#source.transient()
+      return this.#source.transient('list')
     }
     if (this.pages > 0 && mix.strikes('expire-page')) {
       mark('the token of a page expired')

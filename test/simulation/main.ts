@@ -1,7 +1,8 @@
 // npm run sim -- [--runs N] [--minutes M] [--seed S] [--kind K] [--mutant NAME] [--json]
 //              | --runs 1 --seed S [--kind K] [--mutant NAME] [--keep]
-//              | --mutants [--runs N] [--seed S] [--mutant NAME] [--json] [--keep]
+//              | --mutants [--foreign] [--layers unit,property,simulator] [--runs N] [--seed S] [--mutant NAME] [--json] [--keep]
 import { parseArgs } from 'node:util'
+import { foreignMutants } from './mutants/foreign/index.js'
 import { mutants } from './mutants/index.js'
 import { type Mutant, mutate } from './mutants/mutate.js'
 
@@ -15,6 +16,8 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
+    foreign: { type: 'boolean', default: false },
+    layers: { type: 'string' },
   },
 })
 const seed = wholeNumber('seed', values.seed)
@@ -25,12 +28,18 @@ const mutant = mutantNamed(values.mutant)
 if (mutant !== undefined && !values.mutants) mutate(mutant)
 
 const { kinds } = await import('./schedule.js')
+const { layers } = await import('./mutants/hunt.js')
 const { huntMutants, replay, runCampaign } = await import('./commands.js')
 const kind = kinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
 if (values.kind !== undefined && values.kind !== kind)
   refuse(`--kind must be one of ${kinds.join(', ')}, got "${values.kind}"`)
-const { json, keep } = values
-if (values.mutants) await huntMutants({ seed, schedules: asked, mutant, json, keep })
+const asLayers = values.layers?.split(',') ?? layers
+const unknown = asLayers.find((name) => !layers.some((each) => each === name))
+if (unknown !== undefined) refuse(`--layers must be some of ${layers.join(', ')}, got "${unknown}"`)
+const chosen = layers.filter((each) => asLayers.includes(each))
+const { foreign, json, keep } = values
+const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
+if (values.mutants) await huntMutants({ seed, schedules: asked, which, layers: chosen, json, keep })
 else if (asked === 1) await replay({ seed, kind: kind ?? 'one', keep })
 else await runCampaign({ runs: asked ?? 50_000, seed, kind, minutes, mutant, json })
 
@@ -48,7 +57,10 @@ function numberOf(name: string, value: string): number {
 
 function mutantNamed(name: string | undefined): Mutant | undefined {
   if (name === undefined) return undefined
-  return mutants.find((each) => each.name === name) ?? refuse(`there is no mutant "${name}"; --mutants names them all`)
+  return (
+    [...mutants, ...foreignMutants].find((each) => each.name === name) ??
+    refuse(`there is no mutant "${name}"; --mutants names them all`)
+  )
 }
 
 function refuse(why: string): never {

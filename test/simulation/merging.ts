@@ -1,5 +1,5 @@
-import type { Change, Deleted } from '../../src/delta.js'
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Change, Deleted } from '../../src/queue/change.js'
 import type { Item } from './history.js'
 
 /** What somebody is told. */

@@ -1,6 +1,6 @@
-import type { SourceError } from '../../src/errors.js'
-import { LIST_STALL_MS } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import { LIST_STALL_MS } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import { Doubts } from './doubts.js'
 import type { ListStream } from './list-stream.js'
 import { Resumption } from './resumption.js'
@@ -14,12 +14,27 @@ type Stream = ListStream | WatchStream
 const FIRST_MS = 800
 const CEILING_MS = 30_000
 const AFTER_ERROR_MS = 800
+/** A watch that was live for this long resets the spacing. */
+const STABLE_MS = 1_000
+/** The first reconnect after a break opens within this, at most once in the other. */
+const FIRST_RECONNECT_MS = 200
+const FIRST_RECONNECT_EVERY_MS = 10_000
 /** How long it takes at most until the source is read again for what was left out; opens may be far apart then. */
 const BEFORE_LONG_MS = 5 * 60_000 + 2 * CEILING_MS
 /** How late an open, or the end of a silent stream, may be beyond what the rules say. */
 const SLACK_MS = 2
 /** How often our own code looks at a clock before it opens, at most; each look takes time where it is slow. */
 const LOOKS = 60
+
+/** After these there is no reconnect at once. */
+const DELAYED = new Set<string>([
+  'VERSION_EXPIRED',
+  'EPOCH_CHANGED',
+  'STALE_LIST',
+  'UNAUTHORIZED',
+  'NOT_FOUND',
+  'PROTOCOL',
+])
 
 /** Why the next open comes, and when that was known. */
 interface Cause {
@@ -29,7 +44,7 @@ interface Cause {
 
 /**
  * Judges a reflector by its opens alone, by the rules as SPEC.md states them: opens are spaced, after an error not too
- * soon and not too late, a stream that outlived the spacing resets it, silence ends a stream, nothing is listed again
+ * soon and not too late, a watch that was live for 1 s resets it, silence ends a stream, nothing is listed again
  * whose history is still there, and each goes on from where its sink is.
  */
 export class OpensJudge implements Opens {
@@ -44,6 +59,8 @@ export class OpensJudge implements Opens {
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
+  /** How many batches the watch has brought. */
+  #batches = 0
   #saidAt = 0
   #stream: Stream | undefined
   #isListed = false
@@ -56,9 +73,16 @@ export class OpensJudge implements Opens {
   /** How many lists the reflector began. */
   lists = 0
   #relistsWhenListed = false
+  #mustList = false
+  /** Nobody knows whether the sink has accepted a batch of the watch that broke. */
+  #isLiveUnclear = false
   #wasFatal = false
-  /** What has no quick retry was the cause. */
-  #isRefused = false
+  /** The last open was a watch that followed no list. */
+  #isReopened = false
+  /** The stream that broke had said something. */
+  #wasLive = false
+  /** When the last reconnect without a delay was made. */
+  #immediateAt = -Infinity
   #isStopped = false
 
   constructor(
@@ -94,6 +118,8 @@ export class OpensJudge implements Opens {
     }
     this.#stage.note(`opens a ${what}`)
     this.#resumption.opened(stream)
+    if (what === 'watch' && this.#mustList)
+      this.#stage.violate('access', 'access was lost, the objects were deleted, and the watch goes on')
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#openedAnew(what, now)
     if (what === 'list') {
@@ -107,6 +133,8 @@ export class OpensJudge implements Opens {
     this.#stream = stream
     this.#saidAt = now
     this.#liveAt = undefined
+    this.#batches = 0
+    this.#isLiveUnclear = false
     this.#cause = undefined
   }
 
@@ -115,6 +143,7 @@ export class OpensJudge implements Opens {
     this.#saidAt = this.#stage.clock.elapsed
     if (stream.kind === 'watch') {
       this.#liveAt ??= this.#saidAt
+      this.#batches++
       if (this.#wasFatal) this.#stage.mark('a fatal error, then a recovery')
       this.#wasFatal = false
     }
@@ -157,6 +186,8 @@ export class OpensJudge implements Opens {
   /** The reflector has committed a list. */
   listed(): void {
     this.#isListed = true
+    this.#mustList = false
+    this.#resumption.listed()
     if (this.#relistsWhenListed) this.#because({ at: this.#stage.clock.elapsed, error: undefined })
   }
 
@@ -164,6 +195,8 @@ export class OpensJudge implements Opens {
   failed(error: SourceError): void {
     const { mark, clock, violate } = this.#stage
     let isFatal = false
+    if (error.phase === 'apply') this.#sinkFailed()
+    if (error.code === 'EPOCH_CHANGED') this.#resumption.forked()
     switch (error.code) {
       case 'VERSION_EXPIRED':
       case 'EPOCH_CHANGED':
@@ -184,9 +217,13 @@ export class OpensJudge implements Opens {
     if (error.message.includes('no data for')) mark('a silent watch was cut off by its time-out')
     if (this.#stream?.kind === 'list' && !this.#isListed) this.#mayList = true
     this.#because({ at: clock.elapsed, error })
-    if (isFatal) this.#spacing = FIRST_MS
-    this.#isRefused ||= isFatal
     this.#wasFatal ||= isFatal
+  }
+
+  /** The objects were deleted because access was lost: only a list brings them back. */
+  accessLost(): void {
+    this.#mayList = true
+    this.#mustList = true
   }
 
   /** Somebody wants the source read again, while the reflector is in this state. */
@@ -235,14 +272,40 @@ export class OpensJudge implements Opens {
 
   #because(cause: Cause): void {
     if (this.#cause !== undefined) return
-    const contactAt = cause.error === undefined ? cause.at : this.#saidAt
+    const isAnswer = cause.error === undefined || isExpiry(cause.error)
+    const contactAt = isAnswer ? cause.at : this.#saidAt
     if (this.#liveAt !== undefined) this.#outlived(contactAt - this.#liveAt)
-    this.#liveAt = undefined
+    this.#wasLive = this.#liveAt !== undefined
     this.#cause = cause
   }
 
+  #sinkFailed(): void {
+    // The reflector waited for the sink, and has not seen that the stream ended meanwhile.
+    if (this.#cause?.error === undefined) this.#cause = undefined
+    // A watch is live once the sink has accepted its first batch.
+    if (this.#batches <= 1) this.#liveAt = undefined
+    // Of several batches at its first moment nobody knows which one was refused.
+    else this.#isLiveUnclear = this.#liveAt === this.#stage.clock.elapsed
+  }
+
   #outlived(livedMs: number): void {
-    if (livedMs >= this.#spacing) this.#spacing = FIRST_MS
+    if (livedMs >= STABLE_MS) this.#spacing = FIRST_MS
+  }
+
+  /** The server answered a reopened watch that its version cannot be resumed: the list is part of the same open. */
+  get #isAnswered(): boolean {
+    return this.#isReopened && this.#cause?.error !== undefined && isExpiry(this.#cause.error)
+  }
+
+  /** Whether the open that this cause leads to may come at once: yes, no, or either, as moments are not known exactly. */
+  get #isImmediate(): boolean | undefined {
+    const { at = 0, error } = this.#cause ?? {}
+    if (error === undefined || error.retryAfterMs !== undefined || DELAYED.has(error.code)) return false
+    if (this.#isLiveUnclear) return undefined
+    if (this.#stream?.kind !== 'watch' || (this.#isReopened && !this.#wasLive)) return false
+    const apart = at - this.#immediateAt - FIRST_RECONNECT_EVERY_MS
+    const unsureMs = this.#isExact ? SLACK_MS : FIRST_RECONNECT_EVERY_MS
+    return Math.abs(apart) <= unsureMs ? undefined : apart > 0
   }
 
   #openedAnew(what: 'list' | 'watch', now: number): void {
@@ -253,19 +316,28 @@ export class OpensJudge implements Opens {
     if (isUnannounced && this.#liveAt !== undefined) this.#outlived(now - this.#liveAt)
     if (this.#openedAt !== undefined) {
       this.#judge(now, this.#openedAt)
-      this.#spacing = Math.min(2 * this.#spacing, CEILING_MS)
+      if (this.#wasImmediate(now)) {
+        this.#immediateAt = now
+        mark('the first reconnect after a break came at once')
+      } else this.#spacing = Math.min(2 * this.#spacing, CEILING_MS)
       if (this.#spacing === CEILING_MS) mark('the opens were as far apart as they get')
     }
     this.#openedAt = now
-    this.#isRefused = false
+    this.#isReopened = what === 'watch'
+  }
+
+  /** Whether the open that is made now comes at once. */
+  #wasImmediate(now: number): boolean {
+    const isEarly = now - (this.#cause?.at ?? now) <= FIRST_RECONNECT_MS + SLACK_MS
+    return this.#isImmediate ?? isEarly
   }
 
   #judge(now: number, openedAt: number): void {
     const { violate, note } = this.#stage
     const cause = this.#cause ?? { at: this.#saidAt, error: undefined }
-    const spacing = this.#isExact ? (this.#isRefused ? CEILING_MS : this.#spacing) : FIRST_MS
-    let earliest = openedAt + spacing / 2
-    let latest = Math.max(cause.at, openedAt + spacing)
+    const spacing = this.#isExact ? this.#spacing : FIRST_MS
+    let earliest = this.#isAnswered ? cause.at : openedAt + spacing / 2
+    let latest = this.#isAnswered ? cause.at : Math.max(cause.at, openedAt + spacing)
     // A relist for what was left out comes when it is due, which nobody is told.
     if (this.#cause === undefined && now <= this.#mayListUntil) latest = now
     if (cause.error !== undefined) {
@@ -273,6 +345,9 @@ export class OpensJudge implements Opens {
       earliest = Math.max(earliest, cause.at + AFTER_ERROR_MS / 2, cause.at + after)
       latest = Math.max(latest, cause.at + AFTER_ERROR_MS, cause.at + after)
     }
+    const isImmediate = this.#isImmediate
+    if (isImmediate !== false) earliest = cause.at
+    if (isImmediate === true) latest = cause.at + FIRST_RECONNECT_MS
     const since = `${Math.round(now - openedAt)} ms after the last open`
     note('opens again', Math.round(now - openedAt), spacing)
     const slackMs = SLACK_MS + LOOKS * this.#stage.settings.driftMs
@@ -280,4 +355,8 @@ export class OpensJudge implements Opens {
     if (this.#isExact && now > latest + SLACK_MS && this.#skippedAt < openedAt)
       violate('opens', `too late: ${since}, ${Math.round(latest - openedAt)} at most`)
   }
+}
+
+function isExpiry({ code }: SourceError): boolean {
+  return code === 'VERSION_EXPIRED' || code === 'EPOCH_CHANGED'
 }

@@ -1,11 +1,16 @@
-import { SourceError } from '../../src/errors.js'
-import type { Wait } from '../../src/waits.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Wait } from '../../src/subscriptions/version-waiters.js'
 import type { History } from './history.js'
+import { judgeSecrets } from './reports.js'
 import type { Scene } from './stage.js'
 
 /** What somebody waits for, and how that may end. */
 interface Expected<V> {
   readonly what: string
+  /** The version that is waited for. */
+  readonly mark?: string
+  /** Whether the source is told meanwhile that somebody waits for a version. Default: no. */
+  readonly asks?: 'surely' | 'perhaps'
   readonly limits: Wait
   /** Whether it may fail with this code now, besides that its time is over. */
   mayFail(code: string): boolean
@@ -19,6 +24,7 @@ interface Expected<V> {
 interface Pending {
   readonly awaited: Omit<Expected<never>, 'ended'>
   readonly since: number
+  mustEnd: boolean
 }
 
 /** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
@@ -40,6 +46,21 @@ export class PendingWaits {
     return undefined
   }
 
+  /** These wait for what cannot come any more. */
+  mustEnd(which: (awaited: { readonly mark?: string }) => boolean): void {
+    for (const pending of this.#pending.values()) if (which(pending.awaited)) pending.mustEnd = true
+  }
+
+  /** Whether a source has to be told now that somebody waits for a version. */
+  get asks(): 'surely' | 'perhaps' | 'no' {
+    let asks: 'perhaps' | 'no' = 'no'
+    for (const { awaited } of this.#pending.values()) {
+      if (awaited.asks === 'surely') return 'surely'
+      asks = awaited.asks ?? asks
+    }
+    return asks
+  }
+
   /** Anybody who still waits. */
   get any(): string | undefined {
     const [id] = this.#pending.keys()
@@ -58,7 +79,7 @@ export class PendingWaits {
       if (signal !== undefined && this.#scene.listenersOf(signal) > 0)
         this.#scene.violate('I15', `${what} ended with a listener on the signal that it was given`)
     }
-    this.#pending.set(id, { awaited, since })
+    this.#pending.set(id, { awaited, since, mustEnd: false })
     promise.then(
       (value) => {
         left()
@@ -69,6 +90,7 @@ export class PendingWaits {
         left()
         const code = error instanceof SourceError ? error.code : String(error)
         note('a wait fails', what, code)
+        judgeSecrets(this.#scene, error, what)
         if (signal?.aborted && error === signal.reason) this.#scene.mark('a wait ended because its caller gave up')
         else this.#failed(awaited, code, since)
       },
@@ -77,7 +99,8 @@ export class PendingWaits {
 
   look(): void {
     const { clock, settings, violate } = this.#scene
-    for (const [id, { awaited, since }] of this.#pending) {
+    for (const [id, { awaited, since, mustEnd }] of this.#pending) {
+      if (mustEnd) violate('waits', `the history of ${awaited.mark} is over, and ${id} waits`)
       if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
       if (awaited.isDue?.()) violate('waits', `${id} has what it waits for, and waits`)
       // What is due happens in order, however late: a time-out before all that is due after it.
@@ -99,8 +122,8 @@ export class PendingWaits {
   }
 }
 
-/** Whether the history has forked since somebody began to wait, who had seen it up to `version` then. */
-export function forkedSince(history: History, version: string | undefined): () => boolean {
-  const epoch = version === undefined ? 1 : history.at(version).epoch
+/** Whether the history has forked since this version of it. */
+export function forkedSince(history: History, version: string): () => boolean {
+  const { epoch } = history.at(version)
   return () => history.head.epoch > epoch
 }

@@ -1,4 +1,4 @@
-import { pinsOf } from '../../src/store.js'
+import { pinsOf } from '../../src/store/store.js'
 import type { Invariant, Scene } from './stage.js'
 
 /** Where no snapshot is held and nobody waits for what the store held when he began, nothing of the past is kept. */

@@ -19,6 +19,8 @@ export const actions = {
   reconcile: 0.3,
   enqueue: 0.3,
   'drain controller': 0.3,
+  'drain follower': 0.4,
+  'wait of a follower': 0.4,
   'wait for head': 1,
   fresh: 0.4,
   until: 0.5,
@@ -28,6 +30,11 @@ export const actions = {
   restart: 0.15,
   'clock jump': 0.15,
   'flip field': 1,
+  misuse: 0.4,
+  'fill a store': 0.05,
+  'enqueue many': 0.1,
+  'restore twice': 0.15,
+  'give up': 0.3,
 } as const satisfies Readonly<Record<string, number>>
 
 export type ActionKind = keyof typeof actions

@@ -1,4 +1,4 @@
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
 import type { Stage } from './stage.js'
 
 /** In words, a version that is not there yet. */
@@ -17,7 +17,8 @@ export class Progress {
 
   at(version: Version | undefined): void {
     const last = this.#last
-    if (version === last) return
+    // Whether it may lose its version is judged elsewhere.
+    if (version === last || (version === undefined && this.#stage.settings.clears)) return
     this.#last = version
     if (last === undefined) return
     const { history, violate } = this.#stage

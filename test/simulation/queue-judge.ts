@@ -1,11 +1,13 @@
-import type { Change } from '../../src/delta.js'
-import type { Informer } from '../../src/informer.js'
-import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/scope.js'
+import type { Informer } from '../../src/informer/informer.js'
+import type { Change } from '../../src/queue/change.js'
+import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/subscriptions/subscription-types.js'
+import { flawInBacklog } from './backlog.js'
 import { type Commits, isOfOneCommit, isOfOneVersion } from './commits.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import { nameOf, type Scene } from './stage.js'
 import { isLike, isNothing, judgeTaken, type Overflow, type Waiting } from './taken.js'
+import { VersionFloor } from './version-floor.js'
 
 /** Merged, a key waits as one change, or as a delete and then an add. */
 const MOST_OF_A_KEY = 2
@@ -26,6 +28,18 @@ export class QueueJudge {
   readonly #shadow: Subscription
   /** What went in, and what came out, in this step: in which order is not known. */
   #entered: Change<Item>[] = []
+  /** When each of them did. */
+  readonly #enteredAt: number[] = []
+  /** Where handlers are called, and nothing was merged. */
+  #floor: VersionFloor | undefined
+  /** What is handled just now, by key. */
+  readonly #running = new Map<string, Change<Item>>()
+  /** What was told last. */
+  #last: Change<Item> | undefined
+  /** When nothing waited last. */
+  #idleAt: number | undefined
+  /** Somebody reads batches: what he has taken does not wait. */
+  #isRead = false
   #told: Change<Item>[] = []
   #taken: ChangeBatch<Item>[] = []
   #waiting: Waiting[] = []
@@ -61,10 +75,14 @@ export class QueueJudge {
     this.#wantsLatest = delivery === 'latest'
     this.#mayMerge = this.#wantsLatest
     this.#hasResynced = options.resyncMs !== undefined
+    this.#floor = this.#wantsLatest || this.#hasResynced ? undefined : new VersionFloor()
     const scope = { ...(key !== undefined && { key }), ...(where && { where }), ...(filter && { filter }) }
     const tell = (change: Change<Item>): void => {
       if (change.origin === 'initial') this.#replayed++
-      else if (!this.#isOver) this.#entered.push(change)
+      else if (!this.#isOver) {
+        this.#entered.push(change)
+        this.#enteredAt.push(scene.clock.elapsed)
+      }
     }
     this.#shadow = informer.subscribe({ add: tell, update: tell, delete: tell }, { ...scope, name: `beside ${name}` })
   }
@@ -72,21 +90,25 @@ export class QueueJudge {
   /** A handler is called. */
   told(change: Change<Item>): void {
     if (change.origin === 'resync') this.#hasResynced = true
+    this.#last = change
     if (!this.#isOver) this.#told.push(change)
   }
 
   /** A reader has got a batch. */
   took(batch: ChangeBatch<Item>): void {
+    this.#isRead = true
     if (!this.#isOver) this.#taken.push(batch)
   }
 
   /** What was told takes time; `done` says that it is over. */
-  begins(): void {
+  begins(key?: string): void {
     this.#busy++
+    if (key !== undefined && this.#last !== undefined) this.#running.set(key, this.#last)
   }
 
-  done(): void {
+  done(key?: string): void {
     this.#busy--
+    if (key !== undefined) this.#running.delete(key)
   }
 
   /** It was closed because it fell behind. */
@@ -113,6 +135,8 @@ export class QueueJudge {
     }
     const isIdle = this.#waiting.length === 0 && !this.#mayMerge
     this.#leave()
+    this.#judgeVersion(subscription)
+    if (this.#scene.settings.driftMs === 0) this.#judgeBacklog(subscription)
     this.#judgeBehindHandlers(subscription)
     if (isIdle) return
     const queued = this.#waiting.filter(({ mayBeInHand }) => !mayBeInHand)
@@ -139,14 +163,20 @@ export class QueueJudge {
       const before = this.#entered[at - 1]
       size = before !== undefined && isOfOneCommit(before, change, this.#commits) ? size + 1 : 1
       this.#largest = Math.max(this.#largest, size)
-      this.#waiting.push({ change, mayBeInHand: false, overflow: undefined })
+      const since = this.#enteredAt[at] ?? 0
+      this.#floor?.enter(change)
+      this.#waiting.push({ change, since, mayBeInHand: false, mayBeGone: false, overflow: undefined })
       if (this.#waiting.length > this.#capacity) this.#mayMerge = true
     })
     this.#entered = []
+    this.#enteredAt.length = 0
   }
 
   #leave(): void {
-    for (const change of this.#told) this.#judgeTold(change)
+    for (const change of this.#told) {
+      this.#floor?.told(change)
+      this.#judgeTold(change)
+    }
     for (const batch of this.#taken) this.#judgeTaken(batch)
     // What else came in this step may have left the queue with it.
     if (this.#told.length > 0) {
@@ -155,6 +185,35 @@ export class QueueJudge {
     }
     this.#told = []
     this.#taken = []
+  }
+
+  /** It is at least where everything was handled. */
+  #judgeVersion({ version }: Subscription): void {
+    const floor = this.#floor
+    if (this.#mayMerge) this.#floor = undefined
+    const running = [...this.#running.values()]
+    if (floor === undefined || this.#mayMerge || running.some(({ origin }) => origin === 'initial')) return
+    floor.look((told) => !running.includes(told))
+    if (version === undefined || floor.version === undefined) return
+    if (this.#commits.isBefore(version, floor.version))
+      this.#scene.violate('I7', `${this.#name} says ${version}, and has handled everything up to ${floor.version}`)
+  }
+
+  #judgeBacklog({ backlog }: Subscription): void {
+    const { clock, violate } = this.#scene
+    if (backlog.keys === 0) {
+      // What was merged and came to nothing leaves its age to what is merged with it.
+      this.#idleAt = this.#mayMerge ? undefined : clock.elapsed
+      for (const waiting of this.#waiting) waiting.mayBeGone = true
+    }
+    // What is merged may come to nothing.
+    if (this.#mayMerge) return
+    const flaw = flawInBacklog(backlog, this.#waiting, {
+      now: clock.elapsed,
+      idleAt: this.#mayMerge ? undefined : this.#idleAt,
+      isRead: this.#isRead,
+    })
+    if (flaw !== undefined) violate('backlog', `${this.#name} ${flaw}`)
   }
 
   #judgeTold(change: Change<Item>): void {

@@ -1,5 +1,5 @@
-import { SourceError } from '../../src/errors.js'
-import type { ChangeBatch, SubscribeOptions } from '../../src/scope.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ChangeBatch, SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
 import type { Item } from './history.js'
 import type { IndexesOf } from './indexes.js'
 import type { Following, InformerCast } from './informer-cast.js'

@@ -1,6 +1,7 @@
-import type { Controller, ReconcileContext } from '../../src/controller.js'
-import type { Informer } from '../../src/informer.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Informer } from '../../src/informer/informer.js'
+import type { Controller, ReconcileContext } from '../../src/subscriptions/controller.js'
 import { AskedJudge } from './asked.js'
 import type { Callers } from './callers.js'
 import { Draining, type Left } from './draining.js'
@@ -9,7 +10,9 @@ import type { IndexesOf } from './indexes.js'
 import { type Knowing, LastStates } from './last-states.js'
 import { drawResync } from './resyncs.js'
 import { Retries } from './retries.js'
+import { drawLimit, Runs } from './runs.js'
 import { nameOf, type Scene } from './stage.js'
+import type { Work } from './work.js'
 
 /** Where it reconciles. */
 export interface ReconcilerHost {
@@ -18,6 +21,7 @@ export interface ReconcilerHost {
   readonly callers: Callers
   readonly informer: Informer<Item, IndexesOf>
   readonly isStopping: boolean
+  readonly work: Work
   /** What there is now; over several sources it has no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
   /** Told of every change of a key; not everywhere is there one. */
@@ -26,6 +30,8 @@ export interface ReconcilerHost {
   /** A run takes long: a good moment to write its key. */
   stuckAt(key: string): void
   planted(): Error
+  /** The same of an error of the library. */
+  mustReport(error: SourceError): void
 }
 
 /** After so many milliseconds it wants to look at a key again. */
@@ -50,7 +56,9 @@ export class Reconciler {
   readonly #lastStates: LastStates
   readonly #concurrency: number
   readonly controller: Controller
-  /** What its runs were given, to be told of the end. */
+  /** Its runs that have not settled. */
+  readonly runs: Runs
+  /** What its runs were given, to be told of the end; with a time limit only those that have not settled are. */
   readonly #signals = new Set<AbortSignal>()
   readonly #resyncMs: number | undefined
   /** Whether it wants to look at keys again after some time, now and then. */
@@ -80,9 +88,11 @@ export class Reconciler {
     this.#asked = new AskedJudge(stage, { name, newsAt, resyncs, fullAt: () => this.#retries.fullAt })
     this.#looksAgain = stage.draws.chance('looks again', 0.4) && stage.draws.take(`looks again#${drive.life}.${name}`)
     this.#asksInRuns = stage.draws.chance('asks in runs', 0.3) && stage.draws.take(`asks in runs#${drive.life}.${name}`)
+    const limitMs = drawLimit(stage, `${drive.life}.${name}`)
+    this.runs = new Runs(stage, { name, limitMs, mayEnd: () => this.isClosed || drive.isStopping })
     this.controller = drive.informer.reconcile(
       (key, context) => {
-        this.#signals.add(context.signal)
+        if (this.runs.limitMs === undefined) this.#signals.add(context.signal)
         return this.#reconcile(key, context)
       },
       drive.callers.sign(
@@ -91,6 +101,7 @@ export class Reconciler {
           name,
           concurrency: this.#concurrency,
           ...(this.#resyncMs !== undefined && { resyncMs: this.#resyncMs }),
+          ...(limitMs !== undefined && { timeoutMs: limitMs }),
         },
         () => this.#closes(),
       ),
@@ -104,13 +115,20 @@ export class Reconciler {
     return this.controller.version === version && this.controller.backlog.keys === 0 && !this.#asked.isWaiting
   }
 
+  get isEnding(): boolean {
+    return this.#draining !== undefined
+  }
+
+  /** Its runs may hang, and never for ever. */
+  readonly isStuckForEver = false
+
   /** Asks for a key for a reason that comes from elsewhere. */
   enqueue(key: string): void {
     const delayMs = this.#stage.draws.below('enqueue', 2_000)
-    this.#ask(key, delayMs < 200 ? 0 : delayMs)
+    this.ask(key, delayMs < 200 ? 0 : delayMs)
   }
 
-  #ask(key: string, delayMs: number): void {
+  ask(key: string, delayMs: number): void {
     this.#stage.note('asks', this.name, nameOf(key), delayMs)
     // What is asked of one that is to end is asked in vain.
     if (this.#draining === undefined) {
@@ -127,7 +145,7 @@ export class Reconciler {
       return
     }
     this.#drainsInRunOf = key
-    this.#ask(key, 0)
+    this.ask(key, 0)
   }
 
   look(): void {
@@ -153,6 +171,7 @@ export class Reconciler {
     const { violate } = this.#stage
     if ([...this.#signals].some((signal) => !signal.aborted))
       violate('I15', `a run of ${this.name} was not told to end by stop()`)
+    this.runs.checkStopped()
     if (this.#draining?.isOpen) violate('I15', `${this.name} is still drained after stop()`)
   }
 
@@ -178,7 +197,7 @@ export class Reconciler {
       this.#asked.sealed()
     }
     this.#call({ drain: true })
-    this.#ask(draws.pick('ask in vain', settings.keys), draws.pick('ask in vain for a time', ASK_MS))
+    this.ask(draws.pick('ask in vain', settings.keys), draws.pick('ask in vain for a time', ASK_MS))
     const how = draws.pick('meanwhile', ['closes', 'drains', undefined, undefined] as const)
     const afterMs = draws.pick('meanwhile', MEANWHILE_MS) * draws.next('meanwhile')
     if (how === undefined || !draws.take(`meanwhile#${this.#drive.life}.${this.name}`)) return
@@ -254,16 +273,25 @@ export class Reconciler {
     const againMs = this.#wantsAgain()
     if (againMs !== undefined) context.requeueAfter(againMs)
     this.#askInRun(key)
+    const end = this.#drive.work.begins(this, key, clock.elapsed)
+    const run = this.runs.begin(key, context.signal, (error) => {
+      end()
+      this.#drive.mustReport(error)
+      this.#hasFailed(key)
+      this.#over(key, againMs)
+    })
     try {
       if (this.#drainsInRunOf === key && !draws.isQuiet) await this.#drainInRun(key)
       if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
       if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
       if (mix.strikes('handler-throws') || this.#failsAgain(key)) {
-        if (this.#asksInRuns && draws.chance('ask before it fails', 0.5)) this.#ask(key, 0)
-        this.#failed.add(key)
-        this.#retries.failed(key)
+        if (run.isOver) throw new Error('nobody need hear of it')
+        if (this.#asksInRuns && draws.chance('ask before it fails', 0.5)) this.ask(key, 0)
+        this.#hasFailed(key)
         throw this.isClosed ? new Error('nobody need hear of it') : this.#drive.planted()
       }
+      // Its time was over: it has failed, whatever it does after that.
+      if (run.isOver) return
       if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
       if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)
         mark('a controller looked again at what it had done')
@@ -271,11 +299,23 @@ export class Reconciler {
       this.#retries.succeeded(key)
       this.#lastStates.succeeded(key, deleted)
     } finally {
-      if (this.#running.size === this.#concurrency) this.#retries.full()
-      this.#running.delete(key)
-      this.#asked.ended(key, againMs, this.#failed.has(key))
-      this.#draining?.ended(key, this.#failed.has(key))
+      if (this.runs.end(run)) {
+        end()
+        this.#over(key, againMs)
+      }
     }
+  }
+
+  #hasFailed(key: string): void {
+    this.#failed.add(key)
+    this.#retries.failed(key)
+  }
+
+  #over(key: string, againMs: number | undefined): void {
+    if (this.#running.size === this.#concurrency) this.#retries.full()
+    this.#running.delete(key)
+    this.#asked.ended(key, againMs, this.#failed.has(key))
+    this.#draining?.ended(key, this.#failed.has(key))
   }
 
   /** A run that finds out that something has to be looked at. */
@@ -283,7 +323,7 @@ export class Reconciler {
     const { draws, settings } = this.#stage
     if (!this.#asksInRuns || draws.isQuiet || draws.chance('ask in a run', 0.7)) return
     const other = draws.pick('ask for', settings.keys)
-    this.#ask(draws.chance('ask for itself', 0.6) ? key : other, draws.pick('ask for a time', ASK_MS))
+    this.ask(draws.chance('ask for itself', 0.6) ? key : other, draws.pick('ask for a time', ASK_MS))
   }
 
   /** A run that finds out that all is to end, and goes on. */

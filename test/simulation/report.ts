@@ -1,6 +1,6 @@
 import type { Tallies } from './campaign.js'
 import { classes, type FaultClass } from './classes.js'
-import type { Hunted } from './mutants/hunt.js'
+import { type Hunted, type Layer, survives, type Verdict } from './mutants/hunt.js'
 import type { Mutant } from './mutants/mutate.js'
 import { type Kind, kinds } from './schedule.js'
 import type { Failure, Tally } from './tally.js'
@@ -45,10 +45,25 @@ function table(title: string, counts: Readonly<Record<string, number>>): string[
   return rows.length === 0 ? [] : ['', title, ...rows.map(([name, times]) => `${String(times).padStart(10)}  ${name}`)]
 }
 
-/** One line about a mutant. */
-export function rowOf({ mutant, killedAfter, invariant }: Hunted): string {
-  const died = killedAfter === undefined ? (mutant.equivalent === undefined ? 'SURVIVES' : 'equivalent') : killedAfter
-  return `${mutant.name.padEnd(44)} ${String(died).padStart(10)}  ${invariant ?? mutant.equivalent ?? ''}`.trimEnd()
+/** The name of a mutant, and a line for each layer. */
+export function rowsOf(hunted: Hunted): string {
+  const { name, equivalent } = hunted.mutant
+  const fate = survives(hunted) ? '  SURVIVES' : equivalent === undefined ? '' : `  equivalent: ${equivalent}`
+  return [`${name}${fate}`, ...hunted.verdicts.map(rowOf)].join('\n')
+}
+
+function rowOf({ layer, isKilled, killedAfter, seconds, by }: Verdict): string {
+  const after = killedAfter === undefined ? '' : `, ${killedAfter} schedules`
+  const how = `${seconds.toFixed(1)} s${after}`
+  return `    ${layer.padEnd(10)} ${isKilled ? `killed after ${how}: ${by}` : `${by ?? 'survives'} (${how})`}`
+}
+
+/** How many mutants each layer kills, and how many survive all of them. */
+export function summaryOf(all: readonly Hunted[], layers: readonly Layer[]): string {
+  const killedBy = (layer: Layer): number =>
+    all.filter(({ verdicts }) => verdicts.some((each) => each.layer === layer && each.isKilled)).length
+  const kills = layers.map((layer) => `${layer} kills ${killedBy(layer)}`)
+  return `${all.length} mutants, ${all.filter(survives).length} of them survive; ${kills.join(', ')}`
 }
 
 /** How far a campaign is, on one line. */

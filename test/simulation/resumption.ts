@@ -1,4 +1,4 @@
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
 import type { ListStream } from './list-stream.js'
 import { nowhere, Progress } from './progress.js'
 import type { Stage } from './stage.js'
@@ -13,11 +13,23 @@ export class Resumption {
   /** The version of what the sink accepted last. */
   readonly #accepted: () => Version | undefined
   readonly #progress: Progress
+  /** Whether the history that was shown is over, and no list of the next one is in. */
+  #isForked = false
 
   constructor(stage: Stage, accepted: () => Version | undefined) {
     this.#stage = stage
     this.#accepted = accepted
     this.#progress = new Progress(stage, 'the resume point')
+  }
+
+  /** The source says that its history is another one. */
+  forked(): void {
+    this.#isForked = true
+  }
+
+  /** A list is in. */
+  listed(): void {
+    this.#isForked = false
   }
 
   opened(stream: ListStream | WatchStream): void {
@@ -26,7 +38,13 @@ export class Resumption {
       this.#progress.at(stream.after)
       if (stream.after !== accepted)
         this.#stage.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
-    } else if (stream.floor !== undefined && stream.floor !== accepted)
+      return
+    }
+    if (stream.floor === undefined) return
+    if (this.#isForked) this.#stage.violate('I11', `a list is told of ${stream.floor}, whose history is over`)
+    // Its objects were deleted because access was lost; it may not be shown anything older all the same.
+    else if (accepted === undefined && this.#stage.settings.clears) this.#progress.at(stream.floor)
+    else if (stream.floor !== accepted)
       this.#stage.violate('I11', `a list is told of ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
   }
 }

@@ -1,4 +1,4 @@
-import type { Change } from '../../src/delta.js'
+import type { Change } from '../../src/queue/change.js'
 import type { Item } from './history.js'
 import { nameOf, type Scene } from './stage.js'
 

@@ -122,14 +122,7 @@ export abstract class Schedule implements Scene {
 
   /** Where it is told, it must go as it goes where nobody listens. */
   get #state(): string {
-    const { clock } = this
-    const { driftMs } = clock
-    clock.driftMs = 0
-    try {
-      return this.cast?.state ?? ''
-    } finally {
-      clock.driftMs = driftMs
-    }
+    return this.clock.still(() => this.cast?.state ?? '')
   }
 
   mark = (mark: Mark): void => {

@@ -1,4 +1,4 @@
-import type { SubscribeOptions } from '../../src/scope.js'
+import type { SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
 import type { IsIn } from './follower.js'
 import type { Item } from './history.js'
 import { type IndexesOf, RANKS, TAGS, TENANTS } from './indexes.js'
@@ -7,29 +7,83 @@ import type { Scene } from './stage.js'
 export interface DrawnScope {
   readonly scope: SubscribeOptions<Item, IndexesOf>
   readonly isIn: IsIn
+  /** Sets its Dates to something else, as their owner may once it has been given to a call. */
+  readonly spoil: () => void
 }
 
-/** Which objects somebody wants: half of the time all of them. */
-export function drawScope({ draws, settings }: Scene): DrawnScope {
-  const tenant = draws.pick('scope', TENANTS)
-  const tag = draws.pick('scope', TAGS)
-  const key = draws.pick('scope', settings.keys)
-  const rank = draws.below('scope', RANKS)
-  switch (draws.below('scope', 10)) {
+/** What an object has to be. */
+export interface Wanted {
+  readonly key?: string
+  readonly tenant?: string
+  readonly tag?: string
+  readonly latest?: readonly [tenant: string, rank: number]
+  readonly rank?: number
+  readonly since?: number
+  readonly above?: number
+}
+
+/** Which objects somebody wants: half of the time all of them; sometimes only what two scopes have in common. */
+export function drawScope(scene: Scene): Wanted {
+  const { draws } = scene
+  const wanted = drawWanted(scene, 'scope')
+  const other = draws.chance('two scopes', 0.25) ? drawWanted(scene, 'other scope') : {}
+  return { ...other, ...wanted }
+}
+
+function drawWanted({ draws, settings }: Scene, label: string): Wanted {
+  const tenant = draws.pick(label, TENANTS)
+  const tag = draws.pick(label, TAGS)
+  const key = draws.pick(label, settings.keys)
+  const rank = draws.below(label, RANKS)
+  switch (draws.below(label, 10)) {
     case 0:
-      return { scope: { key }, isIn: (_item, of) => of === key }
+      return { key }
     case 1:
-      return { scope: { where: { tenant } }, isIn: (item) => item.tenant === tenant }
+      return { tenant }
     case 2:
-      return { scope: { where: { tag } }, isIn: (item) => item.tags.includes(tag) }
+      return { tag }
     case 3:
-      return {
-        scope: { where: { latest: [tenant, rank] } },
-        isIn: (item) => item.tenant === tenant && item.rank === rank,
-      }
+      return { latest: [tenant, rank] }
     case 4:
-      return { scope: { filter: (item) => item.rank > 1 }, isIn: (item) => item.rank > 1 }
+      return { above: 1 }
+    case 5:
+      return { rank }
+    case 6:
+      return { since: rank }
     default:
-      return { scope: {}, isIn: () => true }
+      return {}
   }
+}
+
+export function scopeOf({ key, tenant, tag, latest, rank, since, above }: Wanted): DrawnScope {
+  const dates: Date[] = []
+  const dateOf = (of: number): Date => {
+    const date = new Date(of)
+    dates.push(date)
+    return date
+  }
+  const where = {
+    ...(tenant !== undefined && { tenant }),
+    ...(tag !== undefined && { tag }),
+    ...(latest !== undefined && { latest: [latest[0], latest[1], dateOf(latest[1])] as const }),
+    ...(rank !== undefined && { rank: BigInt(rank) }),
+    ...(since !== undefined && { since: dateOf(since) }),
+  }
+  const scope: SubscribeOptions<Item, IndexesOf> = {
+    ...(key !== undefined && { key }),
+    ...(Object.keys(where).length > 0 && { where }),
+    ...(above !== undefined && { filter: (item) => item.rank > above }),
+  }
+  const isIn: IsIn = (item, of) =>
+    (key === undefined || of === key) &&
+    (tenant === undefined || item.tenant === tenant) &&
+    (tag === undefined || item.tags.includes(tag)) &&
+    (latest === undefined || (item.tenant === latest[0] && item.rank === latest[1])) &&
+    (rank === undefined || item.rank === rank) &&
+    (since === undefined || item.rank === since) &&
+    (above === undefined || item.rank > above)
+  const spoil = (): void => {
+    for (const date of dates) date.setTime(-1)
+  }
+  return { scope, isIn, spoil }
 }

@@ -1,4 +1,5 @@
-import { LIST_STALL_MS } from '../../src/source.js'
+import { LIST_STALL_MS } from '../../src/contract/source.js'
+import { drawnBody } from './bodies.js'
 import type { Draws } from './draws.js'
 import { FaultMix } from './faults.js'
 
@@ -33,6 +34,8 @@ export interface Settings {
   readonly healAtMs: number
   /** Whether the source can compare versions. */
   readonly hasOrder: boolean
+  /** Whether the source knows that a mark is of a later epoch, and says that it is not reached (`isLaterEpoch`). */
+  readonly knowsLater: boolean
   readonly hasRevisions: boolean
   readonly hasUids: boolean
   /** Whether a delete brings the last state. */
@@ -45,6 +48,8 @@ export interface Settings {
   readonly isDeaf: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
+  /** Whether the objects of a source that refuses access are deleted (`onAccessLost`). */
+  readonly clears: boolean
   /** Whether the source gives what does not decode as an object that a schema has to refuse. */
   readonly hasSchema: boolean
   /** Tenants that are not mirrored. */
@@ -52,6 +57,8 @@ export interface Settings {
   readonly driftMs: number
   /** Whether a field of an object in the store changes by itself now and then; only an audit of contents finds that. */
   readonly flips: boolean
+  /** How objects say their content, beside their number; undefined: by their number alone. */
+  readonly body: number | undefined
   /** How many lists break off after each finding of the audit. */
   readonly brokenRepairs: number
   /** How often the store is compared with the source; false: never. */
@@ -84,13 +91,22 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
     drive === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
   const isAuditAlone = isBreach && auditMs !== false
   // Else something other than the audit makes it right.
-  if (isAuditAlone) mix.exclude('expire-live', 'expire-watch', 'handler-relists', 'delete-again', 'vanish-meanwhile')
+  if (isAuditAlone)
+    mix.exclude('expire-live', 'expire-watch', 'handler-relists', 'delete-again', 'vanish-meanwhile', 'step-throws')
   // Who cannot compare versions answers for order alone.
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isPolled)
-    mix.exclude('repeat', 'repeat-batch', 'delete-again', 'merge-transactions', 'fold-transactions', 'keyless-event')
+    mix.exclude(
+      'repeat',
+      'repeat-batch',
+      'delete-again',
+      'merge-transactions',
+      'fold-transactions',
+      'keyless-event',
+      'malformed-event',
+    )
   if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
-  else mix.exclude('unknown-event', 'keyless-event', 'doubt')
+  else mix.exclude('unknown-event', 'keyless-event', 'malformed-event', 'doubt', 'step-throws', 'warns')
   const brokenRepairs = one('broken repairs', [0, 0, 1, 2])
   const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')
   return {
@@ -103,6 +119,7 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
     latencyMs: one('greatest latency', [2, 20, 20, 200]),
     healAtMs: one('length', [400, 3_000, 10_000, 10_000, 40_000]),
     hasOrder,
+    knowsLater: is('knows later epochs', 0.3),
     hasRevisions: is('revisions', 0.7),
     hasUids: is('uids', 0.6),
     tellsLastState: is('last state', 0.5),
@@ -113,7 +130,9 @@ export function settingsFor(draws: Draws, isInformer = false): Settings {
     freezes: is('freeze', 0.2) && !flips,
     omits: is('omits', 0.15) ? 't0' : undefined,
     flips,
+    body: is('body', 0.4) && !flips && draws.take('body#1') ? drawnBody(draws.next('body')) : undefined,
     brokenRepairs: isAuditAlone && brokenRepairs > 0 && draws.take('broken repairs#1') ? brokenRepairs : 0,
+    clears: drive === 'informer' && !isAuditAlone && is('clears', 0.5) && draws.take('clears#1'),
     hasSchema: drive === 'informer' && is('schema', 0.25) && draws.take('schema#1'),
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),

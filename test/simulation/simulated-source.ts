@@ -1,4 +1,4 @@
-import { SourceError, type SourceErrorCode } from '../../src/errors.js'
+import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
@@ -9,18 +9,29 @@ import type {
   WatchBatch,
   WatchContext,
   WatchEvent,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { changed, withBody } from './bodies.js'
+import { bareError, driverError } from './driver-errors.js'
 import type { FaultKind } from './faults.js'
 import type { Told } from './findings.js'
 import type { Item, Moment, Mutation, Stored } from './history.js'
 import { ListStream } from './list-stream.js'
 import { refusable } from './schema.js'
 import type { Stage } from './stage.js'
+import { Warnings } from './warnings.js'
 import { WatchStream } from './watch-stream.js'
 
 /** An object of which nobody can say which it is. */
 export const KEYLESS: ListEvent<Item> = { type: 'invalid', error: new Error('it does not decode, not even its key') }
+
+/** What a careless source says of an object whose key it does not know. */
+const MALFORMED: readonly unknown[] = [
+  { type: 'put', object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
+  { type: 'put', key: 7, object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
+  { type: 'delete', key: null },
+  { type: 'invalid', key: {}, error: 'no key' },
+]
 
 /** Why nobody may read it. */
 export const REFUSAL = 'not for you'
@@ -60,10 +71,16 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly name: string
   readonly heartbeatMs: number
   readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly isLaterEpoch?: (at: Version, mark: Version) => boolean
   readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
   readonly stage: Stage
   readonly opens: Opens
   readonly streams = new Set<ListStream | WatchStream>()
+  /** The signals of requests for its head that were not answered. */
+  readonly requests = new Set<AbortSignal>()
+  readonly warnings: Warnings
+  /** The signal of its last call. */
+  #last: AbortSignal | undefined
   /** How many lists there were. */
   lists = 0
   /** The next that a watch says is that its history is gone. */
@@ -82,20 +99,26 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.name = name
     this.stage = stage
     this.opens = opens
+    this.warnings = new Warnings(stage)
     this.heartbeatMs = stage.settings.heartbeatMs
     const { auditMs, hasRevisions, flips } = stage.settings
     if (auditMs !== false && hasRevisions && !flips) this.versions = (context) => this.#versions(context)
-    if (stage.settings.hasOrder) this.hasReached = (at, mark) => stage.history.hasReached(at, mark)
+    if (!stage.settings.hasOrder) return
+    const isLater = (at: Version, mark: Version): boolean =>
+      stage.settings.knowsLater && stage.history.at(at).epoch < stage.history.at(mark).epoch
+    if (stage.settings.knowsLater) this.isLaterEpoch = isLater
+    this.hasReached = (at, mark) => !isLater(at, mark) && stage.history.hasReached(at, mark)
   }
 
   list(context: ListContext): AsyncIterable<ListPage<Item>> {
     this.lists++
+    this.#called(context)
     if (this.opens.isAudit) this.#auditBegins()
     else this.refusedWith = undefined
     if (this.stage.settings.mix.strikes('throw-at-list')) {
       const stream = new ListStream(this, context, true)
       this.opens.opened('list', stream)
-      const error = this.transient()
+      const error = this.transient('list')
       this.opens.broke(stream, error)
       throw error
     }
@@ -109,6 +132,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
     this.refusedWith = undefined
+    this.#called(context)
     const stream = new WatchStream(this, context)
     this.streams.add(stream)
     this.opens.opened('watch', stream)
@@ -118,11 +142,15 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   async head({ signal }: SourceContext): Promise<Version> {
     const { clock, history, settings } = this.stage
+    this.requests.add(signal)
+    signal.addEventListener('abort', () => this.requests.delete(signal), { once: true })
+    if (settings.mix.strikes('head-hangs')) await new Promise(() => {})
     await clock.sleep(this.latency())
+    this.requests.delete(signal)
     signal.throwIfAborted()
     if (settings.mix.strikes('forget-head')) {
       this.headFailures++
-      throw this.transient()
+      throw this.transient('watch')
     }
     return history.head.version
   }
@@ -130,6 +158,14 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** The history moved on: open watches have something to tell. */
   wake(): void {
     for (const stream of this.streams) stream.wake()
+    // One that does not hear that it is over may still have something to say.
+    if (this.stage.settings.isDeaf && this.#last?.aborted) this.warnings.says(false)
+  }
+
+  #called({ signal, warn }: SourceContext): void {
+    this.#last = signal
+    this.warnings.called(warn)
+    if (this.stage.settings.mix.strikes('warns')) this.warnings.says(true)
   }
 
   /** Makes whoever watches read everything again. */
@@ -159,7 +195,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   /** An error after which it is worth trying again. */
-  transient(): unknown {
+  transient(phase: 'list' | 'watch'): unknown {
     const { draws } = this.stage
     const code = draws.pick('error', [
       'UNAVAILABLE',
@@ -169,31 +205,37 @@ export class SimulatedSource implements ListerWatcher<Item> {
       'none',
       'retry after',
     ] as const)
-    if (code === 'none') return new Error('the connection was lost')
+    if (code === 'none') return bareError(draws)
     if (code === 'retry after')
       return new SourceError('too many requests', {
         code: 'UNAVAILABLE',
         retryAfterMs: draws.below('retry after', 5_000),
       })
-    return new SourceError('the connection was lost', { code })
+    return driverError(draws, code, phase)
   }
 
   /** An error after which trying again soon is of no use. */
-  fatal({ isAudit, signal }: ListStream): unknown {
+  fatal({ isAudit, signal }: { readonly isAudit?: boolean; readonly signal: AbortSignal }): unknown {
     const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
-    const code = this.stage.draws.pick('fatal', codes)
-    if (!isAudit && !signal.aborted) this.refusedWith = code
+    const { draws, settings } = this.stage
+    const drawn = draws.pick('fatal', codes)
+    const code = settings.clears && draws.chance('revoked', 0.6) ? 'UNAUTHORIZED' : drawn
+    if (isAudit !== true && !signal.aborted) this.refusedWith = code
     return new SourceError(REFUSAL, { code })
   }
 
   eventOf(stored: Stored): ListEvent<Item> {
     const { key, item, uid, revision, isInvalid } = stored
     const version = revision === undefined ? {} : { version: revision }
-    const { copies, hasUids, hasSchema } = this.stage.settings
+    const { body, copies, hasUids, hasSchema } = this.stage.settings
     if (isInvalid && hasSchema)
       return { type: 'put', key, object: refusable(item), ...(hasUids && { uid }), ...version }
     if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
-    const event = { type: 'put', key, object: copies ? { ...item, tags: [...item.tags] } : item } as const
+    const event = {
+      type: 'put',
+      key,
+      object: copies ? withBody(changed(item, { tags: [...item.tags] }), body, true) : item,
+    } as const
     return { ...event, ...(hasUids && { uid }), ...version }
   }
 
@@ -202,6 +244,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     const events: unknown[] = []
     if (strikes('unknown-event')) events.push({ type: 'annotate', key: this.stage.settings.keys[0] })
     if (strikes('keyless-event')) events.push(KEYLESS)
+    if (strikes('malformed-event')) events.push(this.stage.draws.pick('malformed', MALFORMED))
     if (events.length > 0) this.opens.muttered()
     return events as WatchEvent<Item>[]
   }
@@ -242,7 +285,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
       note('lists versions', version)
       await clock.sleep(10 * this.latency())
       signal.throwIfAborted()
-      if (settings.mix.strikes('break-audit')) throw this.transient()
+      if (settings.mix.strikes('break-audit')) throw this.transient('list')
       this.auditWatch?.read(history.at(version), true)
       yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
     } finally {

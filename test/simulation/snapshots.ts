@@ -1,13 +1,13 @@
-import type { Informer } from '../../src/informer.js'
-import type { Version } from '../../src/version.js'
-import type { StoreView } from '../../src/views.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Informer } from '../../src/informer/informer.js'
+import { HeldView } from './held-view.js'
 import type { Item } from './history.js'
-import { checkIndexes, type IndexesOf } from './indexes.js'
+import type { IndexesOf } from './indexes.js'
 import type { Stage } from './stage.js'
 import { judgeStore } from './store-judge.js'
 
 interface Taken {
-  readonly view: StoreView<Item, IndexesOf> & Disposable
+  readonly held: HeldView
   readonly version: Version | undefined
   readonly relists: number
 }
@@ -25,21 +25,24 @@ export class Snapshots {
 
   begin(): void {
     const { version, status } = this.#informer
-    this.#taken.push({ view: this.#informer.snapshot(), version, relists: status.relists })
+    this.#taken.push({ held: new HeldView(this.#stage, this.#informer), version, relists: status.relists })
+  }
+
+  /** Whatever was written meanwhile. */
+  judge(): void {
+    for (const { held } of this.#taken) held.judge()
   }
 
   /** Ends the oldest. */
   end(): void {
     const snapshot = this.#taken.shift()
     if (snapshot === undefined) return
-    const { mark, violate, settings, history } = this.#stage
-    const { view, version, relists } = snapshot
+    const { mark, settings, history } = this.#stage
+    const { held, version, relists } = snapshot
     if (this.#informer.status.relists > relists) mark('a snapshot outlived a relist')
-    if (view.version !== version) violate('I8', `a snapshot of ${version} says ${view.version}`)
     if (!settings.isBreach && version !== undefined)
-      judgeStore(this.#stage, history.at(version).state, view, 'I8', 'a snapshot', settings.omits)
-    checkIndexes(this.#stage, view)
-    view[Symbol.dispose]()
+      judgeStore(this.#stage, history.at(version).state, held.view, 'I8', 'a snapshot', settings.omits)
+    held.dispose()
   }
 
   endAll(): void {

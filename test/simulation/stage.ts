@@ -31,6 +31,8 @@ export type Invariant =
   | 'retries'
   /** A controller runs a key when it was asked to, and is told the last state of what is gone. */
   | 'controllers'
+  /** A follower says what waits, for how long, and what has run for longest. */
+  | 'backlog'
   /** Who wants to be told again is, of everything, once a period. */
   | 'resyncs'
   /** The queue's own laws, as a sink. */
@@ -39,6 +41,14 @@ export type Invariant =
   | 'sets'
   /** A group's members start, sync and stop together, and so many list again at a time. */
   | 'groups'
+  /** Objects of a source that refuses access are deleted if that was asked for, and else kept. */
+  | 'access'
+  /** An error says what failed and where, and nothing secret. */
+  | 'errors'
+  /** `health` says whether it is live and ready, and what is stuck. */
+  | 'health'
+  /** A wrong call is refused at once. */
+  | 'misuse'
   /** Something threw that nobody expected. */
   | 'crash'
 

@@ -1,4 +1,4 @@
-import type { Version } from '../../src/version.js'
+import type { Version } from '../../src/contract/version.js'
 import type { Follower } from './follower.js'
 import type { InformerDrive } from './informer-drive.js'
 import type { Scene } from './stage.js'
@@ -23,7 +23,7 @@ export class Stopping {
     this.#since = this.#now
     this.#sinceElapsed = drive.stage.clock.elapsed
     this.drainMs = drainMs
-    this.#followers = drive.followers.filter((follower) => !follower.isClosed)
+    this.#followers = drive.followers.filter(({ isClosed, draining }) => !isClosed && draining === undefined)
     this.#hasWork = this.#followers.some(({ subscription }) => (subscription?.backlog.keys ?? 0) > 0)
   }
 
@@ -56,7 +56,7 @@ export class Stopping {
     const { informer, reconcilers, stage } = this.#drive
     if (stage.settings.flips) return
     if (this.#hasWork) stage.mark('a stop let somebody handle what waited')
-    const store = new Map(Array.from(informer.entries(), ({ key, object }) => [key, object]))
+    const store = new Map(informer.entries())
     for (const follower of this.#followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
     for (const reconciler of reconcilers) reconciler.checkDrained(store)
   }

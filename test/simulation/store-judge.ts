@@ -1,11 +1,10 @@
-import type { Entry } from '../../src/source.js'
 import type { Item, State } from './history.js'
 import { type Invariant, nameOf, type Stage } from './stage.js'
 
 /** What can be read of a store. */
 interface Readable {
   readonly size: number
-  entries(): Iterable<Entry<Item>>
+  entries(): Iterable<[string, Item]>
 }
 
 /** What is wrong with a store that should be what the source had, but for what does not decode or is not wanted. */
@@ -17,7 +16,7 @@ export function flawIn(
   omits: string | undefined,
 ): string | undefined {
   const held = new Map<string, number>()
-  for (const { key, object } of store.entries()) {
+  for (const [key, object] of store.entries()) {
     held.set(key, object.n)
     if (settings.hasSchema && object.isChecked !== true)
       return `${what} has at ${nameOf(key)} what the source gave, not what the schema made of it`

@@ -1,4 +1,4 @@
-import type { Change } from '../../src/delta.js'
+import type { Change } from '../../src/queue/change.js'
 import { type Commits, isOfOneCommit } from './commits.js'
 import type { Item } from './history.js'
 import { isAs, mergedOf } from './merging.js'
@@ -7,8 +7,12 @@ import type { Invariant } from './stage.js'
 /** One change that a follower has not been told yet. */
 export interface Waiting {
   readonly change: Change<Item>
+  /** When it came, in virtual milliseconds. */
+  readonly since: number
   /** It may have left the queue: with a batch that is being told. */
   mayBeInHand: boolean
+  /** There was a moment since when nothing waited: it came to nothing. */
+  mayBeGone: boolean
   /** It waited when there was more than the queue may hold: everything of then comes as one batch. */
   overflow: Overflow | undefined
 }

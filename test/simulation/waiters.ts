@@ -1,8 +1,10 @@
-import type { Version } from '../../src/version.js'
-import type { Wait } from '../../src/waits.js'
-import type { Follower } from './follower.js'
+import type { Subscription } from '../../src/subscriptions/subscription-types.js'
+import type { Wait } from '../../src/subscriptions/version-waiters.js'
+import { Condition } from './condition.js'
+import type { Item } from './history.js'
 import type { InformerDrive } from './informer-drive.js'
 import { forkedSince, PendingWaits } from './pending.js'
+import { Reconciler } from './reconciler.js'
 import { nameOf, type Stage } from './stage.js'
 
 /** Those who wait for something; each must end in time, and rightly. */
@@ -10,6 +12,9 @@ export class Waiters {
   readonly pending: PendingWaits
   readonly #drive: InformerDrive
   readonly #stage: Stage
+
+  /** Where the store was when its history was known to be over. */
+  #forkedAt: string | undefined
 
   constructor(drive: InformerDrive) {
     this.#drive = drive
@@ -22,17 +27,20 @@ export class Waiters {
     const { history, draws, settings, violate } = this.#stage
     const { informer, followers } = this.#drive
     if (!settings.hasOrder) return
-    const mark = history.head.version
+    // Somebody else may have written it, some time ago.
+    const mark = history.before(draws.chance('an older mark', 0.4) ? draws.below('how old', 8) : 0).version
     const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
     const { subscription } = follower ?? {}
-    if (follower?.isStuckForEver || follower?.isClosed) return
+    if (follower?.isStuckForEver || follower?.isClosed || follower?.isEnding) return
     const limits = this.#limits('waitFor')
-    const hasForked = this.#forked(follower?.subscription?.version)
     if (follower === undefined || subscription === undefined) {
+      const hasForked = forkedSince(history, mark)
       this.pending.wait(informer.waitFor(mark, limits), {
         what: 'waitFor',
+        asks: 'surely',
+        mark,
         limits,
-        isDue: () => this.#includes(informer.version, mark),
+        isDue: () => this.#isShown(mark),
         mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
         ended: () => {
           if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)
@@ -40,11 +48,48 @@ export class Waiters {
       })
       return
     }
+    this.#ofHead(follower, subscription, limits)
+  }
+
+  /** Waits for what a subscription or a controller held at the beginning, or for where the source is now. */
+  ofFollower(): void {
+    const { draws, settings, violate } = this.#stage
+    const { followers, reconcilers } = this.#drive
+    const follower = draws.pick('who is waited for', [...followers, ...reconcilers])
+    const subscription = follower instanceof Reconciler ? follower.controller : follower?.subscription
+    if (follower === undefined || subscription === undefined || follower.isClosed || follower.isEnding) return
+    const limits = this.#limits('wait of a follower')
+    if (settings.hasOrder && draws.chance('waits for head', 0.6)) {
+      this.#ofHead(follower, subscription, limits)
+      return
+    }
+    this.pending.wait(subscription.synced(limits), {
+      what: `synced of ${follower.name}`,
+      asks: 'perhaps',
+      limits,
+      isHopeless: () => follower.isStuckForEver === true,
+      isDue: () => subscription.version !== undefined,
+      mayFail: (code) => this.#isStopped(code, follower),
+      ended: () => {
+        // A store that was cleared has no version.
+        if (subscription.version === undefined && !follower.isClosed && this.#drive.access.times === 0)
+          violate('I8', `synced of ${follower.name} before it has handled what there was`)
+      },
+    })
+  }
+
+  #ofHead(follower: Ending, subscription: Subscription, limits: Wait): void {
+    const { history, violate } = this.#stage
+    const mark = history.head.version
+    const hasForked = forkedSince(history, mark)
     this.pending.wait(subscription.waitFor(mark, limits), {
       what: `waitFor of ${follower.name}`,
+      asks: 'perhaps',
+      mark,
       limits,
-      isHopeless: () => follower.isStuckForEver,
-      isDue: () => this.#includes(subscription.version, mark),
+      isHopeless: () => follower.isStuckForEver === true,
+      // A version from before access was lost answers nothing.
+      isDue: () => this.#drive.access.times === 0 && this.#isShown(mark) && this.#isReached(subscription.version, mark),
       mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
       ended: () => {
         const { version } = subscription
@@ -54,16 +99,28 @@ export class Waiters {
     })
   }
 
+  /** The history that the store shows is over: waits for what came later in it end now. */
+  forked(): void {
+    const { history } = this.#stage
+    const { version } = this.#drive.informer
+    // Until the next list it is known already.
+    if (version === undefined || version === this.#forkedAt) return
+    this.#forkedAt = version
+    const { epoch } = history.at(version)
+    this.pending.mustEnd(({ mark }) => mark !== undefined && history.at(mark).epoch === epoch)
+  }
+
   fresh(): void {
     const { history, settings, violate } = this.#stage
     const { informer, source } = this.#drive
     if (!settings.hasOrder) return
     const before = history.head.version
     const limits = this.#limits('fresh')
-    const hasForked = this.#forked()
+    const hasForked = forkedSince(history, before)
     const { headFailures } = source
     this.pending.wait(informer.fresh(limits), {
       what: 'fresh',
+      asks: 'perhaps',
       limits,
       mayFail: (code) =>
         this.#isStopped(code) ||
@@ -86,7 +143,7 @@ export class Waiters {
       // A source that refuses for good says so to who waits for its first list.
       mayFail: (code) => this.#isStopped(code) || code === source.refusedWith,
       ended: () => {
-        if (informer.version === undefined) this.#stage.violate('I8', 'synced before the first list was in')
+        if (!informer.status.isSynced) this.#stage.violate('I8', 'synced before the first list was in')
       },
     })
   }
@@ -113,7 +170,8 @@ export class Waiters {
     const isThere = draws.chance('until', 0.5)
     const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    this.pending.wait(informer.until(key, condition, limits), {
+    const asked = new Condition<Item | undefined>(this.#stage, condition)
+    this.pending.wait(asked.until(informer.until(key, asked.holds, limits)), {
       what: `until ${nameOf(key)}`,
       limits,
       isDue: () => informer.version !== undefined && condition(informer.get(key)),
@@ -130,6 +188,18 @@ export class Waiters {
     return this.#drive.callers.sign(what, { timeoutMs })
   }
 
+  /** Whether the store includes a mark; once its history is known to be over it answers nothing until the next list. */
+  #isShown(mark: string): boolean {
+    const { version } = this.#drive.informer
+    return version !== this.#forkedAt && this.#isReached(version, mark)
+  }
+
+  /** Whether a version of the same epoch includes a mark. A mark of an epoch that is over waits until the source was asked. */
+  #isReached(version: string | undefined, mark: string): boolean {
+    const { history } = this.#stage
+    return this.#includes(version, mark) && history.at(version ?? mark).epoch === history.at(mark).epoch
+  }
+
   /** Whether a version includes a mark, or belongs to a later epoch by now. */
   #includes(version: string | undefined, mark: string): boolean {
     const { history } = this.#stage
@@ -138,16 +208,21 @@ export class Waiters {
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
   }
 
-  /** Whether the history has forked since now: since what the store shows, or what somebody has heard of it. */
-  #forked(version: Version | undefined = this.#drive.informer.version): () => boolean {
-    return forkedSince(this.#stage.history, version)
-  }
-
   /** A stop ends all waits; who is closed, or has overflowed, its own. */
-  #isStopped(code: string, follower?: Follower): boolean {
-    if (code === 'STOPPED') return this.#drive.isStopping || follower?.isClosed === true
+  #isStopped(code: string, follower?: Ending): boolean {
+    if (code === 'STOPPED') return this.#drive.isStopping || follower?.isClosed === true || follower?.isEnding === true
     return code === 'HANDLER' && follower?.mayOverflow === true
   }
+}
+
+/** Who follows, and may have ended. */
+interface Ending {
+  readonly name: string
+  readonly isClosed: boolean
+  /** It is to end after what waits. */
+  readonly isEnding: boolean
+  readonly mayOverflow?: boolean
+  readonly isStuckForEver?: boolean
 }
 
 /** What a source that cannot say where it is may answer. */

@@ -7,6 +7,11 @@ class ShiftedDate extends RealDate {
     super(parts.length === 0 ? ShiftedDate.now() : parts[0])
   }
 
+  /** Dates from before are Dates. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof RealDate
+  }
+
   static override now(): number {
     return RealDate.now() + offMs
   }

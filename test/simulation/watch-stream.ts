@@ -1,6 +1,6 @@
-import { SourceError } from '../../src/errors.js'
-import type { WatchBatch, WatchContext, WatchEvent } from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { WatchBatch, WatchContext, WatchEvent } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import { Channel } from './channel.js'
 import { mix } from './draws.js'
 import type { FaultKind } from './faults.js'
@@ -19,6 +19,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   readonly #epoch: number
   readonly #start: number
   readonly #doubt: WatchContext['doubt']
+  /** Whether the core says that somebody waits for a version. */
+  readonly isWaitedFor: () => boolean | undefined
   /** Everything up to here was told. */
   #cursor: number
   #isBusy = false
@@ -31,8 +33,9 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   /** Transactions that are told later than those after them: a breach. */
   #held: Moment[] = []
 
-  constructor(source: SimulatedSource, { signal, after, onNudge, doubt }: WatchContext) {
+  constructor(source: SimulatedSource, { signal, after, onNudge, isWaitedFor, doubt }: WatchContext) {
     super()
+    this.isWaitedFor = () => isWaitedFor?.()
     this.#doubt = doubt
     this.#source = source
     this.signal = signal
@@ -110,8 +113,9 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
       if (this.#hasSpoken) mark('the history was compacted under an open watch')
       return new SourceError('the history is gone', { code: 'VERSION_EXPIRED' })
     }
-    if (!this.#hasSpoken && strikes('refuse-watch')) return this.#source.transient()
-    if (strikes('break-watch')) return this.#source.transient()
+    if (!this.#hasSpoken && strikes('refuse-watch')) return this.#source.transient('watch')
+    if (strikes('refuse-watch-for-good')) return this.#source.fatal(this)
+    if (strikes('break-watch')) return this.#source.transient('watch')
     if (strikes('end-watch')) return 'end'
     return strikes('half-open') ? 'silence' : undefined
   }
@@ -135,7 +139,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #say(strikes: Strikes): void {
     if (!this.#hasSpoken && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
     if (this.#hasSpoken && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
-    if (strikes('repeat-batch')) this.#repeatBatch()
+    if (strikes('repeat-batch')) this.#repeatBatch(strikes)
     if (!this.isLeft && strikes('doubt')) this.#doubts()
     this.#isAsked = false
     this.#hasSpoken = true
@@ -154,7 +158,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#emit([], (history.inEpoch(this.#cursor) ?? history.head).version)
     if (settings.mix.strikes('break-after-bookmark')) {
       note('a break after a bookmark')
-      this.#break(this.#source.transient())
+      this.#break(this.#source.transient('watch'))
     }
   }
 
@@ -230,20 +234,23 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 
   /** Says the last batch again, not knowing a later version. */
-  #repeatBatch(): void {
+  #repeatBatch(strikes: Strikes): void {
     const { history, note } = this.#source.stage
     const told = this.#told
     if (told === undefined || told.version !== history.inEpoch(this.#cursor)?.version) return
     note('repeats a batch', told.version)
-    this.#emit(told.events, told.version)
+    const useless = this.#source.stage.settings.isPolled ? [] : this.#source.uselessEvents(strikes)
+    this.#emit([...told.events, ...useless], told.version)
   }
 
   /** Tells once more of something that is gone, and of its last state. */
   #deleteAgain({ state }: Moment): readonly WatchEvent<Item>[] {
     const { history, settings, draws, note } = this.#source.stage
-    const key = draws.pick('delete again', settings.keys)
-    const last = state.has(key) ? undefined : history.lastOf(key)
-    if (last === undefined || last.isInvalid || !settings.tellsLastState) return []
+    const gone = settings.keys.filter((key) => !state.has(key) && history.lastOf(key)?.isInvalid === false)
+    if (gone.length === 0 || !settings.tellsLastState) return []
+    const key = draws.pick('delete again', gone)
+    const last = history.lastOf(key)
+    if (last === undefined) return []
     note('tells of a deletion again')
     return [{ type: 'delete', key, object: last.item }]
   }

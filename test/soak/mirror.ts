@@ -1,9 +1,9 @@
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { type Clock, systemClock } from '../../src/clock.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import type { Version } from '../../src/version.js'
+import { type Clock, systemClock } from '../../src/contract/clock.js'
+import type { Version } from '../../src/contract/version.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 
 interface Item {
   readonly n: number
@@ -40,7 +40,7 @@ export function systemTime(times: number): Time {
 }
 
 const HEARTBEAT_MS = 1_000
-/** A watch that has lived so long, and spoken meanwhile, has outlived the spacing: the next one opens soon. */
+/** Longer than a watch has to be live so that the next one opens soon. */
 const OUTLIVED_MS = 3_000
 /** What has not happened after this long never will. */
 const DEADLINE_MS = 3_600_000

@@ -1,5 +1,5 @@
-import type { Controller } from '../../src/controller.js'
-import type { SubscribeOptions } from '../../src/scope.js'
+import type { Controller } from '../../src/subscriptions/controller.js'
+import type { SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
 import { growthInAll, type SoakFigure } from './growth.js'
 import { Mirror, virtualTime } from './mirror.js'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filesUnder, root } from './sources.js'
 
-const INPUTS = ['package.json', 'tsconfig.json', 'tsconfig.build.json']
+const INPUTS = ['package.json', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json']
 const BUILT = join(root, 'dist/src/index.js')
 const DEADLINE_MS = 60_000
 
@@ -26,9 +26,10 @@ export async function ensureBuilt(): Promise<void> {
     for (const [command, ...args] of [
       [process.execPath, 'scripts/clean.mjs'],
       [binary('tsc'), '-p', 'tsconfig.build.json'],
+      [process.execPath, 'scripts/bundle.mjs'],
     ] as const) {
-      const { status, stdout } = spawnSync(command, args, { cwd: root, encoding: 'utf8' })
-      if (status !== 0) throw new Error(`the package does not build:\n${stdout}`)
+      const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8' })
+      if (status !== 0) throw new Error(`the package does not build:\n${stdout}${stderr}`)
     }
     writeFileSync(stamp, `${print} ${builtAt()}`)
   } finally {
@@ -38,7 +39,7 @@ export async function ensureBuilt(): Promise<void> {
 
 function fingerprint(): string {
   const hash = createHash('sha256')
-  for (const path of [...INPUTS, ...filesUnder(['src', 'adapters'], '.ts')]) {
+  for (const path of [...INPUTS, ...filesUnder(['src', 'adapters', 'testing', 'cli', 'tools'], 'ts')]) {
     const { mtimeMs, size } = statSync(join(root, path))
     hash.update(`${path} ${mtimeMs} ${size}\n`)
   }

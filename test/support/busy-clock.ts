@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.js'
+import type { Clock } from '../../src/contract/clock.js'
 
 /** Time that passes while somebody works, and not else: who sleeps until then is woken afterwards, in order. */
 export class BusyClock implements Clock {

@@ -1,12 +1,13 @@
-import type { SourceError } from '../../src/errors.js'
-import { Feed, type FeedHost } from '../../src/feed.js'
-import type { IndexBuilder } from '../../src/index-types.js'
-import { Indexer } from '../../src/indexer.js'
-import { Router } from '../../src/router.js'
-import type { FeedOptions } from '../../src/scope.js'
-import type { ListEvent, WatchEvent } from '../../src/source.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { Indexer } from '../../src/store/indexer.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
+import { Router } from '../../src/subscriptions/change-router.js'
+import { Feed, type FeedHost } from '../../src/subscriptions/feed.js'
+import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
+import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import type { Fold } from './fold.js'
 import { numbered } from './scripted-source.js'
 
@@ -18,7 +19,10 @@ export class Mirror<T, I extends object = object> {
   readonly released = new Set<Feed<T>>()
   readonly indexer: Indexer<T, I>
   readonly host: FeedHost<T>
+  readonly #waiters: VersionWaiters = new VersionWaiters(numbered)
   #isFilled = false
+  #history = 1
+  #version: Version | undefined
 
   constructor(indexes?: (ix: IndexBuilder<T>) => I) {
     this.indexer = new Indexer<T, I>(
@@ -26,27 +30,34 @@ export class Mirror<T, I extends object = object> {
       {
         report: (error) => this.errors.push(error),
         onCommit: (commit) => {
+          if (this.#version !== undefined && !isSameEpoch(this.#version, commit.version)) this.#history++
+          this.#version = commit.version
           if (commit.type !== 'filled') this.router.route(commit)
           else {
             this.#isFilled = true
             for (const feed of this.router.feeds) feed.begin()
           }
+          this.#waiters.check(commit.version)
         },
       },
     )
+    const historyNow = (): number => this.#history
     this.host = {
+      get history() {
+        return historyNow()
+      },
       indexer: this.indexer,
       clock: this.clock,
       sourceName: 'mirror',
       isFilled: () => this.#isFilled,
       isOfSet: false,
-      waitFor: () => Promise.reject(new Error('one source has no other')),
+      followHistory: () => ({ isShown: () => true, leave: () => {} }),
+      enter: (version, _source, settle) => this.#waiters.enter(version, this.indexer.version, settle),
       hasReached: () => numbered,
       report: (error) => this.errors.push(error),
       attach: (feed) => this.router.add(feed),
       detach: (feed) => this.router.remove(feed),
       release: (feed) => this.released.add(feed),
-      awaitVersion: (feed) => this.router.awaitVersion(feed),
     }
   }
 
@@ -74,6 +85,14 @@ export class Mirror<T, I extends object = object> {
 
   feed(options: FeedOptions<T> = {}, wantsBookmarks = false): Feed<T> {
     return new Feed<T>(this.host, 'subscribe', options, wantsBookmarks)
+  }
+}
+
+function isSameEpoch(at: Version, mark: Version | undefined): boolean {
+  try {
+    return mark !== undefined && [true, false].includes(numbered(at, mark))
+  } catch {
+    return false
   }
 }
 

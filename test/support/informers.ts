@@ -1,10 +1,10 @@
 import { expect, onTestFinished, vi } from 'vitest'
 import { type MemorySource, type MemorySourceOptions, memorySource } from '../../adapters/memory/index.js'
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer, type InformerOptions, type Lifecycle } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer, type Informer, type InformerOptions, type Lifecycle } from '../../src/informer/informer.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 
 export interface Order {
   readonly tenant: string

@@ -1,12 +1,12 @@
 import { expect, onTestFinished } from 'vitest'
-import type { SourceError } from '../../src/errors.js'
-import { Indexer } from '../../src/indexer.js'
-import { Reflector } from '../../src/reflector.js'
-import type { ReflectorState } from '../../src/reflector-state.js'
-import type { ListerWatcher, Sink } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import type { Version } from '../../src/version.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher, Sink } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { Reflector } from '../../src/reflector/reflector.js'
+import type { ReflectorState } from '../../src/reflector/reflector-state.js'
+import { Indexer } from '../../src/store/indexer.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 
 export interface Running<T> {
   readonly clock: VirtualClock
@@ -57,5 +57,5 @@ export async function reflect<T>(
 /** An indexer that reports nowhere, and what it holds. */
 export function store<T>(): { readonly sink: Indexer<T>; readonly objects: () => Record<string, T> } {
   const sink = new Indexer<T>({}, { report: () => {} })
-  return { sink, objects: () => Object.fromEntries(Array.from(sink.entries(), ({ key, object }) => [key, object])) }
+  return { sink, objects: () => Object.fromEntries(sink.entries()) }
 }

@@ -1,4 +1,4 @@
-import { SourceError } from '../../src/errors.js'
+import { SourceError } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
@@ -7,8 +7,8 @@ import type {
   WatchBatch,
   WatchContext,
   WatchEvent,
-} from '../../src/source.js'
-import type { Version } from '../../src/version.js'
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 
 /** What a test hands out piece by piece. It does not react to any signal: the core has to do without. */
 class Channel<V> implements AsyncIterableIterator<V, undefined> {
@@ -94,6 +94,7 @@ export interface ScriptedSource<T> extends ListerWatcher<T> {
 export interface Script<T> {
   readonly heartbeatMs?: number
   readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly isLaterEpoch?: (at: Version, mark: Version) => boolean
   readonly head?: () => Promise<Version>
   /** What happens to a list when it is opened; it may throw. Without it the test answers later. */
   readonly onList?: (call: ListCall<T>, nth: number) => void

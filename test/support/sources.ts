@@ -33,8 +33,3 @@ export function importsOf(path: string, code: string = codeOf(path)): string[] {
     name.startsWith('.') ? normalize(join(dirname(path), name)).replace(/\.js$/, '.ts') : name,
   )
 }
-
-/** What it imports when it runs: not what is there for its types only. */
-export function importsAtRunTimeOf(path: string): string[] {
-  return importsOf(path, codeOf(path).replace(/^(import|export) type [^'"]*['"][^'"]+['"]/gm, ''))
-}

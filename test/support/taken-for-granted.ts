@@ -34,6 +34,7 @@ declare global {
   const jobs: Informer<{ readonly state: string }, object>
   const etcd: import('etcd3').Etcd3
   type V1Pod = import('@kubernetes/client-node').V1Pod
+  type Wire<T> = import('listwatch/kubernetes').Wire<T>
   const kubeConfig: import('@kubernetes/client-node').KubeConfig
   const core: import('@kubernetes/client-node').CoreV1Api
   const pod: V1Pod
@@ -45,6 +46,7 @@ declare global {
   const tx: { query(text: string): Promise<{ rows: unknown[] }> }
   const app: express.Application
   const server: Server
+  const pool: import('pg').Pool
 
   interface Country { readonly code: string; readonly name: string }
   function read(signal: AbortSignal): Promise<readonly Country[]>

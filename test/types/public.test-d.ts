@@ -27,7 +27,7 @@ import {
   sourceSet,
   type Version,
 } from '../../src/index.js'
-import { type MemorySource, memorySource, type SeededRandom, type VirtualClock } from '../../src/testing/index.js'
+import { type MemorySource, memorySource, type SeededRandom, type VirtualClock } from '../../testing/index.js'
 
 interface Order {
   readonly id: string
@@ -220,7 +220,7 @@ describe('handlers', () => {
         expectTypeOf(object).toEqualTypeOf<Order>()
         expectTypeOf(previous).toEqualTypeOf<Order>()
         expectTypeOf(version).toEqualTypeOf<Version | undefined>()
-        expectTypeOf(origin).toEqualTypeOf<'initial' | 'watch' | 'relist' | 'resync'>()
+        expectTypeOf(origin).toEqualTypeOf<'initial' | 'watch' | 'relist' | 'resync' | 'access-lost'>()
       },
       delete: (change) => {
         expectTypeOf(change).toEqualTypeOf<Deleted<Order>>()

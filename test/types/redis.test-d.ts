@@ -9,8 +9,8 @@ import {
   redisCollection,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import { createInformer } from '../../src/informer.js'
-import { type SourceSet, sourceSet } from '../../src/source-set.js'
+import { createInformer } from '../../src/informer/informer.js'
+import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
 
 interface Flag {
   readonly enabled: boolean

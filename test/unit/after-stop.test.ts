@@ -1,9 +1,9 @@
 import diagnostics from 'node:diagnostics_channel'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { Logger } from '../../src/telemetry.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { Logger } from '../../src/contract/status.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { deferred, informerOf, mirrorOf, outcomeOf, warnings } from '../support/informers.js'
 import { scripted } from '../support/scripted-source.js'
 
@@ -92,6 +92,20 @@ describe('after stop() has settled nobody is told of an error any more', () => {
     await clock.advance(0)
     await informer.stop()
     const before = [...said]
+    source.watches[0]?.context.warn?.('the connection is lost')
+    expect(said).toEqual(before)
+  })
+
+  test('what a source warns of is no warning of the process', async () => {
+    const said = warnings()
+    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    source.watches[0]?.context.warn?.('the connection is slow')
+    const before = [...said]
+    expect(before).toEqual([expect.stringContaining('the connection is slow')])
+    await informer.stop()
     source.watches[0]?.context.warn?.('the connection is lost')
     expect(said).toEqual(before)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Attempt } from '../../src/attempt.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { Attempt } from '../../src/reflector/attempt.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { BusyClock } from '../support/busy-clock.js'
 import { deferred, outcomeOf } from '../support/informers.js'
 
@@ -93,6 +93,22 @@ describe('guard', () => {
     await clock.advance(999)
     expect(attempt.signal.aborted).toBe(false)
     await clock.advance(1_000)
+    expect(attempt.signal.reason).toBe('silent')
+  })
+
+  test('counts silence from the end of our own work, between two checks too', async () => {
+    const clock = new VirtualClock()
+    const attempt = new Attempt(clock)
+    void attempt.guard(1_000, () => 'silent')
+    const { promise, resolve } = deferred()
+    const busy = attempt.busy(promise)
+    await clock.advance(1_500)
+    resolve()
+    await busy
+    expect(attempt.contactAt).toBe(clock.now())
+    await clock.advance(999)
+    expect(attempt.signal.aborted).toBe(false)
+    await clock.advance(1)
     expect(attempt.signal.reason).toBe('silent')
   })
 

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import type { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
-import { type SourceSet, sourceSet } from '../../src/source-set.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop } from '../support/informers.js'
 
 const PERIOD_MS = 5 * 60_000

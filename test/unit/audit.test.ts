@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { Audit } from '../../src/audit.js'
-import { SourceError } from '../../src/errors.js'
-import { Indexer } from '../../src/indexer.js'
-import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
-import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext } from '../../src/contract/source.js'
+import { Audit } from '../../src/informer/audit.js'
+import { createInformer, type Informer, type InformerOptions } from '../../src/informer/informer.js'
+import { Indexer } from '../../src/store/indexer.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, deferred, outcomeOf } from '../support/informers.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 
@@ -120,9 +120,7 @@ describe.each([
       /the audit of lossy found a difference at the key "[abx]"; the source is read again/,
     )
     await clock.advance(2_000)
-    expect(new Map(Array.from(informer.entries(), ({ key, object }) => [key, object]))).toEqual(
-      await contentsOf(source),
-    )
+    expect(new Map(informer.entries())).toEqual(await contentsOf(source))
     expect(informer.status.relists).toBe(1)
   })
 
@@ -159,6 +157,20 @@ describe.each([
     expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['DECODE', 'PROTOCOL'], 1])
     await clock.advance(3 * PERIOD_MS)
     expect(informer.status.relists).toBe(1)
+  })
+
+  test('finds nothing when an object that transform left out has been stored since', async () => {
+    const transform = (item: Item): Item | undefined => (item.n === 2 ? undefined : item)
+    const { clock, source, informer, errors } = await synced(new Source(three), { ...options, transform })
+    source.memory.put('a', { n: 2 })
+    await clock.advance(10)
+    expect([...informer.keys()]).toEqual(['c'])
+    source.memory.put('b', { n: 5 })
+    source.memory.put('a', { n: 6 })
+    await clock.advance(10)
+    expect([informer.get('a'), informer.get('b')]).toEqual([{ n: 6 }, { n: 5 }])
+    await clock.advance(3 * PERIOD_MS)
+    expect([errors, informer.status.relists]).toEqual([[], 0])
   })
 
   test('leaves no timer after stop, also in the middle', async () => {
@@ -272,6 +284,18 @@ describe('an audit', () => {
     expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
+  test('of contents that name a key twice compares the later object', async () => {
+    const source = scripted<Item>({
+      heartbeatMs: 10 * PERIOD_MS,
+      hasReached: numbered,
+      onList: (list, nth) => list.answer([...(nth === 1 ? [] : [put('a', { n: 1 })]), put('a', { n: 2 })], '5'),
+    })
+    const { clock, informer, errors } = await synced(source, { audit: {} })
+    await clock.advance(PERIOD_MS)
+    expect(source.lists.length).toBeGreaterThan(1)
+    expect([errors, informer.status.relists]).toEqual([[], 0])
+  })
+
   test('comes every half to whole period, and not while the watch is broken', async () => {
     const { clock, source } = await synced(new LossyVersioned(three), { audit: { periodMs: 1_000 } })
     await clock.advance(60_000)
@@ -319,6 +343,21 @@ describe('an audit', () => {
     // By itself one comes in five minutes at most.
     expect(source.reads).toBeLessThan(30)
     expect(source.reads).toBeGreaterThan(10)
+  })
+
+  test('after one that succeeded, a new doubt is followed by one within 10 s, however many failed before', async () => {
+    const { clock, source } = await synced(new LossyVersioned(three))
+    source.stallMs = 1e9
+    source.doubt?.('it looks strange')
+    await clock.advance(3_600_000)
+    source.stallMs = 0
+    await clock.advance(600_000)
+    for (let round = 0; round < 5; round++) {
+      const before = source.reads
+      source.doubt?.('it looks strange')
+      await clock.advance(12_000)
+      expect(source.reads).toBe(before + 1)
+    }
   })
 
   test('finds an object that was deleted while it was invalid', async () => {
@@ -511,8 +550,10 @@ describe('the comparison of a large store', () => {
         random: { next: () => 0 },
         isLive: () => true,
         waitFor: () => included.promise,
+        proven: () => {},
         relist: () => {},
         report: (error) => reported.push(error),
+        warn: () => {},
       },
       1_000,
     )

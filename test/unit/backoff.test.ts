@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { atCeiling, backoff, delayOf, drawDelay, grown, reset } from '../../src/backoff.js'
+import { backoff, delayOf, drawDelay, grown, reset } from '../../src/reflector/backoff.js'
 
 describe('backoff', () => {
   test('it begins with the initial distance', () => {
@@ -17,7 +17,7 @@ describe('backoff', () => {
   })
 
   test('after a reset it grows as from the beginning', () => {
-    expect(grown(reset(atCeiling(backoff(800, 30_000)))).currentMs).toBe(1_600)
+    expect(grown(reset(grown(grown(backoff(800, 30_000))))).currentMs).toBe(1_600)
   })
 
   test('a backoff that has not grown is its own reset', () => {
@@ -25,14 +25,9 @@ describe('backoff', () => {
     expect(reset(fresh)).toBe(fresh)
   })
 
-  test('atCeiling is at the ceiling at once', () => {
-    expect(atCeiling(backoff(800, 30_000)).currentMs).toBe(30_000)
-  })
-
   test('it is a value: growing one leaves it as it was', () => {
     const first = backoff(800, 30_000)
     grown(first)
-    atCeiling(first)
     expect(first).toEqual({ initialMs: 800, maxMs: 30_000, currentMs: 800 })
   })
 

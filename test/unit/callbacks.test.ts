@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import type { SourceError } from '../../src/errors.js'
-import { Indexer } from '../../src/indexer.js'
-import { createInformer, type Informer, type InformerOptions } from '../../src/informer.js'
-import { type SourceSet, sourceSet } from '../../src/source-set.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import { createInformer, type Informer, type InformerOptions } from '../../src/informer/informer.js'
+import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import { Indexer } from '../../src/store/indexer.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
 import { assertCleanStop } from '../support/informers.js'
 import { put } from '../support/scripted-source.js'
@@ -72,8 +72,7 @@ async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'
   }
 }
 
-const contents = (informer: Informer<number>): Record<string, number> =>
-  Object.fromEntries(Array.from(informer.entries(), ({ key, object }) => [key, object]))
+const contents = (informer: Informer<number>): Record<string, number> => Object.fromEntries(informer.entries())
 
 /** Calls it once, the next time. */
 function once(act: () => void): () => void {

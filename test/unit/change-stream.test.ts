@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { IteratorSubscription } from '../../src/change-stream.js'
-import type { FeedOptions } from '../../src/scope.js'
+import { IteratorSubscription } from '../../src/subscriptions/batch-iterator.js'
+import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { Mirror } from '../support/feeds.js'
 import { outcomeOf } from '../support/informers.js'
 
@@ -198,6 +198,32 @@ describe('the end', () => {
     await end
     expect(told).toEqual(['add a, @5', 'update a, @6'])
     expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+  })
+
+  test.each(['leaves its loop', 'aborts its signal'])(
+    'with drain it comes when the reader %s with a batch in hand',
+    async (how) => {
+      const mirror = numbers(['a', 1])
+      const control = new AbortController()
+      const changes = stream(mirror, { signal: control.signal })
+      await changes.next()
+      const closed = changes.close({ drain: true })
+      expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+      if (how === 'leaves its loop') await changes.return()
+      else control.abort()
+      expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+    },
+  )
+
+  test('with drain it comes when the batch in hand has been handled, though nothing else waits', async () => {
+    const mirror = numbers(['a', 1])
+    const changes = stream(mirror)
+    await changes.next()
+    const closed = changes.close({ drain: true })
+    expect([await outcomeOf(closed, mirror.clock), changes.version]).toEqual(['pending', undefined])
+    const end = changes.next()
+    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+    expect([await end, changes.version]).toEqual([{ value: undefined, done: true }, '5'])
   })
 
   test('disposing of it closes it', async () => {

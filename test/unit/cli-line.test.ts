@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lineOf } from '../../src/cli/advice.js'
+import { lineOf } from '../../cli/output/error-hints.js'
 
 test('what a server says is one line on the terminal, and commands nothing there', () => {
   const said = 'no\n\u001b[2J\u001b[31mred\u0007\r\tpostgres://me:secret@host/db '

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { systemClock } from '../../src/clock.js'
+import { systemClock } from '../../src/contract/clock.js'
 
 const timers = ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] as const
 

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { Change, DeltaBatch } from '../../src/delta.js'
-import { DEFAULT_CAPACITY, DeltaFIFO, type DeltaFIFOOptions } from '../../src/delta-fifo.js'
-import { Indexer } from '../../src/indexer.js'
-import type { ListEvent, WatchEvent } from '../../src/source.js'
+import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
+import type { Change, DeltaBatch } from '../../src/queue/change.js'
+import { DEFAULT_CAPACITY, DeltaFIFO, type DeltaFIFOOptions } from '../../src/queue/delta-fifo.js'
+import { Indexer } from '../../src/store/indexer.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })

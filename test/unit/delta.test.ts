@@ -7,7 +7,7 @@ import {
   mergePending,
   type Pending,
   type Updated,
-} from '../../src/delta.js'
+} from '../../src/queue/change.js'
 
 const base = { key: 'k', origin: 'watch' } as const
 

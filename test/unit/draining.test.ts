@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
-import type { Controller } from '../../src/controller.js'
-import type { Subscription } from '../../src/scope.js'
+import type { Controller } from '../../src/subscriptions/controller.js'
+import type { Subscription } from '../../src/subscriptions/subscription-types.js'
 import { mirrorOf, type Order, order, outcomeOf, type World } from '../support/informers.js'
 
 /** How a run of a controller ends. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { structuralEqual } from '../../src/equal.js'
+import { structuralEqual } from '../../src/store/structural-equal.js'
 
 class Point {
   readonly x: number
@@ -111,6 +111,54 @@ describe('structuralEqual', () => {
 
   test('deeper than 500 levels two values count as different, without a stack overflow', () => {
     expect(structuralEqual(nested(100_000), nested(100_000))).toBe(false)
+  })
+
+  describe('parts that an object contains more than once', () => {
+    /** 2 ** levels paths lead to `last`. */
+    const shared = (levels: number, last: unknown): unknown => {
+      let value = last
+      for (let level = 0; level < levels; level++) value = { left: value, right: [value] }
+      return value
+    }
+
+    test('are not compared exponentially often', () => {
+      expect(structuralEqual(shared(200, { n: 1 }), shared(200, { n: 1 }))).toBe(true)
+    })
+
+    test('are found to differ, also where only the last path leads to the difference', () => {
+      expect(structuralEqual(shared(40, { n: 1 }), shared(40, { n: 2 }))).toBe(false)
+      const odd = [shared(40, { n: 1 }), { n: 1 }]
+      expect(structuralEqual(odd, [shared(40, { n: 1 }), { n: 2 }])).toBe(false)
+      expect(structuralEqual(odd, [shared(40, { n: 1 }), { n: 1 }])).toBe(true)
+    })
+
+    test('equal the same parts that are copies', () => {
+      const part = { n: 1 }
+      const copies = (of: () => unknown): unknown => Array.from({ length: 30_000 }, of)
+      expect(
+        structuralEqual(
+          copies(() => part),
+          copies(() => ({ n: 1 })),
+        ),
+      ).toBe(true)
+      let i = 0
+      expect(
+        structuralEqual(
+          copies(() => part),
+          copies(() => ({ n: i++ === 29_999 ? 2 : 1 })),
+        ),
+      ).toBe(false)
+    })
+
+    test('a getter that compares does not disturb the comparison around it', () => {
+      const of = (n: number): object => ({
+        get inner() {
+          return structuralEqual(shared(40, 1), shared(40, 1))
+        },
+        rest: [shared(40, 1), n],
+      })
+      expect([structuralEqual(of(1), of(1)), structuralEqual(of(1), of(2))]).toEqual([true, false])
+    })
   })
 
   test('values that contain themselves are compared in finite time', () => {

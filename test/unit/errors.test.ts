@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { messageOf, SourceError, toSourceError } from '../../src/errors.js'
+import { messageOf, OptionError, SourceError, toSourceError } from '../../src/contract/errors.js'
 
 describe('SourceError', () => {
   test('it carries what it was given', () => {
@@ -61,6 +61,28 @@ describe('SourceError', () => {
   })
 })
 
+describe('OptionError', () => {
+  test('is a TypeError that names the option', () => {
+    const cause = new Error('ended')
+    const error = new OptionError('postgresSource: option "client" must be a function', { option: 'client', cause })
+    expect(error).toBeInstanceOf(TypeError)
+    expect([error.name, error.option, error.cause]).toEqual(['TypeError', 'client', cause])
+  })
+
+  test('instanceof recognises an instance made by another copy of the package', () => {
+    const foreign: object = Object.defineProperty({}, Symbol.for('listwatch.OptionError'), { value: true })
+    expect(foreign instanceof OptionError).toBe(true)
+  })
+
+  test.each<[string, unknown]>([
+    ['a plain TypeError', new TypeError('fetch failed')],
+    ['a SourceError', new SourceError('x', { code: 'PROTOCOL' })],
+    ['undefined', undefined],
+  ])('instanceof does not recognise %s', (_, value) => {
+    expect(value instanceof OptionError).toBe(false)
+  })
+})
+
 describe('messageOf', () => {
   test.each<[string, unknown, string]>([
     ['an Error', new Error('broken'), 'broken'],
@@ -97,6 +119,15 @@ describe('toSourceError', () => {
       source: 's',
       key: undefined,
     })
+  })
+
+  test('an OptionError counts as PROTOCOL, and is the cause', () => {
+    const cause = new OptionError('option "client" must be a function', { option: 'client' })
+    expect(toSourceError(cause, { phase: 'list', source: 's' })).toMatchObject({ code: 'PROTOCOL', cause })
+  })
+
+  test('a TypeError that is no OptionError counts as UNAVAILABLE', () => {
+    expect(toSourceError(new TypeError('fetch failed'), { phase: 'list' }).code).toBe('UNAVAILABLE')
   })
 
   test('what is no SourceError takes the code and the key of where it happened', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SourceError } from '../../src/errors.js'
+import { SourceError } from '../../src/contract/errors.js'
 import { drain, Mirror, tellAll } from '../support/feeds.js'
 import { Fold } from '../support/fold.js'
 import { type Order, order, outcomeOf } from '../support/informers.js'
@@ -92,7 +92,7 @@ describe('late join (I13)', () => {
     mirror.put('k0', -1, '6').delete('k299', '7').put('new', 1, '8').delete('k1', '9').put('k1', 7, '10')
     for (const change of first?.changes ?? []) fold.tell(change)
     tellAll(feed, fold)
-    expect(fold.objects).toEqual(new Map(Array.from(mirror.indexer.entries(), ({ key, object }) => [key, object])))
+    expect(fold.objects).toEqual(new Map(mirror.indexer.entries()))
   })
 
   test.each(['every', 'latest'] as const)('the same with delivery %s and a scope', (delivery) => {
@@ -130,6 +130,16 @@ describe('a scope', () => {
       '5',
     )
     expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
+  })
+
+  test('by key and where begins without the object if it has another value', () => {
+    const mirror = orders().list([['a', order(1, 'acme', ['x'])]], '5')
+    expect(drain(mirror.feed({ key: 'a', where: { tenant: 'other' } }))).toEqual(['@5'])
+    expect(drain(mirror.feed({ key: 'a', where: { tenant: 'acme', tag: 'y' } }))).toEqual(['@5'])
+    const feed = mirror.feed({ key: 'a', where: { tenant: 'other' } })
+    drain(feed)
+    mirror.put('a', order(2, 'acme'), '6').put('a', order(3, 'other'), '7')
+    expect(drain(feed)).toEqual(['add a, @7'])
   })
 
   test.each([
@@ -481,6 +491,17 @@ describe('what waits', () => {
     expect(feed.backlog.oldestMs).toBe(500)
   })
 
+  test('its age after an overflow is that of the first change that was queued', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ capacity: 2 })
+    drain(feed)
+    for (const [nth, key] of ['a', 'b', 'c'].entries()) {
+      mirror.put(key, 1, `${6 + nth}`)
+      await mirror.clock.advance(100)
+    }
+    expect(feed.backlog).toEqual({ keys: 3, oldestMs: 300 })
+  })
+
   test('wakes whoever tells of it', () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
@@ -535,7 +556,7 @@ describe('waiting', () => {
     expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
   })
 
-  test('waitFor rejects for another epoch, at once', async () => {
+  test('waitFor rejects for another epoch, if the store does', async () => {
     const mirror = numbers().list([], 'a5')
     const feed = mirror.feed()
     drain(feed)
@@ -553,15 +574,12 @@ describe('waiting', () => {
     expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
   })
 
-  test('waitFor of the epoch before rejects when the feed has left it', async () => {
+  test('waitFor of the epoch before rejects, though the feed is still in it', async () => {
     const mirror = numbers().list([['a', 1]], 'a5')
     const feed = mirror.feed()
     drain(feed)
     mirror.list([['a', 2]], 'b1')
-    const waited = feed.waitFor('a9')
-    waited.catch(() => {})
-    drain(feed)
-    expect(await outcomeOf(waited, mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+    expect(await outcomeOf(feed.waitFor('a9'), mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
   test('close rejects who waits, and who comes later', async () => {
@@ -572,13 +590,13 @@ describe('waiting', () => {
     for (const wait of [...before, feed.synced('synced'), feed.waitFor('9')]) await expect(wait).rejects.toBe(CLOSED)
   })
 
-  test('what was reached before the close is still reached after it', async () => {
+  test('a wait after the close is rejected, also for what was reached before it', async () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
     drain(feed)
     feed.close(CLOSED)
-    await expect(feed.synced('synced')).resolves.toBeUndefined()
-    await expect(feed.waitFor('5')).resolves.toBeUndefined()
+    await expect(feed.synced('synced')).rejects.toBe(CLOSED)
+    await expect(feed.waitFor('5')).rejects.toBe(CLOSED)
   })
 })
 
@@ -610,7 +628,10 @@ describe('close', () => {
 
 describe('options that make no sense are TypeErrors that name them', () => {
   test.each([
-    [{ where: { tennant: 'x' } }, 'subscribe: where: unknown option "tennant"; allowed are tenant, tag, total, both'],
+    [
+      { where: { tennant: 'x' } },
+      'subscribe: where: there is no index "tennant"; allowed are tenant, tag, total, both',
+    ],
     [{ where: { tenant: {} } }, 'subscribe: where "tenant" must be a string, number, bigint, boolean or Date'],
     [{ where: { both: 'acme' } }, 'subscribe: where "both" must be an array of scalars'],
     [{ where: 5 }, 'subscribe: option "where" must be an object, got 5'],
@@ -624,11 +645,17 @@ describe('options that make no sense are TypeErrors that name them', () => {
     [{ signal: {} }, 'subscribe: option "signal" must be an AbortSignal, got an object'],
     [
       { delivry: 'latest' },
-      'subscribe: unknown option "delivry"; allowed are name, signal, concurrency, resyncMs, key, where, filter, delivery, capacity, onOverflow',
+      'subscribe: unknown option "delivry"; allowed are name, signal, concurrency, timeoutMs, resyncMs, key, where, filter, delivery, capacity, onOverflow',
     ],
   ])('%j', (options, message) => {
     const mirror = orders()
     expect(() => Reflect.apply(mirror.feed, mirror, [options])).toThrow(new TypeError(message))
     expect([mirror.router.feeds.size, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
+  })
+
+  test('where without any declared index says so', () => {
+    const mirror = new Mirror<number>().list([], '1')
+    const message = 'subscribe: where: there is no index "n"; no index is declared'
+    expect(() => mirror.feed({ where: { n: 1 } })).toThrow(message)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { deepFreeze } from '../../src/freeze.js'
+import { deepFreeze } from '../../src/store/deep-freeze.js'
 
 class Box {
   content = { value: 1 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type DeclaredIndex, declareIndexes, MAX_INDEX_VALUES } from '../../src/index-builder.js'
-import type { IndexBuilder } from '../../src/index-types.js'
-import type { Scalar } from '../../src/scalar.js'
-import { Store } from '../../src/store.js'
+import { type DeclaredIndex, declareIndexes, MAX_INDEX_VALUES } from '../../src/store/indexes/index-builder.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
+import type { Scalar } from '../../src/store/indexes/scalar.js'
+import { Store } from '../../src/store/store.js'
 
 /** What an index function gives is not known: that is what is tested. */
 interface Item {

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { Commit } from '../../src/commit.js'
-import type { Change } from '../../src/delta.js'
-import type { SourceError } from '../../src/errors.js'
-import type { IndexBuilder } from '../../src/index-types.js'
-import { Indexer } from '../../src/indexer.js'
-import type { Delete, ListEvent, Put, WatchEvent } from '../../src/source.js'
-import type { WriterHooks } from '../../src/store-writer.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { Delete, ListEvent, Put, WatchEvent } from '../../src/contract/source.js'
+import type { Change } from '../../src/queue/change.js'
+import type { Commit } from '../../src/store/commit.js'
+import { Indexer } from '../../src/store/indexer.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
+import type { WriterHooks } from '../../src/store/transaction.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 interface Item {
@@ -112,13 +112,28 @@ describe('reading', () => {
     expect(indexer.get('a')).toBe(red)
   })
 
+  test('entries and keys are iterators as those of a Map', () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red), put('b', blue))
+    const views = [indexer, indexer.snapshot()]
+    for (const view of views) {
+      const same = new Map(view.entries())
+      expect(same.get('b')).toBe(blue)
+      const colors = [...view.entries().map(([key, object]) => `${key}: ${object.color}`)]
+      expect([colors, [...view.keys().filter((key) => key === 'a')]]).toEqual([['a: red', 'b: blue'], ['a']])
+      expect([[...view.by.color.entries('red')], view.by.n.entriesIn().toArray().length]).toEqual([[['a', red]], 2])
+    }
+  })
+
   test('size, keys, entries and list speak of the same objects', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
     expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
-    expect([...indexer.entries()]).toMatchObject([
+    expect(new Map(indexer.entries())).toEqual(new Map(Object.entries({ a: red, b: blue })))
+    expect(['a', 'b', 'c'].map((key) => indexer.entry(key))).toMatchObject([
       { key: 'a', object: red, version: '7', uid: 'u' },
       { key: 'b', object: blue },
+      undefined,
     ])
   })
 
@@ -228,7 +243,7 @@ describe('what is equal is no change', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red, { version: '1' }))
     apply('2', put('a', { ...red }, { version: '2' }))
-    expect([[...indexer.entries()][0]?.version, told()]).toEqual(['2', []])
+    expect([indexer.entry('a')?.version, told()]).toEqual(['2', []])
   })
 
   test('an object with the same version is not compared: equal versions mean equal objects', () => {
@@ -306,7 +321,7 @@ describe('the first list', () => {
   test('later events override earlier ones', () => {
     const { indexer, list } = made()
     list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
-    expect([...indexer.entries()]).toMatchObject([{ key: 'a', object: blue }])
+    expect([...indexer.entries()]).toEqual([['a', blue]])
   })
 
   test('of nothing is a list', () => {
@@ -491,7 +506,7 @@ describe('a later list', () => {
     const { indexer, list } = made()
     list('5', put('a', red, { version: '1' }))
     list('6', put('a', { ...red }, { version: '2' }))
-    expect([...indexer.entries()]).toMatchObject([{ version: '2' }])
+    expect(indexer.entry('a')?.version).toBe('2')
   })
 
   test.each<[string, ListEvent<Item>[], Record<string, Item>]>([
@@ -504,7 +519,7 @@ describe('a later list', () => {
     const { indexer, list } = made()
     list('5', put('a', red))
     list('6', ...events)
-    expect(Object.fromEntries([...indexer.entries()].map(({ key, object }) => [key, object]))).toEqual(expected)
+    expect(Object.fromEntries(indexer.entries())).toEqual(expected)
   })
 
   test('comes after a batch too: who applied before the first list is compared with it', () => {
@@ -523,6 +538,16 @@ describe('a later list', () => {
     const before = seen(indexer)
     expect(() => list('6', put('a', blue), put('c', red), put('d', red))).toThrow('there are more than 2 objects')
     expect(seen(indexer)).toEqual(before)
+  })
+
+  test('that changes all that a full store holds is taken', () => {
+    const { indexer, list } = made({ maxObjects: 2 })
+    list('5', put('a', red), put('b', blue))
+    list('6', put('a', blue), put('b', red))
+    expect([...indexer.entries()]).toEqual([
+      ['a', blue],
+      ['b', red],
+    ])
   })
 
   test('that fits once what is gone has gone is taken', () => {
@@ -548,7 +573,7 @@ describe('too many objects', () => {
     const { indexer, list, apply } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', red))
     apply('6', put('a', blue), put('a', red), put('b', blue), gone('a'))
-    expect([...indexer.entries()]).toMatchObject([{ key: 'b', object: blue }])
+    expect([...indexer.entries()]).toEqual([['b', blue]])
   })
 
   test('a batch whose deletes make room for its puts is taken', () => {
@@ -856,7 +881,7 @@ describe('indexes', () => {
     const { indexer, list, apply } = made()
     list('5', put('a', red, { version: '1' }), put('b', blue))
     apply('6', put('a', { ...red }, { version: '2' }), gone('b'))
-    expect([...indexer.by.color.entries('red')]).toMatchObject([{ key: 'a', version: '2' }])
+    expect([...indexer.by.color.entries('red')]).toEqual([['a', red]])
     list('7', put('b', red))
     expect([indexer.by.color.count('red'), indexer.by.color.count('blue'), indexer.by.n.count(1)]).toEqual([1, 0, 1])
   })

@@ -1,10 +1,10 @@
 import diagnostics from 'node:diagnostics_channel'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { Logger, Status } from '../../src/telemetry.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Logger, Status } from '../../src/contract/status.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, mirrorOf, warnings } from '../support/informers.js'
 
 function failingHandlers(): { add: () => never } {

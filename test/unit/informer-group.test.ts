@@ -1,12 +1,12 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer, type Lifecycle } from '../../src/informer.js'
-import { groupInformers } from '../../src/informer-group.js'
-import type { ListContext, ListerWatcher } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListContext, ListerWatcher } from '../../src/contract/source.js'
+import { createInformer, type Informer, type Lifecycle } from '../../src/informer/informer.js'
+import { groupInformers } from '../../src/informer/informer-group.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, outcomeOf } from '../support/informers.js'
 
 /** Sources whose lists take a second, and how many went on at the same time at most. */
@@ -91,6 +91,31 @@ describe('a group', () => {
     expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
     expect(slow.clock.sleeping).toBeLessThan(waiting)
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
+    await assertCleanStop(group, slow.clock)
+  })
+
+  test('once one member refuses synced, the signals of all other waits are aborted', async () => {
+    const { slow, members } = three()
+    const signals: (AbortSignal | undefined)[] = []
+    const endless: Lifecycle = {
+      start: () => endless,
+      synced: ({ signal } = {}) => {
+        signals.push(signal)
+        return new Promise(() => {})
+      },
+      health: () => ({ isLive: true, isReady: false, reason: 'none' }),
+      stop: async () => {},
+      [Symbol.asyncDispose]: async () => {},
+    }
+    const group = groupInformers([endless, ...members])
+    slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
+    const synced = group.start().synced()
+    synced.catch(() => {})
+    await slow.clock.advance(50)
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false])
+    await slow.clock.advance(1_100)
+    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true])
     await assertCleanStop(group, slow.clock)
   })
 

@@ -16,7 +16,10 @@ describe('an object that does not decode', () => {
     await clock.advance(0)
     expect([informer.get('b'), informer.version]).toEqual([2, version])
     expect([...informer.invalid]).toMatchObject([
-      ['a', { code: 'DECODE', phase: 'decode', key: 'a', message: 'the object "a" is invalid: not a number' }],
+      [
+        'a',
+        { code: 'DECODE', phase: 'decode', key: 'a', message: 'the object "a" of memory is invalid: not a number' },
+      ],
     ])
     expect(errors).toMatchObject([{ code: 'DECODE', key: 'a', source: 'memory' }])
   })
@@ -139,8 +142,8 @@ describe('an object that does not decode', () => {
     for (const reason of ['bad', 'bad', 'worse']) source.corrupt('a', reason)
     await clock.advance(0)
     expect(errors.map(({ message }) => message)).toEqual([
-      'the object "a" is invalid: bad',
-      'the object "a" is invalid: worse',
+      'the object "a" of memory is invalid: bad',
+      'the object "a" of memory is invalid: worse',
     ])
   })
 

@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListContext, ListerWatcher, SourceContext, WatchContext } from '../../src/source.js'
-import type { Status } from '../../src/telemetry.js'
-import type { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
+import type { ListContext, ListerWatcher, SourceContext, WatchContext } from '../../src/contract/source.js'
+import type { Status } from '../../src/contract/status.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { deferred, informerOf, mirrorOf, outcomeOf } from '../support/informers.js'
 import { put, scripted } from '../support/scripted-source.js'
 
@@ -137,6 +137,49 @@ describe('synced', () => {
     await expect(informer.synced()).resolves.toBeUndefined()
   })
 
+  test.each(['list', 'watch'] as const)('an OptionError thrown by %s makes the state failed', async (call) => {
+    const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
+    const fail = (): void => {
+      throw mistake
+    }
+    const source = scripted<number>(
+      call === 'list' ? { onList: fail } : { onList: (list) => list.answer([], '1'), onWatch: fail },
+    )
+    const { clock, informer, errors } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    expect([informer.status.state, informer.status.lastError?.code]).toEqual(['failed', 'PROTOCOL'])
+    expect([errors.length, errors[0]?.cause]).toEqual([1, mistake])
+  })
+
+  test('an OptionError is reported as a mistake in the program, with the time of the next attempt', async () => {
+    const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
+    const source = scripted<number>({ onList: (list) => list.fail(mistake) })
+    const { clock, informer, errors } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const [, seconds = ''] = /; a mistake in the program; listing again in (.*) s$/.exec(errors[0]?.message ?? '') ?? []
+    await clock.advance(1_000 * Number(seconds) - 100)
+    expect(source.lists).toHaveLength(1)
+    await clock.advance(200)
+    expect(source.lists).toHaveLength(2)
+  })
+
+  test('rejects with the very OptionError that the source threw, before and after the failure', async () => {
+    const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
+    const source = scripted<number>({ onList: (list) => list.fail(mistake) })
+    const { informer } = informerOf(source)
+    await expect(informer.start().synced()).rejects.toBe(mistake)
+    await expect(informer.synced()).rejects.toBe(mistake)
+  })
+
+  test('goes on waiting after a plain TypeError of the source, which counts as UNAVAILABLE', async () => {
+    const source = scripted<number>({ onList: (list) => list.fail(new TypeError('fetch failed')) })
+    const { clock, informer } = informerOf(source)
+    expect(await outcomeOf(informer.start().synced(), clock)).toBe('pending')
+    expect(informer.status.state).toBe('backing-off')
+  })
+
   test('goes on waiting where the source is only unavailable', async () => {
     const { clock, source, informer } = mirrorOf([])
     source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 3)
@@ -158,7 +201,7 @@ describe('synced', () => {
     await outcomeOf(informer.start().synced(), clock)
     source.fail(REFUSED)
     source.disconnect()
-    await clock.advance(1_000)
+    await clock.advance(250)
     expect(informer.status.state).toBe('failed')
     await expect(informer.synced()).resolves.toBeUndefined()
   })
@@ -372,12 +415,12 @@ describe('stop', () => {
     expect(() => informer.reconcile(async () => {})).toThrow(stopped)
   })
 
-  test('what has happened has happened: synced resolves where it was', async () => {
+  test('synced rejects with STOPPED, also after the first list', async () => {
     const { clock, informer } = mirrorOf<number, object>([])
     informer.start()
     await clock.advance(0)
     await informer.stop()
-    await expect(informer.synced()).resolves.toBeUndefined()
+    await expect(informer.synced()).rejects.toMatchObject({ code: 'STOPPED' })
   })
 
   test('the store stays readable', async () => {
@@ -388,8 +431,6 @@ describe('stop', () => {
     await clock.advance(0)
     await informer.stop()
     expect([informer.get('a'), informer.by.odd(true), informer.size]).toEqual([1, [1], 1])
-    using snapshot = informer.snapshot()
-    expect(snapshot.get('a')).toBe(1)
   })
 
   test('twice is once', async () => {
@@ -519,7 +560,7 @@ describe('status', () => {
     expect(seen[0]).toMatchObject({ isSynced: false, version: undefined, reason: 'reading the first list', attempt: 1 })
     expect(seen[1]).toMatchObject({ isSynced: true, version: informer.version, attempt: 0, lastContactAt: begun })
     expect(seen[3]).toMatchObject({ attempt: 0, lastError: { code: 'UNAVAILABLE' } })
-    expect(seen[3]?.retryInMs).toBeGreaterThanOrEqual(400)
+    expect(seen[3]?.retryInMs).toBeLessThanOrEqual(200)
     expect(seen[4]).toMatchObject({ attempt: 1, reconnects: 1, retryInMs: undefined })
     expect(informer.status).toMatchObject({ attempt: 0, relists: 0, reconnects: 1, reason: 'following the watch' })
   })

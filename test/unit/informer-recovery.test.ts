@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
+import { SourceError } from '../../src/contract/errors.js'
 import { Fold } from '../support/fold.js'
 import { informerOf, mirrorOf, type World } from '../support/informers.js'
 import { numbered, put, scripted } from '../support/scripted-source.js'
@@ -8,7 +8,7 @@ import { numbered, put, scripted } from '../support/scripted-source.js'
 type Numbers = World<number, object, MemorySource<number>>
 
 function held({ informer }: Numbers): Record<string, number> {
-  return Object.fromEntries(Array.from(informer.entries(), ({ key, object }) => [key, object]))
+  return Object.fromEntries(informer.entries())
 }
 
 async function started(...entries: (readonly [string, number])[]): Promise<Numbers & { fold: Fold<number> }> {

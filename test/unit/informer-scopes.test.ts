@@ -144,7 +144,7 @@ describe('a scope', () => {
   test('a misspelt index is a TypeError that names those that there are', async () => {
     const { informer } = await started()
     expect(() => informer.subscribe({}, { where: { tennant: 'acme' } as object })).toThrow(
-      new TypeError('subscribe: where: unknown option "tennant"; allowed are tenant, tag, latest'),
+      new TypeError('subscribe: where: there is no index "tennant"; allowed are tenant, tag, latest'),
     )
   })
 })

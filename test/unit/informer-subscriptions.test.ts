@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
-import type { Change } from '../../src/delta.js'
-import type { Subscription } from '../../src/scope.js'
+import type { Change } from '../../src/queue/change.js'
+import type { Subscription } from '../../src/subscriptions/subscription-types.js'
 import { Fold } from '../support/fold.js'
 import { deferred, mirrorOf, outcomeOf, type World } from '../support/informers.js'
 
@@ -44,7 +44,7 @@ describe('subscribe', () => {
       if (i % 2 === 0) await clock.advance(0)
     }
     await clock.advance(0)
-    const held = new Map(Array.from(informer.entries(), ({ key, object }) => [key, object]))
+    const held = new Map(informer.entries())
     for (const fold of folds) expect(fold.objects).toEqual(held)
   })
 
@@ -286,7 +286,7 @@ describe('changes', () => {
       await clock.advance(10)
     }
     await clock.advance(1_000)
-    expect(fold.objects).toEqual(new Map(Array.from(informer.entries(), ({ key, object }) => [key, object])))
+    expect(fold.objects).toEqual(new Map(informer.entries()))
     await informer.stop()
     await clock.advance(1_000)
     await end
@@ -339,7 +339,7 @@ describe('reconcile', () => {
     source.delete('a')
     source.compact()
     await clock.advance(60_000)
-    expect(applied).toEqual(new Map(Array.from(informer.entries(), ({ key, object }) => [key, object])))
+    expect(applied).toEqual(new Map(informer.entries()))
   })
 })
 

@@ -1,13 +1,13 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
-import { sourceSet } from '../../src/source-set.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import type { Version } from '../../src/version.js'
-import { assertCleanStop, informerOf, mirrorOf, outcomeOf, type World } from '../support/informers.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { createInformer } from '../../src/informer/informer.js'
+import { sourceSet } from '../../src/informer/source-set.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
+import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf, type World } from '../support/informers.js'
 import { numbered, put, scripted } from '../support/scripted-source.js'
 
 type Numbers = World<number, object, ReturnType<typeof memorySource<number>>>
@@ -91,9 +91,282 @@ describe('waitFor', () => {
     expect(source.watches[0]?.nudges).toBe(0)
   })
 
-  test('rejects at once for a mark of another epoch', async () => {
+  test('rejects for a mark of another epoch, once the source says that it is in the epoch of the store', async () => {
     const { informer } = await started()
     await expect(informer.waitFor(memorySource().put('a', 1))).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+  })
+
+  test('for a mark of another epoch asks the source again after each batch, until it has an answer', async () => {
+    let failures = 2
+    const source = scripted<number>({
+      hasReached: numbered,
+      onList: (list) => list.answer([], 'a5'),
+      head: async () => {
+        if (failures-- > 0) throw new Error('not now')
+        return 'a7'
+      },
+    })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const waited = informer.waitFor('b1')
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    source.watches[0]?.batch([], 'a6')
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    source.watches[0]?.batch([], 'a7')
+    expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+  })
+
+  test('for a mark of another epoch is decided by a head that was requested after the wait began', async () => {
+    const heads: ReturnType<typeof deferred<Version>>[] = []
+    const source = scripted<number>({
+      hasReached: numbered,
+      onList: (list) => list.answer([], 'a5'),
+      head: () => {
+        const head = deferred<Version>()
+        heads.push(head)
+        return head.promise
+      },
+    })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const earlier = informer.waitFor('b1')
+    expect(await outcomeOf(earlier, clock)).toBe('pending')
+    const later = informer.waitFor('b2')
+    heads[0]?.resolve('a6')
+    expect(await outcomeOf(earlier, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+    expect([await outcomeOf(later, clock), heads.length]).toEqual(['pending', 2])
+    heads[1]?.resolve('b2')
+    expect(await outcomeOf(later, clock)).toBe('pending')
+  })
+
+  test('for a mark of another epoch cancels its request for the head when the informer stops', async () => {
+    let asked: AbortSignal | undefined
+    const source = {
+      ...scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], 'a5') }),
+      head: ({ signal }: { signal: AbortSignal }) => {
+        asked = signal
+        return new Promise<Version>(() => {})
+      },
+    }
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const waited = expect(informer.waitFor('b1')).rejects.toMatchObject({ code: 'STOPPED' })
+    await clock.advance(0)
+    expect(asked?.aborted).toBe(false)
+    await informer.stop()
+    await waited
+    expect([asked?.aborted, clock.sleeping]).toEqual([true, 0])
+  })
+
+  test('rejects at once for a mark of another epoch if the source has no head', async () => {
+    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], 'a5') })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    expect(await outcomeOf(informer.waitFor('b1'), clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+  })
+
+  test('for a mark of the epoch that has begun waits for the list, though the mirror has not noticed it', async () => {
+    const { clock, source, informer } = await started([['a', 1]])
+    const subscription = informer.subscribe({})
+    await clock.advance(0)
+    source.stall()
+    source.restore([['a', 2]])
+    const mark = source.put('b', 3)
+    const waits = [informer.waitFor(mark), subscription.waitFor(mark), informer.fresh()]
+    for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('pending')
+    await clock.advance(60_000)
+    for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('resolved')
+    expect(informer.get('b')).toBe(3)
+  })
+
+  describe('between EPOCH_CHANGED and the next list, of a source whose versions do not name their epoch,', () => {
+    async function forked() {
+      const source = scripted<number>({
+        hasReached: numbered,
+        head: async () => '50',
+        onList: (list, nth) => nth === 1 && list.answer([put('old', 1)], '100'),
+      })
+      const { clock, informer } = informerOf(source)
+      const gate = deferred()
+      const slow = informer.start().subscribe({ update: () => gate.promise, add: () => {} }, { name: 'slow' })
+      const fast = informer.subscribe({}, { name: 'fast' })
+      await clock.advance(0)
+      source.watches[0]?.batch([put('old', 2)], '101')
+      await clock.advance(0)
+      source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+      await clock.advance(5_000)
+      expect(source.lists).toHaveLength(2)
+      return { source, clock, informer, slow, fast, gate }
+    }
+
+    test('waits for marks wait for the list, and for the handlers of a subscription to have handled it', async () => {
+      const { source, clock, informer, slow, fast, gate } = await forked()
+      const [stored, byFast, bySlow] = [informer.waitFor('50'), fast.waitFor('50'), slow.waitFor('50')]
+      for (const wait of [stored, byFast, bySlow]) expect(await outcomeOf(wait, clock)).toBe('pending')
+      source.lists[1]?.answer([put('new', 1)], '60')
+      expect(await outcomeOf(stored, clock)).toBe('resolved')
+      expect(informer.get('new')).toBe(1)
+      expect([await outcomeOf(byFast, clock), await outcomeOf(bySlow, clock)]).toEqual(['resolved', 'pending'])
+      expect(await outcomeOf(slow.waitFor('50'), clock)).toBe('pending')
+      gate.resolve()
+      expect([await outcomeOf(bySlow, clock), slow.version]).toEqual(['resolved', '60'])
+    })
+
+    test('what handlers finish of the old history answers no wait, though later changes were taken', async () => {
+      const { source, clock, informer, gate } = await forked()
+      const hanging = deferred()
+      const add = ({ key }: { readonly key: string }): Promise<void> => (key === 'new' ? hanging : gate).promise
+      const subscription = informer.subscribe({ add }, { concurrency: 2 })
+      await clock.advance(0)
+      source.lists[1]?.answer([put('new', 1)], '60')
+      await clock.advance(0)
+      const waited = subscription.waitFor('50')
+      gate.resolve()
+      expect(await outcomeOf(waited, clock)).toBe('pending')
+      hanging.resolve()
+      expect([await outcomeOf(waited, clock), subscription.version]).toEqual(['resolved', '60'])
+    })
+
+    test('fresh waits for the list', async () => {
+      const { source, clock, informer } = await forked()
+      const fresh = informer.fresh()
+      expect(await outcomeOf(fresh, clock)).toBe('pending')
+      source.lists[1]?.answer([], '49')
+      expect(await outcomeOf(fresh, clock)).toBe('pending')
+      source.watches[1]?.batch([], '50')
+      expect(await outcomeOf(fresh, clock)).toBe('resolved')
+    })
+
+    test('a second EPOCH_CHANGED rejects no wait that waits for the list', async () => {
+      const { source, clock, informer } = await forked()
+      const waited = informer.waitFor('50')
+      source.lists[1]?.fail(new SourceError('restored again', { code: 'EPOCH_CHANGED' }))
+      await clock.advance(10_000)
+      expect(await outcomeOf(waited, clock)).toBe('pending')
+      source.lists[2]?.answer([], '60')
+      expect(await outcomeOf(waited, clock)).toBe('resolved')
+    })
+  })
+
+  describe('for a mark of a later epoch, of a source whose hasReached is only false for it,', () => {
+    const epochOf = (version: Version): string => version.replace(/\d+$/, '')
+    const script = {
+      hasReached: (at: Version, mark: Version) => epochOf(mark) <= epochOf(at) && numbered(at, mark),
+      head: async () => 'a6',
+      onList: (list: { answer: (events: [], version: Version) => void }, nth: number) => {
+        if (nth <= 3) list.answer([], `${['a', 'b', 'c'][nth - 1]}5`)
+      },
+    }
+    const isLaterEpoch = (at: Version, mark: Version): boolean => epochOf(mark) > epochOf(at)
+
+    async function live(members: { readonly isLaterEpoch?: typeof isLaterEpoch }) {
+      const source = scripted<number>({ ...script, ...members })
+      const { clock, informer } = informerOf(source)
+      const subscription = informer.start().subscribe({})
+      await clock.advance(0)
+      const change = async (): Promise<void> => {
+        source.watches.at(-1)?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+        await clock.advance(60_000)
+      }
+      return { clock, informer, subscription, change }
+    }
+
+    test('outlives EPOCH_CHANGED with isLaterEpoch, and resolves with the list of that epoch', async () => {
+      const { clock, informer, subscription, change } = await live({ isLaterEpoch })
+      const [next, handled, afterNext] = [informer.waitFor('b1'), subscription.waitFor('b1'), informer.waitFor('c5')]
+      expect(await outcomeOf(next, clock)).toBe('pending')
+      await change()
+      expect([informer.version, await outcomeOf(next, clock), await outcomeOf(handled, clock)]).toEqual([
+        'b5',
+        'resolved',
+        'resolved',
+      ])
+      expect(await outcomeOf(afterNext, clock)).toBe('pending')
+      await change()
+      expect([informer.version, await outcomeOf(afterNext, clock)]).toEqual(['c5', 'resolved'])
+    })
+
+    test('rejects at EPOCH_CHANGED without isLaterEpoch', async () => {
+      const { clock, informer, subscription, change } = await live({})
+      const waits = [informer.waitFor('b1'), subscription.waitFor('b1')]
+      for (const wait of waits) wait.catch(() => {})
+      await change()
+      for (const wait of waits)
+        expect(await outcomeOf(wait, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+    })
+
+    test('outlives it alone: a wait for a mark of the epoch that is over rejects', async () => {
+      const { clock, informer, change } = await live({ isLaterEpoch })
+      const [over, next] = [informer.waitFor('a9'), informer.waitFor('b9')]
+      over.catch(() => {})
+      await change()
+      expect(await outcomeOf(over, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+      expect(await outcomeOf(next, clock)).toBe('pending')
+      await expect(outcomeOf(informer.waitFor('b5'), clock)).resolves.toBe('resolved')
+      next.catch(() => {})
+    })
+  })
+
+  describe('of a subscription whose handler runs, for a version that the store includes,', () => {
+    const forms = ['one source', 'several sources'] as const
+
+    async function handling(form: (typeof forms)[number]) {
+      const source = scripted<number>({
+        hasReached: numbered,
+        onList: (list, nth) => nth === 1 && list.answer([put('old', 1)], '100'),
+      })
+      const clock = new VirtualClock()
+      const other = memorySource<number>()
+      const informer = createInformer<number, object>({
+        source: form === 'one source' ? source : sourceSet({ scripted: source, other }),
+        clock,
+        random: new SeededRandom(1),
+      })
+      onTestFinished(() => assertCleanStop(informer, clock))
+      const codes: string[] = []
+      informer.on('error', ({ code }) => codes.push(code))
+      const gate = deferred()
+      const subscription = informer.start().subscribe({ add: () => {}, update: () => gate.promise })
+      await clock.advance(0)
+      source.watches[0]?.batch([put('old', 2)], '101')
+      await clock.advance(0)
+      return { source, clock, codes, gate, waitFor: () => subscription.waitFor('101', { source: 'scripted' }) }
+    }
+
+    test.each(forms)('rejects when the epoch changes (%s)', async (form) => {
+      const { source, clock, gate, waitFor } = await handling(form)
+      const waited = waitFor()
+      expect(await outcomeOf(waited, clock)).toBe('pending')
+      source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+      expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+      gate.resolve()
+    })
+
+    test.each(forms)('is not answered by the next history, whenever that begins (%s)', async (form) => {
+      let early = 0
+      for (let turns = 0; turns < 30; turns++) {
+        const { source, clock, codes, gate, waitFor } = await handling(form)
+        source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+        const isEarly = codes.length === 0
+        const outcome = waitFor().then(
+          () => 'resolved',
+          ({ code }: SourceError) => code,
+        )
+        await clock.advance(5_000)
+        source.lists[1]?.answer([put('new', 1)], '200')
+        await clock.advance(0)
+        gate.resolve()
+        expect(await outcome, `after ${turns} turns`).toBe(isEarly ? 'EPOCH_CHANGED' : 'resolved')
+        if (isEarly) early++
+      }
+      expect(early).toBeGreaterThan(1)
+      expect(early).toBeLessThan(30)
+    })
   })
 
   // Waiters reject on a change of epoch.
@@ -238,6 +511,19 @@ describe('fresh', () => {
     expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['resolved', 1])
   })
 
+  test('rejects with the very OptionError that head threw', async () => {
+    const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
+    const { informer } = informerOf(
+      scripted<number>({
+        hasReached: numbered,
+        head: () => Promise.reject(mistake),
+        onList: (list) => list.answer([], '5'),
+      }),
+    )
+    await informer.start().synced()
+    await expect(informer.fresh()).rejects.toBe(mistake)
+  })
+
   test('is a TypeError at the call where the source has no head', () => {
     const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
     expect(() => informer.fresh()).toThrow(
@@ -252,10 +538,58 @@ describe('fresh', () => {
     )
   })
 
-  test('rejects as the source does, with where it happened', async () => {
+  test('asks the source again after transient errors', async () => {
+    let tries = 0
+    const source = scripted<number>({
+      hasReached: numbered,
+      head: async () => {
+        if (++tries < 5) throw new Error('down')
+        return '5'
+      },
+      onList: (list) => list.answer([], '5'),
+    })
+    const { clock, informer } = informerOf(source)
+    await informer.start().synced()
+    const waited = informer.fresh({ timeoutMs: 10_000 })
+    expect(await outcomeOf(waited, clock)).toBe('pending')
+    await clock.advance(100 + 200 + 400 + 800 - 1)
+    expect(tries).toBeLessThan(5)
+    await clock.advance(1_501)
+    expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 5])
+  })
+
+  test('asks the source again if no response arrives for 30 s', async () => {
+    let tries = 0
+    const source = scripted<number>({
+      hasReached: numbered,
+      head: () => (++tries === 1 ? new Promise(() => {}) : Promise.resolve('5')),
+      onList: (list) => list.answer([], '5'),
+    })
+    const { clock, informer } = informerOf(source)
+    await informer.start().synced()
+    const waited = informer.fresh()
+    await clock.advance(29_999)
+    expect([await outcomeOf(waited, clock), tries]).toEqual(['pending', 1])
+    await clock.advance(1_000)
+    expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 2])
+  })
+
+  test('rejects with TIMEOUT and the reason, if the source cannot be asked in time', async () => {
     const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(new Error('down')) })
+    const { clock, informer } = informerOf(source)
+    const late = expect(informer.fresh({ timeoutMs: 3_000 })).rejects.toMatchObject({
+      code: 'TIMEOUT',
+      message: expect.stringContaining('head failed: down'),
+    })
+    await clock.advance(3_000)
+    await late
+  })
+
+  test('rejects with an error that no retry mends, and says where it happened', async () => {
+    const refusal = new SourceError('no access', { code: 'UNAUTHORIZED' })
+    const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(refusal) })
     const { informer } = informerOf(source)
-    await expect(informer.fresh()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'down', source: 'scripted' })
+    await expect(informer.fresh()).rejects.toMatchObject({ code: 'UNAUTHORIZED', source: 'scripted' })
   })
 
   test('rejects with TIMEOUT though the source never answers, and tells it to stop', async () => {
@@ -272,6 +606,25 @@ describe('fresh', () => {
     await clock.advance(100)
     await late
     expect(asked?.aborted).toBe(true)
+  })
+
+  test.each(['timeout', 'abort'])('that ended early leaves no wait that a source is asked for: %s', async (how) => {
+    const source = scripted<number>({
+      hasReached: numbered,
+      head: async () => '9',
+      onList: (list) => list.answer([], '5'),
+    })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    const [watch] = source.watches
+    const control = new AbortController()
+    const fresh = informer.fresh(how === 'abort' ? { signal: control.signal } : { timeoutMs: 100 })
+    expect([await outcomeOf(fresh, clock), watch?.context.isWaitedFor?.()]).toEqual(['pending', true])
+    control.abort('enough')
+    await clock.advance(100)
+    expect(await outcomeOf(fresh, clock)).toHaveProperty('rejected')
+    expect(watch?.context.isWaitedFor?.()).toBe(false)
   })
 
   test('rejects with STOPPED when a source that never answers is removed meanwhile', async () => {
@@ -486,6 +839,23 @@ describe('relist', () => {
       await clock.advance(1_000)
     }
     expect(lists).toBeLessThanOrEqual(10)
+  })
+
+  test('resolves when the source that is not read again is removed', async () => {
+    const [eu, us] = [memorySource<number>({ entries: [['a', 1]] }), memorySource<number>()]
+    const set = sourceSet({ eu, us })
+    const clock = new VirtualClock()
+    const informer = createInformer<number, object>({ source: set, clock, random: new SeededRandom(1) })
+    await informer.start().synced()
+    us.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1_000)
+    us.disconnect()
+    await clock.advance(60_000)
+    const relisted = informer.relist()
+    await clock.advance(1_000)
+    expect(await outcomeOf(relisted, clock)).toBe('pending')
+    set.remove('us')
+    expect(await outcomeOf(relisted, clock)).toBe('resolved')
+    await assertCleanStop(informer, clock)
   })
 
   test('rejects with TIMEOUT', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { structuralEqual } from '../../src/equal.js'
-import { SourceError } from '../../src/errors.js'
-import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from '../../src/intake.js'
-import type { Entry } from '../../src/source.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Entry } from '../../src/contract/source.js'
+import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from '../../src/store/ingest.js'
+import { structuralEqual } from '../../src/store/structural-equal.js'
 
 interface Item {
   readonly n: number
@@ -58,6 +58,15 @@ describe('an object that arrives', () => {
     const taken = intake().intake.take(entry(1, '2'), current, false)
     expect(taken).toEqual({ key: 'k', object: { n: 1 }, version: '2' })
     expect((taken as Entry<Item>).object).toBe(current.object)
+  })
+
+  test('with the content of the current one keeps its object, and adds a uid that the current one did not have', () => {
+    const [current, unversioned] = [entry(1, '1'), entry(1)]
+    const taken = intake().intake.take(entry(1, '1', 'first'), current, true)
+    expect(taken).toEqual(entry(1, '1', 'first'))
+    expect((taken as Entry<Item>).object).toBe(current.object)
+    const arrived = entry(1, undefined, 'first')
+    expect(intake().intake.take(arrived, unversioned, false)).toEqual(arrived)
   })
 
   test('with another uid is another object, whatever else is the same', () => {

@@ -1,8 +1,9 @@
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { Decoder } from '../../adapters/kubernetes/decoder.js'
-import { LineSlicer } from '../../adapters/kubernetes/lines.js'
-import { peek } from '../../adapters/kubernetes/peek.js'
-import { ListSlicer } from '../../adapters/kubernetes/slices.js'
+import { Decoder } from '../../adapters/kubernetes/decode/decoder.js'
+import { ListSlicer } from '../../adapters/kubernetes/decode/json-list-splitter.js'
+import { LineSlicer } from '../../adapters/kubernetes/decode/line-splitter.js'
+import { peek } from '../../adapters/kubernetes/decode/metadata-scanner.js'
 
 const options = {
   apiVersion: 'v1',
@@ -63,6 +64,14 @@ describe('an item of a list', () => {
     ['nests too deep', bytesOf({ metadata, x: 'x'.repeat(5_000) }), { ...whole, depth: 129 }],
   ])('that %s is invalid, by its name', (_what, bytes, shape) => {
     expect(decoder.item(bytes, shape)).toMatchObject({ type: 'invalid', key: 'n/a', version: '7' })
+  })
+
+  test('that is damaged is invalid with an error that quotes nothing of it', () => {
+    const secret = '{"metadata":{"name":"a","namespace":"n"},"data":{"password":"aHVudGVyMg=="hunter2}}'
+    const line = `{"type":"MODIFIED","object":${secret}}`
+    const events = [decoder.item(Buffer.from(secret), whole), decoder.line(Buffer.from(line), true)]
+    expect(inspect(events, { depth: Infinity })).toContain('JSON')
+    expect(inspect(events, { depth: Infinity })).not.toMatch(/hunter2|aHVudGVyMg/)
   })
 
   test('without a name is invalid, and nobody knows what it was', () => {

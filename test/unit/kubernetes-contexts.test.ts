@@ -1,7 +1,7 @@
 import type { RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
-import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/kube-config.js'
+import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/http/credentials.js'
 
 /** Two contexts, each of a cluster of its own; `a` is current. */
 function twoClusters(): KubeConfig {

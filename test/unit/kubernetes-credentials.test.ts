@@ -1,8 +1,9 @@
 import type { RequestOptions } from 'node:https'
+import { inspect } from 'node:util'
 import { KubeConfig, type User } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
-import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/kube-config.js'
-import { SourceError } from '../../src/errors.js'
+import { Credentials, type KubeConfigGiver, type KubeConfigLike } from '../../adapters/kubernetes/http/credentials.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
 
 const cluster = { name: 'c', server: 'https://one.example:6443/k8s/clusters/x', skipTLSVerify: false }
 
@@ -202,6 +203,36 @@ describe('credentials', () => {
     expect([before, await tokenOf(credentials)]).toEqual(['old', undefined])
   })
 
+  test.each([
+    ['prints a bare token', 'echo hunter2hunter2'],
+    ['prints JSON that is damaged', `echo '{"status":{"token":hunter2}}'`],
+    ['fails and prints secrets', 'echo "password=hunter2 Authorization: Bearer hunter2" >&2; exit 1'],
+  ])('of an exec plugin that %s are refused with an error that shows no secret anywhere', async (_what, script) => {
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script] }
+    const error: unknown = await new Credentials(configOf({ name: 'u', exec })).access(0).catch((reason) => reason)
+    expect(error).toMatchObject({ code: 'UNAUTHORIZED' })
+    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+  })
+
+  test('of a function that throws are refused with an error that shows no secret anywhere', async () => {
+    const giver = (): never => {
+      throw Object.assign(new Error('token=hunter2'), { stderr: 'hunter2' })
+    }
+    const error: unknown = await new Credentials(giver).access(0).catch((reason) => reason)
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', message: 'kubeConfig() failed: token=***' })
+    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+  })
+
+  test.each([
+    ['a function that returns something else', () => ({}), 'must return a KubeConfig'],
+    ['a function that returns undefined', async () => undefined, 'must return a KubeConfig'],
+    ['a KubeConfig that was never loaded', new KubeConfig(), 'has no context: load one'],
+  ])('of %s are a mistake in the program: an OptionError', async (_what, giver, message) => {
+    const error: unknown = await new Credentials(giver as KubeConfigGiver).access(0).catch((reason) => reason)
+    expect(error).toBeInstanceOf(OptionError)
+    expect(error).toMatchObject({ option: 'kubeConfig', message: expect.stringContaining(message) })
+  })
+
   const flawed: readonly (readonly [what: string, giver: () => unknown, code: string, says: string])[] = [
     ['no context', () => new KubeConfig(), 'PROTOCOL', 'the kubeconfig has no context'],
     [
@@ -215,7 +246,6 @@ describe('credentials', () => {
     ['a server of another protocol', () => like({ server: 'ftp://one.example' }), 'PROTOCOL', '"ftp://one.example"'],
     // In other letters client-node does not see that it is plain HTTP.
     ['plain HTTP in capitals', () => like({ server: 'HTTP://one.example' }), 'PROTOCOL', 'like https://host:6443'],
-    ['something else', () => ({}), 'PROTOCOL', 'gave no KubeConfig'],
     [
       'a function that throws',
       () => {

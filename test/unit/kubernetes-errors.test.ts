@@ -5,7 +5,7 @@ import {
   isTooLarge,
   retryAfterMsOf,
   statusOf,
-} from '../../adapters/kubernetes/api-errors.js'
+} from '../../adapters/kubernetes/http/api-error.js'
 
 const asked = { verb: 'list', group: 'apps', plural: 'deployments', namespace: 'shop' } as const
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HeldVersions } from '../../adapters/kubernetes/held-versions.js'
+import { HeldVersions } from '../../adapters/kubernetes/history/version-origins.js'
 
 describe('a version that somebody was given', () => {
   test('is from the place that gave it, once for each who was given it', () => {

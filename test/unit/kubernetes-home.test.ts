@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Home, wentBack } from '../../adapters/kubernetes/home.js'
+import { Home, wentBack } from '../../adapters/kubernetes/history/cluster-guard.js'
 
 test('who was told to list at another cluster does so, though another one finds out that the history went back', () => {
   const home = new Home()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Mirrored, mismatch, type Named } from '../../adapters/kubernetes/list-check.js'
+import { type Mirrored, mismatch, type Named } from '../../adapters/kubernetes/client-node/list-fn-check.js'
 
 const object = (name: string, resourceVersion = '5'): Named => ({
   metadata: { name, namespace: 'default', resourceVersion },
@@ -50,17 +50,22 @@ describe('a listFn', () => {
   })
 
   test.each([
-    ['fails', () => Promise.reject(new Error('refused'))],
     ['gives nothing', () => Promise.resolve(undefined)],
     ['gives no version', () => Promise.resolve({ items: [] })],
+  ])('that %s says nothing', async (_what, listFn) => {
+    expect(await mismatch(mirrorOf([object('a')]), listFn)).toBeUndefined()
+  })
+
+  test.each([
+    ['rejects', () => Promise.reject(new Error('mine'))],
     [
       'throws',
       () => {
         throw new Error('mine')
       },
     ],
-  ])('that %s says nothing', async (_what, listFn) => {
-    expect(await mismatch(mirrorOf([object('a')]), listFn)).toBeUndefined()
+  ])('that %s is no answer: its error goes to the caller', async (_what, listFn) => {
+    await expect(mismatch(mirrorOf([object('a')]), listFn)).rejects.toThrow('mine')
   })
 
   test('is not called where there are many objects', async () => {

@@ -1,6 +1,8 @@
 import { KubeConfig, type V1Pod } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { type KubernetesSourceOptions, kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
+import { OptionError } from '../../src/contract/errors.js'
+import { createInformer } from '../../src/informer/informer.js'
 
 const kubeConfig = new KubeConfig()
 kubeConfig.loadFromOptions({
@@ -62,6 +64,28 @@ describe('the options of a source', () => {
   ])('%s of kind and plural is a TypeError', (_what, names) => {
     const call = (): unknown => sourceOf({ kind: undefined, ...names })
     expect(call).toThrow('give either "kind" (Pod) or "plural" (pods)')
+  })
+
+  test.each([
+    ['undefined', undefined],
+    ['a path', '/etc/kube/config'],
+    ['a plain object', { clusters: [] }],
+    ['null', null],
+  ])('a kubeConfig that is %s is an OptionError at the call', (_what, wrong) => {
+    expect(() => sourceOf({ kubeConfig: wrong as never })).toThrow(OptionError)
+    expect(() => makeInformer(wrong as never, '/api/v1/pods', () => Promise.resolve({ items: [] }))).toThrow(
+      OptionError,
+    )
+  })
+
+  test('a kubeConfig that turns out to be wrong at the first use ends synced with the OptionError, not with retries', async () => {
+    const informer = createInformer({
+      source: kubernetesSource({ kubeConfig: () => undefined as never, kind: 'Pod' }),
+      audit: false,
+    })
+    informer.on('error', () => {})
+    await expect(informer.start().synced({ timeoutMs: 10_000 })).rejects.toMatchObject({ option: 'kubeConfig' })
+    await informer.stop()
   })
 
   test('a namespace beside namespaces is a TypeError', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ProofTimes } from '../../adapters/kubernetes/proof-times.js'
+import { ProofTimes } from '../../adapters/kubernetes/watch/probe-schedule.js'
 
 /** When a server would be asked; it never says. */
 function timesOf(count: number, act: (times: ProofTimes, now: number) => void): number[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Portion, WatchLog } from '../../adapters/kubernetes/watch-log.js'
+import { type Portion, WatchLog } from '../../adapters/kubernetes/watch/watch-log.js'
 
 const KILOBYTE = 1024
 

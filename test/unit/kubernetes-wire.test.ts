@@ -1,6 +1,6 @@
 import * as clientNode from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
-import type { RenamedFields, RenamedInSchemas } from '../../adapters/kubernetes/wire.js'
+import type { RenamedFields, RenamedInSchemas } from '../../adapters/kubernetes/types/wire.js'
 
 interface Model {
   getAttributeTypeMap(): readonly { readonly name: string; readonly baseName: string }[]

@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
-import type { ListPage, WatchBatch } from '../../src/source.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import type { Version } from '../../src/version.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListPage, WatchBatch } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { mirrorOf } from '../support/informers.js'
 
 interface Watching<T> {

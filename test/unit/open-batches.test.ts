@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type OpenBatch, OpenBatches } from '../../src/open-batches.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { type OpenBatch, OpenBatches } from '../../src/subscriptions/in-flight-batches.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { Mirror } from '../support/feeds.js'
 
 /** A feed of which batches are taken one by one, and done in whatever order. */

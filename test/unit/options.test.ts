@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { OptionError } from '../../src/contract/errors.js'
 import {
   checkOptions,
   isAny,
@@ -12,7 +13,7 @@ import {
   isSignal,
   isString,
   type OptionCheck,
-} from '../../src/options.js'
+} from '../../src/util/validate-options.js'
 
 const check = (of: OptionCheck, value: unknown) => () => checkOptions('call', { option: value }, { option: of })
 
@@ -69,8 +70,31 @@ describe('checkOptions', () => {
     expect(check(never, value)).toThrow(`must be something else, got ${shown}`)
   })
 
+  test.each(['auth', 'client', 'credentials', 'kubeConfig', 'password', 'privateKey'])(
+    'the value of %s is not quoted: it may hold a secret',
+    (name) => {
+      const refuse = (value: unknown) => () => checkOptions('call', { [name]: value }, { [name]: () => 'is wrong' })
+      expect(refuse('host=db password=hunter2')).toThrow(/is wrong, got a string$/)
+      expect(refuse(12_345)).toThrow(/is wrong, got a number$/)
+    },
+  )
+
+  test('a password in a URL is replaced in the message', () => {
+    const value = `http://user:${'hunter2'.repeat(10)}@host`
+    expect(check(isCount, value)).toThrow('got "http://user:***@host"')
+  })
+
   test('a long string is cut in the message', () => {
     expect(check(isCount, 'x'.repeat(10_000))).toThrow(/got "x{40}…"$/)
+  })
+
+  test.each([
+    [{ resyncMS: 1 }, 'resyncMS'],
+    [{ resyncMs: -1 }, 'resyncMs'],
+  ])('%j is an OptionError with the name of the option', (options, option) => {
+    const call = () => checkOptions('open', options, { resyncMs: isPositive })
+    expect(call).toThrow(OptionError)
+    expect(call).toThrow(expect.objectContaining({ option }))
   })
 
   test('an unknown option is a TypeError that names the call, the option and those allowed', () => {

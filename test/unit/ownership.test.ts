@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { SourceError } from '../../src/errors.js'
-import { Indexer } from '../../src/indexer.js'
-import type { ListEvent, Replacement } from '../../src/source.js'
-import type { StorePart } from '../../src/store-part.js'
-import type { WriterHooks } from '../../src/store-writer.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import type { ListEvent, Replacement } from '../../src/contract/source.js'
+import { Indexer } from '../../src/store/indexer.js'
+import type { StorePart } from '../../src/store/partition.js'
+import type { WriterHooks } from '../../src/store/transaction.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
 const gone = (key: string): ListEvent<string> => ({ type: 'delete', key })
@@ -23,7 +23,7 @@ function parts(hooks: WriterHooks<string> = {}) {
 }
 
 function contents(indexer: Indexer<string>): Record<string, string> {
-  return Object.fromEntries(Array.from(indexer.entries(), ({ key, object }): [string, string] => [key, object]))
+  return Object.fromEntries(indexer.entries())
 }
 
 function begin(part: StorePart<string>, ...events: ListEvent<string>[]): Replacement<string> {
@@ -91,4 +91,17 @@ test('a list that does not fit beside what others have is refused whole', () => 
   const listing = begin(eu, put('c', '2'), put('d', '2'), put('e', '2'))
   expect(() => listing.commit('2')).toThrow('more than 4 objects')
   expect(contents()).toEqual({ a: '1', b: '1', c: '1' })
+})
+
+test('a key that was released and changed its owner is reported when another source gives it again', () => {
+  const { eu, us, contents, conflicts } = parts()
+  list(eu, put('k', 'of eu'))
+  list(us, put('k', 'of us'))
+  say(eu, '2', gone('k'))
+  say(us, '2', put('k', 'of us'))
+  say(us, '3', gone('k'))
+  say(eu, '3', put('k', 'of eu'))
+  expect(conflicts()).toEqual(['k'])
+  say(us, '4', put('k', 'of us'))
+  expect([contents(), conflicts()]).toEqual([{ k: 'of eu' }, ['k', 'k']])
 })

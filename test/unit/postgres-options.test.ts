@@ -1,4 +1,4 @@
-import { Client } from 'pg'
+import { Client, Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import {
   installChangeLogSql,
@@ -6,7 +6,7 @@ import {
   postgresSource,
   trimChangeLogs,
 } from '../../adapters/postgres/index.js'
-import { systemClock, systemRandom } from '../../src/index.js'
+import { OptionError, systemClock, systemRandom } from '../../src/index.js'
 
 const client = (): Client => new Client()
 const numbers = ['pollIntervalMs', 'heartbeatTimeoutMs', 'maxDeltaRows', 'maxObjectBytes', 'trimEveryMs']
@@ -19,7 +19,7 @@ function sourceOf(options: object): unknown {
 describe('the options of a source', () => {
   const wrong: readonly (readonly [option: string, values: readonly unknown[]])[] = [
     ...numbers.map((name) => [name, [-1, 0, Number.NaN, Number.POSITIVE_INFINITY, '5', null, {}]] as const),
-    ['client', [null, 'postgres://host/db', {}]],
+    ['client', [null, 'postgres://host/db', {}, client(), new Pool(), Client]],
     ['table', ['', 7, null, {}]],
     ['columns', [[], [''], 'id', [7], null]],
     ['where', ['', 7, null]],
@@ -58,11 +58,26 @@ describe('the options of a source', () => {
   })
 })
 
-test('a client that is none of pg 8 is a TypeError that says what is', async () => {
+describe('a client at its first use', () => {
+  const context = { signal: new AbortController().signal, clock: systemClock, random: systemRandom }
   const other = { connect: async () => {}, query: async () => ({ rows: [] }), end: async () => {} }
-  const source = postgresSource({ client: () => other, table: 't' })
-  const signal = new AbortController().signal
-  await expect(source.head({ signal, clock: systemClock, random: systemRandom })).rejects.toThrow(/Client of pg 8/)
+  const connected = (): Client => Object.defineProperty(client(), 'processID', { value: 7 })
+
+  test.each([
+    ['is none of pg 8', () => other, /it returned no Client of pg 8$/],
+    ['is undefined', () => undefined, /it returned undefined$/],
+    ['is a Pool', () => new Pool(), /a Pool cannot be used$/],
+    ['was connected already', connected, /it returned a client that was connected already$/],
+  ])('that %s is an OptionError', async (_flaw, make, message) => {
+    const source = postgresSource({ client: make as never, table: 't' })
+    const head = source.head(context)
+    await expect(head).rejects.toThrow(OptionError)
+    await expect(source.head(context)).rejects.toThrow(message)
+    await expect(source.head(context)).rejects.toMatchObject({
+      option: 'client',
+      message: expect.stringContaining('new pg.Client(url)'),
+    })
+  })
 })
 
 describe('a mark', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemRandom } from '../../src/random.js'
+import { systemRandom } from '../../src/contract/random.js'
 
 test('systemRandom gives numbers in [0, 1)', () => {
   const drawn = Array.from({ length: 1_000 }, () => systemRandom.next())

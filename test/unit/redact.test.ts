@@ -1,5 +1,6 @@
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { redact } from '../../src/redact.js'
+import { redact, redactError } from '../../src/util/redact.js'
 
 describe('redact', () => {
   test.each([
@@ -29,6 +30,8 @@ describe('redact', () => {
     ['Cookie: sid=hunter2', 'Cookie: ***'],
     ['Cookie: theme=dark; sid=hunter2', 'Cookie: ***'],
     ['sslpassword=hunter2 sslkey=hunter2', 'sslpassword=*** sslkey=***'],
+    ['token eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl was refused', 'token *** was refused'],
+    ['key: -----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----', 'key: *** (EC PRIVATE KEY)'],
   ])('%s', (text, safe) => {
     expect(redact(text)).toBe(safe)
   })
@@ -60,3 +63,50 @@ describe('redact', () => {
     expect(performance.now() - begun).toBeLessThan(1_000)
   })
 })
+
+describe('the message of JSON.parse', () => {
+  test.each([
+    'hunter2',
+    'hunter2 '.repeat(20),
+    '{"data":hunter2}',
+    `{"a":${'1'.repeat(50)} hunter2}`,
+    '"',
+    'ℌhunter2',
+    '\n',
+  ])('without a quotation of %j', (text) => {
+    const safe = redact(`no credentials: ${thrownBy(() => JSON.parse(text)).message} (check the plugin)`)
+    expect(safe).toMatch(/^no credentials: .*JSON.* \(check the plugin\)$/)
+    expect(safe).not.toMatch(/hunter|ℌ|"/)
+  })
+})
+
+describe('redactError', () => {
+  test('copies an error and its causes without secrets, with name, code and stack', () => {
+    const cause = Object.assign(new TypeError('password=hunter2'), { stderr: 'hunter2', code: 'ENOENT' })
+    const safe = redactError(new Error('token: hunter2', { cause }))
+    expect([safe.message, safe.name, (safe.cause as Error).name]).toEqual(['token: ***', 'Error', 'TypeError'])
+    expect(safe.cause).toMatchObject({ message: 'password=***', code: 'ENOENT' })
+    expect((safe.cause as Error).stack).toMatch(/^TypeError: password=\*\*\*\n {4}at /)
+    expect(inspect(safe, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+  })
+
+  test('copies what is no error', () => {
+    expect(redactError('token: hunter2').message).toBe('token: ***')
+    expect(redactError(Object.create(null)).message).toBe('an object')
+  })
+
+  test('ends where an error is its own cause', () => {
+    const error = new Error('round')
+    error.cause = error
+    expect(redactError(error).message).toBe('round')
+  })
+})
+
+function thrownBy(act: () => unknown): Error {
+  try {
+    act()
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('nothing was thrown')
+}

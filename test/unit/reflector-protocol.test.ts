@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Indexer } from '../../src/indexer.js'
-import type { ListEvent, WatchEvent } from '../../src/source.js'
+import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
+import { Indexer } from '../../src/store/indexer.js'
 import { reflect, store } from '../support/reflectors.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 
@@ -101,7 +101,7 @@ describe('an event of an unknown type', () => {
     }
     expect(errors).toHaveLength(2)
     expect(errors[0]).toMatchObject({ code: 'DECODE', phase: 'decode', source: 'scripted' })
-    expect(errors[0]?.message).toContain('unknown type "patch"')
+    expect(errors[0]?.message).toMatch(/^an event of the unknown type "patch" of \S+ was left out/)
   })
 
   test('has the source read again, 5 minutes after the last list', async () => {
@@ -170,6 +170,16 @@ describe('an object without a key', () => {
     await clock.advance(0)
     expect(sink.get('b')).toBe(2)
     expect(reported).toEqual(['DECODE: an object whose key is unknown is invalid: its key is not a string'])
+  })
+
+  test('is reported and never stored, in a batch under the last version too', async () => {
+    const reported: string[] = []
+    const sink = new Indexer<number>({}, { report: ({ code }) => reported.push(code) })
+    const source = healthy([put('a', 1)])
+    const { clock } = await reflect(source, sink)
+    source.watches[0]?.batch([odd({ type: 'put', key: 7, object: 7 })], '10')
+    await clock.advance(0)
+    expect([[...sink.entries()], reported]).toEqual([[['a', 1]], ['DECODE']])
   })
 
   test('in a list keeps that list from deleting anything', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SourceError, type SourceErrorCode } from '../../src/errors.js'
+import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { reflect, store } from '../support/reflectors.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { SourceError, type SourceErrorCode } from '../../src/errors.js'
+import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import type { State } from '../../src/contract/status.js'
 import {
   type Input,
   type InputType,
@@ -9,8 +10,8 @@ import {
   type Step,
   step,
   table,
-} from '../../src/reflector-state.js'
-import type { State } from '../../src/telemetry.js'
+} from '../../src/reflector/reflector-state.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 
 type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
 type Chance = readonly [number, number]
@@ -162,11 +163,80 @@ describe('every code of a failure', () => {
   })
 })
 
+/** A watch that was reopened twice at 1 s: the first reconnect came at once, and failed. */
+function reopened(): Machine {
+  const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(0, { type: 'due' })
+  return machine.tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+}
+
+describe('the first reconnect after a break', () => {
+  test.each([
+    { chance: LOW, until: 10_000 },
+    { chance: HIGH, until: 10_200 },
+  ])('opens up to 0.2 s after the error: $until', ({ chance, until }) => {
+    expect(enter('live').tell(10_000, failed('UNAVAILABLE'), chance).until).toBe(until)
+  })
+
+  test('comes at once also when the watch was opened just before', () => {
+    expect(enter('live').tell(1, failed('UNAVAILABLE'), HIGH).until).toBe(201)
+    expect(enter('connecting').tell(1, failed('UNAVAILABLE'), HIGH).until).toBe(201)
+  })
+
+  test('is followed by the delays of a first attempt', () => {
+    const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH).tell(10_200, { type: 'due' })
+    expect(machine.state.spacing.currentMs).toBe(800)
+    expect(machine.tell(10_201, failed('UNAVAILABLE'), LOW).until).toBe(10_601)
+    machine.tell(10_601, { type: 'due' })
+    expect(machine.state.spacing.currentMs).toBe(1_600)
+    expect(machine.tell(10_602, failed('UNAVAILABLE'), HIGH).until).toBe(10_601 + 1_600)
+  })
+
+  test('comes at once at most every 10 s, however often a working watch breaks', () => {
+    const machine = enter('live')
+    const delays: number[] = []
+    for (let at = 1_000; at <= 24_000; at += 1_000) {
+      machine.tell(at, failed('UNAVAILABLE', { contactAt: at }), HIGH)
+      delays.push((machine.until ?? Number.NaN) - at)
+      machine.tell(machine.until ?? at, { type: 'due' }).tell(machine.until ?? at, { type: 'batch' })
+    }
+    expect(delays.flatMap((delay, i) => (delay <= 200 ? [i + 1] : []))).toEqual([1, 12, 23])
+    expect(Math.min(...delays.filter((delay) => delay > 200))).toBeGreaterThanOrEqual(400)
+  })
+
+  test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'NOT_FOUND'] as const)('is delayed after %s', (code) => {
+    expect(enter('live').tell(10_000, failed(code), LOW).until).toBeGreaterThanOrEqual(10_400)
+  })
+
+  test('waits as long as the source says', () => {
+    expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 900 }), LOW).until).toBe(10_900)
+  })
+
+  test('may become a list, if one is asked for while it waits', () => {
+    const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH)
+    machine.tell(10_100, { type: 'relist', reason: 'wanted' }).tell(10_200, { type: 'due' })
+    expect(machine.last.effect).toMatchObject({ type: 'list' })
+    expect(machine.state.spacing.currentMs).toBe(800)
+  })
+
+  test('of 1 000 mirrors is spread: no 20 ms have more than a fifth of them', () => {
+    const random = new SeededRandom(1)
+    const slots = Map.groupBy(
+      Array.from({ length: 1_000 }, () => {
+        const { until = Number.NaN } = enter('live').tell(10_000, failed('UNAVAILABLE'), [random.next(), random.next()])
+        return Math.floor((until - 10_000) / 20)
+      }),
+      (slot) => slot,
+    )
+    expect([...slots.keys()].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(Math.max(...[...slots.values()].map(({ length }) => length))).toBeLessThan(200)
+  })
+})
+
 describe('opens are spaced', () => {
   // Each open waits for the latest of: the previous open + d from [D/2, D); the error + [0.4, 0.8) s; the error + retryAfterMs.
   test('the first list is opened at once', () => {
     const { state, last } = new Machine().tell(7, { type: 'start' })
-    expect(last.effect).toEqual({ type: 'list', ignoreVersions: false, byContent: false })
+    expect(last.effect).toEqual({ type: 'list', ignoreVersions: false })
     expect(state.openedAt).toBe(7)
   })
 
@@ -179,7 +249,7 @@ describe('opens are spaced', () => {
     { chance: LOW, until: 10_400, of: 'the least' },
     { chance: HIGH, until: 10_800, of: 'the most' },
   ])('after an error at 10 s, $of that chance gives is $until', ({ chance, until }) => {
-    expect(enter('live').tell(10_000, failed('UNAVAILABLE'), chance).until).toBe(until)
+    expect(reopened().tell(10_000, failed('UNAVAILABLE'), chance).until).toBe(until)
   })
 
   test('an expiry is an error like any other: no herd meets a server that restarts', () => {
@@ -223,27 +293,67 @@ describe('opens are spaced', () => {
     expect(machine.state).toMatchObject({ openedAt, spacing })
   })
 
-  test('a stream that outlived the spacing sets it back', () => {
-    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
-    expect(machine.state.spacing.currentMs).toBe(1_600)
-    machine.tell(2_000, { type: 'batch' }).tell(2_000 + 1_600, failed('UNAVAILABLE', { contactAt: 2_000 + 1_600 }))
+  test('a watch that was live for 1 s resets the spacing, however far it had grown', () => {
+    const machine = reopened()
+    machine.tell(1_000, failed('UNAVAILABLE')).tell(2_000, { type: 'due' })
+    expect(machine.state.spacing.currentMs).toBe(3_200)
+    machine.tell(3_000, { type: 'batch' }).tell(4_000, failed('UNAVAILABLE', { contactAt: 4_000 }))
     expect(machine.state.spacing.currentMs).toBe(800)
   })
 
-  test('one that did not outlive it sets nothing back', () => {
-    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
-    machine.tell(2_000, { type: 'batch' }).tell(2_000 + 1_599, { type: 'ended' })
+  test('an expiry is an answer: the silence of a watch before it counts as time for which it was live', () => {
+    const machine = reopened()
+    machine.tell(2_000, { type: 'batch' }).tell(3_000, failed('VERSION_EXPIRED', { contactAt: 2_000 }))
+    expect(machine.state.spacing.currentMs).toBe(800)
+  })
+
+  test('a watch that was live for a shorter time does not reset the spacing', () => {
+    const machine = reopened()
+    machine.tell(2_000, { type: 'batch' }).tell(2_999, { type: 'ended' })
     expect(machine.state.spacing.currentMs).toBe(1_600)
   })
 
+  test('expiries two seconds apart are each followed by a list within 0.8 s', () => {
+    const machine = enter('live')
+    for (let n = 1; n <= 8; n++) {
+      machine.tell(n * 2_000, failed('VERSION_EXPIRED', { contactAt: n * 2_000 }), HIGH)
+      expect(machine.until).toBe(n * 2_000 + 800)
+      machine.tell(n * 2_000 + 800, { type: 'due' }).tell(n * 2_000 + 900, { type: 'listed' })
+      machine.tell(n * 2_000 + 950, { type: 'batch' })
+    }
+  })
+
+  test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED'] as const)(
+    'a list that is required by %s, the answer to a reopened watch, waits for the delay after an error only',
+    (code) => {
+      const machine = enter('live')
+      for (let n = 0; n <= 6; n++) machine.tell(n * 100_000, failed('UNAVAILABLE')).tell(n * 100_000, { type: 'due' })
+      expect(machine.state.spacing.currentMs).toBe(30_000)
+      expect(machine.tell(600_010, failed(code), HIGH).until).toBe(600_810)
+    },
+  )
+
+  test('a list is not spaced if the reopened watch expires within its stream, after a first bookmark', () => {
+    const machine = enter('live')
+    for (let n = 0; n <= 6; n++) machine.tell(n * 100_000, failed('UNAVAILABLE')).tell(n * 100_000, { type: 'due' })
+    machine.tell(600_005, { type: 'batch' })
+    expect(machine.tell(600_010, failed('VERSION_EXPIRED'), HIGH).until).toBe(600_810)
+  })
+
+  test('a list after a watch that followed a list and expired at once is spaced', () => {
+    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'due' })
+    machine.tell(1_010, { type: 'listed' })
+    expect(machine.tell(1_020, failed('VERSION_EXPIRED'), HIGH).until).toBe(2_600)
+  })
+
   test('one that opened and never said anything sets nothing back, however long it was open', () => {
-    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    const machine = reopened()
     machine.tell(60_000, failed('UNAVAILABLE'))
     expect(machine.state.spacing.currentMs).toBe(1_600)
   })
 
   test('the silence before a time-out does not count as life', () => {
-    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    const machine = reopened()
     machine.tell(2_000, { type: 'batch' }).tell(27_000, failed('UNAVAILABLE', { contactAt: 2_000 }))
     expect(machine.state.spacing.currentMs).toBe(1_600)
   })
@@ -263,31 +373,31 @@ describe('opens are spaced', () => {
   })
 
   test.each([0, Number.NaN, -1, Number.POSITIVE_INFINITY])('a wish of %d ms counts as absent', (retryAfterMs) => {
-    expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs }), LOW).until).toBe(10_400)
+    expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs }), LOW).until).toBe(10_000)
   })
 
-  test.each([
-    { chance: LOW, until: 15_000 },
-    { chance: HIGH, until: 30_000 },
-  ])('what failed for good is tried again $until ms after it was opened', ({ chance, until }) => {
-    expect(enter('listing').tell(10, failed('NOT_FOUND'), chance).until).toBe(until)
-  })
-
-  test('what fails otherwise after that begins with short delays', () => {
-    const machine = enter('listing').tell(0, failed('NOT_FOUND')).tell(30_000, { type: 'due' })
-    expect(machine.tell(30_010, failed('NOT_FOUND'), LOW).until).toBe(45_000)
-    machine.tell(45_000, { type: 'due' })
-    expect(machine.tell(45_010, failed('UNAVAILABLE'), LOW).until).toBe(45_800)
-    machine.tell(45_800, { type: 'due' })
-    expect(machine.tell(45_810, failed('UNAVAILABLE', { retryAfterMs: 5_000 }), HIGH).until).toBe(50_810)
-  })
+  test.each(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
+    '%s is retried soon at first, then every 15 to 30 s',
+    (code) => {
+      const machine = enter('listing')
+      const gaps: number[] = []
+      for (let i = 0; i < 8; i++) {
+        const openedAt = machine.state.openedAt ?? 0
+        machine.tell(openedAt, failed(code), HIGH)
+        gaps.push((machine.until ?? Number.NaN) - openedAt)
+        machine.tell(machine.until ?? Number.NaN, { type: 'due' })
+      }
+      expect(gaps).toEqual([800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000])
+    },
+  )
 
   test('no input ever leads to an open in the past, nor to a loop without a delay', () => {
     for (const name of Object.keys(table)) {
       if (!isStateful(name)) continue
       for (const input of Object.values(inputs)) {
-        const { effect } = step(enter(name).state, { ...input, at: 5, chance: LOW })
-        if (effect.type === 'wait') expect(effect.until, `${name} ${input.type}`).toBeGreaterThanOrEqual(400)
+        const { effect, state } = step(enter(name).state, { ...input, at: 5, chance: LOW })
+        const least = state.immediateAt === 5 ? 5 : 400
+        if (effect.type === 'wait') expect(effect.until, `${name} ${input.type}`).toBeGreaterThanOrEqual(least)
       }
     }
   })
@@ -296,11 +406,19 @@ describe('opens are spaced', () => {
 describe('what is remembered', () => {
   test('a list that trusts no version is asked for until one is in', () => {
     const machine = enter('live').tell(0, failed('EPOCH_CHANGED')).tell(1_000, { type: 'due' })
-    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true, byContent: false })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
     machine.tell(1_001, failed('UNAVAILABLE')).tell(9_000, { type: 'due' })
-    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true, byContent: false })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
     machine.tell(9_001, { type: 'listed' }).tell(9_002, failed('VERSION_EXPIRED')).tell(60_000, { type: 'due' })
-    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: false, byContent: false })
+    expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: false })
+  })
+
+  test('a list that trusts no version stays one if another relist is asked for before it or during it', () => {
+    const machine = enter('live').tell(5, failed('EPOCH_CHANGED')).tell(6, { type: 'relist', reason: 'wanted' })
+    expect(machine.tell(2_000, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: true })
+    machine.tell(2_001, { type: 'relist', reason: 'wanted' }).tell(2_002, failed('UNAVAILABLE'))
+    machine.tell(2_003, { type: 'relist', reason: 'wanted' })
+    expect(machine.tell(9_000, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: true })
   })
 
   test('an expiry is one relist: after it the watch is opened again', () => {
@@ -331,7 +449,6 @@ describe('what is remembered', () => {
     expect(machine.tell(800, { type: 'due' }).last.effect).toEqual({
       type: 'list',
       ignoreVersions: false,
-      byContent: false,
     })
     expect(machine.tell(801, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
   })
@@ -343,10 +460,10 @@ describe('what is remembered', () => {
   })
 
   test('a relist that is asked for while a list waits for its turn is that list', () => {
-    const machine = enter('relisting').tell(5, { type: 'relist', reason: 'wanted', byContent: true })
+    const machine = enter('relisting').tell(5, { type: 'relist', reason: 'wanted' })
     machine.tell(20_000, { type: 'turn' })
     expect(machine.last.effect).toEqual({ type: 'continue' })
-    expect(machine.state).toMatchObject({ byContent: true, isListWanted: false })
+    expect(machine.state).toMatchObject({ isListWanted: false })
     expect(machine.tell(20_001, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
   })
 
@@ -361,7 +478,6 @@ describe('what is remembered', () => {
     expect(machine.tell(1_000, { type: 'due' }).last.effect).toEqual({
       type: 'list',
       ignoreVersions: false,
-      byContent: false,
     })
   })
 })

@@ -1,12 +1,12 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import type { Change } from '../../src/delta.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import { Reflector } from '../../src/reflector.js'
-import type { ListEvent, Sink, WatchBatch, WatchEvent } from '../../src/source.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListEvent, Sink, WatchBatch, WatchEvent } from '../../src/contract/source.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import type { Change } from '../../src/queue/change.js'
+import { Reflector } from '../../src/reflector/reflector.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { BusyClock } from '../support/busy-clock.js'
 import { deferred, informerOf } from '../support/informers.js'
 import { reflect, store } from '../support/reflectors.js'
@@ -315,12 +315,37 @@ describe('batches', () => {
     source.watches[0]?.batch(events, '2')
     await clock.advance(0)
     const once = [...told]
-    expect(Object.fromEntries(Array.from(informer.entries(), ({ key, object }) => [key, object]))).toEqual({
+    expect(Object.fromEntries(informer.entries())).toEqual({
       a: 3,
       b: 2,
     })
     source.watches[0]?.batch(events, '2')
     await clock.advance(0)
+    expect(told.slice(once.length)).toEqual([])
+  })
+
+  test('one with a whole collection and an invalid object keeps that object invalid when it is told again', async () => {
+    const source = scripted<number>({
+      hasReached: numbered,
+      onList: (list) => list.answer([put('a', 0), put('c', 0)], '1'),
+    })
+    const { clock, informer } = informerOf<number, object, typeof source>(source)
+    const told = followed(informer)
+    await informer.start().synced()
+    await clock.advance(0)
+    const events: readonly WatchEvent<number>[] = [
+      { type: 'invalid', key: 'c', error: new Error('broken') },
+      put('gone', 1),
+      { type: 'replace', entries: [{ key: 'a', object: 2 }] },
+    ]
+    source.watches[0]?.batch(events, '2')
+    await clock.advance(0)
+    const once = [...told]
+    const expected = [Object.fromEntries(informer.entries()), [...informer.invalid.keys()]]
+    expect(expected).toEqual([{ a: 2, c: 0 }, ['c']])
+    source.watches[0]?.batch(events, '2')
+    await clock.advance(0)
+    expect([Object.fromEntries(informer.entries()), [...informer.invalid.keys()]]).toEqual(expected)
     expect(told.slice(once.length)).toEqual([])
   })
 
@@ -571,6 +596,7 @@ describe('what is no source', () => {
     [{ ...good, watch: undefined }, 'the source "x" must have list and watch'],
     [{ ...good, list: 5 }, 'the source "x": option "list" must be a function, got 5'],
     [{ ...good, hasReached: 5 }, 'the source "x": option "hasReached" must be a function, got 5'],
+    [{ ...good, isLaterEpoch: 5 }, 'the source "x": option "isLaterEpoch" must be a function, got 5'],
     [{ ...good, head: 5 }, 'the source "x": option "head" must be a function, got 5'],
     [{ ...good, heartbeatMs: 0 }, "the source's heartbeatMs must be a finite number above 0, got 0"],
     [{ ...good, heartbeatMs: Number.NaN }, "the source's heartbeatMs must be a finite number above 0, got NaN"],

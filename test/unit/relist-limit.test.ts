@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import { Indexer } from '../../src/indexer.js'
-import { Reflector } from '../../src/reflector.js'
-import { RelistLimit, TURN_MS } from '../../src/relist-limit.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { RelistLimit, TURN_MS } from '../../src/informer/relist-limiter.js'
+import { Reflector } from '../../src/reflector/reflector.js'
+import { Indexer } from '../../src/store/indexer.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { outcomeOf } from '../support/informers.js'
 
 describe('a limit of relists', () => {

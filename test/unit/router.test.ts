@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
-import { SourceError } from '../../src/errors.js'
-import type { Feed } from '../../src/feed.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Feed } from '../../src/subscriptions/feed.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { usedHeap } from '../soak/heap.js'
 import { drain, Mirror, tellAll } from '../support/feeds.js'
 import { Fold } from '../support/fold.js'
 import { type Order, order } from '../support/informers.js'
@@ -123,6 +124,38 @@ test('a feed that is closed is told nothing, and the others everything', () => {
   expect([count(), drain(two)]).toEqual([0, ['add a, @2']])
 })
 
+test.each([
+  ['a key', (i: number) => ({ key: `k${i}` })],
+  ['a value of an equal index', (i: number) => ({ where: { tenant: `t${i}` } })],
+  ['a value of an ordered index', (i: number) => ({ where: { total: i } })],
+])('feeds that follow %s and are closed leave no memory behind', async (_what, scope) => {
+  const mirror = orders()
+  const other = mirror.feed(scope(-1))
+  const comeAndGo = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      mirror.feed(scope(i)).close(CLOSED)
+    }
+  }
+  comeAndGo(100)
+  const before = await usedHeap()
+  comeAndGo(5_000)
+  expect((await usedHeap()) - before).toBeLessThan(400_000)
+  expect([...mirror.router.feeds]).toEqual([other])
+})
+
+test('after the last feed that follows an index was closed, changes are not looked up in it', () => {
+  const mirror = orders()
+  const feed = mirror.feed({ where: { tenant: 'acme' } })
+  const index = feed.where[0]?.[0]
+  if (index === undefined) throw new Error('the feed has no index')
+  const lookUp = vi.spyOn(index, 'scalarsOf')
+  const other = mirror.feed({ key: 'a' })
+  feed.close(CLOSED)
+  lookUp.mockClear()
+  mirror.put('a', order(1), '2')
+  expect([lookUp.mock.calls.length, drain(other)]).toEqual([0, ['@1', 'add a, @2']])
+})
+
 test('a feed that comes and goes in the middle of a commit disturbs nobody', () => {
   const mirror = orders()
   let extra: Feed<Order> | undefined
@@ -139,30 +172,6 @@ test('a feed that comes and goes in the middle of a commit disturbs nobody', () 
   const fold = new Fold<Order>()
   if (extra !== undefined) tellAll(extra, fold)
   expect([drain(first), drain(second), fold.told]).toEqual([['add a, @2'], ['add a, @2'], ['add a']])
-})
-
-test('who is awaited is known, until it has got there', () => {
-  const mirror = orders()
-  const feed = mirror.feed()
-  drain(feed)
-  expect(mirror.router.isAwaited).toBe(false)
-  const waited = feed.waitFor('3')
-  expect(mirror.router.isAwaited).toBe(true)
-  mirror.apply([], '2')
-  expect(mirror.router.isAwaited).toBe(true)
-  mirror.apply([], '3')
-  expect(mirror.router.isAwaited).toBe(false)
-  return waited
-})
-
-test('a feed that closes while it is awaited is awaited no more', async () => {
-  const mirror = orders()
-  const feed = mirror.feed()
-  drain(feed)
-  const waited = feed.waitFor('3')
-  feed.close(CLOSED)
-  await expect(waited).rejects.toBe(CLOSED)
-  expect(mirror.router.isAwaited).toBe(false)
 })
 
 // I5
@@ -198,10 +207,8 @@ test('whatever is written, every scope folds to what it holds of the store', () 
     }
     for (const { feed, fold, isIn, options } of followers) {
       tellAll(feed, fold)
-      const held = [...mirror.indexer.entries()].filter(({ object, key }) => isIn(object, key))
-      expect(fold.objects, `seed ${seed}, ${JSON.stringify(options)}`).toEqual(
-        new Map(held.map(({ key, object }) => [key, object])),
-      )
+      const held = [...mirror.indexer.entries()].filter(([key, object]) => isIn(object, key))
+      expect(fold.objects, `seed ${seed}, ${JSON.stringify(options)}`).toEqual(new Map(held))
     }
   }
 })

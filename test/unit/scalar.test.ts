@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compareScalars, isScalar, type Scalar, ScalarMap, sameScalar } from '../../src/scalar.js'
+import { compareScalars, isScalar, type Scalar, ScalarMap, sameScalar } from '../../src/store/indexes/scalar.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 const day = (n: number): Date => new Date(Date.UTC(2026, 0, n))
@@ -36,6 +36,8 @@ describe('sameScalar', () => {
     ['equal strings', 'a', 'a'],
     ['NaN and NaN', Number.NaN, Number.NaN],
     ['0 and -0', 0, -0],
+    ['a number and the bigint of its value', 1, 1n],
+    ['a number beyond 2^53 and the bigint of its value', 2 ** 70, 2n ** 70n],
     ['two Dates of one moment', day(1), day(1)],
     ['two invalid Dates', noDate(), noDate()],
     ['undefined and undefined', undefined, undefined],
@@ -45,7 +47,8 @@ describe('sameScalar', () => {
 
   test.each<[string, Scalar | undefined, Scalar | undefined]>([
     ['a number and its text', 1, '1'],
-    ['a number and its bigint', 1, 1n],
+    ['2 ** 53 and the bigint after it', 2 ** 53, 2n ** 53n + 1n],
+    ['Infinity and a bigint that no number is as large as', Infinity, 10n ** 400n],
     ['a number and a boolean', 1, true],
     ['a Date and its milliseconds', day(1), day(1).getTime()],
     ['Dates of two moments', day(1), day(2)],
@@ -124,6 +127,22 @@ describe('ScalarMap', () => {
     map.set(day(1).getTime(), 2)
     map.set(String(day(1).getTime()), 3)
     expect(new Set(map.values())).toEqual(new Set([1, 2, 3]))
+  })
+
+  test('a number and the bigint of its value are one key, and a bigint beyond every number is one of its own', () => {
+    const map = new ScalarMap<string>()
+    map.set(2, 'two')
+    map.set(2n, 'also two')
+    map.set(10n ** 400n, 'large')
+    expect([map.get(2), map.get(2n), map.get(10n ** 400n), map.get(Infinity), map.size]).toEqual([
+      'also two',
+      'also two',
+      'large',
+      undefined,
+      2,
+    ])
+    map.delete(2n)
+    expect([map.get(2), map.size]).toEqual([undefined, 1])
   })
 
   test('a deleted Date is gone for every equal Date', () => {

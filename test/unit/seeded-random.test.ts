@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 
 const draw = (seed: number, length = 1_000): number[] => {
   const random = new SeededRandom(seed)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { SLOW_MS, SlowWatch } from '../../src/slow-watch.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SLOW_MS, SlowWatch } from '../../src/subscriptions/slow-handler-monitor.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { deferred } from '../support/informers.js'
 
 function setUp(): { clock: VirtualClock; watch: SlowWatch; reports: string[] } {
@@ -84,4 +84,13 @@ test('size is how much runs', async () => {
   resolve()
   await work
   expect(watch.size).toBe(0)
+})
+
+test('work that does not settle is reported, though all earlier work has settled', async () => {
+  const { clock, watch, reports } = setUp()
+  await watch.during('a', Promise.resolve())
+  void watch.during('b', new Promise(() => {}))
+  await clock.advance(SLOW_MS)
+  expect(reports).toEqual(['b 10000'])
+  watch.stop()
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Range } from '../../src/index-types.js'
-import type { Scalar } from '../../src/scalar.js'
-import { SortedIndex } from '../../src/sorted-index.js'
-import type { Entry } from '../../src/source.js'
-import { type Pin, Store } from '../../src/store.js'
+import type { Entry } from '../../src/contract/source.js'
+import type { Range } from '../../src/store/indexes/index-types.js'
+import type { Scalar } from '../../src/store/indexes/scalar.js'
+import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
+import { type Pin, Store } from '../../src/store/store.js'
 
 type Tuple = readonly Scalar[]
 
@@ -29,7 +29,7 @@ function sorted(items: Readonly<Record<string, Tuple | undefined>> = {}) {
 }
 
 const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) => name).join('')
-const keys = (entries: Iterable<Entry<Item>>): string => Array.from(entries, ({ key }) => key).join('')
+const keys = (entries: Iterable<[string, Item]>): string => Array.from(entries, ([key]) => key).join('')
 
 const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
 
@@ -151,6 +151,25 @@ describe('an ordered index', () => {
     store.clear()
     put('x', [1])
     expect([names(by()), by.count(5)]).toEqual(['x', 0])
+  })
+
+  test('every bound is found after deletes have emptied long stretches of the order', () => {
+    const { store, put, by } = sorted()
+    const left: string[] = []
+    for (let i = 0; i < 2_048; i++) put(`k${i}`, [i])
+    expect(by.count(0)).toBe(1)
+    for (let i = 0; i < 2_048; i++) {
+      if (i % 1_024 < 700) store.delete(`k${i}`)
+      else left.push(`k${i}`)
+    }
+    for (let bound = 0; bound < 2_048; bound++) {
+      const from = left.filter((name) => Number(name.slice(1)) >= bound)
+      expect(by({ gte: bound, limit: 2 }).map(({ name }) => name)).toEqual(from.slice(0, 2))
+      expect(by({ lt: bound, reverse: true, limit: 1 }).map(({ name }) => name)).toEqual(
+        left.slice(0, left.length - from.length).slice(-1),
+      )
+      expect(by.count(bound)).toBe(from[0] === `k${bound}` ? 1 : 0)
+    }
   })
 
   test('5 000 objects in random order stay in order through 5 000 changes', () => {

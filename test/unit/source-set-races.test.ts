@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import { groupInformers } from '../../src/informer-group.js'
-import type { ListerWatcher } from '../../src/source.js'
-import { type SourceSet, sourceSet } from '../../src/source-set.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { groupInformers } from '../../src/informer/informer-group.js'
+import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
 import { assertCleanStop, outcomeOf } from '../support/informers.js'
 
@@ -20,8 +20,7 @@ function stopsClean(clock: VirtualClock, ...informers: readonly Informer<string>
   onTestFinished(() => assertCleanStop(groupInformers(informers), clock))
 }
 
-const contents = (informer: Informer<string>): Record<string, string> =>
-  Object.fromEntries(Array.from(informer.entries(), ({ key, object }): [string, string] => [key, object]))
+const contents = (informer: Informer<string>): Record<string, string> => Object.fromEntries(informer.entries())
 
 describe('a key that two sources give while both are being listed', () => {
   async function both(): Promise<{
@@ -119,6 +118,23 @@ describe('a set that changes inside a listener', () => {
     first.start()
     await clock.advance(10)
     expect(contents(first)).toEqual({ a: 'eu', c: 'us' })
+  })
+
+  test('an informer that begins while a source is added has the same sources', async () => {
+    const { clock, set, first } = world()
+    first.start()
+    await clock.advance(10)
+    let late: Informer<string> | undefined
+    first.on('status', () => {
+      late ??= mirrorOf(set, clock).start()
+    })
+    set.add('us', us())
+    await clock.advance(10)
+    expect([contents(first), late && contents(late)]).toEqual([
+      { a: 'eu', c: 'us' },
+      { a: 'eu', c: 'us' },
+    ])
+    await late?.stop()
   })
 
   test('a source that is removed while the informer starts is not mirrored', async () => {

@@ -1,12 +1,13 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import type { Change } from '../../src/delta.js'
-import { SourceError } from '../../src/errors.js'
-import { createInformer, type Informer } from '../../src/informer.js'
-import type { ListerWatcher } from '../../src/source.js'
-import { type SourceSet, sourceSet } from '../../src/source-set.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer, type Informer } from '../../src/informer/informer.js'
+import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import type { Change } from '../../src/queue/change.js'
+import { EqualIndex } from '../../src/store/indexes/hash-index.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, outcomeOf } from '../support/informers.js'
 
 interface Pod {
@@ -371,6 +372,7 @@ describe('a key that two sources give', () => {
       { code: 'DECODE', key: 'x', source: 'us' },
       { code: 'PROTOCOL', key: 'a', source: 'us' },
     ])
+    expect(errors[0]?.message).toBe('the object "x" of us is invalid: broken')
   })
 
   test('is nobody else’s while its object is invalid', async () => {
@@ -384,4 +386,32 @@ describe('a key that two sources give', () => {
     await clock.advance(5_000)
     expect(informer.get('x')).toEqual(pod('other'))
   })
+})
+
+describe('a source whose objects cannot be deleted at once, because an index throws', () => {
+  test.each([1, 3])(
+    'is deleted later, with %d errors, and one of its name that comes meanwhile comes after that',
+    async (times) => {
+      const { clock, set, informer, errors } = await synced()
+      const told = telling(informer)
+      await clock.advance(10)
+      const spy = vi.spyOn(EqualIndex.prototype, 'delete')
+      onTestFinished(() => spy.mockRestore())
+      const injected = (): never => {
+        throw new Error('injected')
+      }
+      for (let i = 0; i < times; i++) spy.mockImplementationOnce(injected)
+      set.remove('eu')
+      expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+      set.add('eu', memorySource<Pod>({ name: 'eu again', entries: [['d', pod('n1')]] }))
+      await clock.advance(60_000)
+      expect([keysOf(informer), informer.by.node('n1').length, informer.by.node('n2').length]).toEqual([
+        ['c', 'd'],
+        2,
+        0,
+      ])
+      expect(errors.map(({ message, phase }) => [message, phase])).toEqual(Array(times).fill(['injected', 'apply']))
+      expect(told.filter((line) => line.startsWith('delete')).length).toBe(2)
+    },
+  )
 })

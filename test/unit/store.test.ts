@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Entry } from '../../src/source.js'
-import { MAX_OBJECTS, type Ordinal, Store, type StoreIndex } from '../../src/store.js'
+import type { Entry } from '../../src/contract/source.js'
+import { MAX_OBJECTS, type Ordinal, Store, type StoreIndex } from '../../src/store/store.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 const entry = (key: string, object: string, version = '1'): Entry<string> => ({ key, object, version })

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { Change } from '../../src/delta.js'
-import type { FeedOptions } from '../../src/scope.js'
-import { HandlerSubscription, type Handlers } from '../../src/subscription.js'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
+import type { Change } from '../../src/queue/change.js'
+import { HandlerSubscription, type Handlers } from '../../src/subscriptions/handler-subscription.js'
+import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 import { Mirror } from '../support/feeds.js'
 import { Fold } from '../support/fold.js'
 import { deferred, outcomeOf } from '../support/informers.js'
@@ -464,9 +464,7 @@ describe('concurrency', () => {
       }
       await mirror.clock.advance(10_000)
       expect(overlaps, `seed ${seed}`).toEqual([])
-      expect(fold.objects, `seed ${seed}`).toEqual(
-        new Map(Array.from(mirror.indexer.entries(), ({ key, object }) => [key, object])),
-      )
+      expect(fold.objects, `seed ${seed}`).toEqual(new Map(mirror.indexer.entries()))
       expect(subscription.version, `seed ${seed}`).toBe('99')
       expect(subscription.backlog.keys, `seed ${seed}`).toBe(0)
     }
@@ -646,7 +644,7 @@ describe('what waits', () => {
     expect(subscription.backlog.oldestMs).toBe(530)
     gates.next()
     await mirror.clock.advance(0)
-    expect([gates.begun.at(-1), subscription.backlog]).toEqual(['a=2', { keys: 1, oldestMs: 30 }])
+    expect([gates.begun.at(-1), subscription.backlog]).toMatchObject(['a=2', { keys: 1, oldestMs: 30 }])
   })
 
   test('its age behind a handler is that of the first change that was merged', async () => {
@@ -659,7 +657,7 @@ describe('what waits', () => {
     await mirror.clock.advance(500)
     mirror.put('a', 3, '8')
     await mirror.clock.advance(30)
-    expect(subscription.backlog).toEqual({ keys: 1, oldestMs: 530 })
+    expect(subscription.backlog).toMatchObject({ keys: 1, oldestMs: 530 })
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { assertMark, assertVersion, MAX_VERSION_BYTES } from '../../src/version.js'
+import { assertMark, assertVersion, MAX_VERSION_BYTES } from '../../src/contract/version.js'
 
 describe('assertVersion', () => {
   test.each([

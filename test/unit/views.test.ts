@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { IndexBuilder } from '../../src/index-types.js'
-import { Indexer } from '../../src/indexer.js'
-import type { WatchEvent } from '../../src/source.js'
-import type { StoreView } from '../../src/views.js'
+import type { WatchEvent } from '../../src/contract/source.js'
+import { Indexer } from '../../src/store/indexer.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
+import type { StoreView } from '../../src/store/store-view.js'
 
 interface Item {
   readonly color: string
@@ -39,7 +39,7 @@ function shown(view: StoreView<Item, By>): object {
     version: view.version,
     objects: ['a', 'b', 'c', 'd'].map((key) => [view.has(key), view.get(key)]),
     keys: [...view.keys()].sort(),
-    entries: new Map([...view.entries()].map(({ key, object }) => [key, object])),
+    entries: new Map(view.entries()),
     list: [...view.list()].sort((x, y) => x.n - y.n),
     color: [...by.color.values()].sort().map((value) => [value, by.color.count(value), by.color(value)]),
     parts: [...by.parts.values()].sort().map((value) => [value, by.parts.count(value), by.parts(value).length]),
@@ -134,6 +134,7 @@ describe('a snapshot', () => {
   test.each<[string, (view: StoreView<Item, By>) => unknown]>([
     ['get', (view) => view.get('a')],
     ['has', (view) => view.has('a')],
+    ['entry', (view) => view.entry('a')],
     ['keys', (view) => [...view.keys()]],
     ['entries', (view) => [...view.entries()]],
     ['list', (view) => view.list()],

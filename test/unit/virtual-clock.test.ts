@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 
 test('time stands still until it is told to move', async () => {
   const clock = new VirtualClock(1_000)

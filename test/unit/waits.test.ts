@@ -1,7 +1,14 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import { checkVersionWait, checkWait, Gate, type Settle, VersionWaiters, waiting } from '../../src/waits.js'
+import {
+  checkVersionWait,
+  checkWait,
+  Gate,
+  type Settle,
+  VersionWaiters,
+  waiting,
+} from '../../src/subscriptions/version-waiters.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { outcomeOf } from '../support/informers.js'
 import { numbered } from '../support/scripted-source.js'
 
@@ -150,6 +157,42 @@ describe('VersionWaiters', () => {
     const { settle, outcomes } = ends()
     new VersionWaiters(numbered).enter('b5', 'a7', settle)
     expect(outcomes).toMatchObject([{ code: 'EPOCH_CHANGED' }])
+  })
+
+  test('for a mark of another epoch are judged at once, and at each check', () => {
+    const judged: unknown[] = []
+    const waiters = new VersionWaiters(numbered, (_settle, ...wait) => judged.push(wait))
+    const { settle, outcomes } = ends()
+    waiters.enter('b5', 'a7', settle)
+    waiters.check('a8')
+    const wait = ['b5', expect.objectContaining({ code: 'EPOCH_CHANGED' })]
+    expect([judged, outcomes]).toEqual([[wait, wait], []])
+  })
+
+  test('resolve for a mark of the epoch that begins', () => {
+    const waiters = new VersionWaiters(numbered, () => {})
+    const { settle, outcomes } = ends()
+    waiters.enter('b5', 'a7', settle)
+    waiters.fork('a7', 'forked')
+    waiters.check('b5')
+    expect(outcomes).toEqual(['resolved'])
+  })
+
+  test('reject for a mark of the epoch that ends', () => {
+    const waiters = new VersionWaiters(numbered)
+    const { settle, outcomes } = ends()
+    waiters.enter('a9', 'a7', settle)
+    waiters.fork('a7', 'forked')
+    expect(outcomes).toEqual(['forked'])
+  })
+
+  test('reject for a mark of the epoch that ends, behind a wait for a mark of a later one', () => {
+    const waiters = new VersionWaiters(numbered)
+    const [later, ending] = [ends(), ends()]
+    waiters.enter('20', '7', later.settle)
+    waiters.enter('9', '7', ending.settle)
+    waiters.fork('7', 'forked', (_at, mark) => mark === '20')
+    expect([later.outcomes, ending.outcomes]).toEqual([[], ['forked']])
   })
 
   test('reject when the epoch changes while they wait', () => {

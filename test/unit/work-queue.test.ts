@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { SeededRandom } from '../../src/testing/seeded-random.js'
-import { VirtualClock } from '../../src/testing/virtual-clock.js'
-import { WorkQueue } from '../../src/work-queue.js'
+import { WorkQueue } from '../../src/queue/work-queue.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 
 function setUp(): { clock: VirtualClock; queue: WorkQueue; wakes: () => number } {
   const clock = new VirtualClock(0)

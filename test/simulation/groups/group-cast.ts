@@ -1,8 +1,9 @@
-import { SourceError } from '../../../src/errors.js'
-import type { Lifecycle } from '../../../src/informer.js'
-import { groupInformers } from '../../../src/informer-group.js'
+import type { Lifecycle } from '../../../src/informer/informer.js'
+import { groupInformers } from '../../../src/informer/informer-group.js'
+import { Callers } from '../callers.js'
 import type { Cast } from '../drive.js'
 import { InformerDrive } from '../informer-drive.js'
+import { PendingWaits } from '../pending.js'
 import type { Site } from '../site.js'
 import type { Scene } from '../stage.js'
 import { drawDrain } from '../stopping.js'
@@ -26,12 +27,16 @@ export class GroupCast implements Cast {
   readonly #abort = new AbortController()
   #isStopping = false
   #isStopped = false
-  #waits = 0
+  /** Those who wait for the group. */
+  readonly #pending: PendingWaits
+  readonly #callers: Callers
   #looks = 0
 
   constructor(scene: Scene, sites: readonly Site[], life: number) {
     this.#scene = scene
     this.#life = life
+    this.#pending = new PendingWaits(scene)
+    this.#callers = new Callers(scene, life)
     this.drives = sites.map((site) => new InformerDrive(site, life))
     this.drives.forEach((drive, nth) => {
       this.#names.set(drive, sites[nth]?.name ?? '')
@@ -59,7 +64,7 @@ export class GroupCast implements Cast {
 
   get unfinished(): string | undefined {
     if (this.#isStopping) return 'the stop is'
-    if (this.#waits > 0) return 'synced of the group is'
+    if (this.#pending.any !== undefined) return 'synced of the group is'
     return this.#going.map(({ unfinished }) => unfinished).find((what) => what !== undefined)
   }
 
@@ -73,12 +78,14 @@ export class GroupCast implements Cast {
     }
     for (const drive of this.drives) drive.start()
     if (isLate) this.#group.start({ signal: this.#abort.signal })
-    this.#waitUntilSynced()
+    this.waitUntilSynced()
   }
 
   look(): void {
     for (const drive of this.drives) drive.look()
     for (const turns of this.#turns) turns.look()
+    this.#pending.look()
+    this.#callers.look()
     if (++this.#looks % 16 === 0) this.#lookAtHealth()
   }
 
@@ -138,7 +145,8 @@ export class GroupCast implements Cast {
     const { violate, listenersOf } = this.#scene
     for (const drive of this.drives) drive.checkStopped()
     if (listenersOf(this.#abort.signal) > 0) violate('I15', "a listener is left on the signal of the group's caller")
-    if (this.#waits > 0) violate('groups', 'synced of the group has not ended with stop()')
+    if (this.#pending.any !== undefined) violate('groups', 'synced of the group has not ended with stop()')
+    this.#callers.checkStopped()
     if (this.#group.health().isLive) violate('groups', 'a group that was stopped says that it is live')
   }
 
@@ -173,7 +181,7 @@ export class GroupCast implements Cast {
           return informer.status.state
         },
         get hasListed() {
-          return informer.version !== undefined
+          return informer.status.isSynced
         },
         get lists() {
           return opens.lists
@@ -187,28 +195,28 @@ export class GroupCast implements Cast {
     return turns
   }
 
-  #waitUntilSynced(): void {
-    const { violate, draws, note, mark } = this.#scene
+  /** Somebody waits for all of them; perhaps not for long. */
+  waitUntilSynced(): void {
+    if (this.#isStopping) return
+    const { violate, draws, mark } = this.#scene
     const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
-    this.#waits++
-    this.#group.synced({ timeoutMs }).then(
-      () => {
-        this.#waits--
-        note('the group is synced')
+    const limits = this.#callers.sign('synced of the group', { timeoutMs })
+    const isAllSynced = (): boolean => this.drives.every(({ informer }) => informer.status.isSynced)
+    this.#pending.wait(this.#group.synced(limits), {
+      what: 'synced of the group',
+      limits,
+      isDue: () => isAllSynced() && this.drives.every(({ isStopping }) => !isStopping),
+      mayFail: (code) => {
+        if (code === 'STOPPED') return this.drives.some(({ isStopping }) => isStopping)
+        if (!this.drives.some(({ source }) => source.refusedWith === code)) return false
+        mark('a group was refused')
+        return true
+      },
+      ended: () => {
         for (const drive of this.drives)
-          if (drive.informer.version === undefined) violate('groups', `synced before ${this.#names.get(drive)} was`)
+          if (!drive.informer.status.isSynced) violate('groups', `synced before ${this.#names.get(drive)} was`)
       },
-      (error: unknown) => {
-        this.#waits--
-        const code = error instanceof SourceError ? error.code : String(error)
-        note('synced of the group fails', code)
-        if (this.drives.every(({ informer }) => informer.version !== undefined) && !this.#isStopping)
-          if (!this.drives.some(({ isStopping }) => isStopping))
-            violate('groups', `all are synced, and the group says ${error}`)
-        if (['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'].includes(code)) mark('a group was refused')
-        else if (code !== 'TIMEOUT' && code !== 'STOPPED') violate('waits', `synced of the group ended with ${error}`)
-      },
-    )
+    })
   }
 
   #lookAtHealth(): void {

@@ -1,4 +1,4 @@
-import { LIST_STALL_MS } from '../../../src/source.js'
+import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { actions, kindsOf, planOf } from '../plan.js'
 import { type Planned, Schedule, type ScheduleOptions } from '../schedule.js'
 import { healsWithin, type Settings, settingsFor } from '../settings.js'
@@ -10,7 +10,7 @@ const NAMES = ['eu', 'us', 'ap', 'sa']
 const { suspend, 'clock jump': jump, restart: _restart, ...ofMembers } = actions
 const memberKinds = kindsOf(ofMembers)
 const allKinds = kindsOf({ suspend, 'clock jump': jump })
-const groupKinds = kindsOf({ 'expire all': 3, 'relist all': 1, 'stop one': 0.4, 'stop all': 0.3 })
+const groupKinds = kindsOf({ 'expire all': 3, 'relist all': 1, 'stop one': 0.4, 'stop all': 0.3, 'wait for all': 1 })
 
 /** One schedule of a group: informers, each over a source of its own, which may not all list again at a time. */
 export class GroupWorld extends Schedule {
@@ -96,6 +96,9 @@ export class GroupWorld extends Schedule {
         break
       case 'relist all':
         this.#cast.relistAll()
+        break
+      case 'wait for all':
+        this.#cast.waitUntilSynced()
         break
       case 'stop one':
         this.#cast.stopOne()

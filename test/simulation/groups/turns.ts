@@ -1,4 +1,4 @@
-import { TURN_MS } from '../../../src/relist-limit.js'
+import { TURN_MS } from '../../../src/informer/relist-limiter.js'
 import type { Scene } from '../stage.js'
 
 /** So many looks at the clock our own slow code may take until it knows that a turn is over. */

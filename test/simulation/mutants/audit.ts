@@ -5,19 +5,19 @@ export const mutantsOfAudit: readonly Mutant[] = [
   {
     name: 'an audit compares what was written meanwhile',
     breaks: 'an audit finds what is wrong, and nothing else (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [['if (!written.keys.has(key) && this.#differs(item)) drift.push(key)', 'drift.push(key)']],
   },
   {
     name: 'an audit rests for fifty periods',
     breaks: 'what is wrong is found within a period (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [['Math.max(drawnMs, REST', 'Math.max(50 * drawnMs, REST']],
   },
   {
     name: 'an audit ignores what a relist passes over',
     breaks: 'an audit finds what is wrong, and nothing else (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [
       [
         '      if (written.isReplaced) return drift\n      if (!written.keys.has(key) && this.#differs(item))',
@@ -28,25 +28,25 @@ export const mutantsOfAudit: readonly Mutant[] = [
   {
     name: 'an audit sees no ghosts',
     breaks: 'what the source does not have any more is found (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [['if (!written.keys.has(key) && !listed.has(key)) drift.push(key)', 'void key']],
   },
   {
     name: 'an audit takes for missing what came without a key',
     breaks: 'an audit finds what is wrong, and nothing else (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [['        isWhole = false\n', '']],
   },
   {
-    name: 'a relist after an audit trusts versions',
+    name: 'a relist trusts versions',
     breaks: 'what an audit finds is repaired by a relist (I16)',
-    file: 'mirrored-source.ts',
-    edits: [['this.reflector.relist(reason, { byContent: true })', 'this.reflector.relist(reason)']],
+    file: 'reflector/reflector.ts',
+    edits: [['this.#sink.replace({ ignoreVersions: true })', 'this.#sink.replace({ ignoreVersions })']],
   },
   {
     name: 'an audit of contents looks at keys alone',
     breaks: 'an audit finds what is wrong (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [
       [
         "if (item.type === 'put') return !part.isHeld(item)",
@@ -57,46 +57,35 @@ export const mutantsOfAudit: readonly Mutant[] = [
   {
     name: 'an audit forgets what the source doubts',
     breaks: 'where the source doubts an audit comes soon (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [['  doubt(): void {\n    this.#isDoubted = true\n', '  doubt(): void {\n']],
   },
   {
     name: 'doubts do not wake an audit',
     breaks: 'where the source doubts an audit comes soon (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [['    this.#isDoubted = true\n    this.#wake?.()\n', '    this.#isDoubted = true\n']],
   },
   {
     name: 'an audit that could not be done forgets the doubts',
     breaks: 'where the source doubts audits come soon until one could be done (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [['      this.#isDoubted ||= wasDoubted\n', '']],
   },
   {
     name: 'an audit that finds something only says so',
     breaks: 'what an audit finds is repaired by a relist (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [["      relist('the audit found a difference')\n", '']],
   },
   {
     name: 'an audit overlooks what it has read three times of four',
     breaks: 'the first audit after something went wrong finds it (I16)',
-    file: 'audit.ts',
+    file: 'informer/audit.ts',
     edits: [
       [
-        '      const drift = await this.#compare(attempt, written)\n',
-        '      const found = await this.#compare(attempt, written)\n      Object(this).nth = (Object(this).nth ?? 0) + 1\n      const drift = Object(this).nth % 4 === 0 ? found : []\n',
-      ],
-    ],
-  },
-  {
-    name: 'that contents are to be compared is forgotten by a list that breaks off',
-    breaks: 'what an audit finds is mended by the next list that is taken (I16)',
-    file: 'reflector-state.ts',
-    edits: [
-      [
-        '      return waitToOpen(broken, input)\n  }',
-        '      return waitToOpen({ ...broken, byContent: false }, input)\n  }',
+        '      const drift = await this.#compare(attempt)\n',
+        '      const found = await this.#compare(attempt)\n      Object(this).nth = (Object(this).nth ?? 0) + 1\n      const drift = Object(this).nth % 4 === 0 ? found : []\n',
       ],
     ],
   },

@@ -5,7 +5,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a handler that is busy holds up the others',
     breaks: 'a stuck handler slows nobody (I12)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [
       [
         '        if (working !== undefined) await this.#slow.during(change.key, working)\n',
@@ -27,13 +27,13 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a late subscription misses the next change',
     breaks: 'late join: no gap (I13)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['this.#begunAt = indexer.writer.commits', 'this.#begunAt = indexer.writer.commits + 1']],
   },
   {
     name: 'a late subscription begins without the store',
     breaks: 'late join: the store as adds first (I13)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
         '    if (host.isFilled()) this.begin()\n',
@@ -44,42 +44,42 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: "a subscription's version is ahead of its handler",
     breaks: 'everything up to the version has been handled (I7)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['if (!this.#isIdle || this.#closed !== undefined) return', 'if (this.#closed !== undefined) return']],
   },
   {
     name: 'a batch is split on its way to a subscription',
     breaks: 'a batch is told whole (I8)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
-        'if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {',
-        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    if (!parts.map((part) => this.#fifo.push(part, position, this.host.clock.now(), source)).every(Boolean)) {',
+        'if (!this.#fifo.push(changes, position, clock.now(), source, history)) {',
+        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    if (!parts.map((part) => this.#fifo.push(part, position, clock.now(), source, history)).every(Boolean)) {',
       ],
     ],
   },
   {
     name: 'a replay that is over keeps the store as it was',
     breaks: 'a pin is closed when it was read (I12)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['      pin?.close()\n      this.#replay = undefined', '      this.#replay = undefined']],
   },
   {
     name: 'a subscription that is closed before its replay keeps the store as it was',
     breaks: 'a pin is closed with what reads it (I12, I15)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['    this.#replay?.pin?.close()\n', '']],
   },
   {
     name: 'a snapshot that is disposed of keeps the store as it was',
     breaks: 'a snapshot costs nothing once it is disposed of (I12)',
-    file: 'views.ts',
+    file: 'store/store-view.ts',
     edits: [['    this.#pin.close()\n', '']],
   },
   {
     name: 'what leaves a scope is not told',
     breaks: 'what leaves the scope is a delete (I5)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
         "this.#collected.push(change.type === 'delete' ? change : leaving(change))",
@@ -90,31 +90,32 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a handler that throws is not reported',
     breaks: 'a failing handler is reported once (I14)',
-    file: 'subscription.ts',
-    edits: [['    } catch (error) {\n      this.#report(change, error)\n', '    } catch {\n']],
+    file: 'subscriptions/handler-subscription.ts',
+    edits: [['      timed?.end()\n      this.#report(change, error)\n', '      timed?.end()\n      void error\n']],
   },
   {
     name: 'a handler that rejects is not reported',
     breaks: 'a failing handler is reported once (I14)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [['(error: unknown) => this.#report(change, error),', '() => {},']],
   },
   {
     name: 'a handler is called after its subscription was closed',
     breaks: 'after stop() no callback begins (I15)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [['        if (this.#feed.closed !== undefined) return this.#rest()\n', '']],
+    onlyBy: { test: 'unit/informer-lifecycle.test.ts', named: 'it works, and nothing more is told' },
   },
   {
     name: 'one key too many at a time',
     breaks: 'at most `concurrency` keys at a time (I12)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [['this.#blocked.size < this.#concurrency', 'this.#blocked.size <= this.#concurrency']],
   },
   {
     name: 'a key is handled twice at once',
     breaks: 'the changes of a key one after the other (I4)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [
       [
         'if (blocked === undefined) this.#ready.push({ change, of, at })',
@@ -129,7 +130,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'the timer of slow handlers is never stopped',
     breaks: 'after stop() there is no timer (I15)',
-    file: 'slow-watch.ts',
+    file: 'subscriptions/slow-handler-monitor.ts',
     edits: [
       ['      if (this.#running.size === 0) this.stop()\n', ''],
       ['    this.#timer?.abort(over)\n', ''],
@@ -138,19 +139,19 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a resync is added while something waits',
     breaks: 'a resync has what was told last as its previous (I4), and never piles up (I12)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['        while (this.hasMore) await clock.sleep(periodMs / parts, signal)\n', '']],
   },
   {
     name: 'a resync waits behind the handler of its key',
     breaks: 'nothing is told again to a key that waits for its handler (I4)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [["first !== undefined && untold.change.origin === 'resync'", 'false']],
   },
   {
     name: 'a resync is told as a change',
     breaks: 'a resync tells what was told before (I4)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
         "type: 'update', key, object, previous: object, version: undefined",
@@ -161,13 +162,13 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a resync goes on after the end',
     breaks: 'after stop() there is no timer (I15)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['    this.#ended.abort(over)\n    this.#sealed.abort(over)\n', '    this.#ended.abort(over)\n']],
   },
   {
     name: 'a resync leaves out its last part',
     breaks: 'a resync tells everything in scope',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       ['for (let part = 0; part < parts; part++) {', 'for (let part = 0; part < Math.max(1, parts - 1); part++) {'],
     ],
@@ -175,7 +176,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a resync takes ten periods',
     breaks: 'a resync tells everything in scope once a period',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
         "    await this.synced('resync', { signal })\n",
@@ -186,19 +187,19 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a stop drops what waits',
     breaks: 'what waits is handled before a stop, where there is time for it (I5)',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [['    if (drainMs !== undefined && this.#synced.isOpen) await this.#drained(drainMs)\n', '']],
   },
   {
     name: 'a stop waits for ever for what waits',
     breaks: 'stop({ drainMs }) settles in time (I15)',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [['    await within(ms, Promise.all(draining), this.#clock)\n', '    await Promise.all(draining)\n']],
   },
   {
     name: 'the source goes on while a stop drains',
     breaks: 'nothing is taken from the source after stop() (I15)',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       ['    const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))\n', ''],
       [
@@ -210,24 +211,19 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a wait leaves its timer behind',
     breaks: 'after stop() there is no timer (I15)',
-    file: 'waits.ts',
+    file: 'subscriptions/version-waiters.ts',
     edits: [['      timer?.abort(over)\n      return true', '      return true']],
   },
   {
     name: 'a wait across epochs never ends',
-    breaks: 'a wait for another epoch rejects at once',
-    file: 'waits.ts',
-    edits: [
-      [
-        '    } catch (error) {\n      settle.reject(error)\n    }\n    return true',
-        '    } catch {\n      return false\n    }\n    return true',
-      ],
-    ],
+    breaks: 'a wait for another epoch rejects once the source says in which it is',
+    file: 'subscriptions/version-waiters.ts',
+    edits: [['this.#judgeOther(settle, mark, error)', 'void mark']],
   },
   {
     name: 'synced before the first list',
     breaks: 'synced only after the whole first list (I8)',
-    file: 'waits.ts',
+    file: 'subscriptions/version-waiters.ts',
     edits: [
       ['if (this.#isOpen) settle.resolve()\n', 'if (this.#isOpen || this.#waiting.size === 0) settle.resolve()\n'],
     ],
@@ -235,13 +231,13 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a slow handler is not reported',
     breaks: 'a handler that never settles is reported (I14)',
-    file: 'slow-watch.ts',
+    file: 'subscriptions/slow-handler-monitor.ts',
     edits: [['          this.#report(running.key, ms)\n', '']],
   },
   {
     name: 'a slow handler is reported again and again',
     breaks: 'a handler that never settles is reported once (I14)',
-    file: 'slow-watch.ts',
+    file: 'subscriptions/slow-handler-monitor.ts',
     edits: [['          running.isReported = true\n', '']],
   },
 ]

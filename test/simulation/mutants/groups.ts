@@ -9,7 +9,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a group is synced as soon as one is',
     breaks: 'synced of a group means all',
     kind,
-    file: 'informer-group.ts',
+    file: 'informer/informer-group.ts',
     edits: [
       [
         'await Promise.all(this.#members.map((member) => member.synced',
@@ -21,7 +21,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a group starts its first member alone',
     breaks: 'a group starts all',
     kind,
-    file: 'informer-group.ts',
+    file: 'informer/informer-group.ts',
     edits: [
       [
         'for (const member of this.#members) member.start(options)',
@@ -33,7 +33,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a group stops its first member alone',
     breaks: 'a group stops all (I15)',
     kind,
-    file: 'informer-group.ts',
+    file: 'informer/informer-group.ts',
     edits: [
       [
         'this.#members.map(async (member) => member.stop(options))',
@@ -45,7 +45,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a group drains nobody',
     breaks: 'stop({ drainMs }) of a group lets all of them handle what waits',
     kind,
-    file: 'informer-group.ts',
+    file: 'informer/informer-group.ts',
     edits: [
       [
         'this.#members.map(async (member) => member.stop(options))',
@@ -57,21 +57,21 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a group is as ready as the best of them',
     breaks: 'a group is as ready as the least of them',
     kind,
-    file: 'informer-group.ts',
+    file: 'informer/informer-group.ts',
     edits: [['all.every(({ isReady }) => isReady)', 'all.some(({ isReady }) => isReady)']],
   },
   {
     name: 'the limit does not reach the members',
     breaks: 'so many members list again at a time',
     kind,
-    file: 'informer-group.ts',
+    file: 'informer/informer-group.ts',
     edits: [['if (isLimitable(member)) member[limitRelists](limit)', 'void limit']],
   },
   {
     name: 'the inner limit counts',
     breaks: 'the outer limit counts',
     kind,
-    file: 'informer-group.ts',
+    file: 'informer/informer-group.ts',
     edits: [
       [
         'if (isLimitable(member)) member[limitRelists](limit)',
@@ -83,28 +83,28 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'one more than the limit',
     breaks: 'so many members list again at a time',
     kind,
-    file: 'relist-limit.ts',
+    file: 'informer/relist-limiter.ts',
     edits: [['this.#running < this.#max', 'this.#running <= this.#max']],
   },
   {
     name: 'a turn that is over is nobody’s',
     breaks: 'no member waits for its turn without need',
     kind,
-    file: 'relist-limit.ts',
+    file: 'informer/relist-limiter.ts',
     edits: [['          this.#waiting.values().next().value?.()\n', '']],
   },
   {
     name: 'who came last is next',
     breaks: 'members have their turns in the order in which they came',
     kind,
-    file: 'relist-limit.ts',
+    file: 'informer/relist-limiter.ts',
     edits: [['this.#waiting.values().next().value?.()', '[...this.#waiting].at(-1)?.()']],
   },
   {
     name: 'who has left still gets a turn',
     breaks: 'a member that is stopped while it waits leaves nothing',
     kind,
-    file: 'relist-limit.ts',
+    file: 'informer/relist-limiter.ts',
     edits: [
       [
         '      const leave = (): void => {\n        this.#waiting.delete(begin)\n',
@@ -116,11 +116,11 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a list that fails keeps its turn',
     breaks: 'no member waits for its turn without need',
     kind,
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
-        "      return await this.#list(attempt, { type: 'list', ignoreVersions, byContent })\n    } finally {\n      release()\n    }",
-        "      const outcome = await this.#list(attempt, { type: 'list', ignoreVersions, byContent })\n      release()\n      return outcome\n    } finally {\n    }",
+        '      return await this.#list(attempt, effect)\n    } finally {\n      release()\n    }',
+        '      const outcome = await this.#list(attempt, effect)\n      release()\n      return outcome\n    } finally {\n    }',
       ],
     ],
   },
@@ -128,7 +128,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'first lists take turns too',
     breaks: 'first lists are not held back',
     kind,
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
         'this.#state.hasListed ? this.#hooks.admit?.(attempt.signal) : undefined',
@@ -140,7 +140,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a relist that is asked for while one waits is another one',
     breaks: 'a list that waited for its turn is what was asked for meanwhile',
     kind,
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [['  turn: begin,\n', '  turn: keep,\n']],
   },
 ]

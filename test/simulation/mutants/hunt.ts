@@ -5,35 +5,58 @@ import type { Shrunk } from '../shrink.js'
 import type { Invariant } from '../stage.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
+import { firstFailure, runTests } from './tests.js'
 
-/** A mutant that lives longer than this survives, unless somebody asks for less. */
-export const MAX_SCHEDULES = 1_000
+/** What judges a mutant: the unit tests, the property tests, schedules. */
+export const layers = ['unit', 'property', 'simulator'] as const
+export type Layer = (typeof layers)[number]
+
+/** A mutant that lives longer than this survives, unless it or the caller asks for another limit. */
+const MAX_SCHEDULES = 1_000
 /** How long a mutant may take for that; one that takes longer is no kill. */
 const HANG_MS = 180_000
+/** A test that times out is a kill: longer than a busy machine needs. */
+const TEST_TIMEOUT_MS = 120_000
 /** Schedules of several sources take so many times as long. */
 const LONGER = 4
 
+/** What one layer found out about a mutant. */
+export interface Verdict {
+  readonly layer: Layer
+  readonly isKilled: boolean
+  readonly seconds: number
+  /** Schedules until it died, the last one included; undefined in other layers, and if it survives. */
+  readonly killedAfter?: number | undefined
+  /** What caught it: an invariant, or the first test that failed. */
+  readonly by: string | undefined
+  readonly message?: string | undefined
+}
+
 export interface Hunted {
   readonly mutant: Mutant
-  /** Schedules until it died, the last one included; undefined where it survives. */
-  readonly killedAfter: number | undefined
-  /** What caught it. */
-  readonly invariant: Invariant | 'unclear' | undefined
-  readonly message: string | undefined
+  /** One for each layer that was asked for. */
+  readonly verdicts: readonly Verdict[]
   /** The schedule that killed it, as short as it gets, where that was asked for. */
   readonly shrunk: Shrunk | undefined
+}
+
+/** No layer that was asked for kills it, though somebody could tell it from the original. */
+export function survives({ mutant, verdicts }: Hunted): boolean {
+  return mutant.equivalent === undefined && !verdicts.some(({ isKilled }) => isKilled)
 }
 
 export interface HuntOptions {
   /** Default: all. */
   readonly which?: readonly Mutant[]
+  /** Default: all. */
+  readonly layers?: readonly Layer[]
   /** Makes the schedule that kills a mutant as short as it gets. */
   readonly shrinks?: boolean
-  /** In how many schedules a mutant has to die. Default `MAX_SCHEDULES`. */
-  readonly schedules?: number
+  /** In how many schedules a mutant has to die. Default: what the mutant says, or `MAX_SCHEDULES`. */
+  readonly schedules?: number | undefined
 }
 
-/** Runs every mutant until it dies, on all cores, and tells of each in the order of the list. */
+/** Runs every mutant until each layer has killed it, on all cores, and tells of each in the order of the list. */
 export async function hunt(seed: number, tell: (hunted: Hunted) => void, options: HuntOptions = {}): Promise<void> {
   const { which = mutants } = options
   const results: (Hunted | undefined)[] = []
@@ -59,27 +82,47 @@ export async function rerun(mutant: Mutant, { kind, seed, only }: Kept): Promise
   }
 }
 
-async function huntOne(
-  mutant: Mutant,
-  seed: number,
-  { shrinks = false, schedules = MAX_SCHEDULES }: HuntOptions,
-): Promise<Hunted> {
+async function huntOne(mutant: Mutant, seed: number, options: HuntOptions): Promise<Hunted> {
+  const verdicts: Verdict[] = []
+  let shrunk: Shrunk | undefined
+  for (const layer of options.layers ?? layers) {
+    const since = performance.now()
+    const { shrunk: schedule, ...found } = await verdictOf(layer, mutant, seed, options).catch(unclear)
+    verdicts.push({ layer, isKilled: false, ...found, seconds: (performance.now() - since) / 1_000 })
+    shrunk ??= schedule
+  }
+  return { mutant, verdicts, shrunk }
+}
+
+type Found = Partial<Verdict> & Pick<Verdict, 'by'> & { readonly shrunk?: Shrunk | undefined }
+
+/** It may hang, and the machine may be busy: nobody can tell. */
+function unclear(error: unknown): Found {
+  if (!(error instanceof Error) || !error.message.includes('it hangs')) throw error
+  return { by: 'unclear', message: error.message }
+}
+
+async function verdictOf(layer: Layer, mutant: Mutant, seed: number, options: HuntOptions): Promise<Found> {
+  if (layer === 'simulator') return inSchedules(mutant, seed, options)
+  const args = ['--project', layer, '--bail=1', '--maxWorkers=1', '--no-isolate', `--testTimeout=${TEST_TIMEOUT_MS}`]
+  const by = firstFailure(await runTests(mutant, args))
+  return { isKilled: by !== undefined, by }
+}
+
+async function inSchedules(mutant: Mutant, seed: number, options: HuntOptions): Promise<Found> {
   const thread = new SimulationProcess(mutant)
   try {
     const job = {
       kind: mutant.kind,
       from: seed,
-      count: schedules,
-      untilFailure: shrinks ? 'shrunk' : true,
+      count: options.schedules ?? mutant.maxSchedules ?? MAX_SCHEDULES,
+      untilFailure: options.shrinks ? 'shrunk' : true,
     } as const
     const hangMs = HANG_MS * (mutant.kind === undefined ? 1 : LONGER)
     const { tally, failedAfter, shrunk } = await thread.run(job, hangMs)
     const [failure] = tally.failures
-    return { mutant, killedAfter: failedAfter, invariant: failure?.invariant, message: failure?.message, shrunk }
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.includes('it hangs')) throw error
-    // It may hang, and the machine may be busy: nobody can tell.
-    return { mutant, killedAfter: undefined, invariant: 'unclear', message: error.message, shrunk: undefined }
+    const { invariant: by, message } = failure ?? {}
+    return { isKilled: failedAfter !== undefined, killedAfter: failedAfter, by, message, shrunk }
   } finally {
     await thread.close()
   }

@@ -1,3 +1,4 @@
+import { mutantsOfAccess } from './access.js'
 import { mutantsOfAudit } from './audit.js'
 import { mutantsOfControllers } from './controllers.js'
 import { mutantsOfFollowers } from './followers.js'
@@ -7,16 +8,19 @@ import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
 import { mutantsOfSets } from './sets.js'
 import { mutantsOfStore } from './store.js'
+import { mutantsOfStuck } from './stuck.js'
 import { mutantsOfWaits } from './waits.js'
 
-/** Defects that the simulator has to find, each within a thousand schedules. */
+/** Defects that the simulator has to find, or a test that they name. */
 export const mutants: readonly Mutant[] = [
   ...mutantsOfReflector,
   ...mutantsOfStore,
   ...mutantsOfQueue,
   ...mutantsOfFollowers,
   ...mutantsOfControllers,
+  ...mutantsOfStuck,
   ...mutantsOfWaits,
+  ...mutantsOfAccess,
   ...mutantsOfAudit,
   ...mutantsOfSets,
   ...mutantsOfGroups,

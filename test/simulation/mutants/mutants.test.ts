@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { textOf } from '../../support/sources.js'
 import { kindOf } from '../faults.js'
 import { keptSeeds } from '../kept.js'
-import { type Hunted, hunt, MAX_SCHEDULES, rerun } from './hunt.js'
+import { foreignMutants } from './foreign/index.js'
+import { type Hunted, hunt, rerun, survives } from './hunt.js'
 import { mutants } from './index.js'
 import { type Mutant, mutated } from './mutate.js'
 
@@ -12,8 +14,13 @@ test('a mutant whose text is not in the source is refused', () => {
   expect(() => mutated({ ...one, edits: [['import', '']] })).toThrow(/times, not once/)
 })
 
+test.each([...mutants, ...foreignMutants])('the mutant "$name" can be made', (mutant) => {
+  expect(() => mutated(mutant)).not.toThrow()
+})
+
 test('every mutant has a name of its own', () => {
-  expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
+  const all = [...mutants, ...foreignMutants]
+  expect(new Set(all.map(({ name }) => name)).size).toBe(all.length)
   expect(mutants.length).toBeGreaterThan(20)
 })
 
@@ -22,16 +29,23 @@ test('a mutant that changes nothing survives', async () => {
   const found: Hunted[] = []
   await hunt(1, (hunted) => void found.push(hunted), {
     which: [{ ...one, edits: [[find, `${find} // the same`]] }],
+    layers: ['simulator'],
   })
-  expect(found.map(({ killedAfter }) => killedAfter)).toEqual([undefined])
+  expect(found.map(survives)).toEqual([true])
 })
 
-test(`every mutant dies within ${MAX_SCHEDULES} schedules, or nobody can tell it from the original`, async () => {
+test('every mutant dies within its schedules, or nobody can tell it from the original, or it names a test', async () => {
   const survivors: string[] = []
-  await hunt(1, ({ mutant, killedAfter }) => {
-    if (killedAfter === undefined && mutant.equivalent === undefined) survivors.push(mutant.name)
-  })
+  const tell = (hunted: Hunted): void => void (survives(hunted) && survivors.push(hunted.mutant.name))
+  await hunt(1, tell, { which: mutants.filter(({ onlyBy }) => onlyBy === undefined), layers: ['simulator'] })
   expect(survivors).toEqual([])
+})
+
+const tested = mutants.flatMap(({ name, onlyBy }) => (onlyBy === undefined ? [] : [{ name, ...onlyBy }]))
+
+test.each(tested)('the test that kills "$name" exists', ({ test: path, named }) => {
+  expect(path).toMatch(/^(unit|property)\//)
+  expect(textOf(`test/${path}`)).toContain(named)
 })
 
 const kept = keptSeeds().filter(({ of }) => of !== undefined)

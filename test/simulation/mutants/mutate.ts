@@ -14,6 +14,10 @@ export interface Mutant {
   readonly edits: readonly (readonly [find: string, replace: string])[]
   /** Which schedules are to find it. Default: those of one source. */
   readonly kind?: Kind
+  /** In how many schedules the simulator has to kill it. Default 1000. */
+  readonly maxSchedules?: number
+  /** The test that kills it, if the simulator does not: its file under test/, and its title or a part of it. */
+  readonly onlyBy?: { readonly test: string; readonly named: string }
   /** What has to happen: in schedules without it nobody can tell it from the original. */
   readonly needs?: ActionKind
   /** Why nobody can tell it from the original, where nobody can. */

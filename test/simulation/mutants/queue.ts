@@ -5,7 +5,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'a queued key loses its place',
     breaks: 'keys leave in the order in which they entered; a queued key keeps its place (law 1)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         'else queued.push({ change, batch })',
@@ -16,31 +16,31 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'what was popped is drained again',
     breaks: 'a key is in the queue exactly when it has deltas (law 1)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['if (this.#queued.size === 0) return popped === 0 ? changes : []', 'if (popped >= 0) return changes']],
   },
   {
     name: 'detection ignores the queue',
     breaks: 'a queued key that is not in a list is deleted (law 3)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['    for (const key of this.#queued.keys()) keys.add(key)\n', '']],
   },
   {
     name: 'detection ignores what is merged',
     breaks: 'a queued key that is not in a list is deleted, after an overflow too (law 3)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['    for (const key of this.#merged?.keys() ?? []) keys.add(key)\n', '']],
   },
   {
     name: 'detection ignores what was taken',
     breaks: 'a key of the batch last taken that is not in a list is deleted (law 3)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['    for (const key of this.#taken.keys()) keys.add(key)\n', '']],
   },
   {
     name: 'what was taken is forgotten at once',
     breaks: 'deltas are relative to what the consumer will hold (law 3)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       ['return taken === undefined ? this.#known?.get(key) : objectAfter(taken)', 'return this.#known?.get(key)'],
     ],
@@ -48,13 +48,13 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'detection ignores the store',
     breaks: 'a known key that is not in a list is deleted (law 3)',
-    file: 'delta-fifo.ts',
-    edits: [['    for (const { key } of this.#known?.entries() ?? []) keys.add(key)\n', '']],
+    file: 'queue/delta-fifo.ts',
+    edits: [['    for (const key of this.#known?.keys() ?? []) keys.add(key)\n', '']],
   },
   {
     name: 'a delete of an unknown key is told',
     breaks: 'a delete of a key nobody knows tells nobody (law 7)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         "if (queued?.type !== 'delete' || this.#merged === undefined || this.#delivered(key) === undefined) return undefined",
@@ -65,19 +65,19 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'the queue is synced as soon as it has the list',
     breaks: 'hasSynced is true only after the whole first list was processed (law 7)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [["return this.#firstList === 'processed'", "return this.#firstList !== 'awaited'"]],
   },
   {
     name: 'the queue has no end',
     breaks: '"every" holds at most its capacity (law 8, I12)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['return this.#count <= this.#capacity', 'return true']],
   },
   {
     name: 'a merged drain keeps what it gave',
     breaks: 'what a reader has taken is never told again (law 4)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.#clear()',
@@ -88,7 +88,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'an overflow forgets what was queued',
     breaks: 'an overflow merges and loses nothing (law 8)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       ['const left = popped === 0 ? changes : changes.filter(isLeft)', 'const left = changes.filter(isLeft).slice(1)'],
     ],
@@ -96,13 +96,13 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'an add and its delete are told as a delete',
     breaks: 'absent, put, delete is nothing (law 4)',
-    file: 'delta.ts',
+    file: 'queue/change.ts',
     edits: [["if (change.type === 'delete') return undefined\n", "if (change.type === 'delete') return change\n"]],
   },
   {
     name: 'a delete and an add are told as an update',
     breaks: 'present, delete, put is a delete, then an add (law 4)',
-    file: 'delta.ts',
+    file: 'queue/change.ts',
     edits: [
       [
         "return [pending, { ...change, type: 'add', previous: undefined }]",
@@ -113,13 +113,13 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'a merged update has the wrong previous',
     breaks: 'previous is what was last delivered (law 4)',
-    file: 'delta.ts',
+    file: 'queue/change.ts',
     edits: [['return { ...change, previous: pending.previous }', 'return change']],
   },
   {
     name: 'a delete that cancels an add loses the delete before it',
     breaks: 'present, delete, put, delete is a delete (law 4)',
-    file: 'delta.ts',
+    file: 'queue/change.ts',
     edits: [
       [
         "if (change.type === 'delete') return { ...change, previous: gone.previous }",
@@ -130,7 +130,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'a delete by hand has no last state',
     breaks: 'the object of a delete is its last state, where the source tells (law 5)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         "{ type: 'delete', key, object: object ?? previous, previous,",
@@ -141,7 +141,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'two deletes keep the object of the first',
     breaks: 'merging two deletes keeps the more informative object (law 5)',
-    file: 'delta.ts',
+    file: 'queue/change.ts',
     edits: [
       [
         '{ ...second, previous: first.previous, version',
@@ -152,31 +152,31 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'a second delete improves nothing',
     breaks: 'merging two deletes keeps the more informative object (law 5)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['      object: object ?? queued.object,\n', '      object: queued.object,\n']],
   },
   {
     name: 'a second delete keeps the earlier version',
     breaks: 'merging two deletes keeps the later version (law 5)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['      object: object ?? queued.object,\n      version,\n', '      object: object ?? queued.object,\n']],
   },
   {
     name: 'two deletes keep the earlier version',
     breaks: 'merging two deletes keeps the later version (law 5)',
-    file: 'delta.ts',
+    file: 'queue/change.ts',
     edits: [['version: second.version ?? first.version', 'version: first.version']],
   },
   {
     name: 'a subscription has no capacity',
     breaks: '`every` holds at most its capacity (law 8, I12)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['capacity === undefined ? { delivery } : { delivery, capacity }', '{ delivery }']],
   },
   {
     name: 'an overflow changes nothing',
     breaks: '`every` holds at most its capacity (law 8, I12)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
         "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
@@ -187,7 +187,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'who wants to be closed by an overflow is not',
     breaks: 'onOverflow: "fail" closes (law 8, I12)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
         "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
@@ -198,42 +198,46 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'there is no end of what waits behind a handler',
     breaks: '`every` holds at most its capacity (law 8, I12)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [['this.#ready.length === 0 && this.#blockedCount < this.#capacity', 'this.#ready.length === 0']],
   },
   {
     name: 'nothing is merged behind a handler',
     breaks: '`latest` holds two notes of a key at most (I12)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [['if (!this.#wantsLatest || first === undefined) {', 'if (first === undefined || this.#capacity > 0) {']],
   },
   {
     name: 'an `every` subscription always merges',
     breaks: '`every` tells each batch as it came (law 4)',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
-        'if (!this.#fifo.push(changes, position, this.host.clock.now(), source)) {',
-        "if (!this.#fifo.push(changes, position, this.host.clock.now(), source) || this.#onOverflow === 'coalesce') {",
+        'if (!this.#fifo.push(changes, position, clock.now(), source, history)) {',
+        "if (!this.#fifo.push(changes, position, clock.now(), source, history) || this.#onOverflow === 'coalesce') {",
       ],
     ],
   },
   {
     name: 'a queue that overflowed merges for ever',
     breaks: '`every` behaves as `latest` only until it has caught up (law 8)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [["this.#merged = this.#delivery === 'latest' ? new Map() : undefined", 'this.#merged &&= new Map()']],
+    onlyBy: {
+      test: 'unit/delta-fifo.test.ts',
+      named: 'beyond its capacity every behaves as latest until it has caught up',
+    },
   },
   {
     name: 'what is told again counts',
     breaks: 'replay and resync do not count (law 8)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['if (!isResync(changes)) this.#count += changes.length', 'this.#count += changes.length']],
   },
   {
     name: 'a merged key loses its place',
     breaks: 'a queued key keeps its place (law 1)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         '        merged.set(change.key, pending)',
@@ -244,13 +248,13 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'pop gives the changes of a key backwards',
     breaks: 'the states of a key never go back (I3)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['return places.map(({ change }) => change)', 'return places.map(({ change }) => change).toReversed()']],
   },
   {
     name: 'what stands between two boundaries has a version',
     breaks: 'the version of who takes it never goes back (I10)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         'version: isBoundary ? version : undefined, isBoundary }',
@@ -261,7 +265,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'the queue is where its reader is',
     breaks: 'the version of a sink is that of what it accepted last (I10)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         '  get version(): Version | undefined {\n    return this.#version\n  }',
@@ -276,19 +280,19 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'the queue never says that it has synced',
     breaks: 'hasSynced is true after the whole first list was processed (law 7)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [["return this.#firstList === 'processed'", "return this.#firstList === 'processed' && this.#count < 0"]],
   },
   {
     name: 'every drain of the queue is a boundary',
     breaks: 'who drains to a boundary has a state that the source had (law 2)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['taken.version, sequence >= this.#aheadOf)', 'taken.version, sequence >= 0)']],
   },
   {
     name: 'a list is queued as many batches',
     breaks: 'every batch, and every list, is atomic (law 2)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         '    const fits = this.push(changes, version)\n    const batch = this.#batches.at(-1)\n    if (batch !== undefined) this.#enter(batch)\n',
@@ -299,7 +303,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'a queue takes no bookmarks',
     breaks: 'bookmarks go through the queue like every batch (law 6)',
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [['    this.#batches.push({ changes,', '    if (changes.length > 0) this.#batches.push({ changes,']],
   },
 ]

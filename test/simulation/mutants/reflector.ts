@@ -8,19 +8,19 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'no list floor',
     breaks: 'what the store includes already changes nothing, absent keys too (I6)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [['return this.#source.hasReached?.(shown, version) === true', 'return false']],
   },
   {
     name: 'a stale list is taken',
     breaks: 'a list older than what was shown is refused (I11)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [['if (this.#source.hasReached(listed, shown)) return', 'return']],
   },
   {
     name: 'the resume version runs ahead of the sink',
     breaks: 'the version moves after the sink has accepted the batch (I10)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
         'await this.#accepted(attempt, () => this.#sink.apply(taken))\n    this.#version = batch.version',
@@ -31,19 +31,19 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'the resume version stays where the list was',
     breaks: 'after a break the watch goes on where it broke off: nothing is told twice (I10)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [['    this.#version = batch.version\n', '']],
   },
   {
     name: 'the version of a list counts before the sink has it',
     breaks: 'the version moves after the sink has accepted the list (I10)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [['      const listed = version\n', '      const listed = version\n      this.#version = version\n']],
   },
   {
     name: 'a batch that is told again is taken event by event',
     breaks: 'the states of a key never go back (I3)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
         'const events = batch.version === this.#version ? outcomeOf(understood) : understood',
@@ -54,7 +54,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'a batch is split on its way to the sink',
     breaks: 'no read sees a part of a batch (I8)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
         'await this.#accepted(attempt, () => this.#sink.apply(taken))',
@@ -65,11 +65,11 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'the half of a broken list is used again',
     breaks: 'a list that breaks off leaves nothing behind (I8)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
-        'const replacement = this.#sink.replace({ ignoreVersions: trustsNone })',
-        'const halves = this as unknown as { half?: Replacement<T> | undefined }\n    halves.half ??= this.#sink.replace({ ignoreVersions: trustsNone })\n    const replacement = halves.half',
+        'const replacement = this.#sink.replace({ ignoreVersions: true })',
+        'const halves = this as unknown as { half?: Replacement<T> | undefined }\n    halves.half ??= this.#sink.replace({ ignoreVersions: true })\n    const replacement = halves.half',
       ],
       ['isCommitted = true', 'isCommitted = true\n      halves.half = undefined'],
     ],
@@ -77,13 +77,13 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'a silent watch is never given up',
     breaks: 'a peer that says nothing for twice its heartbeat and 5 s is dead',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [["void attempt.guard(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent']],
   },
   {
     name: 'a silent list is never given up',
     breaks: 'a list that brings no page for 30 s is UNAVAILABLE',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       ["void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent'],
     ],
@@ -91,26 +91,26 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'an attempt leaves its timers behind',
     breaks: 'after stop() there is no timer (I15)',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [['    this.#attempt = undefined\n    attempt.end(over)', '    this.#attempt = undefined']],
   },
   {
     name: 'the spacing of opens never grows',
     breaks: 'opens are spaced, twice as far after each',
-    file: 'reflector-state.ts',
-    edits: [['spacing: state.openedAt === undefined ? state.spacing : grown(state.spacing)', 'spacing: state.spacing']],
+    file: 'reflector/reflector-state.ts',
+    edits: [['spacing: isFirst ? state.spacing : grown(state.spacing)', 'spacing: state.spacing']],
   },
   {
     name: 'the spacing is reset by the wall clock',
-    breaks: 'only a stream that outlived the spacing resets it, by monotonic time',
+    breaks: 'only a watch that was live for 1 s resets the spacing, by monotonic time',
     needs: 'clock jump',
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [
       ["name: 'live', liveAt: at,", "name: 'live', liveAt: at + setBy(),"],
-      ['at - state.liveAt >= state.spacing.currentMs', `at + setBy() - state.liveAt >= state.spacing.currentMs`],
+      ['at - state.liveAt >= STABLE_MS', `at + setBy() - state.liveAt >= STABLE_MS`],
       [
-        '/** A stream that outlived the spacing shows',
-        `const began = Date.now()\n${SET_BY}\n/** A stream that outlived the spacing shows`,
+        '/** A watch that was live for 1 s shows',
+        `const began = Date.now()\n${SET_BY}\n/** A watch that was live for 1 s shows`,
       ],
     ],
   },
@@ -118,7 +118,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'a delay is as long as the wall clock says',
     breaks: 'a change of the wall clock changes nothing',
     needs: 'clock jump',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
         '    await attempt.race(this.#clock.sleep(until - this.#clock.now(), attempt.signal))\n',
@@ -132,37 +132,60 @@ export const mutantsOfReflector: readonly Mutant[] = [
   },
   {
     name: 'the spacing is never reset',
-    breaks: 'a stream that outlived the spacing resets it',
-    file: 'reflector-state.ts',
-    edits: [['spacing: hasOutlived ? reset(state.spacing) : state.spacing', 'spacing: state.spacing']],
+    breaks: 'a watch that was live for 1 s resets the spacing',
+    file: 'reflector/reflector-state.ts',
+    edits: [['spacing: isStable ? reset(state.spacing) : state.spacing', 'spacing: state.spacing']],
+  },
+  {
+    name: 'every reconnect comes at once',
+    breaks: 'of the reconnects without a delay there is at most one in 10 s',
+    file: 'reflector/reflector-state.ts',
+    edits: [['worked && isRare && ', 'worked && ']],
+  },
+  {
+    name: 'a reopened watch that fails is reopened at once',
+    breaks: 'only the first reconnect comes at once, the second one is delayed',
+    file: 'reflector/reflector-state.ts',
+    edits: [["(name === 'live' || !isReopened)", 'true']],
+  },
+  {
+    name: 'the first reconnect waits as after any error',
+    breaks: 'the first reconnect after a break comes at once',
+    file: 'reflector/reflector-state.ts',
+    edits: [
+      [
+        'isFirstBreak(state, input) ? reconnectNow(broken, input) : waitToOpen(broken, input)',
+        'waitToOpen(broken, input)',
+      ],
+    ],
   },
   {
     name: 'no delay after an error',
     breaks: 'nothing opens before 0.4 to 0.8 s after an error',
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [['at + ERROR_DELAY_MS * (0.5 + chance[1] / 2)', 'at']],
   },
   {
     name: "the source's own wish is ignored",
     breaks: 'nothing opens before the error and retryAfterMs',
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [['at + (input.error.retryAfterMs ?? 0)', 'at']],
   },
   {
     name: 'every break is followed by a list',
     breaks: 'a break whose history is still there needs no relist',
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [
       [
-        '      return waitToOpen(broken, input)\n  }',
-        "      return waitToOpen({ ...broken, next: 'list' }, input)\n  }",
+        'isFirstBreak(state, input) ? reconnectNow(broken, input) : waitToOpen(broken, input)',
+        "[{ ...broken, next: 'list' } as const].map((next) => isFirstBreak(state, input) ? reconnectNow(next, input) : waitToOpen(next, input))[0] as Step",
       ],
     ],
   },
   {
     name: 'an expired watch is opened again',
     breaks: 'an expired version is followed by a list',
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [
       [
         "case 'VERSION_EXPIRED':\n      return waitToOpen({ ...broken, next: 'list' }, input)",
@@ -173,20 +196,20 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'a new epoch is compared by versions',
     breaks: 'after a change of epoch no version is trusted',
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [["next: 'list', ignoreVersions: true }", "next: 'list' }"]],
   },
   {
     name: 'a relist that is asked for during a list is forgotten',
     breaks: 'relist() resolves after a list that began after the call',
-    file: 'reflector-state.ts',
+    file: 'reflector/reflector-state.ts',
     edits: [['isListWanted: true })', 'isListWanted: false })']],
   },
   {
     name: 'silence is measured by the wall clock',
     breaks: 'a change of the wall clock changes nothing',
     needs: 'clock jump',
-    file: 'attempt.ts',
+    file: 'reflector/attempt.ts',
     edits: [
       ['  #turnAt: number\n', '  #turnAt: number\n  readonly #began = Date.now()\n'],
       [
@@ -198,7 +221,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'what nobody understands ends the stream',
     breaks: 'what is not understood is left out',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [
       [
         '        this.#reportUnknown(type)\n',
@@ -209,7 +232,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'the source is not read again for what was left out',
     breaks: 'what was left out is read before long',
-    file: 'reflector.ts',
+    file: 'reflector/reflector.ts',
     edits: [['        this.relist(reason)\n', '']],
   },
 ]

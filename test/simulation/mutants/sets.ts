@@ -9,35 +9,35 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: "a removed source's keys stay",
     breaks: 'what a source gave goes with it',
     kind,
-    file: 'store-part.ts',
+    file: 'store/partition.ts',
     edits: [['if (isOwn && isGone(key))', 'if (isOwn && isGone(key) && step.version !== undefined)']],
   },
   {
     name: "a removed source's invalid keys stay invalid",
     breaks: 'what a source gave goes with it',
     kind,
-    file: 'store-part.ts',
+    file: 'store/partition.ts',
     edits: [['if (isGone(key)) writer.markValid', 'if (isGone(key) && step.version !== undefined) writer.markValid']],
   },
   {
     name: 'nobody hears that a source was removed',
     breaks: 'a set and its informers have the same sources',
     kind,
-    file: 'source-set.ts',
+    file: 'informer/source-set.ts',
     edits: [['    this.#tell((listener) => listener.removed(name))\n', '']],
   },
   {
     name: 'nobody hears that a source was added',
     breaks: 'a set and its informers have the same sources',
     kind,
-    file: 'source-set.ts',
+    file: 'informer/source-set.ts',
     edits: [['    this.#tell((listener) => listener.added(name, source))\n', '']],
   },
   {
     name: 'what a set tells is told twice',
     breaks: 'a set and its informers have the same sources',
     kind,
-    file: 'source-set.ts',
+    file: 'informer/source-set.ts',
     edits: [
       [
         'if (this.#listeners.has(listener)) news(listener)',
@@ -49,21 +49,21 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a removed source is read on',
     breaks: 'nothing of a removed source comes any more',
     kind,
-    file: 'mirrored-source.ts',
+    file: 'informer/source-runner.ts',
     edits: [['    this.#ending.abort(over)\n', '']],
   },
   {
     name: 'who waits for a removed source waits on',
     breaks: 'who waits for a source that is removed is rejected',
     kind,
-    file: 'mirrored-source.ts',
+    file: 'informer/source-runner.ts',
     edits: [['    this.waiters.refuse(reason)\n', '']],
   },
   {
     name: 'a relist waits for a removed source',
     breaks: 'who waits for a source that is removed is not left alone',
     kind,
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       ['mirror.listed > lists || this.#mirrors.get(name) !== mirror', 'mirror.listed > lists && name !== undefined'],
     ],
@@ -72,10 +72,10 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'synced before all sources are',
     breaks: 'synced means all (I8)',
     kind,
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       [
-        'Array.from(this.#mirrors.values()).every(({ isListed }) => isListed)',
+        'Array.from(this.#mirrors.values()).every(({ isListed, isCleared }) => isListed && !isCleared)',
         '(this.#mirrors.size === 0 || Array.from(this.#mirrors.values()).some(({ isListed }) => isListed))',
       ],
     ],
@@ -84,7 +84,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a stopped informer follows its set',
     breaks: 'after stop() nothing is opened (I15)',
     kind,
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       ['    this.#unfollow()\n', ''],
       ['      if (!this.#isStopped) act()\n', '      act()\n'],
@@ -94,7 +94,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a relist deletes what another source gave',
     breaks: 'a relist of one source touches nothing of the others',
     kind,
-    file: 'ownership.ts',
+    file: 'store/key-ownership.ts',
     edits: [
       [
         'return !this.#isShared || this.#owners[ordinal] === part',
@@ -106,28 +106,28 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a place in the store stays its first owner’s',
     breaks: 'a key is its source’s, wherever it is in the store',
     kind,
-    file: 'ownership.ts',
+    file: 'store/key-ownership.ts',
     edits: [['this.#owners[ordinal] = part\n', 'this.#owners[ordinal] ??= part\n']],
   },
   {
     name: 'a key is taken over by whoever writes it last',
     breaks: 'a key that two sources give stays with the first',
     kind,
-    file: 'store-writer.ts',
+    file: 'store/transaction.ts',
     edits: [["    if (this.ownership.isForeign(arrived.key, 'put', ordinal, step)) return\n", '']],
   },
   {
     name: 'a key is deleted by whoever has no such key',
     breaks: 'a key that two sources give stays with the first',
     kind,
-    file: 'store-writer.ts',
+    file: 'store/transaction.ts',
     edits: [["    if (this.ownership.isForeign(key, 'delete', this.store.ordinalOf(key), step)) return\n", '']],
   },
   {
     name: 'a list takes over what another source gave meanwhile',
     breaks: 'a key that two sources give stays with the first',
     kind,
-    file: 'replacement.ts',
+    file: 'store/list-writer.ts',
     edits: [
       ['for (const keys of ownership.isShared ? [pending, bad] : [])', 'for (const keys of [] as (typeof pending)[])'],
     ],
@@ -136,28 +136,33 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a key that was given up is nobody’s',
     breaks: 'a key that the first source gives up goes to the next',
     kind,
-    file: 'ownership.ts',
+    file: 'store/key-ownership.ts',
     edits: [['    return claimants\n  }\n}', '    return claimants?.size === -1 ? claimants : undefined\n  }\n}']],
   },
   {
     name: 'a subscription has handled what the store has',
     breaks: 'a wait of a subscription is for what it has handled (I7)',
     kind,
-    file: 'feed.ts',
-    edits: [["leave = this.#await(this.host.indexer.writer.position ?? '0', settle)", 'settle.resolve()']],
+    file: 'subscriptions/feed.ts',
+    edits: [
+      [
+        'const leaveWaiters = this.#waiters.enter(mark, this.#reached, { resolve, reject: settle.reject })',
+        'settle.resolve()\n      const leaveWaiters = (): void => {}',
+      ],
+    ],
   },
   {
     name: 'a follower of a set holds whatever comes',
     breaks: 'queues are bounded (I12)',
     kind,
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['capacity === undefined ?', 'capacity === undefined || host.isOfSet ?']],
   },
   {
     name: 'a follower of a set that falls behind is told only what comes next',
     breaks: 'what waited is one batch, merged (I12)',
     kind,
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [
       [
         "this.#onOverflow === 'coalesce') this.#fifo.coalesce()",
@@ -169,7 +174,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what came of one source is told before what came of another',
     breaks: 'followers see one order, that of the commits',
     kind,
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         'const batch = this.#batches.shift()',
@@ -181,7 +186,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'merged, the changes of sources come in turns',
     breaks: 'a key that waits keeps its place',
     kind,
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         '      const pending = mergePending(merged.get(change.key), change)\n',
@@ -193,14 +198,14 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a batch does not say of which source it is',
     breaks: 'a batch names its source, except where several are merged',
     kind,
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     edits: [['version: undefined, source, isSynced }', 'version: undefined, source: undefined, isSynced }']],
   },
   {
     name: 'a busy handler holds up those who follow another source',
     breaks: 'a stuck handler slows nobody (I12)',
     kind,
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [
       [
         '        if (working !== undefined) await this.#slow.during(change.key, working)\n',
@@ -223,7 +228,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what goes with its source is told as known',
     breaks: 'a deletion that no source told is unknown (I4)',
     kind,
-    file: 'store-part.ts',
+    file: 'store/partition.ts',
     edits: [
       [
         "if (isOwn && isGone(key)) writer.remove(key, undefined, { ...step, finalState: 'unknown' })",
@@ -235,7 +240,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what a list of one of several sources lacked is told as known',
     breaks: 'a deletion that no source told is unknown (I4)',
     kind,
-    file: 'store-writer.ts',
+    file: 'store/transaction.ts',
     edits: [
       [
         "finalState: origin === 'watch' ?",
@@ -247,18 +252,18 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what one of several sources deletes is told as unknown',
     breaks: 'a deletion of which the source told is known (I4)',
     kind,
-    file: 'store-writer.ts',
+    file: 'store/transaction.ts',
     edits: [["finalState: origin === 'watch' ?", "finalState: origin === 'watch' && part.name === undefined ?"]],
   },
   {
     name: 'a list of one of several sources tells again what is equal',
     breaks: 'what did not change is not told (I3)',
     kind,
-    file: 'replacement.ts',
+    file: 'store/list-writer.ts',
     edits: [
       [
-        'intake.take(event, current, this.#ignoreVersions)',
-        'intake.take(event, this.part.name === undefined ? current : undefined, this.#ignoreVersions)',
+        'intake.take(event, current, this.#ignoreVersions, this.part.name)',
+        'intake.take(event, this.part.name === undefined ? current : undefined, this.#ignoreVersions, this.part.name)',
       ],
     ],
   },
@@ -266,7 +271,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what is equal is a change in a part of a store',
     breaks: 'what did not change is not told (I3)',
     kind,
-    file: 'store-writer.ts',
+    file: 'store/transaction.ts',
     edits: [
       [
         'if (ordinal !== undefined && current?.object === entry.object && !isOther) {',
@@ -278,7 +283,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a merged batch names one of its sources',
     breaks: 'a batch names its source, except where several are merged',
     kind,
-    file: 'delta-fifo.ts',
+    file: 'queue/delta-fifo.ts',
     edits: [
       [
         'else if (this.#mergedFrom !== source) this.#mergedFrom = undefined',

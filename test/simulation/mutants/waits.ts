@@ -1,26 +1,26 @@
 import type { Mutant } from './mutate.js'
 
-const subscriptionRejects = `settle.reject(new SourceError('no', { code: 'STOPPED' }))
-    const leave = this.#waiters.enter(mark, this.#position, settle)
-`
+const subscriptionEnters =
+  'const leaveWaiters = this.#waiters.enter(mark, this.#reached, { resolve, reject: settle.reject })\n'
+const subscriptionRejects = `settle.reject(new SourceError('no', { code: 'STOPPED' }))\n      ${subscriptionEnters}`
 
 /** Who waits, and for how long. */
 export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'a wait for a version fails as if all were stopped',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       [
-        "if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))",
-        "settle.reject(this.#stoppedError('waitFor'))",
+        "if (this.#isStopped) {\n      settle.reject(this.#stoppedError('waitFor'))",
+        "if (mirror !== undefined) {\n      settle.reject(this.#stoppedError('waitFor'))",
       ],
     ],
   },
   {
     name: 'fresh fails as if all were stopped',
     breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       [
         "        if (this.#isStopped) {\n          settle.reject(this.#stoppedError('fresh'))",
@@ -31,7 +31,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'fresh fails as if nobody might read the source',
     breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       [
         '          () => settle.resolve(),\n          settle.reject,\n',
@@ -42,25 +42,25 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'a wait of a subscription fails as if it were closed',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'feed.ts',
-    edits: [['const leave = this.#waiters.enter(mark, this.#position, settle)\n', subscriptionRejects]],
+    file: 'subscriptions/feed.ts',
+    edits: [[subscriptionEnters, subscriptionRejects]],
   },
   {
     name: 'over a set a wait for a version fails as if all were stopped',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     kind: 'set',
     edits: [
       [
-        "if (this.#isStopped) settle.reject(this.#stoppedError('waitFor'))",
-        "settle.reject(this.#stoppedError('waitFor'))",
+        "if (this.#isStopped) {\n      settle.reject(this.#stoppedError('waitFor'))",
+        "if (mirror !== undefined) {\n      settle.reject(this.#stoppedError('waitFor'))",
       ],
     ],
   },
   {
     name: 'over a set fresh fails as if all were stopped',
     breaks: 'fresh fails where a source cannot say where it is, and nowhere else',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     kind: 'set',
     edits: [
       [
@@ -72,7 +72,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'over a set fresh does not wait',
     breaks: 'after fresh the store includes what each source had at the call',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     kind: 'set',
     edits: [
       [
@@ -84,14 +84,32 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'over a set a wait of a subscription fails as if it were closed',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'feed.ts',
+    file: 'subscriptions/feed.ts',
     kind: 'set',
-    edits: [['const leave = this.#waiters.enter(mark, this.#position, settle)\n', subscriptionRejects]],
+    edits: [[subscriptionEnters, subscriptionRejects]],
+  },
+  {
+    name: 'a wait for a mark of the epoch that begins fails with the epoch that ends',
+    breaks: 'a wait for a mark of the epoch that begins waits for its list',
+    file: 'subscriptions/version-waiters.ts',
+    edits: [['        if (isEpochChange(error)) continue\n', '']],
+  },
+  {
+    name: 'a wait for a mark of an epoch that the store does not show fails at once',
+    breaks: 'a wait for a mark of the epoch that begins waits for its list',
+    file: 'informer/source-runner.ts',
+    edits: [['this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),', '']],
+  },
+  {
+    name: 'a read of the head that fails is never made again',
+    breaks: 'a wait for a mark of another epoch fails once the source says in which it is',
+    file: 'informer/epoch-check.ts',
+    edits: [['        this.#attempt = undefined\n', '']],
   },
   {
     name: 'until looks only once',
     breaks: 'until ends with the first commit after which its condition holds',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     edits: [
       [
         '        if (!this.#synced.isOpen) return\n        const object = this.get(key)',
@@ -102,7 +120,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'over a set until looks only once',
     breaks: 'until ends with the first commit after which its condition holds',
-    file: 'informer.ts',
+    file: 'informer/informer.ts',
     kind: 'set',
     edits: [
       [
@@ -114,73 +132,73 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'the time of a wait is over late',
     breaks: 'a wait ends when its time is over',
-    file: 'waits.ts',
+    file: 'subscriptions/version-waiters.ts',
     edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(2 * timeoutMs, timer.signal)']],
   },
   {
     name: 'the time of a wait is over soon',
     breaks: 'a wait ends when its time is over, and not before',
-    file: 'waits.ts',
+    file: 'subscriptions/version-waiters.ts',
     edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(timeoutMs / 2, timer.signal)']],
   },
   {
     name: 'a wait leaves a listener on the signal of its caller',
     breaks: 'nothing is left of a wait (I15)',
-    file: 'waits.ts',
+    file: 'subscriptions/version-waiters.ts',
     edits: [["      signal?.removeEventListener('abort', abort)\n", '']],
   },
   {
     name: 'a wait goes on though its caller gave up',
     breaks: 'a wait rejects when its signal aborts',
-    file: 'waits.ts',
+    file: 'subscriptions/version-waiters.ts',
     edits: [["    signal?.addEventListener('abort', abort, { once: true })\n", '']],
   },
   {
     name: 'a wait begins though its caller gave up',
     breaks: 'a wait rejects where its signal has aborted',
-    file: 'waits.ts',
+    file: 'subscriptions/version-waiters.ts',
     edits: [['    if (signal?.aborted) {\n      reject(signal.reason)\n      return\n    }\n', '']],
   },
   {
     name: 'a subscription leaves a listener on the signal of its caller',
     breaks: 'after stop() there is no listener (I15)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [["    this.#signal?.removeEventListener('abort', this.#abort)\n", '']],
   },
   {
     name: 'a subscription goes on though its caller gave up',
     breaks: 'a subscription is closed when its signal aborts (I15)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [["    else this.#signal?.addEventListener('abort', this.#abort, { once: true })\n", '']],
   },
   {
     name: 'a subscription begins though its caller gave up',
     breaks: 'a subscription is closed where its signal has aborted (I15)',
-    file: 'subscription.ts',
+    file: 'subscriptions/handler-subscription.ts',
     edits: [['if (this.#signal?.aborted) feed.close(closed())\n    else ', '']],
   },
   {
     name: 'a stream of changes leaves a listener on the signal of its caller',
     breaks: 'after stop() there is no listener (I15)',
-    file: 'change-stream.ts',
+    file: 'subscriptions/batch-iterator.ts',
     edits: [["      this.#signal?.removeEventListener('abort', this.#end)\n", '']],
   },
   {
     name: 'a stream of changes goes on though its caller gave up',
     breaks: 'a stream of changes ends when its signal aborts (I15)',
-    file: 'change-stream.ts',
+    file: 'subscriptions/batch-iterator.ts',
     edits: [["    else signal?.addEventListener('abort', this.#end, { once: true })\n", '']],
   },
   {
     name: 'a controller leaves a listener on the signal of its caller',
     breaks: 'after stop() there is no listener (I15)',
-    file: 'controller.ts',
+    file: 'subscriptions/controller.ts',
     edits: [["    this.#signal?.removeEventListener('abort', this.#abort)\n", '']],
   },
   {
     name: 'a controller goes on though its caller gave up',
     breaks: 'a controller is closed when its signal aborts (I15)',
-    file: 'controller.ts',
+    file: 'subscriptions/controller.ts',
     edits: [["    else this.#signal?.addEventListener('abort', this.#abort, { once: true })\n", '']],
   },
 ]

@@ -1,4 +1,4 @@
-import type { ChangeBatch } from '../../../src/scope.js'
+import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../history.js'
 import type { Scene } from '../stage.js'
 import type { SetFollower } from './set-follower.js'

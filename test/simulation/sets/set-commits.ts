@@ -1,4 +1,4 @@
-import type { Change } from '../../../src/delta.js'
+import type { Change } from '../../../src/queue/change.js'
 import { type Commits, isOfOneCommit } from '../commits.js'
 import type { Item } from '../history.js'
 import type { Scene } from '../stage.js'
@@ -16,6 +16,8 @@ export function commitsOfSet({ settings }: Scene, slots: Slots): Commits {
         next === undefined || !isOfOneCommit(change, next, commits)
       return changes.flatMap((change, at) => (isEnd(change, changes[at + 1]) ? [at + 1] : []))
     },
+    // Nobody has a version.
+    isBefore: () => false,
     isLate: ({ backlog }) => backlog.keys > 0,
     // Where our own code is slow somebody may be about to look whether there is more.
     isLevel: ({ backlog }, isBusy) => settings.driftMs === 0 && !isBusy && backlog.keys === 0,

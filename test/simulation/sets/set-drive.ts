@@ -1,13 +1,14 @@
-import type { Change } from '../../../src/delta.js'
-import type { Informer } from '../../../src/informer.js'
-import { groupInformers } from '../../../src/informer-group.js'
-import type { ChangeBatch, SubscribeOptions } from '../../../src/scope.js'
-import type { SourceSet } from '../../../src/source-set.js'
-import type { Version } from '../../../src/version.js'
-import type { StoreView } from '../../../src/views.js'
+import type { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Informer } from '../../../src/informer/informer.js'
+import { groupInformers } from '../../../src/informer/informer-group.js'
+import type { SourceSet } from '../../../src/informer/source-set.js'
+import type { Change } from '../../../src/queue/change.js'
+import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Cast } from '../drive.js'
 import type { IsIn } from '../follower.js'
 import { Turns } from '../groups/turns.js'
+import { HeldView } from '../held-view.js'
 import type { Item, State } from '../history.js'
 import { checkIndexes, type IndexesOf } from '../indexes.js'
 import { InformerCast } from '../informer-cast.js'
@@ -15,6 +16,7 @@ import { judgePins } from '../pins.js'
 import { QueueJudge } from '../queue-judge.js'
 import { nameOf, type Scene } from '../stage.js'
 import { drawDrain, slownessOf } from '../stopping.js'
+import { Bystander } from './bystander.js'
 import { SetBatchJudge } from './set-batches.js'
 import { commitsOfSet } from './set-commits.js'
 import { SetErrors } from './set-errors.js'
@@ -26,7 +28,7 @@ import type { Slot } from './slot.js'
 import type { Slots } from './slots.js'
 
 interface Taken {
-  readonly view: StoreView<Item, IndexesOf> & Disposable
+  readonly held: HeldView
   readonly versions: ReadonlyMap<string, Version>
   /** Of all slots. */
   readonly removals: number
@@ -49,6 +51,8 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   readonly #snapshots: Taken[] = []
   /** A source may come or go inside a handler. */
   readonly #meddle: () => void
+  readonly #set: SourceSet<Item>
+  #bystander: Bystander | undefined
   #isFilled = false
   #drainMs: number | undefined
   #stoppedAt: string | undefined
@@ -58,6 +62,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   constructor(stage: Scene, slots: Slots, set: SourceSet<Item>, life: number, meddle: () => void) {
     super(stage, life)
     this.slots = slots
+    this.#set = set
     this.#meddle = meddle
     this.informer = this.newInformer(set)
     const { maxRelists } = stage.settings
@@ -65,7 +70,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     this.turns = maxRelists === undefined ? undefined : new Turns(stage, slots.all, maxRelists)
     this.#batches = new SetBatchJudge(stage, slots)
     this.#witness = stage.draws.chance('witness', 0.6) ? new SetWitness(stage, slots, this.informer) : undefined
-    this.#judgesQueues = stage.draws.chance('queues', 0.85)
+    this.#judgesQueues = stage.draws.chance('queues', 0.85) && !stage.settings.clears
     this.waiters = new SetWaiters(this)
     this.#errors = new SetErrors(this)
     this.#store = new SetStoreJudge(stage, slots, this.informer)
@@ -76,6 +81,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
         const { name, judge } = slot
         const [is, was] = [status.sources?.[name]?.state, previous.sources?.[name]?.state]
         if (is === was || is === undefined) continue
+        if (was === 'idle' && this.#isFilled) this.#join()
         stage.note('is', is, name)
         if (was?.endsWith('listing')) judge?.listed()
         this.turns?.moved(slot)
@@ -123,18 +129,21 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
 
   beginSnapshot(): void {
     const { informer } = this
-    this.#snapshots.push({ view: informer.snapshot(), versions: informer.versions, removals: this.#removals })
+    this.#snapshots.push({
+      held: new HeldView(this.stage, informer),
+      versions: informer.versions,
+      removals: this.#removals,
+    })
   }
 
   endSnapshot(): void {
     const snapshot = this.#snapshots.shift()
     if (snapshot === undefined) return
-    const { view, versions, removals } = snapshot
+    const { held, versions, removals } = snapshot
     if (removals < this.#removals) this.stage.mark('a snapshot outlived a source')
     // Another backend may have come since, which knows nothing of those versions.
-    else this.#store.judge(view, versions, 'I8', 'a snapshot')
-    checkIndexes(this.stage, view)
-    view[Symbol.dispose]()
+    else this.#store.judge(held.view, versions, 'I8', 'a snapshot')
+    held.dispose()
   }
 
   stop(): void {
@@ -143,6 +152,8 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     this.#isStopping = true
     for (const { judge } of this.slots) judge?.stopped()
     this.#errors.forget()
+    this.#bystander?.stop()
+    this.#bystander = undefined
     this.#drainMs = drawDrain(stage, life)
     this.#stoppedAt = this.#position
     const [since, draining] = [stage.clock.elapsed - stage.clock.skipped, this.followers.filter((f) => !f.isClosed)]
@@ -171,7 +182,10 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (overlap) for (const slot of this.slots.members) slot.muttered()
     for (const slot of this.slots) slot.look()
     if (!this.#isStopping) this.turns?.look()
+    this.#bystander?.look()
     this.waiters.pending.look()
+    this.#lookAtAsking()
+    this.health.look(this.slots.members.some(({ access }) => access?.isCleared))
     this.lookWhetherFilled()
     if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
       this.stage.violate('sets', 'all sources have been listed, and it is not synced')
@@ -179,6 +193,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     this.#lookAtQueues()
     this.#witness?.look()
     if (!this.#isStopping) this.lookAtResyncs()
+    if (!this.#isStopping) this.lookAtRuns()
     this.lookAtDrains()
     this.callers.look()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
@@ -233,6 +248,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     const { stage } = this
     judgePins(stage, this.informer, 'I15')
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
+    for (const { runs } of this.followers) runs?.checkStopped()
     if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     this.#checkSignals('was not told to end by stop()')
     if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
@@ -253,6 +269,10 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   /** An error for a handler to throw; it must be reported once. */
   planted(follower?: SetFollower): Error {
     return this.#errors.plant(follower?.isClosed === true)
+  }
+
+  mustReport(error: SourceError, follower?: SetFollower): void {
+    this.#errors.plant(follower?.isClosed === true, error)
   }
 
   protected waitForSync(): void {
@@ -276,6 +296,13 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
 
   protected judgeBatch(follower: SetFollower, batch: ChangeBatch<Item>): void {
     this.#batches.judge(follower, batch)
+  }
+
+  /** Somebody who is told that there is another source makes another informer of the set. */
+  #join(): void {
+    const { stage } = this
+    if (this.#isStopping || this.#bystander !== undefined || !stage.draws.chance('joins', 0.3)) return
+    this.#bystander = new Bystander(stage, this.#set)
   }
 
   /** Reads everything again, as soon as it can be asked for. */
@@ -318,19 +345,32 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
   }
 
   #checkSignals(what: string): void {
-    for (const { source } of this.slots)
+    for (const { source } of this.slots) {
+      if (source.requests.size > 0) this.stage.violate('I15', `a request for the head of ${source.name} ${what}`)
       for (const { kind, signal } of source.streams)
         if (!signal.aborted) this.stage.violate('I15', `a ${kind} of ${source.name} ${what}`)
+    }
+  }
+
+  /** No source is told that somebody waits for a version if nobody does. */
+  #lookAtAsking(): void {
+    const { settings, violate } = this.stage
+    if (settings.auditMs !== false || this.waiters.pending.asks !== 'no') return
+    for (const { source } of this.slots)
+      for (const stream of source.streams)
+        if (stream.kind === 'watch' && !stream.signal.aborted && stream.isWaitedFor() === true)
+          violate('waits', `nobody waits for a version, and ${source.name} is told that somebody does`)
   }
 
   #drained(followers: readonly SetFollower[]): void {
-    const store = new Map(Array.from(this.informer.entries(), ({ key, object }) => [key, object]))
+    const store = new Map(this.informer.entries())
     for (const follower of followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
     for (const reconciler of this.reconcilers) reconciler.checkDrained(store)
   }
 
   #silenced(): void {
     this.#isStopped = true
+    for (const { source } of this.slots) source.warnings.silence()
     this.silence()
     while (this.#snapshots.length > 0) this.endSnapshot()
   }

@@ -1,4 +1,5 @@
-import type { SourceError } from '../../../src/errors.js'
+import type { SourceError } from '../../../src/contract/errors.js'
+import { judgeReport } from '../reports.js'
 import type { Scene } from '../stage.js'
 import type { SetFollower } from './set-follower.js'
 import type { Slots } from './slots.js'
@@ -23,8 +24,7 @@ export class SetErrors {
   }
 
   /** An error for a handler to throw; nobody need hear of it where it belongs to somebody who has left. */
-  plant(hasLeft: boolean): Error {
-    const error = new Error('thrown by a handler')
+  plant(hasLeft: boolean, error = new Error('thrown by a handler')): Error {
     if (!hasLeft && !this.#host.isStopping) this.#planted.add(error)
     return error
   }
@@ -37,6 +37,7 @@ export class SetErrors {
     const { stage, slots } = this.#host
     const { phase, message, code, source } = error
     stage.note('reports', code, phase ?? '', source ?? '')
+    judgeReport(stage, error, (name) => this.#isSource(name))
     if (phase === 'handle') this.#ofHandler(error)
     else if (message.startsWith('the audit')) this.#ofAudit(message)
     else if (message.startsWith('another source of the set')) {
@@ -52,6 +53,11 @@ export class SetErrors {
     if (this.#planted.size > 0) violate('I14', `${this.#planted.size} errors of handlers were never reported`)
   }
 
+  /** One of the set, or all of them. */
+  #isSource(name = ''): boolean {
+    return name.startsWith('the sources ') || this.#host.slots.named(name) !== undefined
+  }
+
   #ofSource(error: SourceError): void {
     const { stage, slots, stateOf } = this.#host
     const slot = slots.named(error.source)
@@ -60,6 +66,8 @@ export class SetErrors {
       return
     }
     slot.judge.failed(error)
+    if (!this.#host.isStopping) slot.access?.failed(error)
+    if (slot.access?.isCleared) slot.judge.accessLost()
     if (slots.members.some(({ name }) => stateOf(name) === 'live')) stage.mark('a source failed while another was live')
   }
 

@@ -1,11 +1,13 @@
-import type { Change } from '../../../src/delta.js'
-import type { Subscription } from '../../../src/scope.js'
-import type { Version } from '../../../src/version.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Change } from '../../../src/queue/change.js'
+import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Drained } from '../drained.js'
 import type { IsIn } from '../follower.js'
 import type { Told } from '../handlers.js'
 import type { Item, Stored } from '../history.js'
 import type { QueueJudge } from '../queue-judge.js'
 import type { Resyncs } from '../resyncs.js'
+import type { Runs } from '../runs.js'
 import { nameOf, type Scene } from '../stage.js'
 import type { Slot } from './slot.js'
 import type { Slots } from './slots.js'
@@ -32,6 +34,8 @@ export class SetFollower implements Told {
   /** The newest content that each source told of each key, and in which epoch of which stay. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
   subscription: Subscription | undefined
+  runs: Runs | undefined
+  draining: Drained | undefined
   /** Nothing more may be told. */
   isSilenced = false
   isClosed = false

@@ -1,5 +1,7 @@
-import type { Informer } from '../../../src/informer.js'
-import type { Version } from '../../../src/version.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Informer } from '../../../src/informer/informer.js'
+import { Answers } from '../answers.js'
+import { entriesOf } from '../held-view.js'
 import type { Item } from '../history.js'
 import { checkIndexes, type IndexesOf } from '../indexes.js'
 import { type Invariant, nameOf, type Scene } from '../stage.js'
@@ -21,13 +23,15 @@ export class SetStoreJudge {
   #list: readonly Item[] | undefined
   #removals = 0
   #looks = 0
-  /** Whose each key was when it was seen last, and how often sources had been taken out of that slot then. */
-  readonly #owners = new Map<string, { readonly slot: Slot; readonly removals: number; readonly version: Version }>()
+  readonly #answers: Answers
+  /** Whose each key was when it was seen last, and how often all of that slot had been deleted then. */
+  readonly #owners = new Map<string, { readonly slot: Slot; readonly times: number; readonly version: Version }>()
 
   constructor(scene: Scene, slots: Slots, informer: Informer<Item, IndexesOf>) {
     this.#scene = scene
     this.#slots = slots
     this.#informer = informer
+    this.#answers = new Answers(scene)
   }
 
   /** No read sees a part of anything. True where something has moved. */
@@ -45,6 +49,7 @@ export class SetStoreJudge {
     this.#scene.note('the store is at', ...[...versions].map(([name, version]) => `${name} ${version}`))
     if (++this.#looks % 8 === 0) {
       checkIndexes(this.#scene, this.#informer)
+      this.#answers.judge(this.#informer, entriesOf(this.#informer), 'the store')
       this.#checkStatus()
     }
     this.judge(this.#informer, versions, 'I7', 'the store')
@@ -91,11 +96,11 @@ export class SetStoreJudge {
       const version = slot === undefined ? undefined : versions.get(slot.name)
       const owner = this.#owners.get(key)
       if (slot === undefined || version === undefined) continue
-      this.#owners.set(key, { slot, removals: slot.removals, version })
+      this.#owners.set(key, { slot, times: slot.removals + slot.losses, version })
       if (owner === undefined || owner.slot === slot) continue
       mark('a key went from one source to another')
-      const { slot: last, removals } = owner
-      if (last.removals > removals) continue
+      const { slot: last, times } = owner
+      if (last.removals + last.losses > times) continue
       const { history } = last
       const gaveUp = history.isAtOrAfter(key, (stored) => !last.wants(stored) || stored.isInvalid, owner.version)
       if (!gaveUp) violate('sets', `${nameOf(key)} went from ${last.name} to ${slot.name}, and ${last.name} has it`)

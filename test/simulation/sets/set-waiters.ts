@@ -1,5 +1,7 @@
-import type { Version } from '../../../src/version.js'
-import type { Wait } from '../../../src/waits.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Wait } from '../../../src/subscriptions/version-waiters.js'
+import { Condition } from '../condition.js'
+import type { Item } from '../history.js'
 import { forkedSince, PendingWaits } from '../pending.js'
 import { nameOf, type Scene } from '../stage.js'
 import { TRANSIENT } from '../waiters.js'
@@ -47,9 +49,10 @@ export class SetWaiters {
     if (follower === undefined || subscription === undefined) {
       this.pending.wait(informer.waitFor(mark, { ...limits, source }), {
         what: `waitFor ${source}`,
+        asks: 'perhaps',
         limits,
         // Nobody waits for a source that was taken out.
-        isDue: () => !isStill(asked) || this.#includes(asked),
+        isDue: () => !isStill(asked) || this.#isReached(asked),
         mayFail,
         ended: () => {
           if (isStill(asked) && !this.#includes(asked))
@@ -60,11 +63,14 @@ export class SetWaiters {
     }
     this.pending.wait(subscription.waitFor(mark, { ...limits, source }), {
       what: `waitFor ${source} of ${follower.name}`,
+      asks: 'perhaps',
       limits,
       isHopeless: () => follower.isStuckForEver,
       mayFail,
       ended: () => {
-        if (isStill(asked) && !follower.isClosed && !slots.overlap && !slot.settings.isBreach)
+        // At the moment of a loss somebody may have been told of it since the wait has ended.
+        const isLosing = slot.access?.at === this.#scene.clock.elapsed
+        if (isStill(asked) && !isLosing && !follower.isClosed && !slots.overlap && !slot.settings.isBreach)
           follower.checkReached(slot, mark)
       },
     })
@@ -78,11 +84,13 @@ export class SetWaiters {
     const limits = this.#limits('fresh')
     this.pending.wait(informer.fresh(limits), {
       what: 'fresh',
+      asks: 'perhaps',
       limits,
       mayFail: (code) => this.#isStopped(code) || all.some((asked) => this.#isUnclear(code, asked)),
       ended: () => {
+        // The objects of one source may be deleted after it was fresh, while another one is waited for.
         for (const asked of all)
-          if (isStill(asked) && !this.#includes(asked))
+          if (isStill(asked) && !this.#includes(asked) && !settings.clears)
             violate(
               'waits',
               `fresh ended with ${asked.slot.name} at ${informer.versions.get(asked.slot.name)}, before ${asked.mark}`,
@@ -102,7 +110,7 @@ export class SetWaiters {
       mayFail: (code) => this.#isStopped(code) || slots.all.some(({ source }) => source.refusedWith === code),
       ended: () => {
         for (const asked of names)
-          if (isStill(asked) && !informer.versions.has(asked.slot.name))
+          if (isStill(asked) && informer.status.sources?.[asked.slot.name]?.isSynced !== true)
             this.#scene.violate('I8', `synced before the first list of ${asked.slot.name} was in`)
       },
     })
@@ -136,7 +144,8 @@ export class SetWaiters {
     const isThere = draws.chance('until', 0.5)
     const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    this.pending.wait(informer.until(key, condition, limits), {
+    const asked = new Condition<Item | undefined>(this.#scene, condition)
+    this.pending.wait(asked.until(informer.until(key, asked.holds, limits)), {
       what: `until ${nameOf(key)}`,
       limits,
       isDue: () => informer.status.isSynced && condition(informer.get(key)),
@@ -168,11 +177,18 @@ export class SetWaiters {
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
   }
 
+  /** The same in one epoch. A mark of an epoch that is over waits until the source was asked. */
+  #isReached(asked: Asked): boolean {
+    const { slot, mark } = asked
+    const version = this.#drive.informer.versions.get(slot.name) ?? mark
+    return this.#includes(asked) && slot.history.at(version).epoch === slot.history.at(mark).epoch
+  }
+
   #asking(slot: Slot): Asked {
-    const { removals, source, history, name } = slot
+    const { removals, source, history } = slot
     const { lists, headFailures } = source
-    const hasForked = forkedSince(history, this.#drive.informer.versions.get(name))
-    return { slot, removals, mark: history.head.version, lists, headFailures, hasForked }
+    const mark = history.head.version
+    return { slot, removals, mark, lists, headFailures, hasForked: forkedSince(history, mark) }
   }
 
   /** A stop ends all waits; who is closed, or has overflowed, its own. */

@@ -1,5 +1,5 @@
-import { LIST_STALL_MS } from '../../../src/source.js'
-import { type SourceSet, sourceSet } from '../../../src/source-set.js'
+import { LIST_STALL_MS } from '../../../src/contract/source.js'
+import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
 import type { Draws } from '../draws.js'
 import { History, type Item } from '../history.js'
 import { type Action, actions, kindOf, kindsOf, planOf } from '../plan.js'
@@ -12,7 +12,17 @@ import { Slots } from './slots.js'
 
 const NAMES = ['eu', 'us', '__proto__', 'ap']
 
-const writing = ['put', 'put again', 'delete', 'transaction', 'recreate', 'corrupt', 'compact', 'restore'] as const
+const writing = [
+  'put',
+  'put again',
+  'delete',
+  'transaction',
+  'recreate',
+  'corrupt',
+  'give up',
+  'compact',
+  'restore',
+] as const
 const using = [
   'subscribe',
   'close',
@@ -23,6 +33,7 @@ const using = [
   'fresh',
   'until',
   'relist',
+  'misuse',
 ] as const
 const looking = ['add index', 'begin snapshot', 'end snapshot'] as const
 const disturbing = ['suspend', 'restart', 'clock jump'] as const
@@ -253,6 +264,9 @@ function use(cast: SetDrive, kind: Use, key: string): void {
     case 'relist':
       cast.relist()
       break
+    case 'misuse':
+      cast.misuse()
+      break
     case 'add index':
       cast.addIndex()
       break
@@ -268,13 +282,13 @@ function use(cast: SetDrive, kind: Use, key: string): void {
 /** What one source is like: much is its own, and some the informer's. */
 function settingsOfSlot(own: Draws, whole: Settings, keys: readonly string[] | undefined, isShared: boolean): Settings {
   const drawn = settingsFor(own, true)
-  const { hasOrder, onInvalid, freezes, omits, hasSchema, auditMs, healAtMs, driftMs } = whole
+  const { hasOrder, onInvalid, freezes, omits, clears, hasSchema, auditMs, healAtMs, driftMs } = whole
   const isBreach = drawn.isBreach && hasOrder && !isShared
   const { mix } = drawn
   if (!isBreach) mix.exclude('reorder', 'late-commit', 'lose-event', 'lose-delete', 'lie-in-bookmark', 'lie-in-list')
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isBreach && auditMs !== false) mix.exclude('expire-live', 'expire-watch')
-  const shared = { hasOrder, onInvalid, freezes, omits, hasSchema, auditMs, healAtMs, driftMs, flips: false }
+  const shared = { hasOrder, onInvalid, freezes, omits, clears, hasSchema, auditMs, healAtMs, driftMs, flips: false }
   return { ...drawn, ...shared, isBreach, keys: keys ?? drawn.keys }
 }
 

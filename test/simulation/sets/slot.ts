@@ -1,4 +1,6 @@
-import type { Version } from '../../../src/version.js'
+import type { Status } from '../../../src/contract/status.js'
+import type { Version } from '../../../src/contract/version.js'
+import { AccessLost, type Mirrored } from '../access-lost.js'
 import type { Place } from '../deeds.js'
 import type { Draws } from '../draws.js'
 import type { Member } from '../groups/turns.js'
@@ -21,7 +23,11 @@ export const BEGINNING: Position = { span: 0, at: -1 }
 
 /** Who reads it. */
 interface ReadBy {
-  readonly informer: { readonly versions: ReadonlyMap<string, Version> }
+  readonly informer: {
+    readonly versions: ReadonlyMap<string, Version>
+    readonly status: Status
+    entries(): Iterable<[string, Item]>
+  }
   stateOf(name: string): string | undefined
 }
 
@@ -48,6 +54,9 @@ export class Slot implements Opens, Member {
   readonly #scene: Scene
   readonly #isExact: boolean
   #judge: OpensJudge | undefined
+  #access: AccessLost | undefined
+  /** How often its objects were deleted because access was lost. */
+  losses = 0
   #readBy: ReadBy | undefined
 
   constructor(
@@ -102,11 +111,13 @@ export class Slot implements Opens, Member {
     this.removals++
     this.#judge?.stopped()
     this.#judge = undefined
+    this.#access = undefined
   }
 
   /** Somebody else reads it from now on, in the state that `stateOf` tells. */
   readBy(reader: ReadBy): void {
     this.#readBy = reader
+    this.#access = new AccessLost(this.site, this.#mirrored(reader))
     this.#judge = new OpensJudge(
       this.site,
       this.#isExact,
@@ -122,7 +133,7 @@ export class Slot implements Opens, Member {
   }
 
   get hasListed(): boolean {
-    return this.#readBy?.informer.versions.has(this.name) === true
+    return this.#readBy?.informer.status.sources?.[this.name]?.isSynced === true
   }
 
   get lists(): number {
@@ -132,6 +143,11 @@ export class Slot implements Opens, Member {
   /** Undefined where nobody reads it. */
   get judge(): OpensJudge | undefined {
     return this.#judge
+  }
+
+  /** Undefined where nobody reads it. */
+  get access(): AccessLost | undefined {
+    return this.#access
   }
 
   /** What it has now. */
@@ -163,9 +179,12 @@ export class Slot implements Opens, Member {
 
   look(): void {
     this.#judge?.look()
+    this.#access?.look()
     if (this.isIn) return
     for (const { kind, signal } of this.source.streams)
       if (!signal.aborted) this.#scene.violate('sets', `a ${kind} of ${this.name} goes on, and it was taken out`)
+    if (this.source.requests.size > 0)
+      this.#scene.violate('sets', `a request for the head of ${this.name} goes on, and it was taken out`)
   }
 
   /** What is wrong with what somebody holds of it at a version; undefined: nothing of it is there. */
@@ -189,6 +208,7 @@ export class Slot implements Opens, Member {
     wanted: (stored: Stored | undefined) => number | undefined,
     from: Position,
   ): Position | undefined {
+    this.#access?.look()
     const { keys } = this.settings
     const isNothing = keys.every((key) => held(key) === undefined)
     for (let span = from.span; span < this.#spans.length; span++) {
@@ -237,6 +257,29 @@ export class Slot implements Opens, Member {
 
   muttered(): void {
     this.#judge?.muttered()
+  }
+
+  #mirrored({ informer }: ReadBy): Mirrored {
+    const slot = this
+    return {
+      get version() {
+        return informer.versions.get(slot.name)
+      },
+      get isListed() {
+        return slot.hasListed
+      },
+      get size() {
+        return [...informer.entries()].filter(([, { n }]) => slot.uidOf(n) !== undefined).length
+      },
+      get refusedWith() {
+        return slot.source.refusedWith
+      },
+      lost: () => {
+        slot.losses++
+        // From then on there is nothing of it, and then what there is.
+        slot.#spans.push(slot.history)
+      },
+    }
   }
 
   #newSource(): SimulatedSource {

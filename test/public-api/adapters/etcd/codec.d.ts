@@ -1,5 +1,5 @@
-import type { Invalid, Put } from '../../src/source.js';
-import type { KeyValue } from './messages.js';
+import type { Invalid, Put } from '../../src/contract/source.js';
+import type { KeyValue } from './transport/etcd-messages.js';
 /** Makes an object of the value that lies under a key. What it throws makes that one object invalid. */
 export type EtcdCodec<T> = (value: Uint8Array, key: string) => T;
 /** `string`: keys are UTF-8. `bytes`: a key is a string with one character, of 0 to 255, for each byte. */

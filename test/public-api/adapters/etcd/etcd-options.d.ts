@@ -1,7 +1,7 @@
 import type { EtcdCodec, EtcdKeys } from './codec.js';
-import { type EtcdClient } from './etcd3-transport.js';
-import type { EtcdAuth, EtcdCredentials } from './grpc-transport.js';
-import { type KeyBytes } from './key-range.js';
+import { type EtcdClient } from './transport/etcd3-transport.js';
+import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js';
+import { type KeyBytes } from './transport/key-range.js';
 /** From `from` on, up to but without `to`; without `to`, all that come after. */
 export interface EtcdRange {
     readonly from: KeyBytes;

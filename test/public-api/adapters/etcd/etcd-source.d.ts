@@ -1,5 +1,5 @@
-import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/source.js';
-import type { Version } from '../../src/version.js';
+import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js';
+import type { Version } from '../../src/contract/version.js';
 import { type EtcdSourceOptions } from './etcd-options.js';
 /** A range of keys of etcd, as a source. Marks are etcd's own revisions: `header.revision` of what a write answers. */
 export interface EtcdSource<T> extends ListerWatcher<T> {

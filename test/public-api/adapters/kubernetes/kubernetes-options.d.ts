@@ -1,4 +1,4 @@
-import { type KubeConfigGiver } from './kube-config.js';
+import { type KubeConfigGiver } from './http/credentials.js';
 export interface KubernetesSourceOptions {
     /** Your own KubeConfig of @kubernetes/client-node; or what makes one, which is called again where the server refuses it. */
     readonly kubeConfig: KubeConfigGiver;
@@ -34,6 +34,11 @@ export interface KubernetesSourceOptions {
      * is once a minute and a little later, and what is less than that takes healthy watches for dead ones.
      */
     readonly heartbeatMs?: number;
+    /**
+     * After this number of milliseconds without data a request over another connection asks the server what the watch has missed. It
+     * finds a half-open connection. It costs two small requests each time. Default 20 000; `false`: never.
+     */
+    readonly probeMs?: number | false | undefined;
     /** What is not answered for so many milliseconds counts as lost; a list that is not streamed on is read in pages. Default 15 000. */
     readonly stallMs?: number;
 }

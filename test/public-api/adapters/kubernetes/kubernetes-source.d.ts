@@ -1,8 +1,8 @@
-import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/source.js';
-import type { Version } from '../../src/version.js';
-import type { KubernetesObject } from './kubernetes-object.js';
+import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js';
+import type { Version } from '../../src/contract/version.js';
 import { type KubernetesSourceOptions } from './kubernetes-options.js';
-import { type KubernetesNamespaces } from './namespaces.js';
+import { type KubernetesNamespaces } from './namespace-set.js';
+import type { KubernetesObject } from './types/kubernetes-object.js';
 /** A kind of objects of a Kubernetes API server, as a source. Marks are the `metadata.resourceVersion` of what was written. */
 export interface KubernetesSource<T> extends ListerWatcher<T> {
     readonly heartbeatMs: number;

@@ -1,6 +1,6 @@
-import { SourceError } from '../../src/errors.js';
-import { type ListerWatcher } from '../../src/source.js';
-import type { Version } from '../../src/version.js';
+import { SourceError } from '../../src/contract/errors.js';
+import { type ListerWatcher } from '../../src/contract/source.js';
+import type { Version } from '../../src/contract/version.js';
 /**
  * A collection in memory with transactions, versions, compaction and scripted faults: the reference implementation of
  * the source contract, and the fake to test with. Objects are handed over as they are, not copied.

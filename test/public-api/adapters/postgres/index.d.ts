@@ -1,3 +1,3 @@
-export { type ChangeLog, type ChangeLogOptions, type ChangeLogStatus, changeLogStatus, installChangeLog, installChangeLogSql, type PgConnected, trimChangeLogs, uninstallChangeLog, uninstallChangeLogSql, } from './change-log.js';
-export type { PgClient, PgTransaction } from './client.js';
+export { type ChangeLog, type ChangeLogOptions, type ChangeLogStatus, changeLogStatus, installChangeLog, installChangeLogSql, type PgConnected, trimChangeLogs, uninstallChangeLog, uninstallChangeLogSql, } from './change-log-admin.js';
+export type { PgClient, PgTransaction } from './pg-client.js';
 export { type PostgresSource, type PostgresSourceOptions, postgresSource } from './postgres-source.js';

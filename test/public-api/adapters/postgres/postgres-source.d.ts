@@ -1,8 +1,11 @@
-import type { ListerWatcher, SourceContext } from '../../src/source.js';
-import type { Version } from '../../src/version.js';
-import type { PgClient, PgTransaction } from './client.js';
+import type { ListerWatcher, SourceContext } from '../../src/contract/source.js';
+import type { Version } from '../../src/contract/version.js';
+import { type PgClient, type PgTransaction } from './pg-client.js';
 export interface PostgresSourceOptions {
-    /** Gives a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. Called for each connection. */
+    /**
+     * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. Called for each connection. A Pool, a
+     * connected client or the same client again is an OptionError, with which `synced()` rejects.
+     */
     readonly client: () => PgClient | Promise<PgClient>;
     /** As in SQL: `orders`, `shop.orders`, `"Orders"`. It must have a primary key, and the triggers of `listwatch pg install`. */
     readonly table: string;
@@ -33,7 +36,7 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
     readonly heartbeatMs: number;
     /**
      * What to wait for after this transaction's commit: taken inside the writer's own transaction, in this or any other
-     * process. `await informer.waitFor(mark)` then shows what it wrote. A TypeError for a pool.
+     * process. `await informer.waitFor(mark)` then shows what it wrote. A TypeError for a pool, and outside a transaction.
      */
     mark(tx: PgTransaction): Promise<Version>;
     /** The key of a row, from the values of its key columns in their order, as Postgres writes them. */

@@ -1,0 +1,223 @@
+import type { AdapterMutant } from './adapter-mutant.js'
+
+const at = (file: string): string => `../adapters/kubernetes/${file}.ts`
+
+export const kubernetesMutants: readonly AdapterMutant[] = [
+  // Defects by authors who had read SPEC.md and the adapters, and no test.
+  {
+    // The schema changes while a list is read, and the watch is resumed or an audit comes later.
+    name: 'a list reads the hash of the schema after the objects',
+    breaks: 'A schema that changes what objects look like leads to a list with the new content.',
+    file: at('kubernetes-source'),
+    edits: [
+      [
+        '      // Before the objects: those of a schema that comes in between are read once more.\n      const schema = await schemaHash(visit, requests.resource)\n',
+        '',
+      ],
+      [
+        'this.#schemas.listed(context.mirror ?? this, schema)',
+        'this.#schemas.listed(context.mirror ?? this, await schemaHash(visit, requests.resource))',
+      ],
+    ],
+    test: 'kubernetes/schemas.test.ts',
+    named: 'if it changed during the last list',
+  },
+  {
+    // The watch tells a write while fresh() waits for the answer of the server.
+    name: 'head notes how far the watches are after it was answered, not before it asks',
+    breaks: 'Only a history that went back is EPOCH_CHANGED; fresh() reads during writes without a relist.',
+    file: at('kubernetes-source'),
+    edits: [
+      [
+        '      const assertNotBack = this.#home.reading()\n      const version = await this.#head(visit, requests)\n',
+        '      const version = await this.#head(visit, requests)\n      const assertNotBack = this.#home.reading()\n',
+      ],
+    ],
+    test: 'kubernetes/history.test.ts',
+    named: 'is not what it means that a write is told',
+  },
+  {
+    // Two informers of one kubeConfig and resource run at once, one with metadataOnly, which opens its watch first.
+    name: 'a watch of metadata alone is shared with one of whole objects',
+    breaks: 'Only informers of the same objects share a watch, and each shows what it asked for.',
+    file: at('kubernetes-source'),
+    edits: [
+      ['const { path, accept } = requests.watch({})', 'const { path } = requests.watch({})'],
+      ['      path,\n      accept,\n      schema,', '      path,\n      schema,'],
+    ],
+    test: 'kubernetes/sharing.test.ts',
+    named: 'share nothing where one wants nothing but metadata',
+  },
+  {
+    // The server is away for more than 30 s, is asked several times meanwhile, and comes back restored with a
+    // history past ours.
+    name: 'each failed attempt counts as the beginning of the outage',
+    breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
+    file: at('kubernetes-source'),
+    edits: [['this.#downSince ??= silentSince ?? clock?.now()', 'this.#downSince = silentSince ?? clock?.now()']],
+    test: 'kubernetes/doubt.test.ts',
+    named: 'for long enough to be restored is compared',
+  },
+  {
+    // An informer with a newer list joins, reads lines from before its list first, and then the stream is replaced.
+    name: 'a follower that is ahead marks old lines with its own version',
+    breaks: 'Informers that share a watch miss no event, also when another connection takes over.',
+    file: at('watch/shared-watch'),
+    edits: [['portion.end ??= reader.heard', 'portion.end ??= reader.version']],
+    test: 'kubernetes/shared-places.test.ts',
+    named: 'who is ahead of a shared watch takes nothing',
+  },
+  {
+    // Two informers share a watch, and one is more than 1 MiB behind the other.
+    name: 'what the fastest follower has read is let go of for all',
+    breaks: 'Of two informers that share a watch, a slow one is told everything, without a pause of minutes.',
+    file: at('watch/shared-watch'),
+    edits: [['this.#log.release(Math.min(', 'this.#log.release(Math.max(']],
+    test: 'kubernetes/sharing.test.ts',
+    named: 'the slower one is told everything',
+  },
+  {
+    // A watch is half open, or silent for heartbeatMs, and goes on over another connection, several times.
+    name: 'the connection that was replaced is not closed',
+    breaks: 'When another connection has taken over from a silent watch, the silent one is closed.',
+    file: at('watch/shared-watch'),
+    edits: [["    before?.poke()\n    before?.destroy('another connection has taken over')\n", '    before?.poke()\n']],
+    test: 'kubernetes/quiet.test.ts',
+    named: 'is not given up before another has taken its place',
+  },
+  {
+    // An informer listed at an older version than the one at which the open watch of another begins.
+    name: 'who needs more than a shared watch still has joins it all the same',
+    breaks: 'Who comes later joins a watch only where nothing is missing in it.',
+    file: at('watch/watch-log'),
+    edits: [['    if (!isUpTo(place, version)) return undefined\n', '']],
+    test: 'unit/kubernetes-watch-log.test.ts',
+    named: 'keeps what all have read for who joins',
+  },
+  {
+    // More than 512 KiB of an answer come before they are taken.
+    name: 'a body that was paused because much had come is never resumed',
+    breaks: 'A list or watch goes on as long as the server sends.',
+    file: at('http/response-body'),
+    edits: [
+      [
+        '      if (this.#bytes >= HIGH_WATER) this.#response.resume()\n      this.#bytes = 0\n',
+        '      this.#bytes = 0\n      if (this.#bytes >= HIGH_WATER) this.#response.resume()\n',
+      ],
+    ],
+    test: 'unit/kubernetes-body.test.ts',
+    named: 'goes on once they are taken',
+  },
+  {
+    // A watch ends, the server is restored to an older version, the mirror lists, and then fresh() is called.
+    name: 'a watch that has ended still counts when the server is asked how far it is',
+    breaks: 'After a restore one list is enough: later fresh() calls and audits of the new history succeed.',
+    file: at('history/cluster-guard'),
+    edits: [['        this.#staying.delete(staying)\n', '']],
+    test: 'kubernetes/history.test.ts',
+    named: 'is seen by fresh\\(\\)',
+  },
+  {
+    // The kubeConfig function changes clusters, both gave the same version, and two informers of the source go on
+    // from it.
+    name: 'a version that two clusters gave counts as of the current one',
+    breaks: "No version of one cluster is compared with the other cluster's: EPOCH_CHANGED instead.",
+    file: at('history/version-origins'),
+    edits: [['return (elsewhere ?? taken)?.place', 'return taken?.place']],
+    test: 'unit/kubernetes-held-versions.test.ts',
+    named: 'is from elsewhere as long as',
+  },
+  {
+    // A chunk of a list in pages ends between a backslash and the character after it, inside of an object.
+    name: 'a backslash at the end of a chunk is forgotten',
+    breaks: 'A list has every object as the server has it, wherever its bytes are cut.',
+    file: at('decode/json-list-splitter'),
+    edits: [['        else if (at === end) this.#isEscaped = true\n        else at++', '        else at++']],
+    test: 'property/kubernetes-slices.property.test.ts',
+    named: 'a list is cut into what JSON.parse finds',
+  },
+  {
+    // An object grows beyond maxObjectBytes, or nests too deep, and then is deleted.
+    name: 'a deletion whose object cannot be read is told as an invalid object',
+    breaks: 'An object that the watch says was deleted goes from the mirror, also where its last state is too large.',
+    file: at('decode/decoder'),
+    edits: [
+      [
+        "  if (type === 'DELETED' && peeked.name !== undefined) {\n    return {\n      type: 'delete',\n      event: { type: 'delete', key: keyOf(peeked.namespace, peeked.name) },\n      version,\n      isChange: true,\n    }\n  }\n",
+        '',
+      ],
+    ],
+    test: 'unit/kubernetes-bytes.test.ts',
+    named: 'of a delete that cannot be parsed',
+  },
+  {
+    // A streamed list breaks off after it told an object, which is deleted before the pages are read.
+    name: 'a list keeps objects that only an attempt that was given up has told',
+    breaks: 'What an attempt that was given up has told is overridden: a list is one state of the server.',
+    file: at('list/list-reader'),
+    edits: [
+      [
+        'yield page.version === undefined ? { ...page, events } : { ...page, events: [...events, ...ledger.leftovers()] }',
+        'yield { ...page, events }',
+      ],
+    ],
+    test: 'kubernetes/lists.test.ts',
+    named: 'while it was streamed leaves nothing behind',
+  },
+  {
+    // A later page fails, and the server is restored to before the list's version before the page is asked for
+    // again.
+    name: 'a page that failed is requested again without asking for the history',
+    breaks: 'No list has pages of two histories: a restore before the retry is EPOCH_CHANGED.',
+    file: at('list/paged-list'),
+    edits: [['      isAgain = true\n', '']],
+    test: 'kubernetes/history.test.ts',
+    named: 'between a page that failed and its retry',
+  },
+  {
+    // The role may list but not watch, and the server can stream lists.
+    name: 'a streamed list that is refused for lack of rights is not read in pages',
+    breaks: 'With the right to list alone there is what was listed, and the error of the watch.',
+    file: at('list/streamed-list'),
+    edits: [
+      [
+        'if (status !== undefined && (isTooLarge(status) || status.code === 403)) return true',
+        'if (status !== undefined && isTooLarge(status)) return true',
+      ],
+    ],
+    test: 'kubernetes/streamed.test.ts',
+    named: 'refuses to stream \\(403\\)',
+  },
+  {
+    // Waits begin more often than every 250 ms, for a version that a selector leaves out.
+    name: 'each new wait postpones the question how far the server is',
+    breaks: 'One question is enough for all who wait, however often: a wait ends within seconds.',
+    file: at('watch/probe-schedule'),
+    edits: [['this.#at ??= Math.max(now + PATIENCE_MS', 'this.#at = Math.max(now + PATIENCE_MS']],
+    test: 'unit/kubernetes-proof-times.test.ts',
+    named: 'a moment after somebody begins to wait',
+  },
+  {
+    // Several namespaces or sources requests with the same credentials are answered with 401 at once.
+    name: 'each request that was refused renews the credentials once more',
+    breaks: 'However many requests were refused at once, a plugin or kubeConfig function runs once for all.',
+    file: at('http/credentials'),
+    edits: [['refused.renewals !== this.#renewals) return', 'refused.renewals > this.#renewals) return']],
+    test: 'unit/kubernetes-credentials.test.ts',
+    named: 'are asked for once more, however many with them were refused',
+  },
+  {
+    // The informer is stopped, the only object of a namespace is deleted and made anew, and it is started again.
+    name: 'makeInformer loses the only object of a namespace when it was made anew',
+    breaks: 'get() and list() have what was told by add, and its deletion is told.',
+    file: at('client-node/make-informer'),
+    edits: [
+      [
+        '    const previous = objects.get(name)\n    if (previous !== undefined && metadataOf(previous).uid !== uid) this.#remove(previous)\n    this.#objects.set(namespace, objects)\n',
+        '    this.#objects.set(namespace, objects)\n    const previous = objects.get(name)\n    if (previous !== undefined && metadataOf(previous).uid !== uid) this.#remove(previous)\n',
+      ],
+    ],
+    test: 'kubernetes/shim-peers.test.ts',
+    named: 'the only object, deleted and made anew',
+  },
+]

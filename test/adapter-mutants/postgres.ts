@@ -1,0 +1,263 @@
+import type { AdapterMutant } from './adapter-mutant.js'
+
+const at = (file: string): string => `../adapters/postgres/${file}.ts`
+
+export const postgresMutants: readonly AdapterMutant[] = [
+  // Defects by authors who had read SPEC.md and the adapters, and no test.
+  {
+    // A column is added or dropped after the look-up of a list and before it has its lock.
+    name: 'a list decodes rows with the columns that were looked up before the lock',
+    breaks:
+      'A table that changes between look-up and list is looked up again, so rows have all columns of the version.',
+    file: at('postgres-source'),
+    edits: [
+      [
+        'const codec = this.#codec(session, table)\n    const version = await',
+        'const codec = this.#codec(session, unlocked)\n    const version = await',
+      ],
+    ],
+    test: 'postgres-faults/busy-tables.test.ts',
+    named: 'between the look-up and the lock',
+    server: 'postgres 18',
+  },
+  {
+    // A batch with changes is compared with its version, or a mark is waited for while nothing else happens.
+    name: 'a watch tells changes under the version of the look before',
+    breaks: 'After every batch the mirror is the table in the snapshot that its version names.',
+    file: at('postgres-source'),
+    edits: [
+      [
+        '          ;({ version, fingerprint } = delta)\n          yield { events: delta.events, version: formatVersion(version) }',
+        '          yield { events: delta.events, version: formatVersion(version) }\n          ;({ version, fingerprint } = delta)',
+      ],
+    ],
+    test: 'postgres/versions.test.ts',
+    named: 'of a batch with changes includes them',
+    server: 'postgres 18',
+  },
+  {
+    // A condition is refused, and the same source is listed again.
+    name: 'a where condition counts as checked although the check refused it',
+    breaks: 'A condition that depends on more than the row is refused, at each attempt.',
+    file: at('postgres-source'),
+    edits: [
+      [
+        '      await checkWhere(session, found, where)\n      this.#isWhereChecked = true',
+        '      this.#isWhereChecked = true\n      await checkWhere(session, found, where)',
+      ],
+    ],
+    test: 'postgres/rows.test.ts',
+    named: 'is refused at each attempt',
+    server: 'postgres 18',
+  },
+  {
+    // head is called while no watch is open, the connection succeeds, and the query fails (nothing is installed, no
+    // right).
+    name: 'head leaves its own connection open if its query fails',
+    breaks: 'A call that has ended leaves no connection.',
+    file: at('postgres-source'),
+    edits: [
+      [
+        '    try {\n      return await headOf(session)\n    } finally {\n      await session.close()\n    }',
+        '    const version = await headOf(session)\n    await session.close()\n    return version',
+      ],
+    ],
+    test: 'postgres/versions.test.ts',
+    named: 'where nothing is installed end with the error',
+    server: 'postgres 18',
+  },
+  {
+    // The option client returns a promise, and the signal aborts before it resolves.
+    name: 'a session connects although it was aborted while the client was being made',
+    breaks: 'A source that is stopped, wherever it is, ends at once and leaves no connection.',
+    file: at('session'),
+    edits: [['    options.signal.throwIfAborted() // Whoever was asked for it may have taken long.\n', '']],
+    test: 'postgres-faults/connections.test.ts',
+    named: 'while the client is still being made',
+    server: 'postgres 18',
+  },
+  {
+    // A long response comes in pieces with pauses of more than a quarter of heartbeatTimeoutMs.
+    name: 'silent periods of a connection are counted although bytes came between them',
+    breaks: 'A response may take longer than heartbeatTimeoutMs as long as the connection receives bytes.',
+    file: at('session'),
+    edits: [
+      [
+        'periods = this.receivedAt === receivedAt ? periods + 1 : 0',
+        'periods = this.receivedAt === receivedAt ? periods + 1 : periods',
+      ],
+    ],
+    test: 'postgres/slow-line.test.ts',
+    named: 'a table with a large row',
+    server: 'postgres 18',
+  },
+  {
+    // A mirror looks through a pooler in transaction mode, and another client then gets the same server process.
+    name: 'behind a pooler settings are made for the session, not for the transaction',
+    breaks: 'Behind a pooler no setting leaks into other sessions.',
+    file: at('session'),
+    edits: [['SET LOCAL ${each}', 'SET ${each}']],
+    test: 'postgres/pooler.test.ts',
+    named: 'those of a mirror reach nobody',
+  },
+  {
+    // More keys than maxDeltaRows change between two looks.
+    name: 'the changed keys are cut off at maxDeltaRows, without one more that tells',
+    breaks: 'More than maxDeltaRows changed keys are VERSION_EXPIRED, and no change is lost.',
+    file: at('delta-query'),
+    edits: [['u LIMIT ${maxKeys + 1}', 'u LIMIT ${maxKeys}']],
+    test: 'postgres/statements.test.ts',
+    named: 'more than maxDeltaRows changed keys',
+    server: 'postgres 18',
+  },
+  {
+    // The first column of the table is no key column and NULL, and the row is inserted or updated while a watch is
+    // open.
+    name: 'a changed row whose first mirrored column is NULL is told as a delete',
+    breaks: 'A row that is there is in the mirror after it was changed.',
+    file: at('delta-query'),
+    edits: [
+      ['for (const [kind, , found, ...texts] of rows)', 'for (const [kind, , , ...texts] of rows)'],
+      ['if (found === null) events.push', 'if (texts[keyCount] == null) events.push'],
+    ],
+    test: 'postgres/rows.test.ts',
+    named: 'whose first column is NULL and no key',
+    server: 'postgres 18',
+  },
+  {
+    // A transaction is open during a look and commits later, and the next look is not woken (wake none, or poll).
+    name: 'the probe looks in the old snapshot for transactions that have ended',
+    breaks: 'Changes of a transaction that was open while others committed are shown when it commits.',
+    file: at('delta-query'),
+    edits: [
+      [
+        'x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()))\n        AND listwatch.covers',
+        'x WHERE pg_visible_in_snapshot(x, $3::text::pg_snapshot))\n        AND listwatch.covers',
+      ],
+    ],
+    test: 'postgres/statements.test.ts',
+    named: 'if nobody wakes the reader',
+    server: 'postgres 18',
+  },
+  {
+    // Nothing changes for some looks, and then something does without a notification.
+    name: 'the time between two looks grows beyond the longest one',
+    breaks: 'A change without a wake-up is seen after pollIntervalMs at the latest.',
+    file: at('poll-timer'),
+    edits: [['Math.min(this.#delayMs * 2, this.#longestMs)', 'Math.max(this.#delayMs * 2, this.#longestMs)']],
+    test: 'unit/postgres-pace.test.ts',
+    named: 'doubles up to the longest',
+  },
+  {
+    // The option client returns one and the same client at each call.
+    name: 'a list does not report that the option client returns the same client twice',
+    breaks: 'The same client again is an OptionError, with which synced() rejects.',
+    file: at('pg-client'),
+    edits: [
+      [
+        '    } catch (error) {\n      if (error instanceof OptionError) throw error // Else the next connection reports it, if it lasts.\n    }',
+        '    } catch {\n      // The next connection reports it, if it lasts.\n    }',
+      ],
+    ],
+    test: 'postgres/clients.test.ts',
+    named: 'that returns always the same client',
+    server: 'postgres 18',
+  },
+  {
+    // The server ends COPY with an error before its first row or just after a full page (cancelled, an error in the
+    // condition).
+    name: 'COPY that fails where no line is left counts as complete',
+    breaks: 'A list that breaks off is no list: nothing is deleted by it.',
+    file: at('copy-out-stream'),
+    edits: [
+      [
+        '    if (this.#error !== undefined) throw this.#error\n    if (this.#lines.length === 0) return undefined\n',
+        '    if (this.#lines.length === 0) return undefined\n    if (this.#error !== undefined) throw this.#error\n',
+      ],
+    ],
+    test: 'unit/postgres-copy-out.test.ts',
+    named: 'of which none is left, rejects',
+  },
+  {
+    // The primary key names its columns in another order than the table has them, and a row is deleted.
+    name: 'the key of a row has its columns in the order of the table, not of the key',
+    breaks: 'The key in the store is that of the key columns in their order, for rows and deletes alike.',
+    file: at('row-codec'),
+    edits: [['      .sort((a, b) => a.keyPosition - b.keyPosition)\n', '']],
+    test: 'postgres/keys.test.ts',
+    named: 'by triggers for each statement several columns',
+    server: 'postgres 18',
+  },
+  {
+    // The key has two columns, and the option columns does not name the second.
+    name: 'with columns only the first key column is mirrored by itself',
+    breaks: 'The columns of the key always are mirrored, also those that the option columns leaves out.',
+    file: at('table-catalog'),
+    edits: [
+      ['wanted.includes(column) || keyNames.includes(column)', 'wanted.includes(column) || column === keyNames[0]'],
+    ],
+    test: 'postgres/rows.test.ts',
+    named: 'also if the choice names none',
+    server: 'postgres 18',
+  },
+  {
+    // A mark is taken by the transaction whose id is the xmax of the mirror's snapshot, and is waited for before the
+    // next look.
+    name: 'the first transaction after a snapshot counts as ended in it',
+    breaks: 'waitFor(mark) resolves when the mirror shows what the transaction wrote.',
+    file: at('postgres-version'),
+    edits: [['return transaction < snapshot.xmax &&', 'return transaction <= snapshot.xmax &&']],
+    test: 'postgres/marks.test.ts',
+    named: 'is not reached before the commit',
+    server: 'postgres 18',
+  },
+  {
+    // A transaction commits after the last look with no later transaction id in use, and fresh() or waitFor(version)
+    // is called.
+    name: 'a snapshot covers a later one although a transaction still runs in it',
+    breaks: 'fresh() resolves when everything that was committed before the call is shown.',
+    file: at('postgres-version'),
+    edits: [['  for (const transaction of later.running) if (hasEnded(transaction, earlier)) return false\n', '']],
+    test: 'postgres/versions.test.ts',
+    named: 'while a transaction was open does not include',
+    server: 'postgres 18',
+  },
+  {
+    // An UPDATE changes the key of a row in a table with triggers for each row, within one partition.
+    name: 'row triggers do not log the old key of an update',
+    breaks: 'A row whose key is changed is deleted under its old key.',
+    file: at('install-sql'),
+    edits: [
+      ["IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%5$s) IS DISTINCT FROM (%6$s)) THEN", "IF TG_OP = 'DELETE' THEN"],
+    ],
+    test: 'postgres/statements.test.ts',
+    named: 'by triggers for each row arrives a changed key',
+    server: 'postgres 18',
+  },
+  {
+    // A transaction stays open beyond the trimmed time, commits, and the log is trimmed before a mirror that was
+    // away resumes.
+    name: 'trim removes log rows of transactions that still ran at the place it trims to',
+    breaks: 'Nothing that a version may need is trimmed without that version being VERSION_EXPIRED.',
+    file: at('log-sql'),
+    edits: [[' AND pg_catalog.pg_visible_in_snapshot(xid, $1) LIMIT $2', ' LIMIT $2']],
+    test: 'postgres/log.test.ts',
+    named: 'loses what others committed',
+    server: 'postgres 18',
+  },
+  {
+    // A label of an enum is renamed while a watch of a table with a column of that type stays open.
+    name: 'the fingerprint of a table leaves out the labels of its enums',
+    breaks: 'A change of an enum is VERSION_EXPIRED (shape), and one list shows the new labels.',
+    file: at('shape-sql'),
+    edits: [
+      [
+        '      SELECT pg_catalog.hash_record_extended(ROW(e.xmin, e.ctid), 14) FROM own_type JOIN pg_catalog.pg_enum e ON e.enumtypid = own_type.oid\n      UNION ALL\n',
+        '',
+      ],
+    ],
+    test: 'postgres/fingerprint.test.ts',
+    named: 'a value of an enum that is renamed',
+    server: 'postgres 18',
+  },
+]

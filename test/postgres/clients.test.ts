@@ -1,0 +1,89 @@
+import { Client, Pool } from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import type { PostgresSourceOptions } from '../../adapters/postgres/index.js'
+import { OptionError } from '../../src/index.js'
+import { describePostgres } from '../servers/index.js'
+import { type Database, errorOf, mirrorOf, useServer } from './support.js'
+
+describePostgres('the option client', (postgres) => {
+  const at = useServer(postgres)
+
+  async function installed(): Promise<Database> {
+    const db = await at.database()
+    await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)')
+    await db.install('t')
+    return db
+  }
+
+  const wrong: readonly (readonly [
+    string,
+    (db: Database) => PostgresSourceOptions['client'] | Promise<() => never>,
+    RegExp,
+  ])[] = [
+    [
+      'always the same client',
+      (db) => {
+        const client = new Client(db.config())
+        return () => client
+      },
+      /the same client again/,
+    ],
+    [
+      'a client that the program has connected',
+      async (db) => {
+        const client = await db.connect()
+        return () => client as never
+      },
+      /connected already/,
+    ],
+    [
+      'a client of a pool',
+      (db) => {
+        const pool = new Pool(db.config())
+        pool.on('error', () => {})
+        onTestFinished(() => pool.end())
+        return async () => {
+          const client = await pool.connect()
+          onTestFinished(() => client.release())
+          return client
+        }
+      },
+      /connected already/,
+    ],
+    ['a pool', (db) => () => new Pool(db.config()), /a Pool cannot be used/],
+    ['undefined', () => () => undefined as never, /it returned undefined/],
+  ]
+
+  test.each(wrong)('that returns %s makes synced() reject with an OptionError', async (_what, make, message) => {
+    const db = await installed()
+    const { informer } = mirrorOf(db, { table: 't', client: await make(db) })
+    informer.start()
+    const error = await errorOf(informer.synced({ timeoutMs: 20_000 }))
+    expect(error).toBeInstanceOf(OptionError)
+    expect(error).toMatchObject({ option: 'client', message: expect.stringMatching(message) })
+    expect(informer.status.state).toBe('failed')
+  })
+})
+
+describePostgres('a mark', (postgres) => {
+  const at = useServer(postgres)
+
+  test('outside a transaction is a TypeError: it would be reached before what the program wrote is shown', async () => {
+    const db = await at.database()
+    await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)')
+    await db.install('t')
+    const source = db.source({ table: 't' })
+    const client = await db.connect()
+    for (let n = 0; n < 20; n++) {
+      await client.query('UPDATE t SET n = n + 1')
+      const error = await errorOf(source.mark(client))
+      expect(error).toBeInstanceOf(TypeError)
+      expect(error.message).toMatch(/no transaction is open: call it after BEGIN$/)
+    }
+    for (const begin of ['BEGIN', 'BEGIN; UPDATE t SET n = 0', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE']) {
+      await client.query(begin)
+      expect(await source.mark(client)).toMatch(/^pgm1\./)
+      await client.query('COMMIT')
+    }
+  })
+})

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { type Change, changes, ROWS } from './ddl-changes.js'
+import { expectMirrorEqualsTable, mirror, useServer } from './support.js'
+
+const PARTITIONED = `CREATE TABLE t (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
+  CREATE TABLE mid PARTITION OF t FOR VALUES FROM (0) TO (200) PARTITION BY RANGE (id);
+  CREATE TABLE low PARTITION OF mid FOR VALUES FROM (0) TO (100); CREATE TABLE high PARTITION OF mid FOR VALUES FROM (100) TO (200)`
+const SECURED = `${ROWS}; CREATE POLICY p ON t USING (n = 10); ALTER TABLE t ENABLE ROW LEVEL SECURITY`
+const RANGES = `CREATE TYPE pair AS (x int, y int); CREATE TYPE pairs AS RANGE (subtype = pair); CREATE TABLE t (id int PRIMARY KEY, r pairs)`
+
+/** All else that the shape sees. */
+const more: readonly Change[] = [
+  {
+    name: 'a column that is added and dropped',
+    setup: ROWS,
+    ddl: 'ALTER TABLE t ADD COLUMN x int; ALTER TABLE t DROP COLUMN x',
+  },
+  { name: 'a dropped column', setup: ROWS, ddl: 'ALTER TABLE t DROP COLUMN n' },
+  {
+    name: 'a longer type',
+    setup: 'CREATE TABLE t (id int PRIMARY KEY, n varchar(3))',
+    ddl: 'ALTER TABLE t ALTER n TYPE varchar(9)',
+  },
+  { name: 'a rewrite: VACUUM FULL', setup: ROWS, ddl: 'VACUUM FULL t' },
+  { name: 'a rewrite: CLUSTER', setup: ROWS, ddl: 'CLUSTER t USING t_pkey' },
+  { name: 'TRUNCATE of a partition of a partition', setup: PARTITIONED, ddl: 'TRUNCATE low' },
+  { name: 'VACUUM FULL of a partition of a partition', setup: PARTITIONED, ddl: 'VACUUM FULL low' },
+  { name: 'a partition of a partition', setup: PARTITIONED, ddl: 'ALTER TABLE mid DETACH PARTITION low' },
+  {
+    name: 'a partition that is detached concurrently',
+    setup: PARTITIONED,
+    ddl: 'ALTER TABLE mid DETACH PARTITION low CONCURRENTLY',
+  },
+  {
+    name: 'a partition that is made',
+    setup: PARTITIONED,
+    ddl: 'CREATE TABLE top PARTITION OF t FOR VALUES FROM (200) TO (300)',
+  },
+  { name: 'a disabled trigger of a partition', setup: PARTITIONED, ddl: 'ALTER TABLE low DISABLE TRIGGER ALL' },
+  { name: 'a disabled trigger', setup: ROWS, ddl: 'ALTER TABLE t DISABLE TRIGGER zz_listwatch_u' },
+  { name: 'demoted triggers', setup: ROWS, ddl: 'ALTER TABLE t ENABLE TRIGGER ALL' },
+  { name: 'a dropped trigger', setup: ROWS, ddl: 'DROP TRIGGER zz_listwatch_u ON t' },
+  { name: 'triggers that are installed again', setup: ROWS, ddl: `SELECT listwatch.install('t')` },
+  { name: 'row security that is enabled', setup: ROWS, ddl: 'ALTER TABLE t ENABLE ROW LEVEL SECURITY' },
+  { name: 'row security that is forced', setup: SECURED, ddl: 'ALTER TABLE t FORCE ROW LEVEL SECURITY' },
+  { name: 'a policy that is made', setup: SECURED, ddl: 'CREATE POLICY q ON t USING (n = 20)' },
+  { name: 'a policy that is changed', setup: SECURED, ddl: 'ALTER POLICY p ON t USING (n = 20)' },
+  { name: 'a policy that is dropped', setup: SECURED, ddl: 'DROP POLICY p ON t' },
+  { name: 'another owner', setup: ROWS, ddl: 'ALTER TABLE t OWNER TO pg_monitor' },
+  { name: 'a child', setup: ROWS, ddl: 'CREATE TABLE child () INHERITS (t)' },
+  { name: 'a parent', setup: `${ROWS}; CREATE TABLE parent (n int)`, ddl: 'ALTER TABLE t INHERIT parent' },
+  { name: 'a parent without columns', setup: `${ROWS}; CREATE TABLE parent ()`, ddl: 'ALTER TABLE t INHERIT parent' },
+  { name: 'a unique index', setup: ROWS, ddl: 'CREATE UNIQUE INDEX ON t (n)' },
+  { name: 'a unique index that is made concurrently', setup: ROWS, ddl: 'CREATE UNIQUE INDEX CONCURRENTLY ON t (n)' },
+  { name: 'a dropped key', setup: ROWS, ddl: 'ALTER TABLE t DROP CONSTRAINT t_pkey' },
+  {
+    name: 'a column of a unique index that may be NULL',
+    setup: `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ALTER n SET NOT NULL`,
+    ddl: 'ALTER TABLE t ALTER n DROP NOT NULL',
+  },
+  {
+    name: 'NOT NULL that becomes NOT VALID',
+    setup: `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ALTER n SET NOT NULL`,
+    ddl: 'ALTER TABLE t ALTER n DROP NOT NULL, ADD CONSTRAINT later NOT NULL n NOT VALID',
+    since: 18,
+  },
+  {
+    name: 'NOT NULL that is validated',
+    setup: `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ADD CONSTRAINT later NOT NULL n NOT VALID`,
+    ddl: 'ALTER TABLE t VALIDATE CONSTRAINT later',
+    since: 18,
+  },
+  {
+    name: 'a value that an enum gets',
+    setup: `CREATE TYPE mood AS ENUM ('sad'); CREATE TABLE t (id int PRIMARY KEY, m mood)`,
+    ddl: `ALTER TYPE mood ADD VALUE 'fine'`,
+  },
+  { name: 'a subtype of a range', setup: RANGES, ddl: 'ALTER TYPE pair RENAME ATTRIBUTE x TO z' },
+  {
+    name: 'a type of a column that is dropped',
+    setup: `CREATE TYPE mood AS ENUM ('sad'); CREATE TABLE t (id int PRIMARY KEY, m mood)`,
+    ddl: 'DROP TYPE mood CASCADE',
+  },
+  {
+    name: 'a subscription',
+    setup: `${ROWS}; CREATE SUBSCRIPTION s CONNECTION 'dbname=none' PUBLICATION p WITH (connect = false)`,
+    ddl: `INSERT INTO pg_subscription_rel SELECT oid, 't'::regclass, 'r' FROM pg_subscription`,
+  },
+]
+
+describePostgres('the fingerprint of the definition of a table', (postgres) => {
+  const at = useServer(postgres)
+  const major = Number.parseInt(postgres.version, 10)
+
+  for (const { name, setup, ddl, since = 0 } of [...changes, ...more]) {
+    test.skipIf(major < since)(`moves when the shape moves: ${name}`, async () => {
+      const db = await at.database()
+      await db.sql(setup)
+      await db.install('t')
+      const rel = String(await db.value(`SELECT 't'::regclass::oid::text`))
+      const look = async (): Promise<readonly [shape: unknown, fingerprint: unknown]> => {
+        const sql = `SELECT listwatch.shape(${rel}), listwatch.fingerprint(${rel})::text`
+        const { shape, fingerprint } = (await db.sql(sql))[0] ?? {}
+        return [shape, fingerprint]
+      }
+      const before = await look()
+      expect(await look(), 'at rest').toEqual(before)
+      await db.sql(ddl)
+      const after = await look()
+      expect(after[0], 'the shape').not.toBe(before[0])
+      expect(after[1], 'the fingerprint').not.toBe(before[1])
+      if (name === 'a subscription')
+        await db.sql('ALTER SUBSCRIPTION s DISABLE; ALTER SUBSCRIPTION s SET (slot_name = NONE); DROP SUBSCRIPTION s')
+    })
+  }
+
+  test('does not move when rows, statistics or other tables change', async () => {
+    const db = await at.database()
+    await db.sql(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
+    await db.install('t')
+    const fingerprint = `SELECT listwatch.fingerprint('t'::regclass)::text`
+    const before = await db.value(fingerprint)
+    await db.sql(
+      'UPDATE t SET n = 5; INSERT INTO t SELECT g FROM generate_series(10, 9000) g; DELETE FROM t WHERE id > 50',
+    )
+    await db.sql('VACUUM ANALYZE t')
+    await db.sql('VACUUM FREEZE pg_class')
+    await db.sql('ALTER TABLE other ADD COLUMN n int; CREATE INDEX ON other (n); SELECT listwatch.trim()')
+    expect(await db.value(fingerprint)).toBe(before)
+  })
+
+  test('that moved without the shape, as by GRANT, costs one look at the shape and no relist', async () => {
+    const db = await at.database()
+    await db.sql(ROWS)
+    await db.install('t')
+    const rows = await mirror(db, { table: 't' })
+    const fingerprint = `SELECT listwatch.fingerprint('t'::regclass)::text`
+    const before = await db.value(fingerprint)
+    await db.sql('GRANT SELECT ON t TO PUBLIC')
+    expect(await db.value(fingerprint)).not.toBe(before)
+    await db.sql('UPDATE t SET n = 7')
+    await expectMirrorEqualsTable(rows)
+    expect(rows.informer.status.relists).toBe(0)
+  })
+
+  test('lets a mirror look without touching the table while nothing changes', async () => {
+    const db = await at.database()
+    await db.sql(`${ROWS}; CREATE TABLE other (id int)`)
+    await db.install('t')
+    const rows = await mirror(db, { table: 't', pollIntervalMs: 20, heartbeatTimeoutMs: 60_000 })
+    const holder = await db.connect()
+    await holder.query('BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE')
+    // A look at the table would wait for the lock for half a minute.
+    for (let n = 0; n < 5; n++) {
+      const { version } = rows.informer
+      await db.sql('INSERT INTO other VALUES (1)')
+      await waitUntil('the version to move', () => rows.informer.version !== version, 5_000)
+    }
+    await holder.query('ROLLBACK')
+  })
+})

@@ -1,0 +1,118 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { installChangeLog } from '../../adapters/postgres/index.js'
+import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { type Database, errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
+
+const TABLE = `CREATE TABLE t (id int PRIMARY KEY, n int, secret text); INSERT INTO t SELECT g, 0, 'x' FROM generate_series(1, 20) g`
+
+describePostgres('a role that mirrors', (postgres) => {
+  const at = useServer(postgres)
+
+  async function withRole(): Promise<{ readonly db: Database; readonly role: string }> {
+    const db = await at.database()
+    await db.sql(TABLE)
+    const role = `${db.name}_reader`
+    await db.sql(`CREATE ROLE ${role} LOGIN`)
+    onTestFinished(async () => {
+      await db.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
+    })
+    return { db, role }
+  }
+
+  test('with default_transaction_read_only seeds a new epoch, checks its condition, and trims', async () => {
+    const { db, role } = await withRole()
+    await db.install('t', { grant: [role] })
+    await db.sql(`ALTER ROLE ${role} SET default_transaction_read_only = on`)
+    // What crash recovery does.
+    await db.sql('DELETE FROM listwatch.state')
+    const connection = { user: role }
+    const rows = await mirror(db, { table: 't', columns: ['id', 'n'], where: 'n >= 0', trimEveryMs: 1, connection })
+    await db.sql('UPDATE t SET n = 1 WHERE id = 1')
+    await expectMirrorEqualsTable(rows)
+    await waitUntil('a trim', async () => Number(await db.value('SELECT count(*)::int FROM listwatch.mark')) > 0)
+    expect(rows.errors).toEqual([])
+  })
+
+  test('with time-outs of its own for sessions and transactions is not cut off', async () => {
+    const { db, role } = await withRole()
+    await db.install('t', { grant: [role] })
+    const version = Number(await db.value(`SELECT current_setting('server_version_num')::int`))
+    await db.sql(`ALTER ROLE ${role} SET idle_session_timeout = '300ms'`)
+    if (version >= 170_000) await db.sql(`ALTER ROLE ${role} SET transaction_timeout = '100ms'`)
+    const connection = { user: role }
+    // Evaluated for each row of the list: 20 times 20 ms.
+    await db.sql(
+      `CREATE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_sleep(0.02); RETURN n; END'`,
+    )
+    const rows = await mirror(db, {
+      table: 't',
+      where: 'slow(n) >= 0',
+      pollIntervalMs: 1_000,
+      wake: 'poll',
+      connection,
+    })
+    const pause = performance.now() + 1_500
+    await waitUntil('longer than the time-out', () => performance.now() > pause)
+    await db.sql('UPDATE t SET n = 42 WHERE id = 1')
+    await rows.informer.fresh({ timeoutMs: 15_000 })
+    expect([rows.informer.size, rows.informer.get('1')?.['n']]).toEqual([20, 42])
+    expect([rows.errors, rows.informer.status.reconnects]).toEqual([[], 0])
+  })
+
+  test('with rights on columns only mirrors these columns', async () => {
+    const { db, role } = await withRole()
+    await db.sql(`GRANT SELECT (id, n) ON t TO ${role}`)
+    await db.install('t', { grant: [role] })
+    const reader = await db.connect({ user: role })
+    expect((await errorOf(reader.query('SELECT secret FROM t'))).message).toContain('permission denied')
+    const options = { table: 't', columns: ['id', 'n'], where: 'n >= 0', connection: { user: role } }
+    const rows = await mirror(db, options)
+    await db.sql('UPDATE t SET n = 1 WHERE id = 1; DELETE FROM t WHERE id = 2')
+    await expectMirrorEqualsTable(rows)
+    await db.sql('TRUNCATE t; INSERT INTO t VALUES (1, 7)')
+    await expectMirrorEqualsTable(rows)
+    await db.sql(`ALTER TABLE t ALTER COLUMN n TYPE int USING n + 1`)
+    await waitUntil('the rewrite', () => rows.informer.get('1')?.['n'] === 8)
+  })
+
+  test('is told which role owns the table, when it installs and owns nothing', async () => {
+    const { db, role } = await withRole()
+    await db.install('t')
+    await db.sql(`GRANT CREATE ON DATABASE ${db.name} TO ${role}`)
+    const error = await errorOf(installChangeLog(await db.connect({ user: role }), { table: 't' }))
+    expect(error).toMatchObject({ code: 'UNAUTHORIZED' })
+    expect(error.message).toMatch(
+      /the table t belongs to "?postgres"?: run it as that role, or after GRANT "?postgres"? TO/,
+    )
+    expect(error.message).not.toContain('ON DATABASE')
+  })
+
+  test('is told what to grant, when it owns the table and may not make the schema', async () => {
+    const { db, role } = await withRole()
+    await db.sql(`ALTER TABLE t OWNER TO ${role}`)
+    const error = await errorOf(installChangeLog(await db.connect({ user: role }), { table: 't' }))
+    expect(error.message).toMatch(new RegExp(`GRANT CREATE ON DATABASE "?${db.name}"? TO "?${role}"?$`))
+  })
+})
+
+describePostgres('a database that is not in UTF-8', (postgres) => {
+  const at = useServer(postgres)
+
+  test.each(['LATIN1', 'LATIN2', 'KOI8R'])('%s is installed in, and mirrored', async (encoding) => {
+    const admin = await at.database()
+    const name = `${admin.name}_${encoding.toLowerCase()}`
+    await admin.sql(`CREATE DATABASE ${name} ENCODING '${encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
+    const db = admin.sibling(name)
+    onTestFinished(async () => {
+      await admin.sql(`DROP DATABASE ${name} WITH (FORCE)`)
+    })
+    const text = encoding === 'KOI8R' ? 'привет' : 'äöü'
+    await db.sql(`CREATE TABLE t (id text PRIMARY KEY, s text); INSERT INTO t VALUES ('${text}', '${text}')`)
+    await db.install('t')
+    const rows = await mirror(db, { table: 't' })
+    await db.sql(`UPDATE t SET s = s || s`)
+    await expectMirrorEqualsTable(rows)
+    expect(rows.informer.get(text)).toEqual({ id: text, s: text + text })
+  })
+})

@@ -1,0 +1,217 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createInformer } from '../../src/index.js'
+import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import {
+  type Database,
+  errorOf,
+  expectMirrorEqualsTable,
+  type Mirror,
+  mirror,
+  nakedDelta,
+  snapshotOf,
+  type TestSourceOptions,
+  useServer,
+} from './support.js'
+
+const ROWS = `CREATE TABLE t (id int PRIMARY KEY, n int, note text); INSERT INTO t VALUES (1, 10, 'one'), (2, 20, 'two')`
+const SECURED = 'ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (n = 10)'
+
+describePostgres('row security', (postgres) => {
+  const at = useServer(postgres)
+
+  describe('of the reader of a mirror', () => {
+    /** A reader who sees the rows of the teams that it is in. */
+    async function secured(
+      policy: string,
+      roleName: string,
+    ): Promise<{ readonly db: Database; readonly role: string }> {
+      const db = await at.database()
+      const role = `${db.name}_${roleName}`
+      await db.sql(`${ROWS}; CREATE TABLE membership (who text, n int); INSERT INTO membership VALUES ('${role}', 10); GRANT SELECT ON membership TO PUBLIC;
+      CREATE ROLE ${role} LOGIN; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (${policy})`)
+      await db.install('t', { grant: [role] })
+      return { db, role }
+    }
+
+    const ACROSS = 'EXISTS (SELECT FROM membership m WHERE m.who = current_user AND m.n = t.n)'
+
+    test('a policy that reads another table takes rows away without a trace in the log: it is refused', async () => {
+      const { db, role } = await secured(ACROSS, 'member')
+      const reader = await db.connect({ user: role })
+      const snapshot = await snapshotOf(db)
+      expect((await reader.query('SELECT id FROM t')).rows).toEqual([{ id: 1 }])
+      await db.sql('DELETE FROM membership')
+      expect((await reader.query('SELECT id FROM t')).rows).toEqual([])
+      expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
+
+      const error = await errorOf(mirror(db, { table: 't', connection: { user: role } }))
+      expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: expect.stringContaining(`rls: 'row-local'`) })
+    })
+
+    test(`with rls: 'row-local' the reader sees its rows, and rows come and go as they change`, async () => {
+      const { db, role } = await secured('n = 10', 'local')
+      const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
+      expect([...rows.informer.keys()]).toEqual(['1'])
+      await db.sql('UPDATE t SET n = 30 - n')
+      await expectMirrorEqualsTable(rows)
+      expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 0])
+    })
+
+    test('a policy that is changed arrives by one relist', async () => {
+      const { db, role } = await secured('n = 10', 'policy')
+      const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
+      await db.sql('ALTER POLICY p ON t USING (n = 20)')
+      await expectMirrorEqualsTable(rows)
+      expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 1])
+    })
+
+    test('a reader to whom it does not apply is not bothered', async () => {
+      const { db } = await secured(ACROSS, 'bystander')
+      const rows = await mirror(db, { table: 't' })
+      expect(rows.informer.size).toBe(2)
+    })
+  })
+
+  interface Revocation {
+    readonly name: string
+    /** Run as superuser. `reader` sees all rows then. */
+    readonly setup: (reader: string) => string
+    /** After this the policy applies to `reader`. */
+    readonly revoke: (reader: string) => string
+    readonly restore: (reader: string) => string
+  }
+
+  const revocations: readonly Revocation[] = [
+    {
+      name: 'ALTER ROLE NOBYPASSRLS',
+      setup: (reader) => `${SECURED}; ALTER ROLE ${reader} BYPASSRLS`,
+      revoke: (reader) => `ALTER ROLE ${reader} NOBYPASSRLS`,
+      restore: (reader) => `ALTER ROLE ${reader} BYPASSRLS`,
+    },
+    {
+      name: 'ALTER TABLE OWNER TO',
+      setup: (reader) =>
+        `${SECURED}; CREATE ROLE ${reader}_team; GRANT ${reader}_team TO ${reader}; ALTER TABLE t OWNER TO ${reader}_team`,
+      revoke: () => 'ALTER TABLE t OWNER TO postgres',
+      restore: (reader) => `ALTER TABLE t OWNER TO ${reader}_team`,
+    },
+    {
+      name: 'REVOKE of the role that owns the table',
+      setup: (reader) =>
+        `${SECURED}; CREATE ROLE ${reader}_team; GRANT ${reader}_team TO ${reader}; ALTER TABLE t OWNER TO ${reader}_team`,
+      revoke: (reader) => `REVOKE ${reader}_team FROM ${reader}`,
+      restore: (reader) => `GRANT ${reader}_team TO ${reader}`,
+    },
+    {
+      name: 'FORCE ROW LEVEL SECURITY',
+      setup: (reader) =>
+        `${SECURED}; CREATE ROLE ${reader}_team; GRANT ${reader}_team TO ${reader}; ALTER TABLE t OWNER TO ${reader}_team`,
+      revoke: () => 'ALTER TABLE t FORCE ROW LEVEL SECURITY',
+      restore: () => 'ALTER TABLE t NO FORCE ROW LEVEL SECURITY',
+    },
+    {
+      name: 'ENABLE ROW LEVEL SECURITY',
+      setup: () => 'CREATE POLICY p ON t USING (n = 10)',
+      revoke: () => 'ALTER TABLE t ENABLE ROW LEVEL SECURITY',
+      restore: () => 'ALTER TABLE t DISABLE ROW LEVEL SECURITY',
+    },
+  ]
+
+  describe.each(revocations)('that begins to apply through $name', ({ setup, revoke, restore }) => {
+    /** A mirror whose server process has cached the plan of its deltas while all rows were visible. */
+    async function unrestricted(
+      options: Partial<TestSourceOptions> = {},
+    ): Promise<Mirror & { readonly reader: string }> {
+      const db = await at.database()
+      const reader = `${db.name}_reader`
+      await db.sql(`${ROWS}; CREATE ROLE ${reader} LOGIN; ${setup(reader)}`)
+      await db.install('t', { grant: [reader] })
+      const rows = await mirror(db, { table: 't', connection: { user: reader }, ...options })
+      for (let n = 3; n < 10; n++) {
+        await db.sql(`INSERT INTO t VALUES (${n}, 20, 'warm')`)
+        await rows.informer.fresh({ timeoutMs: 15_000 })
+      }
+      expect([rows.informer.size, rows.informer.status.relists]).toEqual([9, 0])
+      return { ...rows, reader }
+    }
+
+    test('makes the mirror fail with UNAUTHORIZED, and no hidden row is delivered', async () => {
+      const { database, informer, fold, reader } = await unrestricted()
+      await database.sql(revoke(reader))
+      await database.sql(`INSERT INTO t VALUES (100, 20, 'hidden'); UPDATE t SET note = 'hidden' WHERE id = 2`)
+      await waitUntil('the failure', () => informer.status.state === 'failed')
+      expect(informer.status.lastError).toMatchObject({
+        code: 'UNAUTHORIZED',
+        message: expect.stringContaining(`rls: 'row-local'`),
+      })
+      expect([fold.objects.has('100'), informer.get('2')?.['note']]).toEqual([false, 'two'])
+    })
+
+    test("with onAccessLost: 'clear' deletes all rows from the mirror until access is back", async () => {
+      const { database, options, reader } = await unrestricted()
+      const source = database.source(options)
+      const informer = createInformer({ source, onAccessLost: 'clear', random: { next: () => 0 } })
+      onTestFinished(() => informer.stop())
+      informer.on('error', () => {})
+      const deleted: string[] = []
+      informer.subscribe({ delete: ({ key }) => void deleted.push(key) })
+      informer.start()
+      await informer.synced({ timeoutMs: 15_000 })
+      await database.sql(revoke(reader))
+      await database.sql(`UPDATE t SET note = 'hidden' WHERE id = 2`)
+      await waitUntil('the mirror to be empty', () => informer.size === 0)
+      await waitUntil('the deletes to be delivered', () => deleted.length === 9)
+      await database.sql(restore(reader))
+      await waitUntil('the rows to be back', () => informer.get('2')?.['note'] === 'hidden')
+      expect(informer.size).toBe(9)
+    })
+
+    test(`with rls: 'row-local' leads to one relist that takes hidden rows away, and back to all rows by another`, async () => {
+      const rows = await unrestricted({ rls: 'row-local' })
+      const { database, informer, fold, reader } = rows
+      await database.sql(revoke(reader))
+      await database.sql(`INSERT INTO t VALUES (100, 20, 'hidden'), (101, 10, 'visible')`)
+      await expectMirrorEqualsTable(rows)
+      expect([[...informer.keys()], informer.status.relists]).toEqual([['1', '101'], 1])
+      expect(fold.objects.has('100')).toBe(false)
+      await database.sql(restore(reader))
+      await expectMirrorEqualsTable(rows)
+      expect([informer.size, informer.status.relists]).toEqual([11, 2])
+    })
+  })
+
+  test('of another policy, after the reader became a member of the role that the policy is for, leads to one relist', async () => {
+    const db = await at.database()
+    const reader = `${db.name}_reader`
+    await db.sql(`${ROWS}; CREATE ROLE ${reader} LOGIN; CREATE ROLE ${reader}_team; ${SECURED};
+      CREATE POLICY team ON t TO ${reader}_team USING (n = 20)`)
+    await db.install('t', { grant: [reader] })
+    const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: reader } })
+    expect([...rows.informer.keys()]).toEqual(['1'])
+    await db.sql(`GRANT ${reader}_team TO ${reader}`)
+    await expectMirrorEqualsTable(rows)
+    expect([rows.informer.size, rows.informer.status.relists]).toEqual([2, 1])
+    await db.sql(`REVOKE ${reader}_team FROM ${reader}`)
+    await expectMirrorEqualsTable(rows)
+    expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['1'], 2])
+  })
+
+  test('that does not apply to the reader lets a mirror resume under another role', async () => {
+    const db = await at.database()
+    const roles = ['first', 'second'].map((name) => `${db.name}_${name}`)
+    for (const role of roles) await db.sql(`CREATE ROLE ${role} LOGIN`)
+    await db.sql(ROWS)
+    await db.install('t', { grant: roles })
+    let user = roles[0]
+    const source = { connection: { user: '' } }
+    Object.defineProperty(source.connection, 'user', { get: () => user, enumerable: true })
+    const rows = await mirror(db, { table: 't', ...source })
+    user = roles[1]
+    await db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${roles[0]}'`)
+    await waitUntil('the reconnect', () => rows.informer.status.reconnects > 0)
+    await db.sql('UPDATE t SET n = n + 1')
+    await expectMirrorEqualsTable(rows)
+    expect(rows.informer.status.relists).toBe(0)
+  })
+})

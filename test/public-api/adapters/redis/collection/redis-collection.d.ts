@@ -1,0 +1,27 @@
+import { type RedisClient } from '../connection/client.js';
+import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec.js';
+import { type RedisCollection } from './collection-source.js';
+export interface RedisCollectionOptions<T> {
+    /** Your own `Redis` or `Cluster` of ioredis. It stays yours: connections are made as it would make them. */
+    readonly client: RedisClient;
+    /** Of the collection: the keys `{name}:h`, `{name}:s` and `{name}:m`, with the client's `keyPrefix` before. */
+    readonly name: string;
+    /** What values are: `json` (default), `string` (UTF-8), `bytes`, or a function that makes an object of one. */
+    readonly codec?: RedisCodecName | RedisDecode<T>;
+    /** Keys are UTF-8 (`string`, the default), or strings with one character for each byte (`bytes`). */
+    readonly keys?: RedisKeys;
+    /** How long a read waits for news, in milliseconds, before it says that there are none. Default 2 000. */
+    readonly blockMs?: number;
+    /** A connection counts as lost if an answer is due and nothing is received for this many milliseconds. Default 5 000. */
+    readonly timeoutMs?: number;
+    /** The writer's `shards`: then there is a source for each of them. */
+    readonly shards?: number;
+}
+/** With `shards`, a source for each of them: one informer has all by `sourceSet(redisCollection({ shards: 4, … }))`. */
+export declare function redisCollection<T = unknown>(options: RedisCollectionOptions<T> & {
+    readonly shards: number;
+}): Readonly<Record<string, RedisCollection<T>>>;
+/** Mirrors a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. Opens nothing by itself. */
+export declare function redisCollection<T = unknown>(options: RedisCollectionOptions<T> & {
+    readonly shards?: undefined;
+}): RedisCollection<T>;

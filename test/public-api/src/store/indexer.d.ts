@@ -1,0 +1,28 @@
+import type { Entry, Replacement, Sink, WatchBatch } from '../contract/source.js';
+import type { Version } from '../contract/version.js';
+import type { DeltaBatch } from '../queue/change.js';
+import type { IndexBuilder } from './indexes/index-types.js';
+import { type StoreView } from './store-view.js';
+/**
+ * The indexed store, and the sink that a reflector writes to. One writer; every batch, and every list, becomes visible
+ * in one synchronous step. Objects that are equal to what is there keep their identity and are no change.
+ */
+export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
+    #private;
+    readonly by: I;
+    constructor(options?: {
+        readonly indexes?: (ix: IndexBuilder<T>) => I;
+    });
+    get(key: string): T | undefined;
+    has(key: string): boolean;
+    get size(): number;
+    get version(): Version | undefined;
+    entry(key: string): Entry<T> | undefined;
+    keys(): IteratorObject<string, undefined>;
+    entries(): IteratorObject<[key: string, object: T], undefined>;
+    list(): readonly T[];
+    apply(batch: WatchBatch<T> | DeltaBatch<T>): void;
+    replace({ ignoreVersions }?: {
+        readonly ignoreVersions?: boolean;
+    }): Replacement<T>;
+}

@@ -1,7 +1,0 @@
-export { type MemorySource, type MemorySourceOptions, memorySource } from '../../adapters/memory/index.js';
-export { conformanceCases } from './conformance/cases.js';
-export type { ConformanceCase, ConformanceOutcome } from './conformance/conformance-case.js';
-export { describeListerWatcher } from './conformance/describe.js';
-export type { CommitTransaction, ConformanceChange, ConformanceNeed, ConformanceWish, ListerWatcherHarness, ListerWatcherSubject, } from './conformance/harness.js';
-export { SeededRandom } from './seeded-random.js';
-export { VirtualClock } from './virtual-clock.js';

@@ -1,0 +1,101 @@
+import { Cluster, Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type RedisClient, redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import { OptionError } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer } from '../../src/informer/informer.js'
+import { describeRedis, describeServer } from '../servers/index.js'
+import { RedisCluster } from '../servers/redis-cluster.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { listed } from './follow.js'
+import { useRedis } from './support.js'
+
+const decode = (): undefined => undefined
+const makers: readonly (readonly [call: string, make: (client: RedisClient) => unknown])[] = [
+  ['redisCollection', (client) => redisCollection({ client, name: 'a' })],
+  ['redisStream', (client) => redisStream({ client, stream: 'a', decode })],
+  ['redisKeys', (client) => redisKeys({ client, prefix: '{a}' })],
+  ['redisWriter', (client) => redisWriter({ client, name: 'a' })],
+]
+const redis = new Redis({ lazyConnect: true })
+const wrong: readonly (readonly [what: string, client: unknown])[] = [
+  ['undefined', undefined],
+  ['null', null],
+  ['a function that returns a client', () => redis],
+  ['a URL', 'redis://localhost:6379'],
+  ['a client of node-redis', createClient()],
+  ['a pipeline', redis.pipeline()],
+  ['a pool of clients', { acquire: async () => redis, release: async () => {}, options: {} }],
+]
+
+describe.each(makers)('%s', (call, make) => {
+  test.each(wrong)('throws an OptionError at the call if the client is %s', (_what, client) => {
+    const error = thrownBy(() => make(client as RedisClient))
+    expect(error).toBeInstanceOf(OptionError)
+    expect(error).toMatchObject({ option: 'client', message: expect.stringContaining(`${call}: option "client"`) })
+  })
+})
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+/** The sources, of an empty collection, stream and prefix. */
+const sourcesOf = (client: RedisClient): readonly ListerWatcher<unknown>[] => [
+  redisCollection({ client, name: 'a' }),
+  redisStream({ client, stream: 'a', decode }),
+  redisKeys({ client, prefix: '{a}' }),
+]
+
+describeRedis('a Redis client', (server) => {
+  const own = useRedis(server)
+
+  test('that subscribes is a client like any other: sources have connections of their own', async () => {
+    const client = own.redis.client()
+    await client.subscribe('channel')
+    for (const source of sourcesOf(client)) expect((await listed(source)).objects.size).toBe(0)
+    await using writer = redisWriter({ client, name: 'written by a subscriber' })
+    await writer.apply([{ put: 'a', object: 1 }])
+  })
+
+  test('that was closed is a client like any other: only its options are used', async () => {
+    const client = own.redis.client()
+    await client.quit()
+    for (const source of sourcesOf(client)) expect((await listed(source)).objects.size).toBe(0)
+  })
+})
+
+describeServer('redis 7.0', 'a Cluster that was closed', (server) => {
+  const closed = async (): Promise<Cluster> => {
+    const cluster = await RedisCluster.start(server)
+    onTestFinished(() => cluster[Symbol.asyncDispose]())
+    const client = new Cluster([{ host: '127.0.0.1', port: cluster.nodes[0]?.port ?? 0 }])
+    await client.set('a', '1')
+    await client.quit()
+    await waitUntil('the Cluster to be closed', () => client.status === 'end')
+    return client
+  }
+
+  test('is an OptionError of list, of apply and of synced: nothing says where the keys are', async () => {
+    const client = await closed()
+    const says = { option: 'client', message: expect.stringContaining('the Cluster was closed') }
+    for (const source of sourcesOf(client)) {
+      const error: unknown = await listed(source).catch((error: unknown) => error)
+      expect(error).toBeInstanceOf(OptionError)
+      expect(error).toMatchObject(says)
+      const informer = createInformer({ source })
+      informer.on('error', () => {})
+      await expect(informer.start().synced()).rejects.toBeInstanceOf(OptionError)
+      expect(informer.status.state).toBe('failed')
+      await informer.stop()
+    }
+    await using writer = redisWriter({ client, name: 'a' })
+    await expect(writer.apply([])).rejects.toMatchObject(says)
+  })
+})

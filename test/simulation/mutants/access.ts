@@ -1,0 +1,41 @@
+import type { Mutant } from './mutate.js'
+
+/** What becomes of objects when access to their source is lost. */
+export const mutantsOfAccess: readonly Mutant[] = [
+  {
+    name: 'the objects stay though access was lost',
+    breaks: "with onAccessLost: 'clear' the objects of a source that refuses access are deleted",
+    file: 'informer/source-runner.ts',
+    edits: [['      this.part.clear()\n', '']],
+  },
+  {
+    name: 'the watch goes on after access was lost',
+    breaks: 'after access was lost and the objects were deleted a list comes next',
+    file: 'informer/source-runner.ts',
+    edits: [['    this.reflector.relist(error.message)\n', '']],
+  },
+  {
+    name: 'the objects go though they are to be kept',
+    breaks: "with onAccessLost: 'keep' the objects stay",
+    file: 'informer/source-runner.ts',
+    edits: [["error.code === 'UNAUTHORIZED' && host.onAccessLost === 'clear'", "error.code === 'UNAUTHORIZED'"]],
+  },
+  {
+    name: 'it is ready while the objects of a source are deleted',
+    breaks: 'health() is not ready from the loss of access to the next list',
+    file: 'informer/informer.ts',
+    edits: [['isSynced && !isStale && cleared === undefined && ', 'isSynced && !isStale && ']],
+  },
+  {
+    name: 'over a set the objects of another source go when access is lost',
+    breaks: 'what one source refuses touches nothing of the others',
+    file: 'store/partition.ts',
+    kind: 'set',
+    edits: [
+      [
+        '      writer.recordReplaced(part)\n      this.#removeAll(() => true, step)\n      writer.end(step, undefined)',
+        "      writer.recordReplaced(part)\n      for (const key of [...writer.store.keys()]) writer.remove(key, undefined, { ...step, finalState: 'unknown' })\n      writer.end(step, undefined)",
+      ],
+    ],
+  },
+]

@@ -1,0 +1,149 @@
+import type { Mutant } from '../mutate.js'
+
+/** What subscriptions, streams and controllers are told. */
+export const foreignMutantsOfFollowers: readonly Mutant[] = [
+  {
+    // A key is still queued in a DeltaFIFO used as a sink, and one batch deletes it and puts it again.
+    name: 'a put compares with the queue before the earlier events of its own batch',
+    breaks: 'Per key the deltas are a legal history: after a delete comes an add, never an update (I4).',
+    file: 'queue/delta-fifo.ts',
+    edits: [
+      [
+        'const last = staged.get(key) ?? this.#lastQueued(key)',
+        'const last = this.#lastQueued(key) ?? staged.get(key)',
+      ],
+    ],
+  },
+  {
+    // A subscription with delivery every has batches of different ages waiting when its capacity overflows and
+    // coalesces, and its backlog is read.
+    name: 'an overflow gives merged changes the age of the newest batch',
+    breaks: 'What was merged has waited as long as the first of it: backlog.oldestMs must not shrink at an overflow.',
+    file: 'queue/delta-fifo.ts',
+    edits: [['this.#mergedSince = this.#batches[0]?.at ?? 0', 'this.#mergedSince = this.#batches.at(-1)?.at ?? 0']],
+  },
+  {
+    // A polling source sends one batch with a replace that lacks a stored key and an invalid event that has no
+    // key.
+    name: 'an invalid event without a key does not stop a replace from deleting',
+    breaks: 'After an invalid object without a key, nothing that the collection did not name is deleted.',
+    file: 'queue/change.ts',
+    edits: [['if (event.key === undefined) return undefined', 'if (event.key === undefined) continue']],
+  },
+  {
+    // With concurrency above 1 and resyncMs, a handler runs for a key with another change behind it when the
+    // resync of that key is taken.
+    name: 'a resync dropped behind a running handler leaves its batch open for ever',
+    breaks:
+      "A subscription's version reaches what its handlers have finished; waitFor resolves, and nothing is kept of finished batches.",
+    file: 'subscriptions/handler-subscription.ts',
+    edits: [['this.#untold--\n      this.#open.done(untold.of)\n      return', 'this.#untold--\n      return']],
+  },
+  {
+    // With concurrency above 1 and delivery every, three changes of a key wait behind its promise, and the handler
+    // returns synchronously for the first of them.
+    name: 'changes left behind one that a handler ended at once are requeued backwards',
+    breaks: "Each key's changes stay in order: its states never go back within an epoch (I3).",
+    file: 'subscriptions/handler-subscription.ts',
+    edits: [
+      [
+        'for (const untold of others.reverse()) this.#ready.push(untold)',
+        'for (const untold of others) this.#ready.push(untold)',
+      ],
+    ],
+  },
+  {
+    // With concurrency above 1 the last batch of a replay of more than 256 objects is done while a key of an
+    // earlier batch is still handled, and no more changes come.
+    name: 'a batch that is done behind an open one does not hand its end to that one',
+    breaks: 'synced() resolves when everything the store held at the beginning has been handled.',
+    file: 'subscriptions/in-flight-batches.ts',
+    edits: [['    before.end = end\n', '']],
+  },
+  {
+    // A subscription has both key and where, and the store holds that key with another index value when it begins.
+    name: 'the replay of a scope with key and where skips the first index of where',
+    breaks:
+      'A subscription is told only of objects in its scope: those with this key that also have the values of where.',
+    file: 'subscriptions/feed.ts',
+    edits: [['const others = this.key === undefined ? rest : this.where', 'const others = rest']],
+  },
+  {
+    // A controller, or a subscription with concurrency above 1, finishes a batch from before EPOCH_CHANGED after
+    // it has taken the new list, whose versions are lower and name no epoch, while waitFor is open.
+    name: 'the last batch of an old history counts as one of the history taken after it',
+    breaks: 'No version of a history that is over answers waitFor of a subscription.',
+    file: 'subscriptions/feed.ts',
+    edits: [['this.#unfinished = this.#inFlight + 1', 'this.#unfinished = this.#inFlight']],
+  },
+  {
+    // Two subscriptions follow the same key or the same index value, one of them is closed, and then an object in
+    // that scope changes.
+    name: 'closing a subscription silences the others with the same key or where value',
+    breaks: 'Every subscription is told each change in its scope, whatever other subscriptions do.',
+    file: 'subscriptions/change-router.ts',
+    edits: [['if (home?.size === 0) this.#tidy(feed)', 'if (home !== undefined) this.#tidy(feed)']],
+  },
+  {
+    // A subscription asks a compound index by a tuple with a Date, the caller then changes that Date, and an
+    // object of the scope changes.
+    name: 'where with a tuple keeps the Dates of the caller instead of copies',
+    breaks: 'Where keeps its own copy of a Date: a Date that its owner changes later moves nothing in a scope.',
+    file: 'subscriptions/subscription-types.ts',
+    edits: [['if (Array.isArray(value)) return value.map(copyOf)', 'if (Array.isArray(value)) return [...value]']],
+  },
+  {
+    // A run calls requeueAfter while its key changes or is enqueued; the run for that needs no other look, and yet
+    // one comes after the delay.
+    name: 'a requeueAfter is kept though the key is ready already for another reason',
+    breaks: 'requeueAfter runs the key again only if nothing happens to it before.',
+    file: 'queue/work-queue.ts',
+    edits: [
+      [
+        'else if (!this.#isSealed && !this.#ready.has(key)) this.#latest.set(key, due)',
+        'else if (!this.#isSealed) this.#latest.set(key, due)',
+      ],
+    ],
+  },
+  {
+    // While the run for a deleted key is under way, the key comes back and is deleted again, and then that run
+    // succeeds.
+    name: 'a run for a deletion forgets a later deletion of the same key',
+    breaks: 'A run for a key that is gone gets its last state as deleted until a run for that has succeeded.',
+    file: 'subscriptions/controller.ts',
+    edits: [
+      [
+        'if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)',
+        'if (gone !== undefined) this.#deleted.delete(key)',
+      ],
+    ],
+  },
+  {
+    // A run that a change asked for fails, its key changed again during that run, and a later run succeeds.
+    name: 'a failed run leaves the batch open that changed its key during the run',
+    breaks: "A controller's version and waitFor go on once everything has been reconciled with success.",
+    file: 'subscriptions/controller.ts',
+    edits: [['    else if (item.duringRun !== undefined) this.#open.done(item.duringRun)\n', '']],
+  },
+  {
+    // A handler or run with timeoutMs ignores its signal and is still running when the subscription or the
+    // informer is closed.
+    name: 'a run that is ended from outside keeps its time-out running',
+    breaks: 'After stop() has settled no timer is left (I15); there is no time limit once the subscription is closed.',
+    file: 'subscriptions/timed-run.ts',
+    edits: [
+      [
+        'this.#controller.abort(this.#outer.reason)\n    this.#timer.abort(over)\n',
+        'this.#controller.abort(this.#outer.reason)\n',
+      ],
+    ],
+  },
+  {
+    // close({ drain: true }) waits while the reader holds a batch, and the reader leaves its loop, or the signal
+    // of the stream aborts.
+    name: 'a stream that is closed keeps the batch that its reader has not finished',
+    breaks: 'close({ drain }) ends as well when something else closes the subscription meanwhile.',
+    file: 'subscriptions/batch-iterator.ts',
+    edits: [['    this.#held = undefined\n    this.#answer()', '    this.#answer()']],
+  },
+]

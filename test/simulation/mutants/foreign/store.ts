@@ -1,0 +1,165 @@
+import type { Mutant } from '../mutate.js'
+
+/** The store, its parts and its indexes. */
+export const foreignMutantsOfStore: readonly Mutant[] = [
+  {
+    // While a snapshot (or pin) is open a key is deleted and a new key is added in its freed place, then the
+    // snapshot is asked for the new key.
+    name: 'a snapshot answers for a later key with the object whose place it took',
+    breaks: 'A snapshot stays as it is, whatever is written later: a key that came later is not in it.',
+    file: 'store/store.ts',
+    edits: [
+      [
+        'return ordinal !== undefined && this.isUnchanged(ordinal) ? this.#store.entryAt(ordinal) : undefined',
+        'return ordinal === undefined ? undefined : this.entryAt(ordinal)',
+      ],
+    ],
+  },
+  {
+    // A batch deletes a key and throws before its commit; then a new key is added, and overwrites the object that
+    // had been restored.
+    name: 'the undo of a delete leaves the place of the key among the free ones',
+    breaks: 'A step of the store that throws before its commit is undone: entries keep their own places.',
+    file: 'store/store.ts',
+    edits: [
+      [
+        '      this.#free.pop()\n      this.#ordinals.set(before.key, ordinal)',
+        '      this.#ordinals.set(before.key, ordinal)',
+      ],
+    ],
+  },
+  {
+    // Two subscriptions use the same index in `where`, one of them is closed, and then an object in the scope of
+    // the other changes.
+    name: 'the end of one tracker stops the tracking of an index for all others',
+    breaks: 'A subscription with `where` is told every change of its scope, whoever else ends.',
+    file: 'store/transaction.ts',
+    edits: [['this.#tracked.set(index, (this.#tracked.get(index) ?? 0) + 1)', 'this.#tracked.set(index, 1)']],
+  },
+  {
+    // Over several sources the first has a key only as an invalid object, the second gives the same key, then the
+    // first deletes it.
+    name: 'a source that gives up an invalid key does not release it to the next source',
+    breaks: 'A key that two sources give stays with the first only until that one gives it up.',
+    file: 'store/transaction.ts',
+    edits: [
+      [
+        '    this.invalid.delete(key)\n    this.#record(key)\n    released.push(key)',
+        '    this.invalid.delete(key)\n    this.#record(key)',
+      ],
+    ],
+  },
+  {
+    // A polling source sends one batch with a replace that leaves a known key out and an invalid event that names
+    // that key.
+    name: 'a replace in a batch deletes keys that the same batch names as invalid',
+    breaks: 'An object that becomes invalid keeps its last good state; an invalid key counts as listed.',
+    file: 'store/partition.ts',
+    edits: [['const keys = new Set(keep)', 'const keys = new Set<string>()']],
+  },
+  {
+    // The first list gives an invalid object and breaks off; in the next attempt that key is good or gone.
+    name: 'a first list that is abandoned leaves its invalid keys in informer.invalid',
+    breaks: 'A list that breaks in the middle leaves nothing behind; it is read again from its beginning.',
+    file: 'store/list-writer.ts',
+    edits: [['      writer.invalid.clear()\n', '']],
+  },
+  {
+    // A key is invalid without a version, a batch that mends it throws before its commit, and the batch is taken
+    // again.
+    name: 'the undo of a map drops keys whose value was undefined',
+    breaks:
+      'A step that throws is undone, invalid keys included: an object that is good again leaves informer.invalid.',
+    file: 'store/undo-journal.ts',
+    edits: [
+      [
+        'this.#journal.note(key, this.has(key) ? (this.get(key) as V) : ABSENT)',
+        'this.#journal.note(key, this.get(key) ?? ABSENT)',
+      ],
+    ],
+  },
+  {
+    // Of several objects with one value one is updated to null, and is then updated or deleted while another has
+    // taken its place in the bucket.
+    name: 'an object that loses its value in an equal index keeps its old place there',
+    breaks: 'Every index equals the recomputed one.',
+    file: 'store/indexes/hash-index.ts',
+    edits: [
+      [
+        '    if (value === undefined) {\n      this.#bucketIds.set(ordinal, 0)\n      return\n    }',
+        '    if (value === undefined) return',
+      ],
+    ],
+  },
+  {
+    // An ordered index of more than 512 objects was read, all objects of a middle chunk (about 256 neighbours) are
+    // deleted, then a range is read.
+    name: 'a sorted index keeps a chunk that has become empty',
+    breaks: 'An ordered index equals the recomputed one: a range has all objects within its bounds.',
+    file: 'store/indexes/sorted-index.ts',
+    edits: [['    if (chunk.ordinals.length === 0) chunks.splice(c, 1)\n', '']],
+  },
+  {
+    // The function of a compound index gives a tuple with null or undefined in it, and the index is read by a
+    // prefix or counted.
+    name: 'a compound index takes a tuple with null in it without that component',
+    breaks: 'A tuple with null or undefined in it leaves the object out of a compound index.',
+    file: 'store/indexes/index-builder.ts',
+    edits: [
+      [
+        '    if (scalar === undefined) return undefined\n    tuple.push(scalar)',
+        '    if (scalar === undefined) continue\n    tuple.push(scalar)',
+      ],
+    ],
+  },
+  {
+    // A snapshot is taken between two pages of the first list, and read.
+    name: 'a snapshot taken during the first list shows the part that has come',
+    breaks: 'No read sees part of a list.',
+    file: 'store/indexer.ts',
+    edits: [['this.store.isVisible ? this.store.pin() : new Store<T>().pin()', 'this.store.pin()']],
+  },
+  {
+    // An index has a bigint beyond 2^53 that a number can hold exactly (2n ** 60n), and is asked for that number,
+    // or the other way round.
+    name: 'a lookup does not match a large bigint with the number of its value',
+    breaks: 'In every index a number and the bigint of its value are the same.',
+    file: 'store/indexes/scalar.ts',
+    edits: [
+      [
+        'return Number.isFinite(number) && BigInt(number) === key ? number : key',
+        'return Number.isSafeInteger(number) ? number : key',
+      ],
+    ],
+  },
+  {
+    // An object has a byte view (a small Node Buffer) that changes to another of equal length in the same
+    // ArrayBuffer at another offset.
+    name: 'a comparison of byte views reads the second at the offset of the first',
+    breaks: 'Typed arrays are compared by content: a changed object is an update for every handler.',
+    file: 'store/structural-equal.ts',
+    edits: [
+      ['new Uint8Array(b.buffer, b.byteOffset, b.byteLength)', 'new Uint8Array(b.buffer, a.byteOffset, b.byteLength)'],
+    ],
+  },
+  {
+    // list() of a snapshot is called before it is disposed of; afterwards the store is written, or the snapshot is
+    // read.
+    name: 'a snapshot whose list() was read is not released when it is disposed of',
+    breaks: 'A snapshot costs nothing once it is disposed of, and is not readable any more.',
+    file: 'store/store-view.ts',
+    edits: [
+      [
+        '    this.#list = undefined\n    this.#pin.close()',
+        '    if (this.#list === undefined) this.#pin.close()\n    this.#list = undefined',
+      ],
+    ],
+  },
+  {
+    // With freeze on, a handler pushes into an empty array of an object that it was given.
+    name: 'an empty array inside an object is not frozen',
+    breaks: 'Where objects are frozen, a handler that changes an object meets a TypeError of its own.',
+    file: 'store/deep-freeze.ts',
+    edits: [['if (Array.isArray(value)) return true', 'if (Array.isArray(value)) return value.length > 0']],
+  },
+]

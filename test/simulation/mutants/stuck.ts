@@ -1,0 +1,23 @@
+import type { Mutant } from './mutate.js'
+
+/** Handlers and runs that take too long, and what is said of them. */
+export const mutantsOfStuck: readonly Mutant[] = [
+  {
+    name: 'a run whose time is over is not told to end',
+    breaks: 'with timeoutMs the signal of a handler or a run aborts when its time is over (I14)',
+    file: 'subscriptions/timed-run.ts',
+    edits: [['        this.#controller.abort(error)\n', '']],
+  },
+  {
+    name: 'only the subscription that began first can be stuck',
+    breaks: 'with stuckAfterMs an informer is not ready while any handler or run takes longer',
+    file: 'informer/informer.ts',
+    edits: [['if (running === undefined || ranMs <= ms) continue', 'if (running === undefined || ranMs <= ms) break']],
+  },
+  {
+    name: 'the oldest key is that of the handler that began last',
+    breaks: 'backlog.oldestKey is the key whose handler or run has been running for longest',
+    file: 'subscriptions/slow-handler-monitor.ts',
+    edits: [['const [first] = this.#running', 'const first = [...this.#running].at(-1)']],
+  },
+]

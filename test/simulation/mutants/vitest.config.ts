@@ -1,0 +1,40 @@
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import all from '../../../vitest.config.js'
+import { importsOf, root } from '../../support/sources.js'
+import { type Mutant, mutated } from './mutate.js'
+
+const text = process.env['LISTWATCH_MUTANT']
+if (text === undefined) throw new Error('LISTWATCH_MUTANT is a mutant, as JSON')
+const mutant = JSON.parse(text) as Mutant
+const path = fileURLToPath(new URL(mutant.file, new URL('../../../src/', import.meta.url)))
+const plugin = {
+  name: 'mutant',
+  enforce: 'pre' as const,
+  load: (id: string) => (id === path ? mutated(mutant) : undefined),
+}
+
+/** The tests that import the file with the defect come first: most mutants die there. */
+class NearestFirst extends BaseSequencer {
+  override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isNear = ({ moduleId }: TestSpecification): boolean =>
+      importsOf(relative(root, moduleId)).includes(relative(root, path))
+    return Promise.resolve([...files.filter(isNear), ...files.filter((each) => !isNear(each))])
+  }
+}
+
+/** Runs tests of any project against the production source with one defect in it. */
+export default defineConfig({
+  root,
+  test: {
+    ...all.test,
+    // What was transformed once is kept by the content of the file, which is not what is loaded here.
+    fsModuleCache: false,
+    sequence: { sequencer: NearestFirst },
+    projects: (all.test?.projects ?? []).map((project) =>
+      typeof project === 'object' && !('then' in project) ? { ...project, plugins: [plugin] } : project,
+    ),
+  },
+})

@@ -1,0 +1,40 @@
+import { createInformer, type Informer } from '../../../src/informer/informer.js'
+import type { SourceSet } from '../../../src/informer/source-set.js'
+import type { Item } from '../history.js'
+import type { SleepCounter } from '../sim-clock.js'
+import type { Scene } from '../stage.js'
+
+/** Another informer of the same set, never started: it has the sources that the set has. */
+export class Bystander {
+  readonly #scene: Scene
+  readonly #set: SourceSet<Item>
+  readonly #clock: SleepCounter
+  readonly #informer: Informer<Item, object>
+
+  constructor(scene: Scene, set: SourceSet<Item>) {
+    scene.note('another informer of the set')
+    this.#scene = scene
+    this.#set = set
+    this.#clock = scene.clock.facade()
+    this.#informer = createInformer<Item, object>({ source: set, clock: this.#clock, audit: false })
+  }
+
+  look(): void {
+    const names = [...this.#set.sources.keys()].sort().join()
+    const known = Object.keys(this.#informer.status.sources ?? {})
+      .sort()
+      .join()
+    if (known !== names) this.#scene.violate('sets', `an informer of the set knows ${known}, and it has ${names}`)
+  }
+
+  stop(): void {
+    const { violate } = this.#scene
+    this.look()
+    this.#informer.stop().then(
+      () => {
+        if (this.#clock.sleeping > 0) violate('I15', 'an informer that was never started leaves a timer')
+      },
+      (error: unknown) => violate('crash', `stop() of an informer that was never started failed: ${error}`),
+    )
+  }
+}

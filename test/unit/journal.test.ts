@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest'
+import { Journal, UndoableMap } from '../../src/store/undo-journal.js'
+
+describe('a journal', () => {
+  test('restores what a step has overwritten, the last write first', () => {
+    const journal = new Journal<string, number>()
+    journal.note('outside of a step', 0)
+    journal.begin()
+    journal.note('a', 1)
+    journal.note('a', 2)
+    const restored: [string, number][] = []
+    expect(journal.undo((place, before) => restored.push([place, before]))).toBe(true)
+    expect(restored).toEqual([
+      ['a', 2],
+      ['a', 1],
+    ])
+  })
+
+  test('of a step that is complete, or wrote nothing, restores nothing', () => {
+    const journal = new Journal<string, number>()
+    const restore = (): void => expect.unreachable()
+    journal.begin()
+    journal.note('a', 1)
+    journal.end()
+    expect([journal.isOpen, journal.undo(restore)]).toEqual([false, false])
+    journal.begin()
+    expect(journal.undo(restore)).toBe(false)
+  })
+})
+
+describe('a map whose writes can be undone', () => {
+  const filled = (): UndoableMap<string, number | undefined> => {
+    const map = new UndoableMap<string, number | undefined>()
+    map.set('a', 1).set('b', undefined)
+    return map
+  }
+  const writes: readonly ((map: UndoableMap<string, number | undefined>) => void)[] = [
+    (map) => map.set('a', 2).set('a', 3).set('c', 4),
+    (map) => map.delete('a') && map.delete('b'),
+    (map) => map.clear(),
+    (map) => map.set('b', 5).delete('b'),
+  ]
+
+  test.each(writes)('has after an undo what it had before (%#)', (write) => {
+    const map = filled()
+    map.begin()
+    write(map)
+    map.undo()
+    expect(new Map(map)).toEqual(new Map(filled()))
+  })
+
+  test.each(writes)('keeps the writes of a step that is complete (%#)', (write) => {
+    const [map, plain] = [filled(), filled()]
+    map.begin()
+    write(map)
+    map.end()
+    write(plain)
+    map.undo()
+    expect(new Map(map)).toEqual(new Map(plain))
+  })
+})
