@@ -46,7 +46,7 @@ export type { Version } from './contract/version.js'
 
 // For programs that compose a reflector, a queue and a store themselves.
 
-export type { Replacement, Sink } from './contract/source.js'
+export type { ListTransaction as Replacement, Sink } from './contract/source.js'
 export { DeltaFIFO, type DeltaFIFOOptions } from './queue/delta-fifo.js'
 export { Reflector } from './reflector/reflector.js'
 export { Indexer } from './store/indexer.js'

@@ -3,9 +3,9 @@ export { conformanceCases } from './conformance/cases.js'
 export type { ConformanceCase, ConformanceOutcome } from './conformance/conformance-case.js'
 export type {
   CommitTransaction,
+  ConformanceCapability,
   ConformanceChange,
-  ConformanceNeed,
-  ConformanceWish,
+  ConformanceOptions,
   ListerWatcherHarness,
   ListerWatcherSubject,
 } from './conformance/harness.js'

@@ -81,8 +81,8 @@ class RangeSource<T> implements EtcdSource<T> {
     const [visit, first] = await this.#visit(context, (to, timeoutMs) => firstPage(to, options, timeoutMs))
     try {
       // A list is judged as a resumed watch is. What no proof can see shows in the contents, which the core compares.
-      if (context.shown !== undefined)
-        await assertSameHistory(visit, this.#range, parseVersion(context.shown), first.header)
+      if (context.floor !== undefined)
+        await assertSameHistory(visit, this.#range, parseVersion(context.floor), first.header)
       const raftIndex = (await visit.status())?.raftIndex ?? 0
       let newest: KeyValue | undefined
       for await (const { header, count, kvs, remaining } of rangePages(visit, first, options)) {
@@ -118,7 +118,14 @@ class RangeSource<T> implements EtcdSource<T> {
     }
   }
 
-  async *watch({ after, signal, clock, onNudge, doubt, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  async *watch({
+    after,
+    signal,
+    clock,
+    onProgressRequest,
+    requestAudit,
+    warn,
+  }: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const from = parseVersion(after)
     const attempts = this.#stuck.after === after ? this.#stuck.attempts : 0
     if (attempts >= MOST_STUCK) {
@@ -139,8 +146,8 @@ class RangeSource<T> implements EtcdSource<T> {
       const wishes = {
         signal,
         clock,
-        onNudge,
-        doubt: (reason: string) => doubt?.(reason),
+        onProgressRequest,
+        requestAudit: (reason: string) => requestAudit?.(reason),
         served: (version: string) => this.#served(version, warn),
       }
       for await (const { events, version } of watchRange(visit, head, from, settings, wishes)) {

@@ -132,7 +132,7 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async *#list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { pageSize, random, clock, shown } = context
+    const { pageSize, random, clock, floor: shown } = context
     const missing = this.#missing
     this.#listedAt = moment()
     const visit = this.#visit(context)
@@ -205,9 +205,9 @@ class ApiSource<T> implements KubernetesSource<T> {
         this.#decoder(requests),
         {
           signal: stay.signal,
-          onNudge: (listener) => context.onNudge(listener),
-          isWaitedFor: () => context.isWaitedFor?.() ?? true,
-          prove: () => context.prove?.(),
+          onProgressRequest: (listener) => context.onProgressRequest(listener),
+          hasWaiters: () => context.hasWaiters?.() ?? true,
+          prove: () => context.requestProof?.(),
           told: (version) => {
             at = version
             stay.moveTo(version)
@@ -262,7 +262,9 @@ class ApiSource<T> implements KubernetesSource<T> {
       const expired = this.#schemas.expired(context.mirror ?? this, await schemaHash(visit, requests.resource))
       if (expired !== undefined) throw expired
       if (context.clock.now() < this.#doubtUntil)
-        context.doubt?.('the API server was out of reach for long enough to be restored, and to have got past us since')
+        context.requestAudit?.(
+          'the API server was out of reach for long enough to be restored, and to have got past us since',
+        )
       return requests
     } finally {
       visit.close()

@@ -200,7 +200,7 @@ class Memory<T> implements MemorySource<T> {
     }
   }
 
-  async *watch({ after, signal, clock, onNudge }: WatchContext): AsyncIterable<WatchBatch<T>> {
+  async *watch({ after, signal, clock, onProgressRequest }: WatchContext): AsyncIterable<WatchBatch<T>> {
     const call = this.#open()
     const stop = (): void => call.wake()
     signal.addEventListener('abort', stop, { once: true })
@@ -218,7 +218,7 @@ class Memory<T> implements MemorySource<T> {
     }
     try {
       const { epoch, sequence } = this.#parse(after)
-      onNudge(ask)
+      onProgressRequest(ask)
       beat().catch(() => {}) // Only ever ended with the watch.
       for (let at = sequence; ; ) {
         // From here to where it waits there is no other await: what wakes it in between would be lost.

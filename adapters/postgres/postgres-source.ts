@@ -173,7 +173,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
     yield* withSignsOfLife(this.#list(session, context), { session, clock, everyMs, sign: () => ({ events: [] }) })
   }
 
-  async *#list(session: Session, { signal, clock, pageSize, shown }: ListContext): AsyncGenerator<ListPage<T>> {
+  async *#list(session: Session, { signal, clock, pageSize, floor: shown }: ListContext): AsyncGenerator<ListPage<T>> {
     const unlocked = await this.#findTable(session)
     await session.write('SELECT listwatch.epoch()')
     for (let isLocked = false; !isLocked; ) {
@@ -215,7 +215,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
   async *#watch(
     session: Session,
     from: PostgresVersion,
-    { signal, clock, onNudge }: WatchContext,
+    { signal, clock, onProgressRequest }: WatchContext,
   ): AsyncGenerator<WatchBatch<T>> {
     let version = from
     try {
@@ -227,7 +227,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
       let isWoken = false
       await this.#assertSameDatabase(session, version)
       const pace = new Pace(clock, this.#pollIntervalMs)
-      onNudge(() => pace.wake())
+      onProgressRequest(() => pace.wake())
       this.#watching = session
       this.#waking = 'poll'
       await this.#listen(session, pace, clock, signal)

@@ -53,7 +53,11 @@ async function listEtcd3(): Promise<number> {
 
 async function watch(): Promise<number> {
   let size = 0
-  for await (const { events, version: at } of source.watch({ ...context, after: version, onNudge: () => {} })) {
+  for await (const { events, version: at } of source.watch({
+    ...context,
+    after: version,
+    onProgressRequest: () => {},
+  })) {
     size += events.length
     if (Number(at.split('.')[3]) >= Number(last)) break
   }

@@ -31,7 +31,7 @@ async function list(source: Source): Promise<{ size: number; version: string }> 
 
 async function watch(source: Source): Promise<number> {
   let size = 0
-  for await (const { events } of source.watch({ ...context, after: version, onNudge: () => {} })) {
+  for await (const { events } of source.watch({ ...context, after: version, onProgressRequest: () => {} })) {
     size += events.length
     if (size >= KEYS) break
   }

@@ -9,7 +9,7 @@ export const LIST_STALL_MS = 30_000
 /** How many objects a page of a list should hold, where a source can choose. */
 export const PAGE_SIZE = 1_000
 
-/** What every call to a source gets. Time and chance are the informer's, so that a source can be simulated too. */
+/** The context of every call to a source. `clock` and `random` are the informer's, so that a source can be simulated too. */
 export interface SourceContext {
   /** Aborts when the call is no longer wanted. A source stops within 100 ms of it, at every await. */
   readonly signal: AbortSignal
@@ -31,33 +31,37 @@ export interface ListContext extends SourceContext {
   /** How many objects a page should hold; a source may send more or fewer. */
   readonly pageSize: number
   /**
-   * Up to where the mirror shows everything; undefined before it does, and where versions are not trusted any more. The core refuses
-   * a list that ends before as `STALE_LIST`, and lists again. A source that is sure that the history itself went back throws
-   * `EPOCH_CHANGED` instead.
+   * The version that readers have already seen. Undefined before the first list and after `EPOCH_CHANGED`. The core rejects a list
+   * that ends before it with `STALE_LIST`, and lists again. A source that knows that its history was rewound throws `EPOCH_CHANGED`.
    */
-  readonly shown?: Version | undefined
+  readonly floor?: Version | undefined
+  /**
+   * Reports that the list makes progress. A list that yields no page for 30 s fails with `UNAVAILABLE`; each call of `alive` restarts
+   * these 30 s. Call it only if the server has proved that it still works on the list: a byte, a row, an answer to a ping.
+   */
+  alive?(): void
 }
 
 export interface WatchContext extends SourceContext {
-  /** Everything after this version is wanted, nothing at or before it. */
+  /** The watch yields everything after this version, and nothing at or before it. */
   readonly after: Version
   /**
-   * Registers what the core calls while somebody waits for a version. A source that can be asked where it is answers
-   * with a bookmark at once; others ignore it.
+   * Registers a listener that the core calls when a reader waits for a version. A source that can query its current version then
+   * yields a bookmark at once; other sources ignore it.
    */
-  onNudge(listener: () => void): void
-  /** Whether somebody waits for a version now; what was waited for when the core called may be there by the time it is asked for. */
-  isWaitedFor?(): boolean
+  onProgressRequest(listener: () => void): void
+  /** Returns whether a reader waits for a version now. The wait that caused a progress request may be over already. */
+  hasWaiters?(): boolean
   /**
-   * Says that all that can be proved is right, and that something speaks against it all the same. Where there is an audit, the store
-   * is compared with the source within 10 s, and again until that was possible.
+   * Requests an audit soon: the source could not disprove its history, but something is suspicious, for example a new raft term. If
+   * audits are enabled, one runs within 10 s and is retried until it completes.
    */
-  doubt?(reason: string): void
+  requestAudit?(reason: string): void
   /**
-   * Says that the watch cannot tell its position although somebody waits for one: the store is compared with the source now (`versions`,
-   * else `list`), and if nothing differs, it is at the version that was read. A source that calls it must be able to watch from there.
+   * Requests an audit now, because a reader waits for a version that the watch cannot report. The core reads `versions`, else `list`.
+   * If the store does not differ, it is at the version that was read. The source must be able to watch from that version.
    */
-  prove?(): void
+  requestProof?(): void
 }
 
 /**
@@ -174,11 +178,11 @@ export interface Sink<T> {
   readonly version: Version | undefined
   apply(batch: WatchBatch<T>): void | Promise<void>
   /** Begins a list. With `ignoreVersions` every object is compared by its content. */
-  replace(options?: { readonly ignoreVersions?: boolean }): Replacement<T>
+  replace(options?: { readonly ignoreVersions?: boolean }): ListTransaction<T>
 }
 
 /** One list on its way in; nothing of it is visible before `commit`. */
-export interface Replacement<T> {
+export interface ListTransaction<T> {
   page(events: readonly ListEvent<T>[]): void | Promise<void>
   commit(version: Version): void | Promise<void>
   abandon(): void

@@ -85,7 +85,7 @@ export class Audit<S, T> {
   }
 
   /** The source is not sure of itself: the next audit comes soon, and others until one could be done. */
-  doubt(): void {
+  request(): void {
     this.#isDoubted = true
     this.#wake?.()
   }
@@ -256,7 +256,8 @@ export class Audit<S, T> {
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
     void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const warn = (message: string): void => this.#host.warn(`${source.name}: ${message}`)
-    const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE }
+    const alive = (): void => attempt.contact()
+    const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
     let [readMs, since] = [0, clock.now()]
     const spend = (): void => {
       const now = clock.now()

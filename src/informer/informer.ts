@@ -473,7 +473,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     }
     const leave = mirror.waiters.enter(version, mirror.reached, settle)
     if (mirror.refusal !== undefined) mirror.waiters.refuse(mirror.refusal)
-    if (mirror.waiters.size > 0) mirror.reflector.nudge()
+    if (mirror.waiters.size > 0) mirror.reflector.requestProgress()
     return leave
   }
 

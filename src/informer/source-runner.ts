@@ -78,10 +78,10 @@ export class MirroredSource<S, T> {
         host.report(error)
       },
       onWarning: (message) => host.warn(`${source.name}: ${message}`),
-      onDoubt: () => this.#audit?.doubt(),
-      onProofWanted: () => this.#prove(),
+      onAuditRequest: () => this.#audit?.request(),
+      onProofRequest: () => this.#prove(),
       onIgnored: (version) => host.ignored(source.name, version),
-      isWaitedFor: () => this.waiters.size > 0,
+      hasWaiters: () => this.waiters.size > 0,
       admit: (signal) => host.admit(signal),
     }
     // What the source gives becomes what the store holds inside the indexer, by `schema` and `transform`.

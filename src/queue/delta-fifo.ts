@@ -1,4 +1,4 @@
-import type { Delete, Entry, ListEvent, Replacement, Sink, WatchBatch } from '../contract/source.js'
+import type { Delete, Entry, ListEvent, ListTransaction, Sink, WatchBatch } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { checkOptions, isCount, isObject, isOneOf, isSignal } from '../util/validate-options.js'
 import {
@@ -130,7 +130,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     this.#accept(changes, batch.version)
   }
 
-  replace(): Replacement<T> {
+  replace(): ListTransaction<T> {
     const listed = new Map<string, Entry<T>>()
     const invalid = new Set<string>()
     let isComplete = true

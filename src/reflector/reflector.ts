@@ -6,8 +6,8 @@ import {
   LIST_STALL_MS,
   type ListEvent,
   type ListerWatcher,
+  type ListTransaction,
   PAGE_SIZE,
-  type Replacement,
   type Sink,
   type SourceContext,
   type WatchBatch,
@@ -36,14 +36,14 @@ export interface ReflectorHooks {
   onError?(error: SourceError): void
   /** The source has something to say that stops nothing. */
   onWarning?(message: string): void
-  /** The source doubts that the sink has what it has. */
-  onDoubt?(reason: string): void
+  /** The source requests an audit. */
+  onAuditRequest?(reason: string): void
   /** The watch cannot report its position, and a wait for a version is pending. */
-  onProofWanted?(): void
+  onProofRequest?(): void
   /** Something was left out that the source said for the second time. */
   onIgnored?(version: Version): void
   /** Whether somebody waits for a version. */
-  isWaitedFor?(): boolean
+  hasWaiters?(): boolean
   /**
    * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
    * may begin at once.
@@ -65,7 +65,7 @@ export class Reflector<T> {
   readonly #clock: Clock
   readonly #random: Random
   readonly #hooks: ReflectorHooks
-  readonly #nudges = new Set<() => void>()
+  readonly #progressListeners = new Set<() => void>()
   /** What a source knows us by. */
   readonly #mirror = Object.freeze({})
   /** Ends the timers that belong to no attempt. */
@@ -154,13 +154,13 @@ export class Reflector<T> {
     this.#tell({ type: 'relist', reason })
   }
 
-  /** @internal Asks the source where it is, because somebody waits. */
-  nudge(): void {
-    for (const nudge of this.#nudges) {
+  /** @internal Requests the current version from the source, for a waiter. */
+  requestProgress(): void {
+    for (const listener of this.#progressListeners) {
       try {
-        nudge()
+        listener()
       } catch (thrown) {
-        this.#hooks.onError?.(this.#located(thrown, 'watch')) // Whoever waits goes on waiting.
+        this.#hooks.onError?.(this.#located(thrown, 'watch')) // The waiters continue to wait.
       }
     }
   }
@@ -264,8 +264,9 @@ export class Reflector<T> {
     let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
     let isCommitted = false
     try {
-      const shown = ignoreVersions ? undefined : this.#version
-      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, shown }))
+      const floor = ignoreVersions ? undefined : this.#version
+      const alive = (): void => this.#contact(attempt)
+      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, floor, alive }))
       let version: Version | undefined
       for (;;) {
         const page = await attempt.race(pages.next())
@@ -289,7 +290,7 @@ export class Reflector<T> {
     }
   }
 
-  async #takePage(events: readonly ListEvent<T>[], replacement: Replacement<T>, attempt: Attempt): Promise<void> {
+  async #takePage(events: readonly ListEvent<T>[], replacement: ListTransaction<T>, attempt: Attempt): Promise<void> {
     for (let at = 0; at < events.length; at += SLICE_EVENTS) {
       const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
       await this.#accepted(attempt, () => replacement.page(slice))
@@ -312,16 +313,16 @@ export class Reflector<T> {
     const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
     const silent = `no data for ${Math.round(idleMs / 1_000)} s`
     void attempt.guard(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
-    const onNudge = (listener: () => void): void => {
-      this.#nudges.add(listener)
-      if (this.#hooks.isWaitedFor?.() === true) listener()
+    const onProgressRequest = (listener: () => void): void => {
+      this.#progressListeners.add(listener)
+      if (this.#hooks.hasWaiters?.() === true) listener()
     }
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
-      const doubt = (reason: string): void => this.#hooks.onDoubt?.(reason)
-      const isWaitedFor = (): boolean => this.#hooks.isWaitedFor?.() ?? true
-      const prove = (): void => this.#hooks.onProofWanted?.()
-      const context = { ...this.#context(attempt), after, onNudge, isWaitedFor, doubt, prove }
+      const requestAudit = (reason: string): void => this.#hooks.onAuditRequest?.(reason)
+      const hasWaiters = (): boolean => this.#hooks.hasWaiters?.() ?? true
+      const requestProof = (): void => this.#hooks.onProofRequest?.()
+      const context = { ...this.#context(attempt), after, onProgressRequest, hasWaiters, requestAudit, requestProof }
       batches = iterated('watch', this.#source.watch(context))
       for (;;) {
         const batch = await attempt.race(batches.next())
@@ -333,7 +334,7 @@ export class Reflector<T> {
         await attempt.breathe(SLICE_MS)
       }
     } finally {
-      this.#nudges.clear()
+      this.#progressListeners.clear()
       this.#closing = close(batches)
     }
   }

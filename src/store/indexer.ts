@@ -1,5 +1,5 @@
 import { SourceError } from '../contract/errors.js'
-import type { Entry, Replacement, Sink, WatchBatch } from '../contract/source.js'
+import type { Entry, ListTransaction, Sink, WatchBatch } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { DeltaBatch } from '../queue/change.js'
 import { checkOptions, isFunction } from '../util/validate-options.js'
@@ -111,7 +111,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     this.whole.apply(batch)
   }
 
-  replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): Replacement<T> {
+  replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
     return this.whole.replace({ ignoreVersions })
   }
 

@@ -1,5 +1,5 @@
 import { SourceError } from '../contract/errors.js'
-import type { Entry, ListEvent, Replacement } from '../contract/source.js'
+import type { Entry, ListEvent, ListTransaction } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { assertRoomForList } from './capacity.js'
 import { OMITTED, SAME } from './ingest.js'
@@ -7,7 +7,7 @@ import type { Part } from './key-ownership.js'
 import type { StoreWriter } from './transaction.js'
 
 /** The first list: it fills the store directly, which nobody can see until it is whole. */
-export function fill<T>(writer: StoreWriter<T>, part: Part): Replacement<T> {
+export function fill<T>(writer: StoreWriter<T>, part: Part): ListTransaction<T> {
   const { store } = writer
   store.isVisible = false
   const step = writer.begin(part, 'initial', undefined)
@@ -30,7 +30,7 @@ export function fill<T>(writer: StoreWriter<T>, part: Part): Replacement<T> {
 }
 
 /** A later list: compared with the store as it comes, written in one step at its end. */
-export class Relist<T> implements Replacement<T> {
+export class Relist<T> implements ListTransaction<T> {
   readonly #writer: StoreWriter<T>
   readonly part: Part
   /** Keys that another source has given already. */

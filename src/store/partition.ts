@@ -1,5 +1,5 @@
 import { SourceError } from '../contract/errors.js'
-import type { Entry, ListEvent, Replacement, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
+import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
 import { assertRoom } from './capacity.js'
@@ -99,7 +99,7 @@ export class StorePart<T> implements Sink<T> {
     for (const entry of entries) this.#writer.put(entry, step)
   }
 
-  replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): Replacement<T> {
+  replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
     const [writer, part] = [this.#writer, this.#part]
     const isFirst = writer.commits === 0 && writer.store.size === 0 && !writer.ownership.isShared
     const list = isFirst ? fill(writer, part) : new Relist(writer, part, ignoreVersions)

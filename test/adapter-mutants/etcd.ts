@@ -245,10 +245,10 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'hears no nudges',
+    name: 'ignores progress requests',
     breaks: 'where it is is proved when somebody waits',
     file: at('watch/watch-loop'),
-    edits: [['wishes.onNudge(() => mailbox.nudge())', 'wishes.onNudge(() => {})']],
+    edits: [['wishes.onProgressRequest(() => mailbox.requestProgress())', 'wishes.onProgressRequest(() => {})']],
     test: 'conformance/etcd.test.ts',
     named: 'with endpoints.* nudged',
     server: 'etcd 3.6',

@@ -32,13 +32,13 @@ describe('what is not there', () => {
   const needy = conformanceCases.filter(({ needs }) => needs.length > 0)
 
   test('is skipped with the reason that the harness gives', async () => {
-    const lacks = Object.fromEntries(needy.flatMap(({ needs }) => needs.map((need) => [need, `no ${need} here`])))
-    const outcomes = await Promise.all(needy.map((each) => each.run({ ...memoryHarness, lacks })))
+    const unsupported = Object.fromEntries(needy.flatMap(({ needs }) => needs.map((need) => [need, `no ${need} here`])))
+    const outcomes = await Promise.all(needy.map((each) => each.run({ ...memoryHarness, unsupported })))
     expect(outcomes).toEqual(needy.map(({ needs }) => ({ type: 'skipped', reason: `no ${needs[0]} here` })))
   })
 
   test.each(['connections'])('and not said to be lacking is a failure: %s', async (need) => {
     const asking = needy.find(({ needs }) => needs.some((each) => each === need))
-    await expect(asking?.run({ create: memoryHarness.create })).rejects.toThrow(`say why not in lacks.${need}`)
+    await expect(asking?.run({ create: memoryHarness.create })).rejects.toThrow(`say why not in unsupported.${need}`)
   })
 })

@@ -151,13 +151,13 @@ export const brokenWatches: readonly Broken[] = [
     flaw: (memory) => ({ watch: silent(memory.watch.bind(memory)) }),
   },
   {
-    name: 'does not answer when it is nudged',
-    refusedBy: ['a watch that is nudged says where it is'],
-    because: /in vain for the answer to a nudge/,
+    name: 'does not answer a progress request',
+    refusedBy: ['a watch answers a progress request with a bookmark'],
+    because: /in vain for the answer to a progress request/,
     flaw: (memory) => ({
       watch: (context) => {
-        context.onNudge(() => {})
-        return memory.watch({ ...context, onNudge: () => {} })
+        context.onProgressRequest(() => {})
+        return memory.watch({ ...context, onProgressRequest: () => {} })
       },
     }),
   },

@@ -37,7 +37,7 @@ export interface Broken {
 
 export function brokenHarness({ flaw }: Broken): ListerWatcherHarness<Item> {
   return {
-    patienceMs: 500,
+    timeoutMs: 500,
     create(wish) {
       const subject = memorySubject(wish)
       const { memory } = subject

@@ -2,7 +2,7 @@ import { Etcd3 } from 'etcd3'
 import { etcdSource } from '../../adapters/etcd/index.js'
 import type {
   ConformanceChange,
-  ConformanceWish,
+  ConformanceOptions,
   ListerWatcherHarness,
   ListerWatcherSubject,
 } from '../../testing/index.js'
@@ -21,7 +21,7 @@ export function etcdHarness(server: { readonly etcd: EtcdServer }, form: EtcdFor
   let cases = 0
   return {
     create: (wish) => subjectOf(server.etcd, form, `/${form}-${++cases}/`, wish),
-    lacks: {
+    unsupported: {
       openTransactions: 'a transaction of etcd is one request',
       ...(form === 'client' ? { connections: "they are the client's own, and stay open" } : {}),
     },
@@ -32,7 +32,7 @@ async function subjectOf(
   etcd: EtcdServer,
   form: EtcdForm,
   prefix: string,
-  { heartbeatMs }: ConformanceWish,
+  { heartbeatMs }: ConformanceOptions,
 ): Promise<ListerWatcherSubject<Item>> {
   const proxy = await startFaultProxy({ targetPort: etcd.port })
   const hosts = `127.0.0.1:${proxy.port}`

@@ -39,7 +39,7 @@ await describeListerWatcher('a folder of JSON files', {
       dispose: () => rm(folder, { recursive: true }),
     }
   },
-  lacks: {
+  unsupported: {
     transactions: 'each file is written by itself',
     openTransactions: 'each file is written by itself',
     compaction: 'there is no history that could be forgotten: a replace tells what is there',
@@ -49,7 +49,7 @@ await describeListerWatcher('a folder of JSON files', {
     head: 'the version is a hash, which only the objects give',
     hasReached: 'hashes have no order',
     versions: 'objects have no versions that are cheaper than themselves',
-    nudges: 'nobody can wait for versions that have no order',
+    progressRequests: 'nobody can wait for versions that have no order',
   },
 })
 

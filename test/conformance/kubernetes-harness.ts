@@ -1,6 +1,6 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
+import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { KubeRefusal } from '../servers/kube-client.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
@@ -24,21 +24,21 @@ export function kubernetesHarness(
   let cases = 0
   return {
     create: (wish) => subjectOf(server.kubernetes, `${form}-${++cases}`, wish),
-    lacks: {
+    unsupported: {
       transactions: 'each object is written by itself',
       openTransactions: 'each object is written by itself',
       epochs: 'a resourceVersion does not say which history it is of',
       corruption: 'the API server lets nothing in that cannot be decoded',
       ...(form === 'cached' ? { compaction: 'the watch cache remembers what etcd has forgotten' } : {}),
     },
-    patienceMs: 30_000,
+    timeoutMs: 30_000,
   }
 }
 
 async function subjectOf(
   kubernetes: Kubernetes,
   namespace: string,
-  { heartbeatMs }: ConformanceWish,
+  { heartbeatMs }: ConformanceOptions,
 ): Promise<ListerWatcherSubject<ConfigMap>> {
   const { admin } = kubernetes
   await admin.create('/api/v1/namespaces', { metadata: { name: namespace } })

@@ -2,7 +2,7 @@ import type { ListContext, ListerWatcher, VersionPage } from '../../src/contract
 import type { Version } from '../../src/contract/version.js'
 import type {
   ConformanceChange,
-  ConformanceWish,
+  ConformanceOptions,
   ListerWatcherHarness,
   ListerWatcherSubject,
   MemorySource,
@@ -19,7 +19,7 @@ export interface MemorySubject extends ListerWatcherSubject<Item> {
   readonly source: MemorySource<Item> & Required<Pick<ListerWatcher<Item>, 'versions'>>
 }
 
-export function memorySubject({ heartbeatMs }: ConformanceWish): MemorySubject {
+export function memorySubject({ heartbeatMs }: ConformanceOptions): MemorySubject {
   const memory = memorySource<Item>({ heartbeatMs })
   const objects = new Map<string, Item>()
   const write = (changes: readonly ConformanceChange[]): Version =>
@@ -56,5 +56,5 @@ async function* versionsOf(memory: MemorySource<Item>, context: ListContext): As
 
 export const memoryHarness: ListerWatcherHarness<Item> = {
   create: memorySubject,
-  lacks: { connections: 'it opens nothing' },
+  unsupported: { connections: 'it opens nothing' },
 }

@@ -17,7 +17,7 @@ const SOURCE = 'conformance-source'
 export function postgresHarness(server: TestServer): ListerWatcherHarness<Row> {
   return {
     create: async () => await subjectOf(await server.database()),
-    lacks: { versions: 'a row has no version' },
+    unsupported: { versions: 'a row has no version' },
   }
 }
 

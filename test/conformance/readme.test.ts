@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { stripTypeScriptTypes } from 'node:module'
 import type { ListerWatcher } from '../../src/contract/source.js'
-import { type ConformanceNeed, describeListerWatcher } from '../../testing/index.js'
+import { type ConformanceCapability, describeListerWatcher } from '../../testing/index.js'
 import { blocksOf } from '../support/documents.js'
 
 /** What the example calls a country: `name` is the value that the conformance cases write. */
@@ -21,7 +21,7 @@ function countriesSource(read: Read, pollMs: number): ListerWatcher<Country> {
 }
 
 const polled = 'the source polls: it has no history, and reads the collection as it is'
-const lacks: Partial<Record<ConformanceNeed, string>> = {
+const unsupported: Partial<Record<ConformanceCapability, string>> = {
   openTransactions: 'an array in memory has no transactions that stay open',
   compaction: polled,
   epochs: polled,
@@ -31,7 +31,7 @@ const lacks: Partial<Record<ConformanceNeed, string>> = {
   head: polled,
   hasReached: polled,
   versions: polled,
-  nudges: polled,
+  progressRequests: polled,
 }
 
 await describeListerWatcher('the polled source of README.md', {
@@ -53,5 +53,5 @@ await describeListerWatcher('the polled source of README.md', {
       },
     }
   },
-  lacks,
+  unsupported,
 })

@@ -1,5 +1,5 @@
 import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
-import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
+import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
@@ -13,10 +13,10 @@ export function redisHarness(server: { readonly redis: RedisServer }, driver: Dr
   let cases = 0
   return {
     create: (wish) => subjectOf(server.redis, driver, `${driver} ${++cases}`, wish),
-    lacks: {
+    unsupported: {
       openTransactions: 'an apply is one script',
       versions: 'a field of a hash has no version',
-      nudges: 'whatever is committed is told at once; there is nothing to ask for',
+      progressRequests: 'whatever is committed is told at once; there is nothing to ask for',
     },
   }
 }
@@ -25,7 +25,7 @@ async function subjectOf(
   redis: RedisServer,
   driver: DriverName,
   name: string,
-  { heartbeatMs }: ConformanceWish,
+  { heartbeatMs }: ConformanceOptions,
 ): Promise<ListerWatcherSubject<Item>> {
   const proxy = await startFaultProxy({ targetPort: redis.port })
   const source = redisCollection<Item>({

@@ -1,5 +1,5 @@
 import { redisKeys } from '../../adapters/redis/index.js'
-import type { ConformanceWish, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
+import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
@@ -16,14 +16,14 @@ export function redisKeysHarness(
   let cases = 0
   return {
     create: (wish) => subjectOf(server.redis, driver, `${driver} [*${++cases}?]:`, wish),
-    lacks: {
+    unsupported: {
       openTransactions: 'a transaction of Redis is one request',
       compaction: 'there is no history that could be forgotten',
       epochs: 'all is read again after every disconnect, whatever the server is then',
       head: 'plain keys have no versions',
       hasReached: 'plain keys have no versions',
       versions: 'plain keys have no versions',
-      nudges: 'what is written is told at once; there is nothing to ask for',
+      progressRequests: 'what is written is told at once; there is nothing to ask for',
     },
   }
 }
@@ -32,7 +32,7 @@ async function subjectOf(
   redis: RedisServer,
   driver: DriverName,
   prefix: string,
-  { heartbeatMs }: ConformanceWish,
+  { heartbeatMs }: ConformanceOptions,
 ): Promise<ListerWatcherSubject<Item>> {
   const proxy = await startFaultProxy({ targetPort: redis.port })
   const writer = redis.client()

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { redisStream, type StreamChange, type StreamSnapshot } from '../../adapters/redis/index.js'
 import type {
   ConformanceChange,
-  ConformanceWish,
+  ConformanceOptions,
   ListerWatcherHarness,
   ListerWatcherSubject,
 } from '../../testing/index.js'
@@ -24,10 +24,10 @@ export function redisStreamHarness(
   let cases = 0
   return {
     create: (wish) => subjectOf(server.redis, form, `${form} ${++cases}`, wish),
-    lacks: {
+    unsupported: {
       openTransactions: 'an entry is written by one command',
       versions: 'the objects of a stream have no versions of their own',
-      nudges: 'whoever waits for an entry is told of it at once',
+      progressRequests: 'whoever waits for an entry is told of it at once',
       ...(form === 'snapshot' ? {} : { compaction: 'what is trimmed cannot be listed without a snapshot' }),
     },
   }
@@ -37,7 +37,7 @@ async function subjectOf(
   redis: RedisServer,
   form: StreamForm,
   stream: string,
-  { heartbeatMs }: ConformanceWish,
+  { heartbeatMs }: ConformanceOptions,
 ): Promise<ListerWatcherSubject<Item>> {
   const proxy = await startFaultProxy({ targetPort: redis.port })
   const writer = redis.client()

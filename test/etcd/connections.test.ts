@@ -229,7 +229,9 @@ describeEtcd('a connection that fails', (server) => {
     const source = etcdSource({ endpoints, prefix: '/silent/', progressMs: 200, stallMs: 1_000 })
     const stop = new AbortController()
     const from = await listed(source)
-    const watch = source.watch({ ...context(stop.signal), after: from, onNudge: () => {} })[Symbol.asyncIterator]()
+    const watch = source
+      .watch({ ...context(stop.signal), after: from, onProgressRequest: () => {} })
+      [Symbol.asyncIterator]()
     await watch.next() // It has answered once where it is.
     proxy.halfOpen()
     const drain = async (): Promise<void> => {
@@ -248,7 +250,7 @@ describeEtcd('a connection that fails', (server) => {
     const after = await listed(source)
     const calls = [
       (signal: AbortSignal) => source.list({ ...context(signal), pageSize: 100 }),
-      (signal: AbortSignal) => source.watch({ ...context(signal), after, onNudge: () => {} }),
+      (signal: AbortSignal) => source.watch({ ...context(signal), after, onProgressRequest: () => {} }),
     ]
     for (const call of calls) {
       for (let turns = 0; turns < 40; turns++) {
@@ -270,7 +272,9 @@ describeEtcd('a connection that fails', (server) => {
     stage(async (mirror) => {
       const after = await listed(mirror.source)
       const stop = new AbortController()
-      const watch = mirror.source.watch({ ...context(stop.signal), after, onNudge: () => {} })[Symbol.asyncIterator]()
+      const watch = mirror.source
+        .watch({ ...context(stop.signal), after, onProgressRequest: () => {} })
+        [Symbol.asyncIterator]()
       await mirror.put(['k', 0])
       await watch.next()
       mirror.proxy.hold()
@@ -293,7 +297,7 @@ describeEtcd('a connection that fails', (server) => {
     stage(async (mirror) => {
       const from = await listed(mirror.source)
       const stop = new AbortController()
-      const watch = mirror.source.watch({ ...context(stop.signal), after: from, onNudge: () => {} })
+      const watch = mirror.source.watch({ ...context(stop.signal), after: from, onProgressRequest: () => {} })
       const batches = watch[Symbol.asyncIterator]()
       await mirror.put(['k', 0])
       await batches.next()

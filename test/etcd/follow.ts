@@ -6,7 +6,9 @@ import type { Version } from '../../src/contract/version.js'
 import { type Happening, revisionOf } from './witness.js'
 
 /** What calls of a source get, outside of an informer. */
-export function context(signal: AbortSignal = new AbortController().signal): Omit<WatchContext, 'after' | 'onNudge'> {
+export function context(
+  signal: AbortSignal = new AbortController().signal,
+): Omit<WatchContext, 'after' | 'onProgressRequest'> {
   return { signal, clock: systemClock, random: { next: () => 0.5 } }
 }
 
@@ -22,13 +24,13 @@ export async function followTo(
   source: ListerWatcher<unknown>,
   from: Version,
   revision: number,
-  onNudge: WatchContext['onNudge'] = () => {},
+  onProgressRequest: WatchContext['onProgressRequest'] = () => {},
 ): Promise<{ readonly breaks: number; readonly version: Version }> {
   const over = new AbortController()
   let [after, breaks] = [from, 0]
   while (revisionOf(after) < revision) {
     try {
-      for await (const batch of source.watch({ ...context(over.signal), after, onNudge })) {
+      for await (const batch of source.watch({ ...context(over.signal), after, onProgressRequest })) {
         after = batch.version
         if (revisionOf(after) >= revision) break
       }

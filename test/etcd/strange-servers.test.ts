@@ -10,7 +10,7 @@ import { ScriptedEtcd } from './scripted-etcd.js'
 
 /** A watch that has been opened, read batch by batch. */
 async function watched(
-  act: (etcd: ScriptedEtcd, next: () => Promise<WatchBatch<string>>, nudge: () => void) => Promise<void>,
+  act: (etcd: ScriptedEtcd, next: () => Promise<WatchBatch<string>>, requestProgress: () => void) => Promise<void>,
   version = '3.6.16',
 ): Promise<void> {
   await using etcd = await ScriptedEtcd.start()
@@ -20,8 +20,8 @@ async function watched(
   const stop = new AbortController()
   const after = await listed(source)
   const listeners: (() => void)[] = []
-  const onNudge = (listener: () => void): void => void listeners.push(listener)
-  const watch = source.watch({ ...context(stop.signal), after, onNudge })[Symbol.asyncIterator]()
+  const onProgressRequest = (listener: () => void): void => void listeners.push(listener)
+  const watch = source.watch({ ...context(stop.signal), after, onProgressRequest })[Symbol.asyncIterator]()
   /** The next batch that has events. */
   const next = async (): Promise<WatchBatch<string>> => {
     for (;;) {
@@ -92,13 +92,13 @@ test('a history that is replaced while the watch stays open is noticed, however 
   }))
 
 test('a delete that is on its way is told, also if somebody waits at a server whose progress is not used', () =>
-  watched(async (etcd, next, nudge) => {
+  watched(async (etcd, next, requestProgress) => {
     etcd.tell([{ key: '/a/second', value: '2', revision: 12 }])
     await next()
     const deleted = next()
     etcd.revision = 13
     const before = etcd.ranges
-    nudge()
+    requestProgress()
     await waitUntil('the contents to have been compared', () => etcd.ranges > before)
     etcd.tell([{ key: '/a/first', revision: 13 }])
     expect(keysOf(await deleted)).toEqual(['/a/first'])
@@ -124,7 +124,7 @@ test('watches that break off at once are opened again where they were, however o
   const after = await listed(source)
   etcd.revision = 11
   for (let times = 0; times < 4; times++) {
-    const watch = source.watch({ ...context(), after, onNudge: () => {} })[Symbol.asyncIterator]()
+    const watch = source.watch({ ...context(), after, onProgressRequest: () => {} })[Symbol.asyncIterator]()
     await watch.next()
     etcd.cancel('shutting down')
     await expect(watch.next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })

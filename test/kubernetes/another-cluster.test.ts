@@ -187,7 +187,7 @@ describe('a configuration that comes to lead to another cluster', () => {
 /** Follows the source of a mirror from there, as far as its first word; gives the code of the error where there is none. */
 async function watched({ source, clock }: Mirror, after: Version): Promise<string | undefined> {
   const stopping = new AbortController()
-  const context = { after, clock, random: new SeededRandom(1), signal: stopping.signal, onNudge: () => {} }
+  const context = { after, clock, random: new SeededRandom(1), signal: stopping.signal, onProgressRequest: () => {} }
   try {
     for await (const _ of source.watch(context)) break
     return undefined

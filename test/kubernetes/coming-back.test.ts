@@ -78,7 +78,12 @@ class Shared implements AsyncDisposable {
 
   /** Opens a watch. Gives what waits for more of it. */
   async watch(after: Version): Promise<() => Promise<IteratorResult<unknown>>> {
-    const context = { ...this.#context, after, onNudge: () => {}, doubt: (why: string) => void this.doubts.push(why) }
+    const context = {
+      ...this.#context,
+      after,
+      onProgressRequest: () => {},
+      requestAudit: (why: string) => void this.doubts.push(why),
+    }
     const batches = this.source.watch(context)[Symbol.asyncIterator]()
     await batches.next()
     return () => batches.next()

@@ -12,13 +12,13 @@ import { Mirror } from './mirror.js'
 
 /** Somebody who follows a source, and reads only when a test says so. */
 class Reader {
-  readonly nudges: (() => void)[] = []
+  readonly progressRequests: (() => void)[] = []
   readonly #batches: AsyncIterator<WatchBatch<FakeObject>>
   readonly #stopping = new AbortController()
 
   constructor(source: KubernetesSource<FakeObject>, after: Version, clock: VirtualClock) {
     const context = { after, clock, random: new SeededRandom(1), signal: this.#stopping.signal }
-    const batches = source.watch({ ...context, onNudge: (listener) => this.nudges.push(listener) })
+    const batches = source.watch({ ...context, onProgressRequest: (listener) => this.progressRequests.push(listener) })
     this.#batches = batches[Symbol.asyncIterator]()
   }
 
@@ -123,7 +123,7 @@ test('who cannot say whether anybody waits has the server asked once for each nu
     const start = collection.version
     const reader = follow(start)
     await reader.upTo(start)
-    reader.nudges[0]?.()
+    reader.progressRequests[0]?.()
     const version = collection.pass()
     const told = reader.upTo(version)
     await passing(clock, 'a short watch', () => collection.watching.length === 2)

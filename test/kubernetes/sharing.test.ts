@@ -58,7 +58,7 @@ test('of two watches that share a connection the slower one is told everything, 
   const context = { signal: stop.signal, clock: systemClock, random: { next: () => 0.5 } }
   let after = ''
   for await (const page of source.list({ ...context, pageSize: 100 })) after = page.version ?? after
-  const watch = () => source.watch({ ...context, after, onNudge: () => {} })[Symbol.asyncIterator]()
+  const watch = () => source.watch({ ...context, after, onProgressRequest: () => {} })[Symbol.asyncIterator]()
   /** Reads on until it was told this value. */
   const told = async (of: ReturnType<typeof watch>, value: string): Promise<void> => {
     for (let isTold = false; !isTold; ) {

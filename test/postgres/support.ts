@@ -255,7 +255,8 @@ export async function listed<T>(source: PostgresSource<T>): Promise<{ objects: M
 export async function resumed<T>(source: PostgresSource<T>, after: Version): Promise<WatchBatch<T>> {
   const stop = new AbortController()
   try {
-    for await (const batch of source.watch({ ...contextOf(stop.signal), after, onNudge: () => {} })) return batch
+    for await (const batch of source.watch({ ...contextOf(stop.signal), after, onProgressRequest: () => {} }))
+      return batch
     throw new Error('the watch ended')
   } finally {
     stop.abort()

@@ -270,7 +270,7 @@ describePostgres('the connections of a source', (postgres) => {
       const db = await installed()
       const { version } = await listed(db.source({ table: 't' }))
       await using proxy = await startFaultProxy({ targetPort: Number(db.config().port) })
-      const context = { ...contextOf(new AbortController().signal), after: version, onNudge: () => {} }
+      const context = { ...contextOf(new AbortController().signal), after: version, onProgressRequest: () => {} }
       // Silenced before its first statement, before its second, and so on, until there is none left to be silenced at.
       for (let silentAt = 0, isDone = false; !isDone && silentAt < 12; silentAt++) {
         proxy.pass()
@@ -315,7 +315,7 @@ describePostgres('the connections of a source', (postgres) => {
         return new Client(db.config())
       }
       const source = db.source({ table: 't', client })
-      const context = { ...contextOf(AbortSignal.abort()), after: version, onNudge: () => {} }
+      const context = { ...contextOf(AbortSignal.abort()), after: version, onProgressRequest: () => {} }
       for (const [, call] of calls) await errorOf(call(source, context))
       expect(connects).toBe(0)
     })

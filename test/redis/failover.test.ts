@@ -113,7 +113,7 @@ describeRedis('a failover', (server) => {
       await write(kind, master, NAME, 'a', 1)
       const source = kind.source(userClient('ioredis 6', master.port), NAME, 3_600_000)
       const { version } = await listed(source)
-      const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+      const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
       await watch.next()
       const news = watch.next()
       const isWaiting = async (): Promise<boolean> =>
@@ -140,7 +140,7 @@ describeRedis('a failover', (server) => {
       await using other = await RedisServer.start({ server })
       const source = kind.source(userClient('ioredis 6', master.port), NAME)
       const { version } = await listed(source)
-      const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+      const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
       await watch.next()
       // It is not asked anything now, so it does not cut us off.
       await master.follow(other)

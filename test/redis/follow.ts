@@ -4,7 +4,9 @@ import type { ListContext, ListerWatcher, WatchContext } from '../../src/contrac
 import type { Version } from '../../src/contract/version.js'
 
 /** What calls of a source get, outside of an informer. */
-export function context(signal: AbortSignal = new AbortController().signal): Omit<WatchContext, 'after' | 'onNudge'> {
+export function context(
+  signal: AbortSignal = new AbortController().signal,
+): Omit<WatchContext, 'after' | 'onProgressRequest'> {
   return { signal, clock: systemClock, random: { next: () => 0.5 } }
 }
 
@@ -18,7 +20,7 @@ export interface Listed<T> {
 export async function listed<T>(
   source: ListerWatcher<T>,
   pageSize = 1_000,
-  more: Pick<ListContext, 'shown'> = {},
+  more: Pick<ListContext, 'floor'> = {},
 ): Promise<Listed<T>> {
   const objects = new Map<string, T>()
   const invalid: string[] = []

@@ -21,7 +21,9 @@ describeRedis('what plain keys are at one moment', (server) => {
   /** A watch that has told what there is. */
   const watching = async (source: RedisKeysSource<number>, signal?: AbortSignal) => {
     const { version } = await listed(source)
-    const watch = source.watch({ ...context(signal), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const watch = source
+      .watch({ ...context(signal), after: version, onProgressRequest: () => {} })
+      [Symbol.asyncIterator]()
     await watch.next()
     return watch
   }
@@ -92,7 +94,9 @@ describeRedis('what plain keys are at one moment', (server) => {
     const { value: told } = await watch.next()
     await watch.return?.()
     await admin.set(`${prefix}a`, '1')
-    const again = source.watch({ ...context(), after: told?.version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const again = source
+      .watch({ ...context(), after: told?.version, onProgressRequest: () => {} })
+      [Symbol.asyncIterator]()
     const { value: now } = await again.next()
     await again.return?.()
     expect(now?.events).toEqual([{ type: 'replace', entries: [{ type: 'put', key: `${prefix}a`, object: 1 }] }])
@@ -105,7 +109,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
     const { version, invalid } = await listed(source)
     await admin.set(`${prefix}b`, '2')
-    const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
     const { value } = await watch.next()
     await watch.return?.()
     expect([invalid, value?.events]).toEqual([
@@ -158,7 +162,9 @@ describeRedis('what plain keys are at one moment', (server) => {
     const pages: number[] = []
     for await (const page of source.list({ ...context(), pageSize: 100 })) pages.push(page.events.length)
     expect([pages.slice(0, 2), pages.at(-1)]).toEqual([[0, 0], 1])
-    const watch = source.watch({ ...context(), after: 'redisk1.0', onNudge: () => {} })[Symbol.asyncIterator]()
+    const watch = source
+      .watch({ ...context(), after: 'redisk1.0', onProgressRequest: () => {} })
+      [Symbol.asyncIterator]()
     expect((await watch.next()).value).toEqual({ events: [], version: 'redisk1.0' })
     await watch.return?.()
   })
@@ -183,7 +189,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     await own.redis.client().mset(`${prefix}a`, '1', `${prefix}b`, '2')
     const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
     const { version } = await listed(source)
-    const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
     expect((await watch.next()).value).toEqual({ events: [], version })
     await watch.return?.()
   })

@@ -107,7 +107,7 @@ describeRedis('plain keys', (server) => {
     await using master = await RedisServer.start({ server })
     const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
     const { version } = await listed(source)
-    const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
     await watch.next()
     await redis.follow(master)
     const batches = (async () => {

@@ -128,7 +128,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await client.connect()
         const quit = redisCollection({ client, name: 'quit' })
         const { version } = await listed(quit)
-        const watch = quit.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+        const watch = quit.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
         await watch.next()
         await client.quit()
         await using writer = redisWriter({ client, name: 'quit' })
@@ -186,7 +186,9 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         const admin = redis.client()
         const mirrorAs = async (source: ListerWatcher<unknown>, write: () => Promise<unknown>): Promise<unknown[]> => {
           const { objects, version } = await listed(source)
-          const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+          const watch = source
+            .watch({ ...context(), after: version, onProgressRequest: () => {} })
+            [Symbol.asyncIterator]()
           await watch.next()
           await write()
           const { value } = await watch.next()

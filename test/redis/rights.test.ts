@@ -79,7 +79,7 @@ describeRedis('a user of the server', (server) => {
       const source = redisCollection({ client, name, blockMs: 100 })
       const { version, objects } = await listed(source)
       expect(objects.size).toBe(0)
-      const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+      const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
       await watch.next()
       await watch.next() // It has proved once that there is nothing.
       await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name })
@@ -105,7 +105,7 @@ describeRedis('a user of the server', (server) => {
         const watched = async (): Promise<void> => {
           const after = (await listed(redisCollection({ client: userClient('ioredis 6', own.redis.port), name })))
             .version
-          for await (const { events } of source.watch({ ...context(), after, onNudge: () => {} }))
+          for await (const { events } of source.watch({ ...context(), after, onProgressRequest: () => {} }))
             if (events.length === 0) break
         }
         await listed(source).catch(note)

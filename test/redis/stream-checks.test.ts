@@ -181,7 +181,7 @@ describeRedis('a stream that others write is held against what the server counts
   }
   /** What a watch tells first, and where it is then. */
   const told = async (source: ReturnType<typeof make>['source'], after: Version) => {
-    for await (const { events, version } of source.watch({ ...context(), after, onNudge: () => {} }))
+    for await (const { events, version } of source.watch({ ...context(), after, onProgressRequest: () => {} }))
       return { keys: events.map((event) => ('key' in event ? event.key : undefined)), version }
     throw new Error('it has ended')
   }
@@ -203,7 +203,7 @@ describeRedis('a stream that others write is held against what the server counts
     await run(['DEL'])
     await run(['XADD', '100-0'])
     for (let informer = 0; informer < 2; informer++)
-      await expect(listed(source, 1_000, { shown })).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+      await expect(listed(source, 1_000, { floor: shown })).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     expect((await listed(source)).objects.size).toBe(1)
   })
 

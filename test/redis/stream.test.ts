@@ -209,7 +209,7 @@ describeRedis('a stream that others write', (server) => {
       expect([objects.size, objects.get('k1')]).toEqual([20, 'of page 5'])
       expect(source.hasReached(version, '0-1')).toBe(true)
       await admin.xadd(stream, '*', 'k1', 'later')
-      const watch = source.watch({ ...context(), after: version, onNudge: () => {} })[Symbol.asyncIterator]()
+      const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
       expect((await watch.next()).value?.events).toEqual([{ type: 'put', key: 'k1', object: 'later' }])
       await watch.return?.()
     })

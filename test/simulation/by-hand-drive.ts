@@ -1,5 +1,5 @@
 import type { SourceError } from '../../src/contract/errors.js'
-import type { Replacement, Sink, WatchBatch } from '../../src/contract/source.js'
+import type { ListTransaction, Sink, WatchBatch } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { DeltaBatch } from '../../src/queue/change.js'
 import { DeltaFIFO } from '../../src/queue/delta-fifo.js'
@@ -188,7 +188,10 @@ export class ByHandDrive implements Drive {
     this.stage.note('queues', batch.events.length, batch.version)
   }
 
-  #replacing(replacement: Replacement<Item>, then: (fn: () => void) => void | Promise<void>): Replacement<Item> {
+  #replacing(
+    replacement: ListTransaction<Item>,
+    then: (fn: () => void) => void | Promise<void>,
+  ): ListTransaction<Item> {
     const objects = new Map<string, Item>()
     const invalid = new Set<string>()
     return {

@@ -325,7 +325,7 @@ export class InformerDrive extends InformerCast<Stage, Follower> implements Driv
     const { asks } = this.waiters.pending
     for (const stream of this.source.streams) {
       if (stream.kind !== 'watch' || stream.signal.aborted) continue
-      const isTold = stream.isWaitedFor() === true
+      const isTold = stream.hasWaiters() === true
       if (asks === 'surely' && !isTold) violate('waits', 'somebody waits for a version, and the source is not told')
       if (asks === 'no' && isTold && settings.auditMs === false)
         violate('waits', 'nobody waits for a version, and the source is told that somebody does')

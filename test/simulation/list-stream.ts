@@ -25,7 +25,7 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
   #at = 0
   pages = 0
 
-  constructor(source: SimulatedSource, { signal, shown }: ListContext, isRefused = false) {
+  constructor(source: SimulatedSource, { signal, floor: shown }: ListContext, isRefused = false) {
     super()
     this.#source = source
     this.signal = signal

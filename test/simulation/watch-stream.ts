@@ -18,9 +18,9 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   readonly #source: SimulatedSource
   readonly #epoch: number
   readonly #start: number
-  readonly #doubt: WatchContext['doubt']
+  readonly #requestAudit: WatchContext['requestAudit']
   /** Whether the core says that somebody waits for a version. */
-  readonly isWaitedFor: () => boolean | undefined
+  readonly hasWaiters: () => boolean | undefined
   /** Everything up to here was told. */
   #cursor: number
   #isBusy = false
@@ -33,10 +33,10 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   /** Transactions that are told later than those after them: a breach. */
   #held: Moment[] = []
 
-  constructor(source: SimulatedSource, { signal, after, onNudge, isWaitedFor, doubt }: WatchContext) {
+  constructor(source: SimulatedSource, { signal, after, onProgressRequest, hasWaiters, requestAudit }: WatchContext) {
     super()
-    this.isWaitedFor = () => isWaitedFor?.()
-    this.#doubt = doubt
+    this.hasWaiters = () => hasWaiters?.()
+    this.#requestAudit = requestAudit
     this.#source = source
     this.signal = signal
     this.after = after
@@ -44,7 +44,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#epoch = epoch
     this.#start = sequence
     this.#cursor = sequence
-    onNudge(() => {
+    onProgressRequest(() => {
       this.#isAsked = true
       this.wake()
     })
@@ -149,7 +149,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
 
   #doubts(): void {
     this.#source.opens.doubted()
-    this.#doubt?.('it may have been restored')
+    this.#requestAudit?.('it may have been restored')
   }
 
   #bookmark(): void {

@@ -22,7 +22,7 @@ export interface Running<T> {
 export async function reflect<T>(
   source: ListerWatcher<T>,
   sink: Sink<T>,
-  { isWaitedFor = () => false }: { readonly isWaitedFor?: () => boolean } = {},
+  { hasWaiters = () => false }: { readonly hasWaiters?: () => boolean } = {},
 ): Promise<Running<T>> {
   const clock = new VirtualClock()
   const control = new AbortController()
@@ -37,7 +37,7 @@ export async function reflect<T>(
       onError: (error) => errors.push(error),
       onState: (state) => states.push(state.name),
       onIgnored: (version) => ignored.push(version),
-      isWaitedFor,
+      hasWaiters,
     },
   )
   const running = reflector.run({ signal: control.signal })

@@ -74,7 +74,7 @@ export class ListCall<T> extends Channel<ListPage<T>> {
 
 export class WatchCall<T> extends Channel<WatchBatch<T>> {
   readonly context: WatchContext
-  nudges = 0
+  progressRequests = 0
 
   constructor(context: WatchContext) {
     super()
@@ -118,8 +118,8 @@ export function scripted<T>({ onList, onWatch, ...members }: Script<T> = {}): Sc
     },
     watch(context) {
       const call = new WatchCall<T>(context)
-      context.onNudge(() => {
-        call.nudges++
+      context.onProgressRequest(() => {
+        call.progressRequests++
       })
       watches.push(call)
       onWatch?.(call, watches.length)

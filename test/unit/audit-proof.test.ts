@@ -51,9 +51,9 @@ class Quiet implements ListerWatcher<number> {
     return String(this.at)
   }
 
-  async *watch({ after, signal, onNudge, prove }: WatchContext): AsyncGenerator<WatchBatch<number>> {
+  async *watch({ after, signal, onProgressRequest, requestProof }: WatchContext): AsyncGenerator<WatchBatch<number>> {
     this.after.push(after)
-    onNudge(() => prove?.())
+    onProgressRequest(() => requestProof?.())
     yield { events: [], version: after }
     while (!signal.aborted) {
       const batch = this.#batches.shift()
@@ -183,7 +183,7 @@ test('a watch that calls prove while the informer waits to reconnect does not ke
   watch?.fail(new SourceError('broken', { code: 'UNAVAILABLE' }))
   await clock.advance(0)
   expect(informer.status.state).toBe('backing-off')
-  watch?.context.prove?.()
+  watch?.context.requestProof?.()
   await clock.advance(1_000)
   expect([informer.status.state, draws < 100]).toEqual(['live', true])
 })

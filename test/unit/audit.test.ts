@@ -25,7 +25,7 @@ class Lossy implements ListerWatcher<Item> {
   readonly mangled = new Set<string>()
   reads = 0
   stallMs = 0
-  doubt: WatchContext['doubt']
+  doubt: WatchContext['requestAudit']
 
   constructor(entries: Iterable<readonly [string, Item]>) {
     this.memory = memorySource<Item>({ entries })
@@ -36,7 +36,7 @@ class Lossy implements ListerWatcher<Item> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<Item>> {
-    this.doubt = context.doubt
+    this.doubt = context.requestAudit
     for await (const batch of this.memory.watch(context)) {
       const events = batch.events.filter((event) => !('key' in event && this.lost.has(event.key ?? '')))
       const isMangled = (event: (typeof events)[number]): boolean => event.type === 'put' && this.mangled.has(event.key)
@@ -56,11 +56,20 @@ class Lossy implements ListerWatcher<Item> {
   }
 }
 
-/** The same, which can list keys and versions. */
+/** How often a slow read of a `LossyVersioned` calls `alive`, in milliseconds. */
+const ALIVE_MS = 20_000
+
+/** A `Lossy` that can list keys and versions. */
 class LossyVersioned extends Lossy {
+  /** Whether a read that takes `stallMs` calls `alive`. */
+  isAlive = false
+
   async *versions(context: ListContext): AsyncGenerator<VersionPage> {
     this.reads++
-    if (this.stallMs > 0) await context.clock.sleep(this.stallMs, context.signal)
+    for (let waitMs = this.stallMs; waitMs > 0; waitMs -= ALIVE_MS) {
+      await context.clock.sleep(Math.min(waitMs, ALIVE_MS), context.signal)
+      if (this.isAlive) context.alive?.()
+    }
     for await (const { events, version } of this.memory.list(context)) {
       const keys = events.flatMap((event) =>
         event.key === undefined ? [] : [{ key: event.key, version: event.version ?? 'none that is known' }],
@@ -247,6 +256,18 @@ describe('an audit', () => {
     const { reads } = source
     await clock.advance(1_100_000)
     expect(source.reads).toBeGreaterThan(reads)
+  })
+
+  test('a read that calls alive may take longer than 30 s for a page', async () => {
+    const { clock, source, errors } = await synced(new LossyVersioned(three))
+    source.isAlive = true
+    source.stallMs = 100_000
+    source.lost.add('a')
+    source.memory.put('a', { n: 5 })
+    await clock.advance(PERIOD_MS + 110_000)
+    expect(errors.map(({ code, message }) => [code, message])).toEqual([
+      ['PROTOCOL', expect.stringContaining('a difference at the key "a"')],
+    ])
   })
 
   test('looks at nothing more once stop() has settled', async () => {

@@ -67,16 +67,16 @@ describe('waitFor', () => {
     expect(await outcomeOf(waited, clock)).toBe('resolved')
   })
 
-  test('nudges the source, when it is asked and when a watch opens', async () => {
+  test('a wait sends a progress request at once and when a watch opens', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
     informer.start()
     await clock.advance(0)
     const waited = informer.waitFor('9')
-    expect(source.watches[0]?.nudges).toBe(1)
+    expect(source.watches[0]?.progressRequests).toBe(1)
     source.watches[0]?.end()
     await clock.advance(1_000)
-    expect(source.watches[1]?.nudges).toBe(1)
+    expect(source.watches[1]?.progressRequests).toBe(1)
     source.watches[1]?.batch([], '9')
     await clock.advance(0)
     await waited
@@ -88,7 +88,7 @@ describe('waitFor', () => {
     informer.start()
     await clock.advance(0)
     await informer.waitFor('5')
-    expect(source.watches[0]?.nudges).toBe(0)
+    expect(source.watches[0]?.progressRequests).toBe(0)
   })
 
   test('rejects for a mark of another epoch, once the source says that it is in the epoch of the store', async () => {
@@ -438,17 +438,17 @@ describe('waitFor', () => {
     expect(() => Reflect.apply(informer.waitFor, informer, args)).toThrow(new TypeError(message))
   })
 
-  test('goes on where the source fails to be nudged, which is reported', async () => {
+  test('a progress listener that throws is reported, and the wait continues', async () => {
     const memory = memorySource<number>()
     const { clock, informer, errors } = informerOf<number, object, ListerWatcher<number>>({
       name: 'deaf',
       list: (context) => memory.list(context),
       hasReached: (at, mark) => memory.hasReached(at, mark),
       async *watch(context) {
-        context.onNudge(() => {
+        context.onProgressRequest(() => {
           throw new Error('the socket is closed')
         })
-        yield* memory.watch({ ...context, onNudge: () => {} })
+        yield* memory.watch({ ...context, onProgressRequest: () => {} })
       },
     })
     const subscription = informer.subscribe({})
@@ -487,13 +487,13 @@ describe('waitFor', () => {
     await rejected
   })
 
-  test('of a subscription nudges the source', async () => {
+  test('a wait of a subscription sends a progress request', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
     const subscription = informer.start().subscribe({})
     await clock.advance(0)
     const waited = subscription.waitFor('6')
-    expect(source.watches[0]?.nudges).toBe(1)
+    expect(source.watches[0]?.progressRequests).toBe(1)
     source.watches[0]?.batch([], '6')
     await clock.advance(0)
     await waited
@@ -620,11 +620,11 @@ describe('fresh', () => {
     const [watch] = source.watches
     const control = new AbortController()
     const fresh = informer.fresh(how === 'abort' ? { signal: control.signal } : { timeoutMs: 100 })
-    expect([await outcomeOf(fresh, clock), watch?.context.isWaitedFor?.()]).toEqual(['pending', true])
+    expect([await outcomeOf(fresh, clock), watch?.context.hasWaiters?.()]).toEqual(['pending', true])
     control.abort('enough')
     await clock.advance(100)
     expect(await outcomeOf(fresh, clock)).toHaveProperty('rejected')
-    expect(watch?.context.isWaitedFor?.()).toBe(false)
+    expect(watch?.context.hasWaiters?.()).toBe(false)
   })
 
   test('rejects with STOPPED when a source that never answers is removed meanwhile', async () => {

@@ -12,7 +12,7 @@ interface Watching<T> {
   readonly batches: WatchBatch<T>[]
   readonly clock: VirtualClock
   readonly control: AbortController
-  readonly nudge: () => void
+  readonly requestProgress: () => void
   /** What ended it. */
   error: unknown
 }
@@ -23,12 +23,12 @@ async function follow<T>(source: MemorySource<T>, after: Version): Promise<Watch
   const control = new AbortController()
   onTestFinished(() => control.abort())
   let listener = (): void => {}
-  const watching: Watching<T> = { batches: [], clock, control, nudge: () => listener(), error: undefined }
-  const onNudge = (given: () => void): void => {
+  const watching: Watching<T> = { batches: [], clock, control, requestProgress: () => listener(), error: undefined }
+  const onProgressRequest = (given: () => void): void => {
     listener = given
   }
   const read = async (): Promise<void> => {
-    const context = { signal: control.signal, clock, random: new SeededRandom(1), after, onNudge }
+    const context = { signal: control.signal, clock, random: new SeededRandom(1), after, onProgressRequest }
     for await (const batch of source.watch(context)) watching.batches.push(batch)
   }
   read().catch((error: unknown) => {
@@ -143,12 +143,12 @@ describe('watch', () => {
     expect([await source.head(), (await listOf(source))[0]?.events]).toEqual([head, []])
   })
 
-  test('says where it is every heartbeat, and when it is nudged', async () => {
+  test('sends a bookmark every heartbeat and for each progress request', async () => {
     const source = memorySource<number>({ heartbeatMs: 1_000 })
-    const { batches, clock, nudge } = await follow(source, await source.head())
+    const { batches, clock, requestProgress } = await follow(source, await source.head())
     await clock.advance(3_000)
     expect(batches).toHaveLength(4)
-    nudge()
+    requestProgress()
     await clock.advance(0)
     expect(batches).toHaveLength(5)
   })
@@ -189,11 +189,11 @@ describe('faults', () => {
 
   test('stall silences every open watch, heartbeats too; the next ones work', async () => {
     const source = memorySource<number>()
-    const { batches, clock, nudge } = await follow(source, await source.head())
+    const { batches, clock, requestProgress } = await follow(source, await source.head())
     source.stall()
     const after = await source.head()
     source.put('a', 1)
-    nudge()
+    requestProgress()
     await clock.advance(60_000)
     expect(batches).toHaveLength(1)
     expect(keysOf((await follow(source, after)).batches)).toEqual([['put a'], []])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { SourceError } from '../../src/contract/errors.js'
-import type { ListEvent, Replacement } from '../../src/contract/source.js'
+import type { ListEvent, ListTransaction } from '../../src/contract/source.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { StorePart } from '../../src/store/partition.js'
 import type { WriterHooks } from '../../src/store/transaction.js'
@@ -26,7 +26,7 @@ function contents(indexer: Indexer<string>): Record<string, string> {
   return Object.fromEntries(indexer.entries())
 }
 
-function begin(part: StorePart<string>, ...events: ListEvent<string>[]): Replacement<string> {
+function begin(part: StorePart<string>, ...events: ListEvent<string>[]): ListTransaction<string> {
   const replacement = part.replace()
   void replacement.page(events)
   return replacement

@@ -20,20 +20,20 @@ describe('a source that is listed', () => {
   test('for the first time is told that nothing was shown', async () => {
     const source = ending('VERSION_EXPIRED')
     await reflect(source, store<number>().sink)
-    expect(source.lists[0]?.context.shown).toBeUndefined()
+    expect(source.lists[0]?.context.floor).toBeUndefined()
   })
 
   test('again is told up to where everything was shown', async () => {
     const source = ending('VERSION_EXPIRED')
     const { clock } = await reflect(source, store<number>().sink)
     await clock.advance(1_600)
-    expect(source.lists[1]?.context.shown).toBe('9')
+    expect(source.lists[1]?.context.floor).toBe('9')
   })
 
   test('because its history became another one is told of no version', async () => {
     const source = ending('EPOCH_CHANGED')
     const { clock } = await reflect(source, store<number>().sink)
     await clock.advance(1_600)
-    expect([source.lists.length, source.lists[1]?.context.shown]).toEqual([2, undefined])
+    expect([source.lists.length, source.lists[1]?.context.floor]).toEqual([2, undefined])
   })
 })

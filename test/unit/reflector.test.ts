@@ -139,6 +139,19 @@ describe('the list', () => {
     expect(errors[0]?.message).toMatch(/^list of scripted failed: no page for 30 s; listing again in 0\.[4-8] s$/)
   })
 
+  test('a list that calls alive may take longer than 30 s for a page, and fails 30 s after the last call', async () => {
+    const source = scripted<number>()
+    const { clock, errors } = await reflect(source, store<number>().sink)
+    for (let times = 0; times < 3; times++) {
+      await clock.advance(20_000)
+      source.lists[0]?.context.alive?.()
+    }
+    await clock.advance(29_999)
+    expect(errors).toEqual([])
+    await clock.advance(1)
+    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'list' }])
+  })
+
   test('one whose only page takes minutes to take in is not late', async () => {
     const clock = new BusyClock()
     const source = scripted<number>()
@@ -219,7 +232,7 @@ describe('the list floor', () => {
     })
     const { clock } = await reflect(source, store<number>().sink)
     await clock.advance(10_000)
-    expect(source.lists.map(({ context }) => context.shown)).toEqual([undefined, '9', undefined])
+    expect(source.lists.map(({ context }) => context.floor)).toEqual([undefined, '9', undefined])
   })
 
   test('a list that is as old as what was shown is taken', async () => {
@@ -512,18 +525,18 @@ describe('the resume point moves only after the sink has accepted', () => {
   })
 })
 
-describe('nudges', () => {
+describe('progressRequests', () => {
   test('reach the open watch', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { reflector } = await reflect(source, store<number>().sink)
-    reflector.nudge()
-    expect(source.watches[0]?.nudges).toBe(1)
+    reflector.requestProgress()
+    expect(source.watches[0]?.progressRequests).toBe(1)
   })
 
   test('reach a watch that opens while somebody waits', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    await reflect(source, store<number>().sink, { isWaitedFor: () => true })
-    expect(source.watches[0]?.nudges).toBe(1)
+    await reflect(source, store<number>().sink, { hasWaiters: () => true })
+    expect(source.watches[0]?.progressRequests).toBe(1)
   })
 
   test('do not reach a watch that is over', async () => {
@@ -531,8 +544,8 @@ describe('nudges', () => {
     const { clock, reflector } = await reflect(source, store<number>().sink)
     source.watches[0]?.end()
     await clock.advance(0)
-    reflector.nudge()
-    expect(source.watches[0]?.nudges).toBe(0)
+    reflector.requestProgress()
+    expect(source.watches[0]?.progressRequests).toBe(0)
   })
 })
 

@@ -5,12 +5,12 @@ import { SourceError } from '../../src/contract/errors.js'
 const STOP_MS = 100
 
 /** What a case says of a source that broke its contract. */
-export class Refusal extends Error {
+export class ContractViolation extends Error {
   override readonly name: string = 'Refusal'
 }
 
 export function check(isSo: boolean, otherwise: string): asserts isSo {
-  if (!isSo) throw new Refusal(otherwise)
+  if (!isSo) throw new ContractViolation(otherwise)
 }
 
 /** What `work` gives; after `ms`, a refusal that says what was waited for. */
@@ -18,7 +18,7 @@ export async function within<V>(ms: number, what: string, work: Promise<V>): Pro
   const timer = new AbortController()
   const late = systemClock.sleep(ms, timer.signal).then(
     () => {
-      throw new Refusal(`waited in vain for ${what}`)
+      throw new ContractViolation(`waited in vain for ${what}`)
     },
     () => new Promise<never>(() => {}),
   )
@@ -58,10 +58,10 @@ export async function sourceErrorOf(what: string, work: Promise<unknown>): Promi
     await work
   } catch (error) {
     if (error instanceof SourceError) return error
-    if (error instanceof Refusal) throw error
-    throw new Refusal(`${what} threw something that is no SourceError: ${String(error)}`, { cause: error })
+    if (error instanceof ContractViolation) throw error
+    throw new ContractViolation(`${what} threw something that is no SourceError: ${String(error)}`, { cause: error })
   }
-  throw new Refusal(`${what} did not fail`)
+  throw new ContractViolation(`${what} did not fail`)
 }
 
 /** Real time, by which is known how many sleeps have not ended. */

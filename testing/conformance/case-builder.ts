@@ -1,11 +1,11 @@
-import { NothingToCheck, Trial } from './case-context.js'
+import { SkipCase, Trial } from './case-context.js'
 import type { ConformanceCase, ConformanceOutcome } from './conformance-case.js'
-import type { ConformanceNeed, ListerWatcherHarness, ListerWatcherSubject } from './harness.js'
+import type { ConformanceCapability, ListerWatcherHarness, ListerWatcherSubject } from './harness.js'
 
 /** How a case is written down. */
 export interface CaseDefinition {
   readonly name: string
-  readonly needs?: readonly ConformanceNeed[]
+  readonly needs?: readonly ConformanceCapability[]
   /** How often a silent watch should speak, in milliseconds. Default: so rarely that nobody relies on it. */
   readonly heartbeatMs?: number
   check(trial: Trial): Promise<void>
@@ -27,7 +27,7 @@ async function judge(
   harness: ListerWatcherHarness<unknown>,
 ): Promise<ConformanceOutcome> {
   for (const need of needs) {
-    const reason = harness.lacks?.[need]
+    const reason = harness.unsupported?.[need]
     if (reason !== undefined) return { type: 'skipped', reason }
   }
   const trial = await Trial.begin(harness, { heartbeatMs })
@@ -35,12 +35,12 @@ async function judge(
     for (const need of needs) {
       const flaw = missing(need, trial.subject)
       if (flaw !== undefined)
-        throw new Error(`${flaw}: it is needed for "${name}". Add it, or say why not in lacks.${need}`)
+        throw new Error(`${flaw}: it is needed for "${name}". Add it, or say why not in unsupported.${need}`)
     }
     await check(trial)
     return { type: 'passed' }
   } catch (error) {
-    if (error instanceof NothingToCheck) return { type: 'skipped', reason: error.message }
+    if (error instanceof SkipCase) return { type: 'skipped', reason: error.message }
     throw error
   } finally {
     await trial.end()
@@ -57,7 +57,7 @@ const hooks = {
 } as const
 
 /** What is missing on a subject that must have what is needed; undefined where nothing is. */
-function missing(need: ConformanceNeed, subject: ListerWatcherSubject<unknown>): string | undefined {
+function missing(need: ConformanceCapability, subject: ListerWatcherSubject<unknown>): string | undefined {
   switch (need) {
     case 'head':
     case 'versions':
@@ -65,7 +65,7 @@ function missing(need: ConformanceNeed, subject: ListerWatcherSubject<unknown>):
       return subject.source[need] === undefined ? `the source has no ${need}()` : undefined
     case 'transactions':
     case 'bigObjects':
-    case 'nudges':
+    case 'progressRequests':
       return undefined
     default:
       return subject[hooks[need]] === undefined ? `the harness has no ${hooks[need]}()` : undefined

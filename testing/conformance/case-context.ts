@@ -5,9 +5,9 @@ import { CountingClock, check, within } from './assertions.js'
 import { checkEvents, checkVersion } from './event-checks.js'
 import { areEqual, Contents, difference, type Values } from './expected-contents.js'
 import type {
+  ConformanceCapability,
   ConformanceChange,
-  ConformanceNeed,
-  ConformanceWish,
+  ConformanceOptions,
   ListerWatcherHarness,
   ListerWatcherSubject,
 } from './harness.js'
@@ -26,25 +26,25 @@ export interface ListingOptions {
 }
 
 /** Thrown where a case finds out that there is nothing to check. */
-export class NothingToCheck extends Error {}
+export class SkipCase extends Error {}
 
 /** One case at work: its source, the writer, and every state that the collection has had. */
 export class Trial {
   readonly subject: ListerWatcherSubject<unknown>
-  readonly patienceMs: number
+  readonly timeoutMs: number
   readonly clock: CountingClock = new CountingClock()
   /** By the source's own keys. A state is here before anybody can see it. */
   readonly states: Values[] = [new Map()]
-  readonly #lacks: ListerWatcherHarness<unknown>['lacks']
+  readonly #unsupported: ListerWatcherHarness<unknown>['unsupported']
   readonly #watchings: Watching[] = []
 
   private constructor(subject: ListerWatcherSubject<unknown>, harness: ListerWatcherHarness<unknown>) {
     this.subject = subject
-    this.patienceMs = harness.patienceMs ?? 10_000
-    this.#lacks = harness.lacks
+    this.timeoutMs = harness.timeoutMs ?? 10_000
+    this.#unsupported = harness.unsupported
   }
 
-  static async begin(harness: ListerWatcherHarness<unknown>, wish: ConformanceWish): Promise<Trial> {
+  static async begin(harness: ListerWatcherHarness<unknown>, wish: ConformanceOptions): Promise<Trial> {
     return new Trial(await harness.create(wish), harness)
   }
 
@@ -57,8 +57,8 @@ export class Trial {
     return this.states.at(-1) ?? new Map()
   }
 
-  has(need: ConformanceNeed): boolean {
-    return this.#lacks?.[need] === undefined
+  has(need: ConformanceCapability): boolean {
+    return this.#unsupported?.[need] === undefined
   }
 
   keyOf(key: string): string {
@@ -136,7 +136,7 @@ export class Trial {
     const contents = this.contents()
     const pages: ListPage<unknown>[] = []
     for (;;) {
-      const { done, value } = await within(this.patienceMs, 'a page of a list', iterator.next())
+      const { done, value } = await within(this.timeoutMs, 'a page of a list', iterator.next())
       if (done === true) break
       checkEvents(value.events, 'list')
       contents.apply(value.events)
@@ -166,11 +166,11 @@ export class Trial {
 
   /** A watch of everything after a list, or after where another watch was. Ended with the case. */
   watch(from: Position): Watching {
-    const { source, patienceMs } = this
+    const { source, timeoutMs } = this
     const watching = new Watching({
       context: this.context(),
       from,
-      patienceMs,
+      timeoutMs,
       watch: (context) => source.watch(context),
     })
     this.#watchings.push(watching)
@@ -185,7 +185,7 @@ export class Trial {
 
   async head(): Promise<Version> {
     check(this.source.head !== undefined, 'the source has no head()')
-    const head = await within(this.patienceMs, 'head()', this.source.head(this.context()))
+    const head = await within(this.timeoutMs, 'head()', this.source.head(this.context()))
     checkVersion(head, 'head()')
     return head
   }

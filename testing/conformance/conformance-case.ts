@@ -1,4 +1,4 @@
-import type { ConformanceNeed, ListerWatcherHarness } from './harness.js'
+import type { ConformanceCapability, ListerWatcherHarness } from './harness.js'
 
 /** What became of a case that did not fail. */
 export type ConformanceOutcome = { readonly type: 'passed' } | { readonly type: 'skipped'; readonly reason: string }
@@ -8,7 +8,7 @@ export interface ConformanceCase {
   readonly theme: string
   /** A sentence of the contract. Unique. */
   readonly name: string
-  readonly needs: readonly ConformanceNeed[]
+  readonly needs: readonly ConformanceCapability[]
   /** Judges a source; rejects where it breaks the contract, with what was seen. */
   run(harness: ListerWatcherHarness<unknown>): Promise<ConformanceOutcome>
 }

@@ -1,6 +1,6 @@
 import { check } from './assertions.js'
 import { casesOf } from './case-builder.js'
-import { NothingToCheck } from './case-context.js'
+import { SkipCase } from './case-context.js'
 import type { ConformanceCase } from './conformance-case.js'
 
 /** Keys over which a careless source trips, each with a name that can be printed. */
@@ -31,7 +31,7 @@ export const keyCases: readonly ConformanceCase[] = [
       name: `${name} comes back as it is`,
       async check(trial) {
         const why = trial.subject.refuses?.(key)
-        if (why !== undefined) throw new NothingToCheck(why)
+        if (why !== undefined) throw new SkipCase(why)
         await trial.write({ key, value: 'listed' }, { key: 'other', value: 'x' })
         const listing = await trial.list({ pageSize: 1 })
         trial.expectNow('the list', listing.contents.values)
@@ -53,7 +53,7 @@ export const keyCases: readonly ConformanceCase[] = [
       name: 'is not taken for another that looks like it',
       async check(trial) {
         const keys = ALIKE.filter((key) => trial.subject.refuses?.(key) === undefined)
-        if (keys.length < 2) throw new NothingToCheck('this source takes no two keys that look alike')
+        if (keys.length < 2) throw new SkipCase('this source takes no two keys that look alike')
         await trial.write(...keys.map((key, at) => ({ key, value: `value ${at}` })))
         const listing = await trial.list()
         trial.expectNow('the list', listing.contents.values)

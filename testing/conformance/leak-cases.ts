@@ -26,8 +26,8 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
       await fill(trial, 20)
       const { signal } = new AbortController()
       const pages = trial.pages({ pageSize: 5, signal })
-      await within(trial.patienceMs, 'the first page', pages.next())
-      await within(trial.patienceMs, 'the end of a list that was left', Promise.resolve(pages.return?.()))
+      await within(trial.timeoutMs, 'the first page', pages.next())
+      await within(trial.timeoutMs, 'the end of a list that was left', Promise.resolve(pages.return?.()))
       await expectNothing(trial, signal)
     },
   },
@@ -46,11 +46,11 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
     async check(trial) {
       await fill(trial, 20)
       const { signal } = new AbortController()
-      await within(trial.patienceMs, 'the end of versions()', readVersions(trial, signal))
+      await within(trial.timeoutMs, 'the end of versions()', readVersions(trial, signal))
       await expectNothing(trial, signal)
       const pages = versionPages(trial, signal)
-      await within(trial.patienceMs, 'the first page', pages.next())
-      await within(trial.patienceMs, 'the end of versions() that was left', Promise.resolve(pages.return?.()))
+      await within(trial.timeoutMs, 'the first page', pages.next())
+      await within(trial.timeoutMs, 'the end of versions() that was left', Promise.resolve(pages.return?.()))
       await expectNothing(trial, signal)
     },
   },
@@ -99,7 +99,7 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
         await trial.opened(watching)
         await watching.stop()
       }
-      await eventually(trial.patienceMs, 'no timer is left', () => trial.clock.sleeping === 0)
+      await eventually(trial.timeoutMs, 'no timer is left', () => trial.clock.sleeping === 0)
     },
   },
   {
@@ -110,7 +110,7 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
       const before = await trial.connections()
       const listing = await trial.list({ pageSize: 5 })
       const left = trial.pages({ pageSize: 5 })
-      await within(trial.patienceMs, 'the first page', left.next())
+      await within(trial.timeoutMs, 'the first page', left.next())
       await left.return?.()
       await abortEverywhere(trial, 'a list', (signal) => readList(trial, signal), 10)
       for (let times = 0; times < 5; times++) {
@@ -120,7 +120,7 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
       }
       let count = before
       try {
-        await eventually(trial.patienceMs, 'as much is open as before', async () => {
+        await eventually(trial.timeoutMs, 'as much is open as before', async () => {
           count = await trial.connections()
           return count <= before
         })
@@ -132,7 +132,7 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
 ])
 
 async function expectNothing(trial: Trial, signal: AbortSignal): Promise<void> {
-  await eventually(trial.patienceMs, 'no timer is left', () => trial.clock.sleeping === 0)
+  await eventually(trial.timeoutMs, 'no timer is left', () => trial.clock.sleeping === 0)
   const count = listenersOf(signal)
   check(count === 0, `${count} listeners are left on the signal`)
 }

@@ -1,6 +1,6 @@
 import { check } from './assertions.js'
 import { casesOf } from './case-builder.js'
-import { NothingToCheck } from './case-context.js'
+import { SkipCase } from './case-context.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { checkVersion } from './event-checks.js'
 import { shown } from './expected-contents.js'
@@ -61,7 +61,7 @@ export const objectCases: readonly ConformanceCase[] = casesOf('an object', [
           else if (event.type === 'replace') for (const each of event.entries) note(each.key, each.version, each.object)
         }
       }
-      if (values.size === 0) throw new NothingToCheck('the source gives its objects no versions')
+      if (values.size === 0) throw new SkipCase('the source gives its objects no versions')
     },
   },
   {
@@ -79,7 +79,7 @@ export const objectCases: readonly ConformanceCase[] = casesOf('an object', [
       await watching.reaches(trial.now)
       const uids = [uidOf(listing.pages), changed, uidOf(watching.batches), uidOf((await trial.list()).pages)]
       const [first, second, third, fourth] = uids
-      if (first === undefined) throw new NothingToCheck('the source knows no identities')
+      if (first === undefined) throw new SkipCase('the source knows no identities')
       check(first === second, `an object that was changed has another uid: ${first}, then ${second}`)
       check(second !== third, `an object that was made anew has the uid of the one before: ${third}`)
       check(third === fourth, `the watch says that the uid is ${third}, the list ${fourth}`)

@@ -26,7 +26,8 @@ export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
       const { version: after } = await trial.list()
       await fill(trial, 20)
       await abortEverywhere(trial, 'a watch', async (signal, hasSpoken) => {
-        for await (const _ of trial.source.watch({ ...trial.context(signal), after, onNudge: () => {} })) hasSpoken()
+        for await (const _ of trial.source.watch({ ...trial.context(signal), after, onProgressRequest: () => {} }))
+          hasSpoken()
       })
     },
   },
@@ -48,7 +49,7 @@ export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
       await fill(trial, 20)
       const stop = new AbortController()
       const pages = trial.pages({ pageSize: 5, signal: stop.signal })
-      await within(trial.patienceMs, 'the first page', pages.next())
+      await within(trial.timeoutMs, 'the first page', pages.next())
       stop.abort()
       await endsInTime('a list', drain(pages))
     },
@@ -77,7 +78,7 @@ export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
       await fill(trial, 20)
       const stop = new AbortController()
       const pages = versionPages(trial, stop.signal)
-      await within(trial.patienceMs, 'the first page', pages.next())
+      await within(trial.timeoutMs, 'the first page', pages.next())
       stop.abort()
       await endsInTime('versions()', drain(pages))
     },
@@ -89,7 +90,7 @@ export const signalCases: readonly ConformanceCase[] = casesOf('the signal', [
       const { version: after } = await trial.list()
       const context = trial.context(AbortSignal.abort())
       const list = trial.source.list({ ...context, pageSize: 10 })[Symbol.asyncIterator]()
-      const watch = trial.source.watch({ ...context, after, onNudge: () => {} })[Symbol.asyncIterator]()
+      const watch = trial.source.watch({ ...context, after, onProgressRequest: () => {} })[Symbol.asyncIterator]()
       const versions = trial.source.versions?.({ ...context, pageSize: 10 })[Symbol.asyncIterator]()
       for (const [what, iterator] of [
         ['a list', list],
@@ -173,7 +174,7 @@ async function turnsOf(
   }
   const work = run(stop.signal, end)
   work.then(end, end)
-  const deadline = systemClock.now() + trial.patienceMs
+  const deadline = systemClock.now() + trial.timeoutMs
   let turns = 0
   for (; !isOver; turns++) {
     check(systemClock.now() < deadline, `waited in vain for ${what}`)

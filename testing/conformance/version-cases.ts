@@ -1,6 +1,6 @@
 import { check, sourceErrorOf } from './assertions.js'
 import { casesOf } from './case-builder.js'
-import { NothingToCheck, type Trial } from './case-context.js'
+import { SkipCase, type Trial } from './case-context.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { checkVersion } from './event-checks.js'
 import { areEqual } from './expected-contents.js'
@@ -39,7 +39,7 @@ export const versionCases: readonly ConformanceCase[] = casesOf('a version', [
       for (let round = 0; round < 12; round++) {
         const next = watching.next('a batch')
         const writing = trial.write({ key: `k${round % 3}`, value: `round ${round}` })
-        watching.nudge()
+        watching.requestProgress()
         await writing
         await next
       }
@@ -132,7 +132,7 @@ export const versionCases: readonly ConformanceCase[] = casesOf('a version', [
       for (let round = 0; round < 5; round++) {
         const { version } = watching
         const mark = await trial.write({ key: 'k', value: `round ${round}` })
-        if (mark === undefined) throw new NothingToCheck('the writers of this source are given no marks')
+        if (mark === undefined) throw new SkipCase('the writers of this source are given no marks')
         check(!trial.hasReached(version, mark), 'a version from before a write includes its mark')
         await watching.until('the mark of a write', () => trial.hasReached(watching.version, mark))
         check(areEqual(watching.values, trial.now), 'the mark of a write is included, and the write is not there')
@@ -162,9 +162,9 @@ export async function busy(trial: Trial): Promise<Watching> {
       { key: `k${(round + 2) % 4}`, value: round % 3 === 0 ? undefined : `with ${round}` },
     )
     if (round % 2 === 0) await watching.reaches(trial.now)
-    if (round % 4 === 0 && trial.has('nudges')) {
-      watching.nudge()
-      await watching.next('the answer to a nudge')
+    if (round % 4 === 0 && trial.has('progressRequests')) {
+      watching.requestProgress()
+      await watching.next('the answer to a progress request')
     }
   }
   await watching.reaches(trial.now)

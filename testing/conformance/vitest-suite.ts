@@ -6,7 +6,7 @@ const CASE_MS = 60_000
 
 /**
  * Tests that a source keeps the contract, for vitest: `await describeListerWatcher('my source', { create() { … } })` at the
- * top of a test file, or in a `describe` that is async. What the harness lacks becomes a skipped test that says why.
+ * top of a test file, or in a `describe` that is async. What the harness does not support becomes a skipped test that says why.
  * Rejects where vitest is not there; nothing else of `listwatch/testing` needs it.
  */
 export async function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void> {

@@ -2,7 +2,7 @@ import { systemClock } from '../../src/contract/clock.js'
 import { DEFAULT_HEARTBEAT_MS, type WatchEvent } from '../../src/contract/source.js'
 import { check } from './assertions.js'
 import { casesOf } from './case-builder.js'
-import { NothingToCheck, type Trial } from './case-context.js'
+import { SkipCase, type Trial } from './case-context.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { shown } from './expected-contents.js'
 import { heldBytes } from './heap-size.js'
@@ -175,7 +175,7 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
       // The same two strings again and again: what this side remembers of them costs nothing.
       const values = ['a'.repeat(BIG), 'b'.repeat(BIG)]
       const before = await heldBytes()
-      if (before === undefined) throw new NothingToCheck('what this process holds cannot be measured')
+      if (before === undefined) throw new SkipCase('what this process holds cannot be measured')
       for (let round = 0; round < MANY; round++) await trial.put('k', values[round % 2] ?? '')
       // Who reads ahead does so at once.
       for (let looks = 0; looks < 10; looks++) await systemClock.sleep(20)
@@ -216,15 +216,15 @@ export const watchCases: readonly ConformanceCase[] = casesOf('a watch', [
     },
   },
   {
-    name: 'that is nudged says where it is',
-    needs: ['nudges'],
+    name: 'answers a progress request with a bookmark',
+    needs: ['progressRequests'],
     async check(trial) {
       const watching = trial.watch(await trial.list())
       await trial.opened(watching)
-      check(watching.nudges.length > 0, 'the watch never called onNudge')
+      check(watching.progressRequests.length > 0, 'the watch never called onProgressRequest')
       for (let times = 0; times < 3; times++) {
-        const next = watching.next('the answer to a nudge')
-        watching.nudge()
+        const next = watching.next('the answer to a progress request')
+        watching.requestProgress()
         await next
       }
     },

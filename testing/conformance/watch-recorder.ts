@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/contract/clock.js'
 import type { WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { check, endsInTime, Refusal, within } from './assertions.js'
+import { ContractViolation, check, endsInTime, within } from './assertions.js'
 import { checkEvents, checkVersion } from './event-checks.js'
 import { areEqual, type Contents, difference, type Values } from './expected-contents.js'
 
@@ -12,9 +12,9 @@ export interface Position {
 }
 
 export interface WatchingOptions {
-  readonly context: Omit<WatchContext, 'signal' | 'onNudge' | 'after'>
+  readonly context: Omit<WatchContext, 'signal' | 'onProgressRequest' | 'after'>
   readonly from: Position
-  readonly patienceMs: number
+  readonly timeoutMs: number
   watch(context: WatchContext): AsyncIterable<WatchBatch<unknown>>
 }
 
@@ -24,22 +24,22 @@ export class Watching implements Position {
   readonly batches: WatchBatch<unknown>[] = []
   /** Where it was, after each batch. The first is where it began. */
   readonly trail: Position[]
-  readonly nudges: (() => void)[] = []
-  readonly #patienceMs: number
+  readonly progressRequests: (() => void)[] = []
+  readonly #timeoutMs: number
   readonly #stop = new AbortController()
   readonly #iterator: AsyncIterator<WatchBatch<unknown>>
   /** What was asked for and has not come yet. */
   #pending: Promise<IteratorResult<WatchBatch<unknown>>> | undefined
 
-  constructor({ context, from, patienceMs, watch }: WatchingOptions) {
+  constructor({ context, from, timeoutMs, watch }: WatchingOptions) {
     this.contents = from.contents.copy()
     this.trail = [{ version: from.version, contents: from.contents.copy() }]
-    this.#patienceMs = patienceMs
+    this.#timeoutMs = timeoutMs
     const watched = watch({
       ...context,
       after: from.version,
       signal: this.#stop.signal,
-      onNudge: (listener) => void this.nudges.push(listener),
+      onProgressRequest: (listener) => void this.progressRequests.push(listener),
     })
     this.#iterator = watched[Symbol.asyncIterator]()
   }
@@ -59,7 +59,7 @@ export class Watching implements Position {
   }
 
   /** The next batch. Rejects with the watch's own error, or when none comes. */
-  async next(what = 'a batch', ms: number = this.#patienceMs): Promise<WatchBatch<unknown>> {
+  async next(what = 'a batch', ms: number = this.#timeoutMs): Promise<WatchBatch<unknown>> {
     this.#pending ??= this.#iterator.next()
     this.#pending.catch(() => {}) // It may fail when nobody waits for it any more.
     // What is late is still to come: the next call waits for the same.
@@ -76,7 +76,7 @@ export class Watching implements Position {
 
   /** Reads on until it is so. */
   async until(what: string, isSo: () => boolean): Promise<void> {
-    const deadline = systemClock.now() + this.#patienceMs
+    const deadline = systemClock.now() + this.#timeoutMs
     while (!isSo()) await this.next(what, Math.max(0, deadline - systemClock.now()))
   }
 
@@ -85,18 +85,18 @@ export class Watching implements Position {
     try {
       await this.until('what was written', () => areEqual(this.values, values))
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      throw new Refusal(`${error.message}: ${difference(this.values, values)}`, { cause: error })
+      if (!(error instanceof ContractViolation)) throw error
+      throw new ContractViolation(`${error.message}: ${difference(this.values, values)}`, { cause: error })
     }
   }
 
-  nudge(): void {
-    for (const listener of this.nudges) listener()
+  requestProgress(): void {
+    for (const listener of this.progressRequests) listener()
   }
 
   /** Leaves the loop as `break` does. The signal stays as it is. */
   async leave(): Promise<void> {
-    await within(this.#patienceMs, 'the end of a watch that was left', Promise.resolve(this.#iterator.return?.()))
+    await within(this.#timeoutMs, 'the end of a watch that was left', Promise.resolve(this.#iterator.return?.()))
   }
 
   abort(): void {

@@ -65,7 +65,7 @@ export function assertNewest({ kvs, hasValues }: NewestEntries, { count, newest,
  * What speaks against its being the same history, where nothing that can be proved does. A restored backup begins with new
  * terms and with few entries in the members' log; an election, or another member's word, may look like that as well.
  */
-export function doubtOf(version: EtcdVersion, head: Header, status: ServerStatus | undefined): string | undefined {
+export function suspicion(version: EtcdVersion, head: Header, status: ServerStatus | undefined): string | undefined {
   if (head.term !== version.term) return `the term was ${version.term}, and is ${head.term}`
   if (status === undefined || status.raftIndex >= version.raftIndex) return undefined
   return `the members had agreed on ${version.raftIndex} things, and now on ${status.raftIndex}`

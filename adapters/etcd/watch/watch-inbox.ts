@@ -8,7 +8,7 @@ import type { WatchStream } from '../transport/transport.js'
 const MOST_WAITING = 4
 
 /** What comes next: a message, a wish to know where the server is, or nothing for so long. */
-export type Mail = WatchResponse | 'nudge' | 'silence'
+export type Mail = WatchResponse | 'progress-request' | 'silence'
 
 /** The messages of a stream, one after the other, for whoever asks for the next; and who asks may be nudged. */
 export class Mailbox {
@@ -17,7 +17,7 @@ export class Mailbox {
   readonly #signal: AbortSignal
   readonly #messages: WatchResponse[] = []
   #ending: Error | undefined
-  #isNudged = false
+  #isProgressRequested = false
   #isPaused = false
   #wake: (() => void) | undefined
   readonly #abort = (): void => this.#end(new SourceError('no longer wanted', { code: 'STOPPED' }))
@@ -38,8 +38,8 @@ export class Mailbox {
     })
   }
 
-  nudge(): void {
-    this.#isNudged = true
+  requestProgress(): void {
+    this.#isProgressRequested = true
     this.#wake?.()
   }
 
@@ -51,7 +51,8 @@ export class Mailbox {
   /** Rejects where the stream has ended, once what came before has been taken. */
   async next(silenceMs: number): Promise<Mail> {
     this.#signal.throwIfAborted()
-    if (this.#messages.length === 0 && this.#ending === undefined && !this.#isNudged) await this.#wait(silenceMs)
+    if (this.#messages.length === 0 && this.#ending === undefined && !this.#isProgressRequested)
+      await this.#wait(silenceMs)
     const message = this.#messages.shift()
     if (message !== undefined) {
       if (this.#isPaused && this.#messages.length < MOST_WAITING) {
@@ -61,9 +62,9 @@ export class Mailbox {
       return message
     }
     if (this.#ending !== undefined) throw this.#ending
-    if (!this.#isNudged) return 'silence'
-    this.#isNudged = false
-    return 'nudge'
+    if (!this.#isProgressRequested) return 'silence'
+    this.#isProgressRequested = false
+    return 'progress-request'
   }
 
   /** `isLost`: the peer is silent. */

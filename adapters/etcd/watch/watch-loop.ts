@@ -4,10 +4,10 @@ import { type EtcdVersion, formatVersion } from '../history/etcd-version.js'
 import {
   assertNewest,
   assertReachable,
-  doubtOf,
   type NewestEntries,
   readNewest,
   recognise,
+  suspicion,
 } from '../history/history-check.js'
 import { etcdError, expired, forked, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { EtcdEvent, Header, WatchResponse } from '../transport/etcd-messages.js'
@@ -30,9 +30,9 @@ export interface WatchSettings {
 export interface WatchWishes {
   readonly clock: Clock
   readonly signal: AbortSignal
-  onNudge(listener: () => void): void
+  onProgressRequest(listener: () => void): void
   /** All that can be proved is right, and yet. */
-  doubt(reason: string): void
+  requestAudit(reason: string): void
   /** The version of the server that tells. */
   served(version: string): void
 }
@@ -67,11 +67,11 @@ export async function* watchRange(
     const status = await visit.status()
     if (status !== undefined) wishes.served(status.version)
     const newest = await recognise(visit, range, from)
-    const doubt = doubtOf(from, head, status)
-    if (doubt !== undefined) wishes.doubt(doubt)
+    const reason = suspicion(from, head, status)
+    if (reason !== undefined) wishes.requestAudit(reason)
     const position = new Position({ ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex }, newest)
     const isTrusted = status !== undefined && isTrustworthy(status.version)
-    wishes.onNudge(() => mailbox.nudge())
+    wishes.onProgressRequest(() => mailbox.requestProgress())
     // The position is proved: an idle range is live at once.
     yield { events: [], version: formatVersion(from) }
     yield* new WatchLoop(visit, mailbox, position, settings, wishes.clock, isTrusted).run()
@@ -87,7 +87,7 @@ export async function* watchRange(
 /** Waits for the watch to be there; a compacted one is told of right after. */
 async function created(mailbox: Mailbox, timeoutMs: number): Promise<void> {
   const mail = await mailbox.next(timeoutMs)
-  if (mail === 'silence' || mail === 'nudge') {
+  if (mail === 'silence' || mail === 'progress-request') {
     throw new SourceError(`no watch was opened within ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
   }
   if (mail.isCanceled) throw canceled(mail)
@@ -130,8 +130,8 @@ class WatchLoop {
   async *run(): AsyncGenerator<ToldRevisions> {
     for (;;) {
       const mail: Mail = await this.#mailbox.next(this.#settings.progressMs)
-      if (mail === 'nudge') {
-        if (await this.#answersNudge()) yield await this.#bookmark()
+      if (mail === 'progress-request') {
+        if (await this.#answersProgressRequest()) yield await this.#bookmark()
       } else if (mail === 'silence') {
         if (await this.#isAlive()) yield await this.#bookmark()
       } else {
@@ -172,7 +172,7 @@ class WatchLoop {
   }
 
   /** Whether we can say more now; else an answer will come as a message. */
-  async #answersNudge(): Promise<boolean> {
+  async #answersProgressRequest(): Promise<boolean> {
     if (this.#isTrusted && this.#progress !== 'none') {
       this.#ask()
       return false

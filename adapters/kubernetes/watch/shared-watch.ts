@@ -34,9 +34,9 @@ export type WatchEnd = 'in time' | 'early'
 
 export interface FollowContext {
   readonly signal: AbortSignal
-  onNudge(listener: () => void): void
+  onProgressRequest(listener: () => void): void
   /** Whether somebody waits for a version. */
-  isWaitedFor(): boolean
+  hasWaiters(): boolean
   /** The server reports no position, and a wait for a version is pending. */
   prove(): void
   /** Everything up to there is told with what comes next. */
@@ -49,7 +49,7 @@ interface Follower {
   /** What it has read; undefined once it has fallen too far behind. */
   place: Portion | undefined
   /** Whether anybody waits for more of it. */
-  isWaitedFor(): boolean
+  hasWaiters(): boolean
   /** The server did not report a version for which a wait is pending. */
   prove(): void
 }
@@ -96,7 +96,7 @@ export class OpenWatch {
   /** When the server was asked last. */
   #provedAt = -Infinity
   /** Somebody began to wait meanwhile. */
-  #isNudged = false
+  #isProgressRequested = false
   /** While another connection is opened. */
   #renewing: Promise<void> | undefined
   /** No other connection goes on from where it is: who stays needs none, and nobody joins it. */
@@ -145,15 +145,15 @@ export class OpenWatch {
   async *follow<T>(
     after: Version,
     decoder: Decoder<T>,
-    { signal, onNudge, isWaitedFor, prove, told, silent }: FollowContext,
+    { signal, onProgressRequest, hasWaiters, prove, told, silent }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-    const follower: Follower = { place: this.#log.placeOf(after), isWaitedFor, prove }
+    const follower: Follower = { place: this.#log.placeOf(after), hasWaiters, prove }
     const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
     this.#followers.add(follower)
     try {
       await unlessAborted(this.#opening, signal)
       if (this.#silentMs > FRESH_MS) await unlessAborted(this.#renew(), signal)
-      onNudge(() => this.#nudge())
+      onProgressRequest(() => this.#requestProgress())
       yield { events: [], version: after } // It is open.
       for (;;) {
         if (signal.aborted) throw signal.reason
@@ -319,13 +319,13 @@ export class OpenWatch {
     this.#provedAt = begunAt
     const { end } = this.#log.last
     // What ends soon says so itself.
-    if (!(isProbe || this.#isWaitedFor) || end === undefined || this.#endsAt - begunAt <= PROOF_SECONDS * 1_000) {
+    if (!(isProbe || this.#hasWaiters) || end === undefined || this.#endsAt - begunAt <= PROOF_SECONDS * 1_000) {
       this.#proofs.unwanted()
       return
     }
     this.#proofs.begun(begunAt)
     this.#isProving = true
-    this.#isNudged = false
+    this.#isProgressRequested = false
     try {
       const stream = await this.#stream(end, PROOF_SECONDS, true)
       const until = clock.now() + PROOF_SECONDS * 1_000 + PROOF_LATE_MS
@@ -365,10 +365,10 @@ export class OpenWatch {
     if (end === after) this.#log.append([], end) // Who asked is told where we are, also where that is nothing new.
     const isVain = end !== undefined && stream.head !== undefined && compareVersions(end, stream.head) < 0
     const now = this.#options.clock.now()
-    if (isVain && this.#isWaitedFor) {
+    if (isVain && this.#hasWaiters) {
       this.#proofs.vain(now)
-      for (const follower of this.#followers) if (follower.isWaitedFor()) follower.prove()
-    } else if (this.#isNudged) this.#proofs.wanted(now)
+      for (const follower of this.#followers) if (follower.hasWaiters()) follower.prove()
+    } else if (this.#isProgressRequested) this.#proofs.wanted(now)
     // What did not tell it, too, is half open.
     if (hasNews && this.#main !== undefined && this.#main.heardAt < begunAt) this.#renew().catch(() => {})
   }
@@ -387,14 +387,14 @@ export class OpenWatch {
     return now - (this.#main?.heardAt ?? now)
   }
 
-  get #isWaitedFor(): boolean {
-    return [...this.#followers].some((follower) => follower.isWaitedFor())
+  get #hasWaiters(): boolean {
+    return [...this.#followers].some((follower) => follower.hasWaiters())
   }
 
   /** Who waits while the server is being asked is served by that, or it is asked again after it. */
-  #nudge(): void {
+  #requestProgress(): void {
     if (this.#isProving) {
-      this.#isNudged = true
+      this.#isProgressRequested = true
       return
     }
     this.#proofs.wanted(this.#options.clock.now())

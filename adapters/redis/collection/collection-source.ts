@@ -66,7 +66,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const sign = (): ListPage<T> => ({ events: [] })
-    yield* this.#visit(context, context.pageSize, (reader) => this.#list(reader, context.shown), sign)
+    yield* this.#visit(context, context.pageSize, (reader) => this.#list(reader, context.floor), sign)
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {

@@ -111,7 +111,7 @@ class StreamSource<T> implements RedisStream<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { signal, pageSize, shown } = context
+    const { signal, pageSize, floor: shown } = context
     // What happens to the stream while its snapshot is on the way is found out by this.
     const end = this.#options.snapshot === undefined ? undefined : await this.#end(context)
     const start = await unlessAborted(signal, () => this.#options.snapshot?.({ signal }))

@@ -17,7 +17,7 @@ export { OptionError, SourceError, type SourceErrorCode, type SourceErrorOptions
 export { type Random, systemRandom } from './contract/random.js';
 export type { Delete, Entry, Invalid, ListContext, ListEvent, ListerWatcher, ListPage, Put, Replace, SourceContext, VersionPage, WatchBatch, WatchContext, WatchEvent, } from './contract/source.js';
 export type { Version } from './contract/version.js';
-export type { Replacement, Sink } from './contract/source.js';
+export type { ListTransaction as Replacement, Sink } from './contract/source.js';
 export { DeltaFIFO, type DeltaFIFOOptions } from './queue/delta-fifo.js';
 export { Reflector } from './reflector/reflector.js';
 export { Indexer } from './store/indexer.js';

@@ -1,7 +1,7 @@
 export { type MemorySource, type MemorySourceOptions, memorySource } from '../adapters/memory/index.js';
 export { conformanceCases } from './conformance/cases.js';
 export type { ConformanceCase, ConformanceOutcome } from './conformance/conformance-case.js';
-export type { CommitTransaction, ConformanceChange, ConformanceNeed, ConformanceWish, ListerWatcherHarness, ListerWatcherSubject, } from './conformance/harness.js';
+export type { CommitTransaction, ConformanceCapability, ConformanceChange, ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject, } from './conformance/harness.js';
 export { describeListerWatcher } from './conformance/vitest-suite.js';
 export { SeededRandom } from './seeded-random.js';
 export { VirtualClock } from './virtual-clock.js';

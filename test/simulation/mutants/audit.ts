@@ -58,7 +58,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     name: 'an audit forgets what the source doubts',
     breaks: 'where the source doubts an audit comes soon (I16)',
     file: 'informer/audit.ts',
-    edits: [['  doubt(): void {\n    this.#isDoubted = true\n', '  doubt(): void {\n']],
+    edits: [['  request(): void {\n    this.#isDoubted = true\n', '  request(): void {\n']],
   },
   {
     name: 'doubts do not wake an audit',

@@ -358,7 +358,7 @@ export class SetDrive extends InformerCast<Scene, SetFollower> implements Cast {
     if (settings.auditMs !== false || this.waiters.pending.asks !== 'no') return
     for (const { source } of this.slots)
       for (const stream of source.streams)
-        if (stream.kind === 'watch' && !stream.signal.aborted && stream.isWaitedFor() === true)
+        if (stream.kind === 'watch' && !stream.signal.aborted && stream.hasWaiters() === true)
           violate('waits', `nobody waits for a version, and ${source.name} is told that somebody does`)
   }
 

@@ -1,4 +1,4 @@
-import type { Replacement, Sink, WatchBatch } from '../contract/source.js';
+import type { ListTransaction, Sink, WatchBatch } from '../contract/source.js';
 import type { Version } from '../contract/version.js';
 import { type Change, type DeltaBatch } from './change.js';
 /** How many changes an `every` queue holds before it behaves as `latest`. */
@@ -43,7 +43,7 @@ export declare class DeltaFIFO<T> implements Sink<T> {
     /** The version of what was accepted last. */
     get version(): Version | undefined;
     apply(batch: WatchBatch<T>): void;
-    replace(): Replacement<T>;
+    replace(): ListTransaction<T>;
     /**
      * Everything up to the next boundary, as soon as there is something; a bookmark is an empty batch. Resolves with an
      * empty batch when the signal aborts.

@@ -12,14 +12,14 @@ export interface ReflectorHooks {
     onError?(error: SourceError): void;
     /** The source has something to say that stops nothing. */
     onWarning?(message: string): void;
-    /** The source doubts that the sink has what it has. */
-    onDoubt?(reason: string): void;
+    /** The source requests an audit. */
+    onAuditRequest?(reason: string): void;
     /** The watch cannot report its position, and a wait for a version is pending. */
-    onProofWanted?(): void;
+    onProofRequest?(): void;
     /** Something was left out that the source said for the second time. */
     onIgnored?(version: Version): void;
     /** Whether somebody waits for a version. */
-    isWaitedFor?(): boolean;
+    hasWaiters?(): boolean;
     /**
      * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
      * may begin at once.

@@ -1,4 +1,4 @@
-import type { Entry, Replacement, Sink, WatchBatch } from '../contract/source.js';
+import type { Entry, ListTransaction, Sink, WatchBatch } from '../contract/source.js';
 import type { Version } from '../contract/version.js';
 import type { DeltaBatch } from '../queue/change.js';
 import type { IndexBuilder } from './indexes/index-types.js';
@@ -24,5 +24,5 @@ export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     apply(batch: WatchBatch<T> | DeltaBatch<T>): void;
     replace({ ignoreVersions }?: {
         readonly ignoreVersions?: boolean;
-    }): Replacement<T>;
+    }): ListTransaction<T>;
 }

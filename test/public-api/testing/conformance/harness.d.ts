@@ -14,9 +14,9 @@ import type { Version } from '../../src/contract/version.js';
  * | `outage` | `disconnect`: the server ends what is open |
  * | `connections` | `connections`: what the source holds open can be counted |
  * | `head`, `hasReached`, `versions` | the source has these methods |
- * | `nudges` | a watch that is nudged answers with a bookmark |
+ * | `progressRequests` | a watch answers a progress request with a bookmark |
  */
-export type ConformanceNeed = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'nudges';
+export type ConformanceCapability = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'progressRequests';
 /** The object under `key` now holds `value`; without one it is deleted. */
 export interface ConformanceChange {
     readonly key: string;
@@ -25,18 +25,18 @@ export interface ConformanceChange {
 /** Commits a transaction that was open. */
 export type CommitTransaction = () => Promise<Version | undefined> | Version | undefined;
 /** What a case would like its source to be like, where the harness can choose. */
-export interface ConformanceWish {
+export interface ConformanceOptions {
     /** How often a silent watch should say where it is, in milliseconds. */
     readonly heartbeatMs: number;
 }
 /** How the cases get at a source, and at the collection behind it. */
 export interface ListerWatcherHarness<T> {
     /** A source over a collection of its own, which is empty. Called once for each case. */
-    create(wish: ConformanceWish): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>;
+    create(wish: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>;
     /** What cannot be had, and why: the cases that need it are skipped with this reason. */
-    readonly lacks?: Readonly<Partial<Record<ConformanceNeed, string>>> | undefined;
+    readonly unsupported?: Readonly<Partial<Record<ConformanceCapability, string>>> | undefined;
     /** How long a case waits for what has to come, in milliseconds. Default 10 000. */
-    readonly patienceMs?: number | undefined;
+    readonly timeoutMs?: number | undefined;
 }
 /** One source, and a writer to its collection that does not go through it. */
 export interface ListerWatcherSubject<T> {

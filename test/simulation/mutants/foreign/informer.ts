@@ -30,7 +30,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // fresh() times out, or its signal aborts, after head has answered and before the store includes that version.
     name: 'a fresh() that ended early leaves its wait for the version behind',
     breaks:
-      'isWaitedFor of a watch says whether somebody waits for a version now, and a wait that is over leaves nothing.',
+      'hasWaiters of a watch says whether somebody waits for a version now, and a wait that is over leaves nothing.',
     file: 'informer/informer.ts',
     edits: [
       ['await this.#waitForMirror(mirror, version, { signal })', 'await this.#waitForMirror(mirror, version, {})'],

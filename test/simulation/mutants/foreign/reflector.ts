@@ -9,7 +9,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     breaks:
       'ListContext.shown is undefined where versions are no longer trusted, so that a list of a new history is not judged by the old one.',
     file: 'reflector/reflector.ts',
-    edits: [['const shown = ignoreVersions ? undefined : this.#version', 'const shown = this.#version']],
+    edits: [['const floor = ignoreVersions ? undefined : this.#version', 'const floor = this.#version']],
   },
   {
     // The watch yields a batch whose version equals the last one and which has a put whose key is missing or no
