@@ -136,7 +136,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     name: 'believes every list',
     breaks: 'a list of another history is EPOCH_CHANGED',
     file: at('etcd-source'),
-    edits: [['if (context.shown !== undefined)', 'if (context.shown === null)']],
+    edits: [['if (context.floor !== undefined)', 'if (context.shown === null)']],
     test: 'etcd/due-lists.test.ts',
     named: 'if its revision is behind ours \\(relist',
     server: 'etcd 3.6',
