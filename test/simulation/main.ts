@@ -27,9 +27,9 @@ const mutant = mutantNamed(values.mutant)
 // Before anything of src/ is loaded; who hunts mutants has each in a process of its own.
 if (mutant !== undefined && !values.mutants) mutate(mutant)
 
-const { kinds } = await import('./schedule.js')
+const { kinds } = await import('./runner/schedule.js')
 const { layers } = await import('./mutants/hunt.js')
-const { huntMutants, replay, runCampaign } = await import('./commands.js')
+const { huntMutants, replay, runCampaign } = await import('./runner/commands.js')
 const kind = kinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
 if (values.kind !== undefined && values.kind !== kind)
   refuse(`--kind must be one of ${kinds.join(', ')}, got "${values.kind}"`)

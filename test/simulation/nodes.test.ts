@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { areServersRequired } from '../servers/required.js'
-import { campaign } from './campaign.js'
-import { kinds } from './schedule.js'
+import { campaign } from './runner/campaign.js'
+import { kinds } from './runner/schedule.js'
 
 /** The oldest line of Node that runs the library; npm fetches it. */
 const OLD_NODE = 'node@22.23.3'

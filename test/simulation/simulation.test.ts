@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { BESIDE, campaign } from './campaign.js'
-import { rarerThanSaid } from './enough.js'
-import { faults, kindOf } from './faults.js'
-import { keptSeeds, rerunKept } from './kept.js'
-import { runAll, runOne } from './lanes.js'
-import { kinds } from './schedule.js'
-import { missing } from './tally.js'
+import { faults, kindOf } from './backend/fault-kinds.js'
+import { BESIDE, campaign } from './runner/campaign.js'
+import { marksBelowThreshold } from './runner/coverage-thresholds.js'
+import { runAll, runOne } from './runner/interleaved-runner.js'
+import { regressionSeeds, rerunSeeds } from './runner/regression-seeds.js'
+import { missing } from './runner/run-stats.js'
+import { kinds } from './runner/schedule.js'
 
 /** How many schedules; `LISTWATCH_RUNS` multiplies them, `LISTWATCH_SEED` begins somewhere else. */
 const { LISTWATCH_RUNS: factor = '1', LISTWATCH_SEED: first = '1' } = process.env
 const RUNS = Math.ceil(50_000 * Number(factor))
 
 test('schedules that failed once never fail again', async () => {
-  expect(keptSeeds().length).toBeGreaterThan(0)
-  expect(await rerunKept()).toEqual([])
+  expect(regressionSeeds().length).toBeGreaterThan(0)
+  expect(await rerunSeeds()).toEqual([])
 })
 
 // I1 to I17
@@ -29,7 +29,9 @@ test('whatever goes wrong, what is promised holds', async () => {
   for (const kind of kinds) {
     expect(tallies[kind].schedules, `schedules of ${kind}`).toBeGreaterThanOrEqual(Math.floor(RUNS / BESIDE))
     expect(missing(tallies[kind], kind), `interesting states that were never reached by ${kind}`).toEqual([])
-    expect(rarerThanSaid(tallies[kind], kind), `states that are rarer than enough.ts says, of ${kind}`).toEqual([])
+    expect(marksBelowThreshold(tallies[kind], kind), `states that are rarer than enough.ts says, of ${kind}`).toEqual(
+      [],
+    )
   }
   expect(
     Object.entries(faults).filter(([kind, { of }]) => tallies.one.faults[of][kind] === undefined),

@@ -1,9 +1,9 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
-import { actions, kindsOf, planOf } from '../plan.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../schedule.js'
-import { healsWithin, type Settings, settingsFor } from '../settings.js'
-import { Site } from '../site.js'
-import { GroupCast } from './group-cast.js'
+import { BackendShard } from '../backend/backend-shard.js'
+import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import { actions, kindsOf, planOf } from '../workload/fault-plan.js'
+import { healsWithin, type Settings, settingsFor } from '../workload/settings.js'
+import { GroupSystem } from './group-system.js'
 
 const NAMES = ['eu', 'us', 'ap', 'sa']
 
@@ -15,8 +15,8 @@ const groupKinds = kindsOf({ 'expire all': 3, 'relist all': 1, 'stop one': 0.4, 
 /** One schedule of a group: informers, each over a source of its own, which may not all list again at a time. */
 export class GroupWorld extends Schedule {
   readonly kind = 'group'
-  readonly #sites: readonly Site[]
-  #cast: GroupCast
+  readonly #sites: readonly BackendShard[]
+  #cast: GroupSystem
   #lives = 0
 
   constructor(seed: number, options: ScheduleOptions = {}) {
@@ -30,7 +30,7 @@ export class GroupWorld extends Schedule {
     const count = this.draws.pick('members', [2, 3, 3, 4])
     this.#sites = NAMES.slice(0, count).map(
       (name, nth) =>
-        new Site(
+        new BackendShard(
           this,
           { name, nth },
           (draws) => ({ ...settingsFor(draws, true), ...whole }),
@@ -40,7 +40,7 @@ export class GroupWorld extends Schedule {
     this.#cast = this.#newCast()
   }
 
-  get cast(): GroupCast {
+  get cast(): GroupSystem {
     return this.#cast
   }
 
@@ -62,7 +62,7 @@ export class GroupWorld extends Schedule {
     return plan.sort((a, b) => a.at - b.at)
   }
 
-  restart(): GroupCast {
+  restart(): GroupSystem {
     this.#cast = this.#newCast()
     return this.#cast
   }
@@ -109,13 +109,13 @@ export class GroupWorld extends Schedule {
     }
   }
 
-  #driveOf(nth: number): GroupCast['drives'][number] {
+  #driveOf(nth: number): GroupSystem['drives'][number] {
     const drive = this.#cast.drives[nth]
     if (drive === undefined) throw new Error(`there is no member ${nth}`)
     return drive
   }
 
-  #newCast(): GroupCast {
-    return new GroupCast(this, this.#sites, this.#lives++)
+  #newCast(): GroupSystem {
+    return new GroupSystem(this, this.#sites, this.#lives++)
   }
 }

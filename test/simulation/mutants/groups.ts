@@ -1,4 +1,4 @@
-import type { Kind } from '../schedule.js'
+import type { Kind } from '../runner/schedule.js'
 import type { Mutant } from './mutate.js'
 
 const kind: Kind = 'group'

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
-import type { Kept } from '../kept.js'
-import { SimulationProcess } from '../pool.js'
-import type { Shrunk } from '../shrink.js'
-import type { Invariant } from '../stage.js'
+import type { RegressionSeed } from '../runner/regression-seeds.js'
+import type { Shrunk } from '../runner/shrink.js'
+import { SimulationProcess } from '../runner/worker-process.js'
+import type { Invariant } from '../system/scenario.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
 import { firstFailure, runTests } from './tests.js'
@@ -72,7 +72,7 @@ export async function hunt(seed: number, tell: (hunted: Hunted) => void, options
 }
 
 /** What a kept schedule breaks in the mutant for which it was kept. */
-export async function rerun(mutant: Mutant, { kind, seed, only }: Kept): Promise<Invariant | undefined> {
+export async function rerun(mutant: Mutant, { kind, seed, only }: RegressionSeed): Promise<Invariant | undefined> {
   const thread = new SimulationProcess(mutant)
   try {
     const { tally } = await thread.run({ kind, from: seed, count: 1, untilFailure: true, only }, HANG_MS)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { textOf } from '../../support/sources.js'
-import { kindOf } from '../faults.js'
-import { keptSeeds } from '../kept.js'
+import { kindOf } from '../backend/fault-kinds.js'
+import { regressionSeeds } from '../runner/regression-seeds.js'
 import { foreignMutants } from './foreign/index.js'
 import { type Hunted, hunt, rerun, survives } from './hunt.js'
 import { mutants } from './index.js'
@@ -48,7 +48,7 @@ test.each(tested)('the test that kills "$name" exists', ({ test: path, named }) 
   expect(textOf(`test/${path}`)).toContain(named)
 })
 
-const kept = keptSeeds().filter(({ of }) => of !== undefined)
+const kept = regressionSeeds().filter(({ of }) => of !== undefined)
 
 test('there are schedules that were kept for mutants which few others kill', () => {
   expect(kept.length).toBeGreaterThan(0)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
-import type { ActionKind } from '../plan.js'
-import type { Kind } from '../schedule.js'
+import type { Kind } from '../runner/schedule.js'
+import type { ActionKind } from '../workload/fault-plan.js'
 
 /** One defect, as an edit of the production source. */
 export interface Mutant {

@@ -1,17 +1,17 @@
 import { createInformer, type Informer } from '../../../src/informer/informer.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
-import type { Item } from '../history.js'
-import type { SleepCounter } from '../sim-clock.js'
-import type { Scene } from '../stage.js'
+import type { Item } from '../backend/history.js'
+import type { Scenario } from '../system/scenario.js'
+import type { SleepCounter } from '../system/sim-clock.js'
 
 /** Another informer of the same set, never started: it has the sources that the set has. */
 export class Bystander {
-  readonly #scene: Scene
+  readonly #scene: Scenario
   readonly #set: SourceSet<Item>
   readonly #clock: SleepCounter
   readonly #informer: Informer<Item, object>
 
-  constructor(scene: Scene, set: SourceSet<Item>) {
+  constructor(scene: Scenario, set: SourceSet<Item>) {
     scene.note('another informer of the set')
     this.#scene = scene
     this.#set = set

@@ -1,14 +1,14 @@
 import type { Change } from '../../../src/queue/change.js'
-import { type Commits, isOfOneCommit } from '../commits.js'
-import type { Item } from '../history.js'
-import type { Scene } from '../stage.js'
-import type { Slots } from './slots.js'
+import type { Item } from '../backend/history.js'
+import { type Commits, isOfOneCommit } from '../checkers/handler-commits.js'
+import type { Scenario } from '../system/scenario.js'
+import type { SetMembers } from './set-members.js'
 
 /**
  * Over several sources a batch has no version: it may be made of any number of commits. Who has nothing to do, and for whom
  * nothing waits, has handled everything.
  */
-export function commitsOfSet({ settings }: Scene, slots: Slots): Commits {
+export function commitsOfSet({ settings }: Scenario, slots: SetMembers): Commits {
   const commits: Commits = {
     sourceOf: ({ key, object }) => slots.giverOf(key, object.n)?.name,
     endsOf: (_version, changes) => {

@@ -1,22 +1,22 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
-import type { Drained } from '../drained.js'
-import type { IsIn } from '../follower.js'
-import type { Told } from '../handlers.js'
-import type { Item, Stored } from '../history.js'
-import type { QueueJudge } from '../queue-judge.js'
-import type { Resyncs } from '../resyncs.js'
-import type { Runs } from '../runs.js'
-import { nameOf, type Scene } from '../stage.js'
-import type { Slot } from './slot.js'
-import type { Slots } from './slots.js'
+import type { Item, Stored } from '../backend/history.js'
+import type { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
+import type { HandlerCallChecker } from '../checkers/handler-call-checker.js'
+import type { QueueChecker } from '../checkers/queue-checker.js'
+import type { ResyncChecker } from '../checkers/resync-checker.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import type { IsIn } from '../workload/follower.js'
+import type { Told } from '../workload/handler-script.js'
+import type { SetMember } from './set-member.js'
+import type { SetMembers } from './set-members.js'
 
 interface About {
   readonly name: string
   readonly isIn: IsIn
   /** In which stay of its source a change came, where that is known. */
-  readonly stayOf: (slot: Slot, change: Change<Item>) => number | undefined
+  readonly stayOf: (slot: SetMember, change: Change<Item>) => number | undefined
 }
 
 /**
@@ -26,23 +26,23 @@ interface About {
 export class SetFollower implements Told {
   readonly name: string
   readonly known = new Map<string, Item>()
-  readonly #scene: Scene
-  readonly #slots: Slots
+  readonly #scene: Scenario
+  readonly #slots: SetMembers
   readonly #isIn: IsIn
   readonly #stayOf: About['stayOf']
   readonly #begun: () => void
   /** The newest content that each source told of each key, and in which epoch of which stay. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
   subscription: Subscription | undefined
-  runs: Runs | undefined
-  draining: Drained | undefined
+  runs: HandlerCallChecker | undefined
+  draining: DrainedSubscriptionChecker | undefined
   /** Nothing more may be told. */
   isSilenced = false
   isClosed = false
   /** Whether it is closed where it falls behind by more than its capacity. */
   mayOverflow = false
-  queue: QueueJudge | undefined
-  resyncs: Resyncs | undefined
+  queue: QueueChecker | undefined
+  resyncs: ResyncChecker | undefined
   /** It was told everything that waited for it, and then that there is no more. */
   hasEnded = false
   isStuckForEver = false
@@ -50,7 +50,7 @@ export class SetFollower implements Told {
   isHolding = false
 
   /** `begun` is called each time it is told something. */
-  constructor(scene: Scene, slots: Slots, { name, isIn, stayOf }: About, begun: () => void) {
+  constructor(scene: Scenario, slots: SetMembers, { name, isIn, stayOf }: About, begun: () => void) {
     this.#scene = scene
     this.#slots = slots
     this.name = name
@@ -82,7 +82,7 @@ export class SetFollower implements Told {
     this.#begun()
   }
 
-  wants(slot: Slot, stored: Stored | undefined): boolean {
+  wants(slot: SetMember, stored: Stored | undefined): boolean {
     return slot.wants(stored) && this.#isIn(stored.item, stored.key)
   }
 
@@ -93,7 +93,7 @@ export class SetFollower implements Told {
   }
 
   /** It says that it has handled everything up to a version of a source. */
-  checkReached(slot: Slot, mark: Version): void {
+  checkReached(slot: SetMember, mark: Version): void {
     const { history, settings } = slot
     for (const key of settings.keys) {
       const n = this.known.get(key)?.n

@@ -1,17 +1,17 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { Wait } from '../../../src/subscriptions/version-waiters.js'
-import { Condition } from '../condition.js'
-import type { Item } from '../history.js'
-import { forkedSince, PendingWaits } from '../pending.js'
-import { nameOf, type Scene } from '../stage.js'
-import { TRANSIENT } from '../waiters.js'
-import type { SetDrive } from './set-drive.js'
+import type { Item } from '../backend/history.js'
+import { forkedSince, WaiterChecker } from '../checkers/waiter-checker.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import { UntilCondition } from '../workload/until-condition.js'
+import { TRANSIENT } from '../workload/waiters.js'
+import type { SetDriver } from './set-driver.js'
 import type { SetFollower } from './set-follower.js'
-import type { Slot } from './slot.js'
+import type { SetMember } from './set-member.js'
 
 /** A source as it was when somebody began to wait for it. */
 interface Asked {
-  readonly slot: Slot
+  readonly slot: SetMember
   readonly removals: number
   readonly mark: Version
   readonly lists: number
@@ -21,14 +21,14 @@ interface Asked {
 
 /** Those who wait for something of one source, or of all; each must end in time, and rightly. */
 export class SetWaiters {
-  readonly pending: PendingWaits
-  readonly #drive: SetDrive
-  readonly #scene: Scene
+  readonly pending: WaiterChecker
+  readonly #drive: SetDriver
+  readonly #scene: Scenario
 
-  constructor(drive: SetDrive) {
+  constructor(drive: SetDriver) {
     this.#drive = drive
     this.#scene = drive.stage
-    this.pending = new PendingWaits(drive.stage)
+    this.pending = new WaiterChecker(drive.stage)
   }
 
   /** Read-your-writes: waits for where one of the sources is now, by the store or by a subscription. */
@@ -144,7 +144,7 @@ export class SetWaiters {
     const isThere = draws.chance('until', 0.5)
     const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    const asked = new Condition<Item | undefined>(this.#scene, condition)
+    const asked = new UntilCondition<Item | undefined>(this.#scene, condition)
     this.pending.wait(asked.until(informer.until(key, asked.holds, limits)), {
       what: `until ${nameOf(key)}`,
       limits,
@@ -157,7 +157,7 @@ export class SetWaiters {
   }
 
   /** Its reflector says that it reads, and the source has not been asked yet; who intervenes now cannot be judged from outside. */
-  #isAboutToOpen(slot: Slot): boolean {
+  #isAboutToOpen(slot: SetMember): boolean {
     const { state, judge } = slot
     if (judge?.isBetween !== true || this.#drive.turns?.isWaiting(slot) === true) return false
     return state === 'connecting' || state?.endsWith('listing') === true
@@ -184,7 +184,7 @@ export class SetWaiters {
     return this.#includes(asked) && slot.history.at(version).epoch === slot.history.at(mark).epoch
   }
 
-  #asking(slot: Slot): Asked {
+  #asking(slot: SetMember): Asked {
     const { removals, source, history } = slot
     const { lists, headFailures } = source
     const mark = history.head.version

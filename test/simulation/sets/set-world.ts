@@ -1,14 +1,14 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
-import type { Draws } from '../draws.js'
-import { History, type Item } from '../history.js'
-import { type Action, actions, kindOf, kindsOf, planOf } from '../plan.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../schedule.js'
-import { healsWithin, KEYS, type Settings, settingsFor } from '../settings.js'
-import { SetDrive } from './set-drive.js'
+import { History, type Item } from '../backend/history.js'
+import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import { type Action, actions, kindOf, kindsOf, planOf } from '../workload/fault-plan.js'
+import type { RandomDecisions } from '../workload/random-decisions.js'
+import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/settings.js'
+import { SetDriver } from './set-driver.js'
+import { SetMember } from './set-member.js'
+import { SetMembers } from './set-members.js'
 import { Backend } from './shards.js'
-import { Slot } from './slot.js'
-import { Slots } from './slots.js'
 
 const NAMES = ['eu', 'us', '__proto__', 'ap']
 
@@ -52,14 +52,14 @@ const MEDDLES = 0.02
 /** One schedule of an informer over several sources, which come and go. */
 export class SetWorld extends Schedule {
   readonly kind = 'set'
-  readonly #slots: Slots
+  readonly #slots: SetMembers
   readonly #set: SourceSet<Item> = sourceSet<Item>({})
   /** Whether all of them are shards of one backend. */
   readonly #isSharded: boolean
   readonly #meddles: number
   /** Whether a source comes or goes just now. */
   #isChanging = false
-  #cast: SetDrive
+  #cast: SetDriver
   #lives = 0
 
   constructor(seed: number, options: ScheduleOptions = {}) {
@@ -82,15 +82,15 @@ export class SetWorld extends Schedule {
       skipped: () => this.#cast.skipped(),
     }
     const slots = names.map((name, nth) => {
-      const settingsOf = (own: Draws): Settings => settingsOfSlot(own, settings, hands?.[nth], isShared)
-      return new Slot(
+      const settingsOf = (own: RandomDecisions): Settings => settingsOfSlot(own, settings, hands?.[nth], isShared)
+      return new SetMember(
         this,
         { name, nth, isExact: !isShared && settings.maxRelists === undefined && settings.driftMs === 0 },
         settingsOf,
         reader,
       )
     })
-    this.#slots = new Slots(slots, isShared)
+    this.#slots = new SetMembers(slots, isShared)
     const isBreach = slots.some((slot) => slot.settings.isBreach)
     Object.assign(settings, { keys: [...new Set(slots.flatMap((slot) => slot.settings.keys))], isBreach })
     if (this.#isSharded) this.#shard(slots)
@@ -101,7 +101,7 @@ export class SetWorld extends Schedule {
     this.#cast = this.#newCast()
   }
 
-  get cast(): SetDrive {
+  get cast(): SetDriver {
     return this.#cast
   }
 
@@ -116,7 +116,7 @@ export class SetWorld extends Schedule {
     return plan.sort((a, b) => a.at - b.at)
   }
 
-  restart(): SetDrive {
+  restart(): SetDriver {
     this.mark('a set was read by another informer')
     this.#cast = this.#newCast()
     return this.#cast
@@ -177,11 +177,11 @@ export class SetWorld extends Schedule {
     }
   }
 
-  get #out(): readonly Slot[] {
+  get #out(): readonly SetMember[] {
     return this.#slots.all.filter(({ isIn }) => !isIn)
   }
 
-  #add(slot: Slot | undefined): void {
+  #add(slot: SetMember | undefined): void {
     if (slot === undefined || slot.isIn) return
     const isNew = !this.#isSharded && this.draws.chance('another backend', 0.4)
     this.#cast.lookWhetherFilled()
@@ -194,7 +194,7 @@ export class SetWorld extends Schedule {
     this.#isChanging = false
   }
 
-  #remove(slot: Slot | undefined): void {
+  #remove(slot: SetMember | undefined): void {
     if (slot === undefined || !slot.isIn) return
     this.note('a source is taken out', slot.name)
     this.#markRemoval(slot)
@@ -206,7 +206,7 @@ export class SetWorld extends Schedule {
     this.#cast.lookWhetherFilled()
   }
 
-  #markRemoval({ name }: Slot): void {
+  #markRemoval({ name }: SetMember): void {
     const state = this.#cast.stateOf(name)
     if (state?.endsWith('listing')) this.mark('a source was taken out in the middle of a list')
     if (state === 'backing-off') this.mark('a source was taken out during a backoff')
@@ -224,17 +224,17 @@ export class SetWorld extends Schedule {
     else this.#add(slot)
   }
 
-  #shard(slots: readonly Slot[]): void {
+  #shard(slots: readonly SetMember[]): void {
     const backend = new Backend()
     for (const slot of slots) slot.history = backend.shard(slot.history.head.state, () => slot.source.wake())
   }
 
-  #newCast(): SetDrive {
-    return new SetDrive(this, this.#slots, this.#set, this.#lives++, () => this.#meddle())
+  #newCast(): SetDriver {
+    return new SetDriver(this, this.#slots, this.#set, this.#lives++, () => this.#meddle())
   }
 }
 
-function use(cast: SetDrive, kind: Use, key: string): void {
+function use(cast: SetDriver, kind: Use, key: string): void {
   const { draws } = cast.stage
   switch (kind) {
     case 'subscribe':
@@ -280,7 +280,12 @@ function use(cast: SetDrive, kind: Use, key: string): void {
 }
 
 /** What one source is like: much is its own, and some the informer's. */
-function settingsOfSlot(own: Draws, whole: Settings, keys: readonly string[] | undefined, isShared: boolean): Settings {
+function settingsOfSlot(
+  own: RandomDecisions,
+  whole: Settings,
+  keys: readonly string[] | undefined,
+  isShared: boolean,
+): Settings {
   const drawn = settingsFor(own, true)
   const { hasOrder, onInvalid, freezes, omits, clears, hasSchema, auditMs, healAtMs, driftMs } = whole
   const isBreach = drawn.isBreach && hasOrder && !isShared
@@ -293,7 +298,7 @@ function settingsOfSlot(own: Draws, whole: Settings, keys: readonly string[] | u
 }
 
 /** Hands out keys, to each other ones. */
-function deal(draws: Draws, count: number): readonly string[][] {
+function deal(draws: RandomDecisions, count: number): readonly string[][] {
   const pool = [...KEYS]
   const each = draws.pick('key count', [1, 2, 2, Math.floor(pool.length / count)])
   return Array.from({ length: count }, () =>

@@ -1,4 +1,4 @@
-import { History, type Moment, type Mutation, type State } from '../history.js'
+import { type Commit, History, type Mutation, type State } from '../backend/history.js'
 
 /** One backend that is read in shards: each has keys of its own, and every transaction gives all of them its version. */
 export class Backend {
@@ -26,12 +26,12 @@ class Shard extends History {
     this.#others = others
   }
 
-  override commit(mutations: readonly Mutation[], id: number): Moment {
+  override commit(mutations: readonly Mutation[], id: number): Commit {
     this.#others((other) => other.#followCommit(id))
     return super.commit(mutations, id)
   }
 
-  override restore(from: Moment): Moment {
+  override restore(from: Commit): Commit {
     this.#others((other) => other.#followRestore(from.sequence))
     return super.restore(from)
   }

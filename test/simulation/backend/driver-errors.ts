@@ -1,0 +1,52 @@
+import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
+import { redact, redactError } from '../../../src/util/redact.js'
+import type { RandomDecisions } from '../workload/random-decisions.js'
+
+/** A password that drivers quote. No error that is reported holds it. */
+const SECRET = 'hunter2'
+const ADDRESS = `postgres://reader:${SECRET}@db.example:5432/app`
+
+/** What drivers throw: errors with and without causes, and values that are no errors. */
+const thrownByDrivers: readonly (() => unknown)[] = [
+  () => new Error('the connection was lost'),
+  () => `cannot connect to ${ADDRESS}`,
+  () => new Error(`cannot connect: password=${SECRET}`),
+  () => new Error('cannot connect', { cause: `refused by ${ADDRESS}` }),
+  () => new Error('cannot connect', { cause: new Error(`sent authorization: Bearer ${SECRET}`) }),
+  () => Object.assign(new Error('cannot connect'), { address: ADDRESS }),
+  () => new AggregateError([new Error(`cannot connect to ${ADDRESS}`), 'no route']),
+  () => ({ message: `token=${SECRET}` }),
+  () => Object.create(null),
+]
+
+/** What a source throws that knows nothing of `SourceError`. */
+const thrownBare: readonly (() => unknown)[] = [
+  () => new Error('the connection was lost'),
+  () => 'the connection was lost',
+  () => 404,
+  () => null,
+  () => Object.create(null),
+]
+
+/** What a driver throws, as the adapters of this package pass it on. Some of them say in which step it was. */
+export function driverError(draws: RandomDecisions, code: SourceErrorCode, phase: 'list' | 'watch'): SourceError {
+  const thrown = draws.pick('what a driver throws', thrownByDrivers)()
+  const isLocated = draws.chance('says in which step', 0.4)
+  return new SourceError(redact(messageOf(thrown)), {
+    code,
+    cause: redactError(thrown),
+    ...(isLocated && { phase }),
+  })
+}
+
+export function bareError(draws: RandomDecisions): unknown {
+  return draws.pick('what is thrown bare', thrownBare)()
+}
+
+/** Where a text that nobody may read is in an error: its message, stack, causes and other properties. */
+export function secretIn(error: unknown, depth = 0): string | undefined {
+  if (typeof error === 'string') return error.includes(SECRET) ? 'a text' : undefined
+  if (typeof error !== 'object' || error === null || depth > 8) return undefined
+  const names = Object.getOwnPropertyNames(error)
+  return names.find((name) => secretIn((error as Readonly<Record<string, unknown>>)[name], depth + 1) !== undefined)
+}

@@ -1,0 +1,164 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+
+export interface Item {
+  /** One number for each content that was ever written: the greater, the later. */
+  readonly n: number
+  readonly tenant: string
+  readonly tags: readonly string[]
+  readonly rank: number
+  /** The same number once more, where only a comparison of contents can tell it. */
+  readonly body?: unknown
+  /** The mark of the schema, which makes another object of what the source gives. */
+  readonly isChecked?: true
+}
+
+/** An object as the backend has it. */
+export interface Stored {
+  readonly key: string
+  readonly item: Item
+  readonly uid: string
+  /** Of the object itself; starts again with each epoch, as a restored backend's does. */
+  readonly revision: string | undefined
+  readonly isInvalid: boolean
+}
+
+/** One key in one transaction: what became of it. */
+export interface Mutation {
+  readonly key: string
+  readonly stored: Stored | undefined
+  /** What the transaction found. */
+  readonly was: Stored | undefined
+}
+
+export type State = ReadonlyMap<string, Stored>
+
+/** A moment of the backend. The first of an epoch has no mutations. */
+export interface Commit {
+  readonly epoch: number
+  readonly sequence: number
+  readonly version: Version
+  readonly state: State
+  readonly mutations: readonly Mutation[]
+  /** A number that does not depend on what else happened. */
+  readonly id: number
+  /** How often somebody began to tell of it. */
+  tellings: number
+}
+
+/** What a backend had, at every moment: the truth by which everything is judged. */
+export class History {
+  readonly #moments: Commit[] = []
+  readonly #indexes = new Map<Version, number>()
+  readonly #uids = new Map<number, string>()
+  readonly #writes = new Map<number, number>()
+  /** Where the current epoch begins. */
+  #base = 0
+  /** The last sequence of this epoch that is forgotten: a watch from before it has expired. */
+  compacted = 0
+
+  constructor(initial: State) {
+    for (const { item, uid } of initial.values()) this.#uids.set(item.n, uid)
+    this.#add({ epoch: 1, sequence: 0, version: '1.0', state: initial, mutations: [], id: 0, tellings: 0 })
+  }
+
+  get head(): Commit {
+    return this.#moments[this.#moments.length - 1] as Commit
+  }
+
+  /** What was there so many moments ago, perhaps in an epoch that is over. */
+  before(moments: number): Commit {
+    return this.#moments[Math.max(0, this.#moments.length - 1 - moments)] as Commit
+  }
+
+  commit(mutations: readonly Mutation[], id: number): Commit {
+    const { epoch, sequence, state } = this.head
+    const next = new Map(state)
+    for (const { key, stored } of mutations) {
+      if (stored === undefined) next.delete(key)
+      else {
+        next.set(key, stored)
+        this.#uids.set(stored.item.n, stored.uid)
+        this.#writes.set(stored.item.n, (this.#writes.get(stored.item.n) ?? 0) + 1)
+      }
+    }
+    const version = `${epoch}.${sequence + 1}`
+    return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations, id, tellings: 0 })
+  }
+
+  /** Another incarnation, which begins with what an earlier moment had. */
+  restore(from: Commit): Commit {
+    const { epoch } = this.head
+    const { sequence, state } = from
+    this.compacted = sequence
+    this.#base = this.#moments.length
+    const version = `${epoch + 1}.${sequence}`
+    return this.#add({ epoch: epoch + 1, sequence, version, state, mutations: [], id: 0, tellings: 0 })
+  }
+
+  /** The moment of the current epoch with this sequence, or undefined where it is not there. */
+  inEpoch(sequence: number): Commit | undefined {
+    const first = this.#moments[this.#base] as Commit
+    return sequence < first.sequence ? undefined : this.#moments[this.#base + sequence - first.sequence]
+  }
+
+  /** The oldest moment of the current epoch. */
+  get first(): Commit {
+    return this.#moments[this.#base] as Commit
+  }
+
+  at(version: Version): Commit {
+    return this.#moments[this.indexOf(version)] as Commit
+  }
+
+  /** The identity of the object that had this content. */
+  uidOf(n: number): string | undefined {
+    return this.#uids.get(n)
+  }
+
+  /** Whether the object with this content was written once, and not again as it was. */
+  isWrittenOnce(n: number): boolean {
+    return (this.#writes.get(n) ?? 1) === 1
+  }
+
+  /** What a key was last; undefined where it never was anything. */
+  lastOf(key: string): Stored | undefined {
+    return this.#moments.findLast(({ state }) => state.has(key))?.state.get(key)
+  }
+
+  /** The place of a version among all there ever were. */
+  indexOf(version: Version): number {
+    const index = this.#indexes.get(version)
+    if (index === undefined) throw new SourceError(`"${version}" is no version of this source`, { code: 'PROTOCOL' })
+    return index
+  }
+
+  /** The place of the first moment from `from` on for which it is so. */
+  findIndex(from: number, isSo: (moment: Commit) => boolean): number | undefined {
+    for (let index = from; index < this.#moments.length; index++) if (isSo(this.#moments[index] as Commit)) return index
+    return undefined
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    const [here, there] = [this.at(at), this.at(mark)]
+    if (here.epoch !== there.epoch) throw new SourceError('the version is of another epoch', { code: 'EPOCH_CHANGED' })
+    return here.sequence >= there.sequence
+  }
+
+  /** Whether the key was in such a state (`undefined`: absent) at `version` or at some moment after it. */
+  isAtOrAfter(key: string, isSuch: (stored: Stored | undefined) => boolean, version: Version): boolean {
+    for (let index = this.indexOf(version); index < this.#moments.length; index++) {
+      const { state, mutations } = this.#moments[index] as Commit
+      if (isSuch(state.get(key))) return true
+      // In the middle of a transaction it may have been in another state too.
+      if (mutations.some((each) => each.key === key && isSuch(each.stored))) return true
+    }
+    return false
+  }
+
+  #add(moment: Commit): Commit {
+    this.#indexes.set(moment.version, this.#moments.length)
+    this.#moments.push(moment)
+    return moment
+  }
+}

@@ -1,0 +1,171 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { ListContext, ListEvent, ListPage } from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Told } from '../checkers/audit-result-checker.js'
+import { Channel } from './channel.js'
+import type { Commit, Item } from './history.js'
+import { KEYLESS, type SimulatedSource } from './simulated-source.js'
+
+/** One list on its way: pages of a snapshot, or of a collection that moves, mended at the end by what happened. */
+export class ListStream extends Channel<ListPage<Item>> implements Told {
+  readonly kind = 'list'
+  readonly signal: AbortSignal
+  /** What was shown already, by whoever reads. */
+  readonly floor: Version | undefined
+  readonly #source: SimulatedSource
+  /** The moment that it shows; where it moves, the moment of its first page. */
+  #begun: Commit
+  #isMoving = false
+  readonly isAudit: boolean
+  readonly nth: number
+  shown: Commit | undefined
+  said: Version | undefined
+  #isWhole = true
+  #keys: readonly string[] = []
+  #at = 0
+  pages = 0
+
+  constructor(source: SimulatedSource, { signal, floor: shown }: ListContext, isRefused = false) {
+    super()
+    this.#source = source
+    this.signal = signal
+    this.floor = shown
+    this.isAudit = source.opens.isAudit
+    this.nth = source.lists
+    this.#begun = source.stage.history.head
+    if (!isRefused) this.#later()
+  }
+
+  /** A list does not wait for what happens. */
+  wake(): void {}
+
+  override return(): ReturnType<Channel<ListPage<Item>>['return']> {
+    if (this.#source.stage.settings.isDeaf && !this.isOver) {
+      this.isLeft = true
+      return new Promise(() => {})
+    }
+    this.#source.closed(this)
+    return super.return()
+  }
+
+  #later(): void {
+    // Where something can happen meanwhile it is worth being slow.
+    const latency = this.#source.latency() * (this.#isMoving ? 10 : 1) * (this.isAudit ? 20 : 1)
+    this.#source.stage.clock.in(latency, () => this.#next())
+  }
+
+  /** What goes wrong before the next page: an error, `'silence'`, or nothing. */
+  #fault(): unknown {
+    const { history, settings, mark } = this.#source.stage
+    const { mix } = settings
+    if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient('list')
+    if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal(this)
+    if (mix.strikes('stall-list')) return 'silence'
+    if (!this.isAudit && this.#source.auditWatch?.breaksRepair()) return this.#source.transient('list')
+    if (mix.strikes('break-list')) {
+      if (this.pages > 0) mark('a list broke off between two pages')
+      return this.#source.transient('list')
+    }
+    if (this.pages > 0 && mix.strikes('expire-page')) {
+      mark('the token of a page expired')
+      return new SourceError('the page token expired', { code: 'VERSION_EXPIRED' })
+    }
+    if (this.#isMoving && history.head.epoch !== this.#begun.epoch)
+      return new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
+    return undefined
+  }
+
+  #next(): void {
+    if (this.isOver) return
+    if (this.pages === 0) this.#begin()
+    const fault = this.#fault()
+    if (fault === 'silence') this.#source.stage.note('the list falls silent')
+    else if (fault !== undefined) this.#break(fault)
+    else this.#page()
+  }
+
+  #begin(): void {
+    const { history, settings } = this.#source.stage
+    const isStale = settings.mix.strikes('stale-list')
+    this.#begun = isStale ? this.#earlier() : history.head
+    this.#isMoving = !isStale && settings.mix.strikes('moving-list')
+    this.#keys = [...this.#begun.state.keys()]
+    if (this.#isMoving) this.#source.stage.inGap()
+  }
+
+  #page(): void {
+    const { stage } = this.#source
+    const { pageSize } = stage.settings
+    const keys = this.#keys.slice(this.#at, this.#at + pageSize)
+    this.#at += pageSize
+    const isLast = this.#at >= this.#keys.length
+    const { state } = this.#isMoving ? stage.history.head : this.#begun
+    const events: ListEvent<Item>[] = []
+    for (const key of keys) {
+      const stored = state.get(key)
+      if (stored !== undefined) events.push(this.#source.eventOf(stored))
+    }
+    // The reflector would delete nothing by such a list.
+    if (this.isAudit && events.length > 0 && stage.settings.mix.strikes('keyless-in-audit')) {
+      events[0] = KEYLESS
+      this.#isWhole = false
+    }
+    this.pages++
+    if (!isLast) {
+      this.#say({ events })
+      this.#later()
+      return
+    }
+    const shown = this.#isMoving ? stage.history.head : this.#begun
+    this.shown = shown
+    const last = this.#isMoving ? this.#mended(events) : this.#lastPage(events)
+    this.said = last.version
+    this.#say(last)
+    if (this.isAudit && !this.signal.aborted) this.#source.auditWatch?.read(shown, this.#isWhole)
+    stage.note('the list ends', shown.version)
+    this.end()
+    this.#source.closed(this)
+  }
+
+  #say(page: ListPage<Item>): void {
+    this.emit(page)
+    this.#source.opens.said(this)
+  }
+
+  #lastPage(events: readonly ListEvent<Item>[]): ListPage<Item> {
+    const { history, settings } = this.#source.stage
+    const { head } = history
+    // A breach: an old snapshot under a new version.
+    const lies = this.#begun.epoch === head.epoch && settings.mix.strikes('lie-in-list')
+    return { events, version: lies ? head.version : this.#begun.version }
+  }
+
+  /** Pages were read at different moments; what happened since the first of them is told again. */
+  #mended(events: ListEvent<Item>[]): ListPage<Item> {
+    const { history } = this.#source.stage
+    const { head } = history
+    for (let at = this.#begun.sequence + 1; at <= head.sequence; at++) {
+      for (const { key, stored } of history.inEpoch(at)?.mutations ?? [])
+        events.push(stored === undefined ? { type: 'delete', key } : this.#source.eventOf(stored))
+    }
+    if (head !== this.#begun) this.#source.stage.mark('the collection changed while it was listed')
+    return { events, version: head.version }
+  }
+
+  /** A replica that is behind, by a few transactions. */
+  #earlier(): Commit {
+    const { history, draws, note } = this.#source.stage
+    const { head, first } = history
+    const behind = draws.below('stale by', 6)
+    const sequence = Math.max(first.sequence, head.sequence - behind)
+    note('a stale list', head.sequence - sequence)
+    return history.inEpoch(sequence) ?? head
+  }
+
+  #break(error: unknown): void {
+    this.#source.stage.note('the list breaks', error instanceof SourceError ? error.code : 'without a code')
+    this.#source.opens.broke(this, error)
+    this.#source.closed(this)
+    this.fail(error)
+  }
+}

@@ -1,0 +1,301 @@
+import { SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
+import type {
+  ListContext,
+  ListEvent,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+  WatchEvent,
+} from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Told } from '../checkers/audit-result-checker.js'
+import { WarningChecker } from '../checkers/warning-checker.js'
+import type { SourceScenario } from '../system/scenario.js'
+import { changed, withBody } from '../workload/item-bodies.js'
+import { refusable } from '../workload/item-schema.js'
+import { bareError, driverError } from './driver-errors.js'
+import type { FaultKind } from './fault-kinds.js'
+import type { Commit, Item, Mutation, Stored } from './history.js'
+import { ListStream } from './list-stream.js'
+import { WatchStream } from './watch-stream.js'
+
+/** An object of which nobody can say which it is. */
+export const KEYLESS: ListEvent<Item> = { type: 'invalid', error: new Error('it does not decode, not even its key') }
+
+/** What a careless source says of an object whose key it does not know. */
+const MALFORMED: readonly unknown[] = [
+  { type: 'put', object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
+  { type: 'put', key: 7, object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
+  { type: 'delete', key: null },
+  { type: 'invalid', key: {}, error: 'no key' },
+]
+
+/** Why nobody may read it. */
+export const REFUSAL = 'not for you'
+
+/** What a source tells whoever judges the reflector by its opens. */
+export interface SourceObserver {
+  /** Whether a list that is opened now is an audit's. */
+  readonly isAudit: boolean
+  /** Whether the source has to be read again for what was left out. */
+  readonly isIncomplete: boolean
+  opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void
+  /** The stream broke off, or ended where `error` is undefined. */
+  broke(stream: ListStream | WatchStream, error: unknown): void
+  said(stream: ListStream | WatchStream): void
+  /** Something was said that is of no use to anybody. */
+  muttered(): void
+  /** The source says that it is not sure of itself. */
+  doubted(): void
+  /** An audit begins to read. */
+  audited(): void
+}
+
+/** Who is told how far an audit has come. */
+export interface AuditObserver {
+  /** Whether a list that is to mend what it has found breaks off now. */
+  breaksRepair(): boolean
+  begins(): void
+  /** It has read everything as it was then; not `isWhole`: something without its key. */
+  read(shown: Commit, isWhole: boolean): void
+}
+
+/**
+ * A backend with history, transactions, compaction and incarnations, seen through the source contract; and what goes
+ * wrong between the two.
+ */
+export class SimulatedSource implements ListerWatcher<Item> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly isLaterEpoch?: (at: Version, mark: Version) => boolean
+  readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
+  readonly stage: SourceScenario
+  readonly opens: SourceObserver
+  readonly streams = new Set<ListStream | WatchStream>()
+  /** The signals of requests for its head that were not answered. */
+  readonly requests = new Set<AbortSignal>()
+  readonly warnings: WarningChecker
+  /** The signal of its last call. */
+  #last: AbortSignal | undefined
+  /** How many lists there were. */
+  lists = 0
+  /** The next that a watch says is that its history is gone. */
+  isExpired = false
+  auditWatch: AuditObserver | undefined
+  /** The last list that was opened, audits aside. */
+  lastList: Told | undefined
+  /** How often it could not say where it is. */
+  headFailures = 0
+  /** With what it has refused for good whoever reads it, and was not opened again since. */
+  refusedWith: SourceErrorCode | undefined
+  /** How many lists of versions are on their way. */
+  #versionLists = 0
+
+  constructor(stage: SourceScenario, opens: SourceObserver, name = 'simulated') {
+    this.name = name
+    this.stage = stage
+    this.opens = opens
+    this.warnings = new WarningChecker(stage)
+    this.heartbeatMs = stage.settings.heartbeatMs
+    const { auditMs, hasRevisions, flips } = stage.settings
+    if (auditMs !== false && hasRevisions && !flips) this.versions = (context) => this.#versions(context)
+    if (!stage.settings.hasOrder) return
+    const isLater = (at: Version, mark: Version): boolean =>
+      stage.settings.knowsLater && stage.history.at(at).epoch < stage.history.at(mark).epoch
+    if (stage.settings.knowsLater) this.isLaterEpoch = isLater
+    this.hasReached = (at, mark) => !isLater(at, mark) && stage.history.hasReached(at, mark)
+  }
+
+  list(context: ListContext): AsyncIterable<ListPage<Item>> {
+    this.lists++
+    this.#called(context)
+    if (this.opens.isAudit) this.#auditBegins()
+    else this.refusedWith = undefined
+    if (this.stage.settings.mix.strikes('throw-at-list')) {
+      const stream = new ListStream(this, context, true)
+      this.opens.opened('list', stream)
+      const error = this.transient('list')
+      this.opens.broke(stream, error)
+      throw error
+    }
+    if (this.opens.isAudit) this.#audited()
+    const stream = new ListStream(this, context)
+    this.streams.add(stream)
+    if (!stream.isAudit) this.lastList = stream
+    this.opens.opened('list', stream)
+    return stream
+  }
+
+  watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
+    this.refusedWith = undefined
+    this.#called(context)
+    const stream = new WatchStream(this, context)
+    this.streams.add(stream)
+    this.opens.opened('watch', stream)
+    stream.begin()
+    return stream
+  }
+
+  async head({ signal }: SourceContext): Promise<Version> {
+    const { clock, history, settings } = this.stage
+    this.requests.add(signal)
+    signal.addEventListener('abort', () => this.requests.delete(signal), { once: true })
+    if (settings.mix.strikes('head-hangs')) await new Promise(() => {})
+    await clock.sleep(this.latency())
+    this.requests.delete(signal)
+    signal.throwIfAborted()
+    if (settings.mix.strikes('forget-head')) {
+      this.headFailures++
+      throw this.transient('watch')
+    }
+    return history.head.version
+  }
+
+  /** The history moved on: open watches have something to tell. */
+  wake(): void {
+    for (const stream of this.streams) stream.wake()
+    // One that does not hear that it is over may still have something to say.
+    if (this.stage.settings.isDeaf && this.#last?.aborted) this.warnings.says(false)
+  }
+
+  #called({ signal, warn }: SourceContext): void {
+    this.#last = signal
+    this.warnings.called(warn)
+    if (this.stage.settings.mix.strikes('warns')) this.warnings.says(true)
+  }
+
+  /** Makes whoever watches read everything again. */
+  expire(): void {
+    this.isExpired = true
+    for (const stream of this.streams) if (stream.kind === 'watch') stream.begin()
+  }
+
+  /** Whether an audit reads. */
+  get isAudited(): boolean {
+    if (this.#versionLists > 0) return true
+    for (const stream of this.streams)
+      if (stream.kind === 'list' && stream.isAudit && !stream.signal.aborted) return true
+    return false
+  }
+
+  /** Streams that nobody reads any more are forgotten. */
+  closed(stream: ListStream | WatchStream): void {
+    this.streams.delete(stream)
+  }
+
+  latency(occasion?: number): number {
+    const { draws, settings } = this.stage
+    const stream = draws.of('latency')
+    const ms = (occasion === undefined ? stream.next() : stream.at(occasion)) * settings.latencyMs
+    return settings.mix.strikes('slow-source', occasion) ? 50 * ms : ms
+  }
+
+  /** An error after which it is worth trying again. */
+  transient(phase: 'list' | 'watch'): unknown {
+    const { draws } = this.stage
+    const code = draws.pick('error', [
+      'UNAVAILABLE',
+      'UNAVAILABLE',
+      'TIMEOUT',
+      'DECODE',
+      'none',
+      'retry after',
+    ] as const)
+    if (code === 'none') return bareError(draws)
+    if (code === 'retry after')
+      return new SourceError('too many requests', {
+        code: 'UNAVAILABLE',
+        retryAfterMs: draws.below('retry after', 5_000),
+      })
+    return driverError(draws, code, phase)
+  }
+
+  /** An error after which trying again soon is of no use. */
+  fatal({ isAudit, signal }: { readonly isAudit?: boolean; readonly signal: AbortSignal }): unknown {
+    const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
+    const { draws, settings } = this.stage
+    const drawn = draws.pick('fatal', codes)
+    const code = settings.clears && draws.chance('revoked', 0.6) ? 'UNAUTHORIZED' : drawn
+    if (isAudit !== true && !signal.aborted) this.refusedWith = code
+    return new SourceError(REFUSAL, { code })
+  }
+
+  eventOf(stored: Stored): ListEvent<Item> {
+    const { key, item, uid, revision, isInvalid } = stored
+    const version = revision === undefined ? {} : { version: revision }
+    const { body, copies, hasUids, hasSchema } = this.stage.settings
+    if (isInvalid && hasSchema)
+      return { type: 'put', key, object: refusable(item), ...(hasUids && { uid }), ...version }
+    if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
+    const event = {
+      type: 'put',
+      key,
+      object: copies ? withBody(changed(item, { tags: [...item.tags] }), body, true) : item,
+    } as const
+    return { ...event, ...(hasUids && { uid }), ...version }
+  }
+
+  /** What nobody can do anything with: an object without a key, or an event of a type to come. */
+  uselessEvents(strikes: (kind: FaultKind) => boolean): readonly WatchEvent<Item>[] {
+    const events: unknown[] = []
+    if (strikes('unknown-event')) events.push({ type: 'annotate', key: this.stage.settings.keys[0] })
+    if (strikes('keyless-event')) events.push(KEYLESS)
+    if (strikes('malformed-event')) events.push(this.stage.draws.pick('malformed', MALFORMED))
+    if (events.length > 0) this.opens.muttered()
+    return events as WatchEvent<Item>[]
+  }
+
+  /** What a watch tells of one transaction. */
+  eventsOf({ mutations, state }: Commit): readonly WatchEvent<Item>[] {
+    const { isPolled } = this.stage.settings
+    if (!isPolled) return mutations.map((mutation) => this.#eventOf(mutation))
+    const stored = [...state.values()].map((each) => this.eventOf(each))
+    const entries = stored.filter((event) => event.type === 'put')
+    return [...stored.filter((event) => event.type === 'invalid'), { type: 'replace', entries }]
+  }
+
+  #auditBegins(): void {
+    this.opens.audited()
+    this.auditWatch?.begins()
+  }
+
+  /** An audit has begun: a good moment for writers, and for the watch to break off. */
+  #audited(): void {
+    const { inGap, settings, comeAndGo } = this.stage
+    inGap()
+    if (settings.isBreach || !settings.mix.strikes('expire-in-audit')) return
+    // What comes after the watch broke off and goes before the next list, the audit may see, and the mirror never does.
+    this.expire()
+    comeAndGo(5 * settings.latencyMs)
+  }
+
+  /** Keys and versions alone, for an audit. */
+  async *#versions({ signal }: SourceContext): AsyncIterable<VersionPage> {
+    const { clock, history, settings, note } = this.stage
+    this.#versionLists++
+    try {
+      this.#auditBegins()
+      this.#audited()
+      await clock.sleep(10 * this.latency())
+      const { state, version } = history.head
+      note('lists versions', version)
+      await clock.sleep(10 * this.latency())
+      signal.throwIfAborted()
+      if (settings.mix.strikes('break-audit')) throw this.transient('list')
+      this.auditWatch?.read(history.at(version), true)
+      yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
+    } finally {
+      this.#versionLists--
+    }
+  }
+
+  #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {
+    if (stored !== undefined) return this.eventOf(stored)
+    const last = this.stage.settings.tellsLastState && was !== undefined && !was.isInvalid ? was.item : undefined
+    return { type: 'delete', key, ...(last !== undefined && { object: last }) }
+  }
+}

@@ -1,0 +1,280 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { WatchBatch, WatchContext, WatchEvent } from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import { mix } from '../workload/random-decisions.js'
+import { Channel } from './channel.js'
+import type { FaultKind } from './fault-kinds.js'
+import type { Commit, Item } from './history.js'
+import type { SimulatedSource } from './simulated-source.js'
+
+/** Whether a fault strikes on this occasion. */
+type Strikes = (kind: FaultKind) => boolean
+
+/** One watch: everything after a version, in order, a bookmark where nothing happens; and what goes wrong on the way. */
+export class WatchStream extends Channel<WatchBatch<Item>> {
+  readonly kind = 'watch'
+  readonly signal: AbortSignal
+  readonly after: Version
+  readonly #source: SimulatedSource
+  readonly #epoch: number
+  readonly #start: number
+  readonly #requestAudit: WatchContext['requestAudit']
+  /** Whether the core says that somebody waits for a version. */
+  readonly hasWaiters: () => boolean | undefined
+  /** Everything up to here was told. */
+  #cursor: number
+  #isBusy = false
+  #isSilent = false
+  #isAsked = false
+  #hasSpoken = false
+  #stopBeating: () => void = () => {}
+  /** What was told last. */
+  #told: WatchBatch<Item> | undefined
+  /** Transactions that are told later than those after them: a breach. */
+  #held: Commit[] = []
+
+  constructor(source: SimulatedSource, { signal, after, onProgressRequest, hasWaiters, requestAudit }: WatchContext) {
+    super()
+    this.hasWaiters = () => hasWaiters?.()
+    this.#requestAudit = requestAudit
+    this.#source = source
+    this.signal = signal
+    this.after = after
+    const { epoch, sequence } = source.stage.history.at(after)
+    this.#epoch = epoch
+    this.#start = sequence
+    this.#cursor = sequence
+    onProgressRequest(() => {
+      this.#isAsked = true
+      this.wake()
+    })
+  }
+
+  /** Whether it is open and says nothing any more, as behind a half-open connection. */
+  get isSilent(): boolean {
+    return this.#isSilent
+  }
+
+  begin(): void {
+    this.#isAsked = true
+    this.wake()
+  }
+
+  wake(): void {
+    if (this.#isBusy || this.isOver || this.#isSilent) return
+    this.#stopBeating()
+    if (!this.#hasNews && !this.#isAsked) {
+      this.#stopBeating = this.#source.stage.clock.in(this.#source.heartbeatMs, () => {
+        this.#isAsked = true
+        this.wake()
+      })
+      return
+    }
+    this.#isBusy = true
+    const occasion = this.#occasion()
+    this.#source.stage.clock.in(this.#source.latency(occasion), () => {
+      this.#isBusy = false
+      if (this.isOver || this.#isSilent) return
+      this.#tell(occasion)
+      this.wake()
+    })
+  }
+
+  override return(): ReturnType<Channel<WatchBatch<Item>>['return']> {
+    if (this.#source.stage.settings.isDeaf && !this.isOver) {
+      this.isLeft = true
+      return new Promise(() => {})
+    }
+    this.#stopBeating()
+    this.#source.closed(this)
+    return super.return()
+  }
+
+  get #hasNews(): boolean {
+    const { head } = this.#source.stage.history
+    return head.epoch !== this.#epoch || head.sequence > this.#cursor
+  }
+
+  /** A number for what is to be told now; undefined where there is nothing but where the source is. */
+  #occasion(): number | undefined {
+    const moment = this.#source.stage.history.inEpoch(this.#cursor + 1)
+    return moment === undefined ? undefined : mix(moment.id + moment.tellings++)
+  }
+
+  /** What goes wrong now: an error, `'silence'`, `'end'`, or nothing. */
+  #fault(strikes: Strikes): unknown {
+    const { history, mark } = this.#source.stage
+    if (history.head.epoch !== this.#epoch)
+      return new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
+    const isExpired = this.#source.isExpired && !this.isLeft
+    if (isExpired) this.#source.isExpired = false
+    const isDropped = strikes(this.#hasSpoken ? 'expire-live' : 'expire-watch')
+    if (isExpired || isDropped || this.#cursor < history.compacted) {
+      if (this.#hasSpoken) mark('the history was compacted under an open watch')
+      return new SourceError('the history is gone', { code: 'VERSION_EXPIRED' })
+    }
+    if (!this.#hasSpoken && strikes('refuse-watch')) return this.#source.transient('watch')
+    if (strikes('refuse-watch-for-good')) return this.#source.fatal(this)
+    if (strikes('break-watch')) return this.#source.transient('watch')
+    if (strikes('end-watch')) return 'end'
+    return strikes('half-open') ? 'silence' : undefined
+  }
+
+  #tell(occasion: number | undefined): void {
+    const { settings, note } = this.#source.stage
+    const strikes: Strikes = (kind) => settings.mix.strikes(kind, occasion)
+    const fault = this.#fault(strikes)
+    if (fault === 'silence') {
+      note('the watch falls silent')
+      this.#isSilent = true
+    } else if (fault === 'end') {
+      note('the watch ends')
+      this.#source.opens.broke(this, undefined)
+      this.#source.closed(this)
+      this.end()
+    } else if (fault !== undefined) this.#break(fault)
+    else this.#say(strikes)
+  }
+
+  #say(strikes: Strikes): void {
+    if (!this.#hasSpoken && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
+    if (this.#hasSpoken && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
+    if (strikes('repeat-batch')) this.#repeatBatch(strikes)
+    if (!this.isLeft && strikes('doubt')) this.#doubts()
+    this.#isAsked = false
+    this.#hasSpoken = true
+    if (this.#hasNews) this.#tellNext(strikes)
+    else this.#bookmark()
+  }
+
+  #doubts(): void {
+    this.#source.opens.doubted()
+    this.#requestAudit?.('it may have been restored')
+  }
+
+  #bookmark(): void {
+    const { history, settings, note } = this.#source.stage
+    this.#releaseHeld()
+    this.#emit([], (history.inEpoch(this.#cursor) ?? history.head).version)
+    if (settings.mix.strikes('break-after-bookmark')) {
+      note('a break after a bookmark')
+      this.#break(this.#source.transient('watch'))
+    }
+  }
+
+  #tellNext(strikes: Strikes): void {
+    const { history, settings, draws } = this.#source.stage
+    const moments: Commit[] = []
+    const count = strikes('merge-transactions') ? 2 + draws.below('merge', 3) : 1
+    for (let at = this.#cursor + 1; moments.length < count; at++) {
+      const moment = history.inEpoch(at)
+      if (moment === undefined) break
+      moments.push(moment)
+    }
+    const [first, last] = [moments[0], moments[moments.length - 1]]
+    if (first === undefined || last === undefined) return
+    this.#cursor = last.sequence
+    if (settings.isBreach && this.#breaches(first, moments, strikes)) return
+    // A polled source says what there is now, once.
+    const told = settings.isPolled ? [last] : moments
+    const all = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const events = strikes('fold-transactions') ? lastOfEachKey(all) : all
+    this.#told = { events: [...events], version: last.version }
+    const nobody = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
+    if (nobody !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: nobody })
+    if (strikes('delete-again')) events.push(...this.#deleteAgain(last))
+    events.push(...this.#source.uselessEvents(strikes))
+    this.#emit(events, last.version)
+    if (settings.isBreach) this.#releaseHeld()
+  }
+
+  /** What no source may do. True where that was all that is said of these transactions now. */
+  #breaches(first: Commit, moments: readonly Commit[], strikes: Strikes): boolean {
+    const { history, note } = this.#source.stage
+    if (strikes('lose-event')) {
+      note('an event is lost', first.version)
+      return true
+    }
+    if (first.mutations.some(({ stored }) => stored === undefined) && strikes('lose-delete')) {
+      note('a delete is lost', first.version)
+      return true
+    }
+    if (strikes('late-commit')) {
+      note('a transaction becomes visible late', first.version)
+      this.#held.push(...moments)
+      return true
+    }
+    const next = history.inEpoch(this.#cursor + 1)
+    if (next !== undefined && strikes('reorder')) {
+      note('two transactions are told in the wrong order', first.version)
+      this.#cursor = next.sequence
+      this.#held.push(...moments)
+      this.#emit(this.#source.eventsOf(next), next.version)
+      return true
+    }
+    if (strikes('lie-in-bookmark')) {
+      note('a bookmark lies', history.head.version)
+      this.#emit([], history.head.version)
+    }
+    return false
+  }
+
+  #releaseHeld(): void {
+    for (const moment of this.#held.splice(0)) this.#emit(this.#source.eventsOf(moment), moment.version)
+  }
+
+  /** Says again what was said, or what this stream never had to say. */
+  #repeat(upTo: number, kind: 'repeat' | 'repeat-older'): void {
+    const { history, draws, mark, note } = this.#source.stage
+    const moment = history.inEpoch(upTo - draws.below('repeat', 3))
+    if (moment === undefined || moment.mutations.length === 0) return
+    note(kind, moment.version)
+    if (kind === 'repeat-older') mark('an event older than the stream came')
+    this.#emit(this.#source.eventsOf(moment), moment.version)
+  }
+
+  /** Says the last batch again, not knowing a later version. */
+  #repeatBatch(strikes: Strikes): void {
+    const { history, note } = this.#source.stage
+    const told = this.#told
+    if (told === undefined || told.version !== history.inEpoch(this.#cursor)?.version) return
+    note('repeats a batch', told.version)
+    const useless = this.#source.stage.settings.isPolled ? [] : this.#source.uselessEvents(strikes)
+    this.#emit([...told.events, ...useless], told.version)
+  }
+
+  /** Tells once more of something that is gone, and of its last state. */
+  #deleteAgain({ state }: Commit): readonly WatchEvent<Item>[] {
+    const { history, settings, draws, note } = this.#source.stage
+    const gone = settings.keys.filter((key) => !state.has(key) && history.lastOf(key)?.isInvalid === false)
+    if (gone.length === 0 || !settings.tellsLastState) return []
+    const key = draws.pick('delete again', gone)
+    const last = history.lastOf(key)
+    if (last === undefined) return []
+    note('tells of a deletion again')
+    return [{ type: 'delete', key, object: last.item }]
+  }
+
+  #emit(events: readonly WatchEvent<Item>[], version: Version): void {
+    this.emit({ events, version })
+    this.#source.opens.said(this)
+  }
+
+  #break(error: unknown): void {
+    this.#source.stage.note('the watch breaks', error instanceof SourceError ? error.code : 'without a code')
+    this.#stopBeating()
+    this.#source.opens.broke(this, error)
+    this.#source.closed(this)
+    this.fail(error)
+    this.#source.stage.inGap()
+  }
+}
+
+/** What several transactions came to: in between nobody is told. */
+function lastOfEachKey(events: readonly WatchEvent<Item>[]): WatchEvent<Item>[] {
+  return events.filter((event, at) => !events.some((other, later) => later > at && keyOf(other) === keyOf(event)))
+}
+
+function keyOf(event: WatchEvent<Item>): string | undefined {
+  return event.type === 'replace' ? undefined : event.key
+}

@@ -1,0 +1,71 @@
+import type { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Scenario } from '../system/scenario.js'
+
+/** What of a mirror is looked at. */
+export interface Mirrored {
+  readonly version: Version | undefined
+  /** Whether it was listed before. */
+  readonly isListed: boolean
+  /** How many of its objects are in the store. */
+  readonly size: number
+  /** What its source has refused access with since it was last opened. */
+  readonly refusedWith: string | undefined
+  /** Its objects were deleted. */
+  lost?(): void
+}
+
+/**
+ * Judges what becomes of the objects of a source that refuses access: with `onAccessLost: 'clear'` all of them are deleted at once,
+ * and nothing is there until the next list; else they stay. For no other reason a store loses its version.
+ */
+export class AccessLostChecker {
+  readonly #scene: Scenario
+  readonly #mirrored: Mirrored
+  #version: Version | undefined
+  #isCleared = false
+  /** How often objects were deleted. */
+  times = 0
+  /** When that was last. */
+  at = -1
+
+  constructor(scene: Scenario, mirrored: Mirrored) {
+    this.#scene = scene
+    this.#mirrored = mirrored
+  }
+
+  /** Whether its objects were deleted, and it was not listed since. */
+  get isCleared(): boolean {
+    this.look()
+    return this.#isCleared
+  }
+
+  look(): void {
+    const { version } = this.#mirrored
+    if (version === this.#version) return
+    if (version === undefined) this.#lost()
+    this.#isCleared = version === undefined
+    this.#version = version
+  }
+
+  /** Its reflector has reported an error of a list or a watch. */
+  failed({ code }: SourceError): void {
+    this.look()
+    const { settings, violate } = this.#scene
+    const { isListed, size, version } = this.#mirrored
+    if (code !== 'UNAUTHORIZED' || !settings.clears || !isListed) return
+    if (version !== undefined) violate('access', `access was lost, and the store is at ${version}`)
+    if (size > 0) violate('access', `access was lost, and ${size} objects are left`)
+  }
+
+  #lost(): void {
+    const { clock, settings, violate, mark, note } = this.#scene
+    const { refusedWith } = this.#mirrored
+    this.times++
+    this.#mirrored.lost?.()
+    this.at = clock.elapsed
+    note('the objects were deleted')
+    if (settings.clears && refusedWith === 'UNAUTHORIZED') mark('objects were deleted because access was lost')
+    else violate('access', `the store has no version any more, and the source has refused with ${refusedWith}`)
+  }
+}

@@ -1,0 +1,48 @@
+import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
+import type { Item, State } from '../backend/history.js'
+import { nameOf, type SourceScenario } from '../system/scenario.js'
+import type { Follower } from '../workload/follower.js'
+import type { UnmergedFollower } from './unmerged-follower.js'
+
+/**
+ * Who has taken a batch knows a state that the source had: that of the batch's version (I8); and who is told of
+ * everything is told the last change of each key (I3), where there is a witness.
+ */
+export function checkBatch(
+  { history, settings, violate, mark }: SourceScenario,
+  follower: Follower,
+  { version, changes }: ChangeBatch<Item>,
+  { isScoped, witness }: { readonly isScoped: boolean; readonly witness: UnmergedFollower | undefined },
+): void {
+  if (settings.isBreach) return
+  if (version === undefined) {
+    if (changes.at(-1)?.origin === 'access-lost' && follower.known.size > 0)
+      violate('I8', `${follower.name} was told that access was lost, and knows ${follower.known.size} objects`)
+    return
+  }
+  const { state } = history.at(version)
+  const wanted = (then: State, key: string): number | undefined => {
+    const stored = then.get(key)
+    return follower.wants(stored) ? stored?.item.n : undefined
+  }
+  for (const key of settings.keys) {
+    if (state.get(key)?.isInvalid) continue
+    const [n, right] = [follower.known.get(key)?.n, wanted(state, key)]
+    if (n === right) continue
+    violate('I8', `${follower.name} took a batch at ${version}: ${nameOf(key)} is n${n}, the source had n${right}`)
+    return
+  }
+  const last = new Map(changes.map((change) => [change.key, change]))
+  if (last.size < changes.length) mark('a batch told two changes of a key')
+  if (isScoped || changes.length === 0) return
+  for (const { key, version: told, origin } of last.values()) {
+    if (told === undefined || origin === 'initial') continue
+    const at = history.indexOf(told)
+    const right = witness?.last(key, version) ?? at
+    if (at !== right)
+      violate(
+        'I3',
+        `${follower.name} was told of ${nameOf(key)} at ${told}, and the last change up to ${version} was another`,
+      )
+  }
+}

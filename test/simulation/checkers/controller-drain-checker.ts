@@ -1,0 +1,146 @@
+import type { Version } from '../../../src/contract/version.js'
+import type { Informer } from '../../../src/informer/informer.js'
+import type { Controller } from '../../../src/subscriptions/controller.js'
+import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
+import type { Item } from '../backend/history.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import type { IndexesOf } from '../workload/declared-indexes.js'
+import { slownessOf } from './stop-checker.js'
+
+/** How long nothing may run before it has ended: nothing is waited for then. */
+const SLACK_MS = 2
+
+/** What a controller has not done yet when it is to end. */
+export interface Left {
+  /** The contents of each key that changed, and was not reconciled since. */
+  readonly changed: Map<string, number | undefined>
+  /** Keys that were asked for, and not run since. */
+  readonly asked: Set<string>
+  /** Whether a key waits for its time. */
+  readonly hasLater: boolean
+}
+
+export interface ControllerDrainOptions {
+  readonly name: string
+  readonly controller: Controller
+  readonly informer: Informer<Item, IndexesOf>
+  readonly left: Left
+}
+
+/**
+ * A controller that is closed after what waits, while the source goes on: what changed before is reconciled, and nothing
+ * is run for what comes after (I5); it ends as soon as nothing runs, and where something else closes it, in time (I15).
+ */
+export class ControllerDrainChecker {
+  readonly #scene: Scenario
+  readonly #options: ControllerDrainOptions
+  readonly #isExact: boolean
+  readonly #version: Version | undefined
+  readonly #begun = new Set<string>()
+  /** Calls of `close` that have not settled. */
+  #calls = 0
+  /** Since when nothing has run, at the earliest. */
+  #idleSince: number
+  #isFilled: boolean
+  #isChecked = false
+  /** When something else closed it. */
+  #interruptedAt: number | undefined
+
+  constructor(scene: Scenario, options: ControllerDrainOptions) {
+    this.#scene = scene
+    this.#options = options
+    this.#isExact = scene.settings.driftMs === 0
+    this.#version = options.informer.version
+    this.#idleSince = scene.clock.elapsed
+    this.#isFilled = options.informer.status.isSynced
+    if (options.left.hasLater) scene.mark('a controller was drained while a key waited for its time')
+  }
+
+  get isOpen(): boolean {
+    return this.#calls > 0
+  }
+
+  get isInterrupted(): boolean {
+    return this.#interruptedAt !== undefined
+  }
+
+  called(): void {
+    this.#calls++
+  }
+
+  begins(key: string): void {
+    const { changed, asked } = this.#options.left
+    // Where our own code is slow, what waits is taken little by little, and a key may be in more than one part of it.
+    if (this.#isExact && this.#begun.has(key))
+      this.#scene.violate('I5', `${this.#options.name} runs ${nameOf(key)} twice after it was to end`)
+    this.#begun.add(key)
+    changed.delete(key)
+    asked.delete(key)
+  }
+
+  ended(key: string, hasFailed: boolean): void {
+    this.#idleSince = this.#scene.clock.elapsed
+    if (!hasFailed) return
+    // It is not tried again.
+    this.#options.left.changed.delete(key)
+    this.#options.left.asked.delete(key)
+  }
+
+  /** Something else closes it; `isRunning`: while it runs something. */
+  interrupted(isRunning: boolean): void {
+    if (this.#interruptedAt !== undefined || !this.isOpen) return
+    this.#interruptedAt = this.#now
+    if (isRunning) this.#scene.mark('something else closed a controller that was being drained')
+  }
+
+  look(running: number): void {
+    if (!this.isOpen) return
+    const { clock, settings, violate } = this.#scene
+    const { name, informer } = this.#options
+    if (this.#interruptedAt !== undefined) {
+      const tookMs = this.#now - this.#interruptedAt
+      if (tookMs > CLOSE_GRACE_MS + SLACK_MS + slownessOf(this.#scene))
+        violate('I15', `${name} was closed ${Math.round(tookMs)} ms ago, and its draining has not ended`)
+      return
+    }
+    // Before the first list nothing is run.
+    if (!this.#isFilled) {
+      this.#isFilled = informer.status.isSynced
+      this.#idleSince = clock.elapsed
+    }
+    if (running > 0 || !this.#isFilled) return
+    const idleMs = clock.reached - this.#idleSince
+    if (idleMs > SLACK_MS + slownessOf(this.#scene) + settings.driftMs)
+      violate('I15', `${name} is drained, and has run nothing for ${Math.round(idleMs)} ms`)
+  }
+
+  settled(): void {
+    this.#calls--
+  }
+
+  /**
+   * It has ended, and nothing has cut it short. `done`: the contents that it has reconciled of each key; `failed`: the
+   * keys of which the last run failed.
+   */
+  check(done: ReadonlyMap<string, number | undefined>, failed: ReadonlySet<string>): void {
+    if (this.#isChecked) return
+    this.#isChecked = true
+    const { violate, mark } = this.#scene
+    const { name, controller, informer, left } = this.#options
+    for (const [key, wanted] of left.changed)
+      if (done.get(key) !== wanted)
+        violate('I5', `${name} was drained with ${nameOf(key)} at n${done.get(key)}, which was n${wanted} before`)
+    for (const key of left.asked)
+      violate('I5', `${name} was drained, and has not run ${nameOf(key)}, as was asked before`)
+    if (this.#begun.size > 0) mark('a drained controller ran what waited')
+    if (this.#version === undefined) return
+    if (failed.size === 0 && controller.version !== this.#version)
+      violate('I7', `${name} was drained at ${this.#version}, and says ${controller.version}`)
+    if (informer.version !== this.#version) mark('a controller was drained while the source went on')
+  }
+
+  get #now(): number {
+    const { elapsed, skipped } = this.#scene.clock
+    return elapsed - skipped
+  }
+}

@@ -1,0 +1,101 @@
+import type { Informer } from '../../../src/informer/informer.js'
+import { CLOSE_GRACE_MS, type Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Item } from '../backend/history.js'
+import type { Scenario } from '../system/scenario.js'
+import type { IndexesOf } from '../workload/declared-indexes.js'
+import type { HandlerCallChecker } from './handler-call-checker.js'
+import { slownessOf } from './stop-checker.js'
+
+/** How long nothing may wait or run before it has ended. */
+const SLACK_MS = 2
+
+/** Somebody who follows, and is closed after what waits. */
+interface Drainable {
+  readonly name: string
+  readonly subscription: Subscription | undefined
+  readonly runs: HandlerCallChecker | undefined
+  readonly isClosed: boolean
+  readonly isHolding: boolean
+  readonly hasEnded: boolean
+  checkDrained(store: ReadonlyMap<string, Item>): void
+}
+
+/**
+ * A subscription that is closed with `drain`: it is told what waits at that moment, and nothing of what comes later (I5); it
+ * ends as soon as that is handled, and in time if something else closes it before (I15).
+ */
+export class DrainedSubscriptionChecker {
+  readonly #scene: Scenario
+  readonly #follower: Drainable
+  /** What there was to know at the call. */
+  readonly #store: ReadonlyMap<string, Item>
+  #idleSince: number
+  #closedSince: number | undefined
+  #isOpen = true
+  #isInterrupted = false
+  readonly #isStopping: () => boolean
+
+  constructor(
+    scene: Scenario,
+    follower: Drainable,
+    { informer, isStopping }: { readonly informer: Informer<Item, IndexesOf>; readonly isStopping: () => boolean },
+  ) {
+    this.#scene = scene
+    this.#isStopping = isStopping
+    this.#follower = follower
+    this.#store = new Map(informer.entries())
+    this.#idleSince = scene.clock.elapsed
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  look(): void {
+    if (!this.#isOpen) return
+    const { clock, violate } = this.#scene
+    const { name, subscription, runs, isClosed, isHolding } = this.#follower
+    const slackMs = SLACK_MS + slownessOf(this.#scene)
+    if (isClosed) {
+      this.#closedSince ??= this.#now
+      const tookMs = this.#now - this.#closedSince
+      if (tookMs > CLOSE_GRACE_MS + slackMs)
+        violate('I15', `${name} was closed ${Math.round(tookMs)} ms ago, and its draining has not ended`)
+      return
+    }
+    const waits = clock.still(() => subscription?.backlog.keys ?? 0)
+    if (waits > 0 || isHolding || runs?.longest !== undefined) this.#idleSince = this.#now
+    else if (this.#now - this.#idleSince > slackMs)
+      violate('I15', `${name} has nothing left to handle, and its draining has not ended`)
+  }
+
+  /** Something else closes it. */
+  interrupted(): void {
+    this.#isInterrupted = true
+  }
+
+  /** `close` has settled. */
+  settled(): void {
+    this.#isOpen = false
+    const { settings, mark } = this.#scene
+    if (this.#isStopping()) return
+    const { isClosed, hasEnded } = this.#follower
+    if (this.#isInterrupted || (isClosed && !hasEnded)) {
+      mark('something else closed a subscription that was being drained')
+      return
+    }
+    mark('a subscription was drained')
+    // What changes by itself nobody is told.
+    if (!settings.flips) this.#follower.checkDrained(this.#store)
+  }
+
+  /** A stop ends it. */
+  checkStopped(): void {
+    if (this.#isOpen) this.#scene.violate('I15', `${this.#follower.name} is still drained after stop()`)
+  }
+
+  get #now(): number {
+    const { elapsed, skipped } = this.#scene.clock
+    return elapsed - skipped
+  }
+}

@@ -1,0 +1,107 @@
+import type { Version } from '../../../src/contract/version.js'
+import type { Informer } from '../../../src/informer/informer.js'
+import type { Item, State, Stored } from '../backend/history.js'
+import { nameOf, type SourceScenario } from '../system/scenario.js'
+import type { IndexesOf } from '../workload/declared-indexes.js'
+
+/**
+ * Compares entries with the source at the version of the store: their versions and identities, the very object that the
+ * source gave, whether it is frozen, which keys are invalid, and what is left of those.
+ */
+export class EntryChecker {
+  readonly #stage: SourceScenario
+  readonly #informerOf: () => Informer<Item, IndexesOf>
+  /** What the store had of each key when it was seen last, and at which version. */
+  readonly #seen = new Map<string, number>()
+  #seenAt: Version | undefined
+  readonly #frozen = new WeakSet<object>()
+
+  constructor(stage: SourceScenario, informerOf: () => Informer<Item, IndexesOf>) {
+    this.#stage = stage
+    this.#informerOf = informerOf
+  }
+
+  /** Nothing is there: what comes next follows nothing. */
+  forget(): void {
+    this.#seenAt = undefined
+    this.#seen.clear()
+  }
+
+  look(version: Version): void {
+    const { history, settings } = this.#stage
+    const { state } = history.at(version)
+    for (const key of settings.keys) {
+      const stored = state.get(key)
+      const isOmitted = stored?.item.tenant === settings.omits
+      if (stored?.isInvalid === true) this.#judgeInvalid(key)
+      else if (stored !== undefined && !isOmitted) this.#judgeEntry(key, stored)
+    }
+    this.#judgeInvalidKeys(state)
+    this.#seenAt = version
+    this.#seen.clear()
+    for (const [key, { n }] of this.#informerOf().entries()) this.#seen.set(key, n)
+  }
+
+  #judgeEntry(key: string, { item, revision, uid }: Stored): void {
+    const { settings, violate } = this.#stage
+    const entry = this.#informerOf().entry(key)
+    if (entry === undefined) return
+    const { copies, hasSchema, hasUids, freezes } = settings
+    if (entry.version !== revision)
+      violate('I7', `the entry of ${nameOf(key)} is of version ${entry.version}, the source has ${revision}`)
+    if (entry.uid !== (hasUids ? uid : undefined))
+      violate('I7', `the entry of ${nameOf(key)} has the uid ${entry.uid}, in the source it is ${uid}`)
+    if (!copies && !hasSchema && entry.object !== item)
+      violate('I7', `the entry of ${nameOf(key)} has another object than the source gave`)
+    if (!freezes || this.#frozen.has(entry.object)) return
+    this.#frozen.add(entry.object)
+    const soft = unfrozenIn(entry.object)
+    if (soft !== undefined) violate('I8', `the object of ${nameOf(key)} can be written to, at ${soft}`)
+  }
+
+  /** Its last good state stays, unless the key was gone in between; or goes, where that was asked for. */
+  #judgeInvalid(key: string): void {
+    const { settings, history, violate } = this.#stage
+    const n = this.#informerOf().get(key)?.n
+    if (settings.onInvalid === 'omit' && n !== undefined)
+      violate('I8', `${nameOf(key)} does not decode, and the store has n${n}`)
+    if (settings.onInvalid === 'omit' || this.#seenAt === undefined) return
+    const seen = this.#seen.get(key)
+    if (n === seen) return
+    const isSuch = (stored: Stored | undefined): boolean => {
+      if (n !== undefined) return stored?.item.n === n && !stored.isInvalid
+      return stored === undefined || stored.item.tenant === settings.omits
+    }
+    if (!history.isAtOrAfter(key, isSuch, this.#seenAt))
+      violate(
+        'I8',
+        `${nameOf(key)} does not decode, and the store has n${n ?? '–'} of it, before it had n${seen ?? '–'}`,
+      )
+  }
+
+  #judgeInvalidKeys(state: State): void {
+    const { settings, violate } = this.#stage
+    const { invalid } = this.#informerOf()
+    let many = 0
+    for (const key of settings.keys) {
+      const isInvalid = state.get(key)?.isInvalid === true
+      if (isInvalid) many++
+      if (invalid.has(key) !== isInvalid)
+        violate('I7', `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`)
+    }
+    if (invalid.size > many) violate('I7', 'keys are invalid that nobody ever wrote')
+  }
+}
+
+/** Where a plain object or an array can be written to. */
+function unfrozenIn(value: unknown, path = 'the object'): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return undefined
+  if (!Object.isFrozen(value)) return path
+  for (const [name, child] of Object.entries(value)) {
+    const soft = unfrozenIn(child, name)
+    if (soft !== undefined) return soft
+  }
+  return undefined
+}

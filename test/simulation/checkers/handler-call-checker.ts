@@ -1,0 +1,114 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+
+/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+const LOOKS = 300
+
+/** One call of a handler, or one run, that has returned a promise. */
+export interface HandlerCall {
+  readonly key: string
+  readonly since: number
+  readonly signal: AbortSignal
+  /** It has settled, or its time was over. */
+  isOver: boolean
+}
+
+export interface HandlerCallOptions {
+  readonly name: string
+  /** How long one may take; undefined: as long as it likes. */
+  readonly limitMs: number | undefined
+  /** Whether its follower has ended, or may have. */
+  readonly mayEnd: () => boolean
+}
+
+/**
+ * The handlers or runs of one follower that have not settled. Judges that each is told to end when its time is over or its
+ * follower is closed, at no other moment (I14, I15), and that the follower says which has run for longest.
+ */
+export class HandlerCallChecker {
+  readonly limitMs: number | undefined
+  readonly #scene: Scenario
+  readonly #options: HandlerCallOptions
+  /** In the order in which they began. */
+  readonly #open = new Set<HandlerCall>()
+  readonly #forget = new WeakMap<HandlerCall, () => void>()
+
+  constructor(scene: Scenario, options: HandlerCallOptions) {
+    this.#scene = scene
+    this.#options = options
+    this.limitMs = options.limitMs
+  }
+
+  /** The one that has run for longest. */
+  get longest(): HandlerCall | undefined {
+    const [first] = this.#open
+    return first
+  }
+
+  /** `timedOut` is called with the error that has to be reported. */
+  begin(key: string, signal: AbortSignal, timedOut: (error: SourceError) => void): HandlerCall {
+    const { clock, mark, violate } = this.#scene
+    const { name, limitMs } = this.#options
+    const run: HandlerCall = { key, since: clock.elapsed, signal, isOver: false }
+    const ended = (): void => {
+      const { reason } = signal
+      if (!(reason instanceof SourceError) || reason.code !== 'TIMEOUT') return
+      const tookMs = clock.elapsed - run.since
+      if (tookMs < (limitMs ?? Infinity))
+        violate('I14', `${name} was told ${tookMs} ms after it began at ${nameOf(key)} that its time is over`)
+      mark('the time of a handler or a run was over')
+      this.end(run)
+      timedOut(reason)
+    }
+    this.#open.add(run)
+    if (signal.aborted) ended()
+    else {
+      signal.addEventListener('abort', ended, { once: true })
+      this.#forget.set(run, () => signal.removeEventListener('abort', ended))
+    }
+    return run
+  }
+
+  /** False if its time was over before. */
+  end(run: HandlerCall): boolean {
+    if (run.isOver) return false
+    run.isOver = true
+    this.#open.delete(run)
+    this.#forget.get(run)?.()
+    return true
+  }
+
+  look(subscription: Subscription | undefined): void {
+    const { clock, settings, violate } = this.#scene
+    const { name, limitMs = Infinity, mayEnd } = this.#options
+    if (subscription === undefined || mayEnd()) return
+    for (const { key, since, signal } of this.#open) {
+      if (signal.aborted) violate('I15', `${name} was told to end at ${nameOf(key)}, and nothing has ended it`)
+      const tookMs = clock.reached - since
+      if (tookMs > limitMs + 1 + LOOKS * settings.driftMs)
+        violate('I14', `${name} has run ${nameOf(key)} for ${tookMs} ms, and may for ${limitMs}`)
+    }
+    const { oldestKey } = clock.still(() => subscription.backlog)
+    const key = this.longest?.key
+    if (oldestKey !== key)
+      violate('backlog', `${name} says that ${named(oldestKey)} has run for longest, and it is ${named(key)}`)
+  }
+
+  /** After a stop nothing runs on without having been told to end. */
+  checkStopped(): void {
+    for (const { key, signal } of this.#open)
+      if (!signal.aborted)
+        this.#scene.violate('I15', `${this.#options.name} was not told to end at ${nameOf(key)} by stop()`)
+  }
+}
+
+/** How long a handler or a run may take; undefined: as long as it likes. */
+export function drawLimit({ draws }: Scenario, who: string): number | undefined {
+  const limitMs = draws.pick('time limit', [40, 400, 3_000, 15_000])
+  return draws.chance('limits time', 0.25) && draws.take(`time limit#${who}`) ? limitMs : undefined
+}
+
+function named(key: string | undefined): string {
+  return key === undefined ? 'nothing' : nameOf(key)
+}

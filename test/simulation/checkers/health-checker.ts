@@ -1,0 +1,56 @@
+import type { Informer } from '../../../src/informer/informer.js'
+import type { Item } from '../backend/history.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import type { IndexesOf } from '../workload/declared-indexes.js'
+import type { OpenCalls } from '../workload/open-calls.js'
+
+/** After so many milliseconds a handler or a run counts as stuck. */
+const STUCK_MS = [50, 1_000, 15_000] as const
+/** It is asked at one look in so many. */
+const EVERY = 8
+
+/** Judges what `health` says: whether it is live and ready, and at which key something is stuck. */
+export class HealthChecker {
+  readonly #scene: Scenario
+  readonly #informer: Informer<Item, IndexesOf>
+  readonly #work: OpenCalls
+  #looks = 0
+
+  constructor(scene: Scenario, informer: Informer<Item, IndexesOf>, work: OpenCalls) {
+    this.#scene = scene
+    this.#informer = informer
+    this.#work = work
+  }
+
+  /** `isCleared`: whether objects of a source were deleted because access was lost, and it was not listed since. */
+  look(isCleared: boolean): void {
+    if (this.#looks++ % EVERY === 0) this.judge(isCleared)
+  }
+
+  judge(isCleared: boolean): void {
+    const { clock, settings, violate } = this.#scene
+    // Where our own code is slow it is later each time that somebody asks.
+    const { state, isSynced } = this.#informer.status
+    if (settings.driftMs > 0 || state === 'stopped') return
+    const stuckAfterMs = STUCK_MS[this.#looks % STUCK_MS.length] ?? 1_000
+    const { isLive, isReady, reason } = this.#informer.health({ stuckAfterMs })
+    const since = clock.elapsed - stuckAfterMs
+    const [stuck, mayBe] = [this.#work.begunBefore(since, false), this.#work.begunBefore(since, true)]
+    if (isLive !== (state !== 'idle')) violate('health', `live is ${isLive} in state ${state}`)
+    const mayBeReady = isLive && isSynced && !isCleared && stuck.size === 0
+    if (isReady && !mayBeReady)
+      violate(
+        'health',
+        `it is ready, live ${isLive}, synced ${isSynced}, cleared ${isCleared}, stuck at ${list(stuck)}`,
+      )
+    if (!isReady && mayBeReady && mayBe.size === 0) violate('health', `it is not ready, for no reason: ${reason}`)
+    const named = / has not settled for .* at key "/s.test(reason)
+    if (stuck.size > 0 && ![...mayBe].some((key) => reason.includes(` at key "${key}"`)))
+      violate('health', `something is stuck at ${list(stuck)}, and the reason does not say so: ${reason.slice(0, 200)}`)
+    if (named && mayBe.size === 0) violate('health', `nothing is stuck, and the reason is ${reason.slice(0, 200)}`)
+  }
+}
+
+function list(keys: ReadonlySet<string>): string {
+  return keys.size === 0 ? 'nothing' : Array.from(keys, nameOf).join(', ')
+}

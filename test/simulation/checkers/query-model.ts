@@ -1,0 +1,357 @@
+import type { Entry } from '../../../src/contract/source.js'
+import type { Index, Range } from '../../../src/store/indexes/index-types.js'
+import type { Scalar } from '../../../src/store/indexes/scalar.js'
+import type { StoreView } from '../../../src/store/store-view.js'
+import type { Item } from '../backend/history.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import type { IndexesOf } from '../workload/declared-indexes.js'
+import type { Stream } from '../workload/random-decisions.js'
+import { Traits } from '../workload/traits.js'
+
+type Tuple = readonly Scalar[]
+
+/** An object as an index has it, once for each of its values. */
+interface Row {
+  readonly key: string
+  readonly item: Item
+  readonly tuple: Tuple
+}
+
+type View = Omit<StoreView<Item, IndexesOf>, 'version'>
+
+/** How many random questions are asked of each index. */
+const QUESTIONS = 1
+/** More entries than this are not all looked at one by one. */
+const MANY = 50
+
+/**
+ * A model of the query API: what a walk over all entries finds. It shares no code with the indexes, nor their order of
+ * scalars.
+ */
+export class QueryModel {
+  readonly #scene: Scenario
+  readonly #traits: Traits
+  readonly #stream: Stream
+
+  constructor(scene: Scenario) {
+    this.#scene = scene
+    this.#traits = new Traits(scene.draws.seed)
+    this.#stream = scene.draws.of('questions')
+  }
+
+  /** Every accessor of a view says what the entries say (I9). */
+  judge(view: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
+    this.#judgeView(view, entries, what)
+    // What changes by itself no index is told of.
+    if (!this.#scene.settings.flips) this.#judgeIndexes(view, entries, what)
+  }
+
+  /** Of many entries one index at a time: to ask for all of them takes long. */
+  #judgeIndexes({ by }: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
+    const { owner, score, pair, labels } = this.#traits
+    const rows = (of: (item: Item) => readonly unknown[]): readonly Row[] => rowsOf(entries, of)
+    const judges: readonly (() => void)[] = [
+      () =>
+        this.#equal(
+          `${what}: owner`,
+          by.owner,
+          rows((item) => [[owner(item)]]),
+        ),
+      () =>
+        this.#equal(
+          `${what}: labels`,
+          by.labels,
+          rows((item) => labels(item).map((label) => [label])),
+        ),
+      () =>
+        this.#ordered(
+          `${what}: score`,
+          by.score,
+          rows((item) => [[score(item)]]),
+          true,
+        ),
+      () =>
+        this.#ordered(
+          `${what}: age`,
+          by.age,
+          rows(({ n }) => [[n]]),
+          false,
+        ),
+      () =>
+        this.#compound(
+          `${what}: pair`,
+          by.pair,
+          rows((item) => [pair(item)]),
+        ),
+    ]
+    if (entries.size > MANY) this.#pick(judges)()
+    else for (const judge of judges) judge()
+  }
+
+  #judgeView(view: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
+    const { settings } = this.#scene
+    const objects = new Set<Item>()
+    for (const { object } of entries.values()) objects.add(object)
+    const pairs = [...view.entries()]
+    const list = view.list()
+    const isRight =
+      view.size === entries.size &&
+      pairs.length === entries.size &&
+      pairs.every(([key, object]) => entries.get(key)?.object === object) &&
+      isSame([...view.keys()], [...entries.keys()]) &&
+      list.length === entries.size &&
+      list.every((object) => objects.has(object))
+    if (!isRight) this.#wrong(`${what} has another content than it had, or its accessors do not agree`)
+    if (entries.size > 0 && view.list() !== list) this.#wrong(`${what} makes a new list for each call`)
+    const keys = entries.size > MANY ? [this.#pick([...entries.keys()])] : entries.keys()
+    for (const key of new Set([...settings.keys, ...keys])) {
+      const [is, right] = [view.entry(key), entries.get(key)]
+      const isSo = is?.object === right?.object && is?.version === right?.version && is?.uid === right?.uid
+      if (!isSo || view.get(key) !== right?.object || view.has(key) !== (right !== undefined))
+        this.#wrong(`${what} says something else of ${nameOf(key)} than its entries do`)
+    }
+  }
+
+  #equal(what: string, index: Index<Item, Scalar> & ((value: Scalar) => readonly Item[]), rows: readonly Row[]): void {
+    for (const value of this.#asked(rows)) {
+      const right = rows.filter(({ tuple }) => order(tuple[0], value) === 0)
+      this.#same(`${what} ${show(value)}`, index(value), right, false)
+      this.#values(what, index, value, right)
+    }
+    this.#distinct(what, Array.from(index.values(), single), rows, false)
+  }
+
+  #ordered(
+    what: string,
+    index: IndexesOf['score'] | IndexesOf['age'],
+    rows: readonly Row[],
+    hasPrefixes: boolean,
+  ): void {
+    const accessor = index as IndexesOf['score']
+    this.#same(what, accessor(), rows, true)
+    for (let asked = 0; asked < QUESTIONS; asked++) {
+      const range = this.#range(rows, 0)
+      const prefix = hasPrefixes && this.#chance(0.2) ? this.#pick(['', 'a', 'ab', '0', '😀']) : undefined
+      const right = within(rows, [], range, prefix)
+      const said = `${what} ${show(prefix)} ${showRange(range)}`
+      this.#same(said, accessor({ ...range, ...(prefix !== undefined && { prefix }) }), right, true)
+      if (prefix === undefined) this.#samePairs(said, accessor.entriesIn(range), right, true)
+    }
+    const [value] = this.#asked(rows)
+    if (value !== undefined)
+      this.#values(
+        what,
+        accessor,
+        value,
+        rows.filter(({ tuple }) => order(tuple[0], value) === 0),
+      )
+    this.#distinct(what, Array.from(accessor.values(), single), rows, true)
+  }
+
+  #compound(what: string, index: IndexesOf['pair'], rows: readonly Row[]): void {
+    this.#same(what, index([]), rows, true)
+    for (let asked = 0; asked < QUESTIONS; asked++) {
+      const [first, second] = this.#tuple(rows)
+      const heads: readonly Tuple[] = [[], [first], [first, second]]
+      const head = this.#pick(heads)
+      const range = this.#range(rows, head.length)
+      this.#same(`${what} ${head.map(show)} ${showRange(range)}`, index(head, range), within(rows, head, range), true)
+    }
+    const value = this.#tuple(rows)
+    const right = rows.filter(({ tuple }) => compare(tuple, value) === 0)
+    this.#values(what, index, value, right)
+    this.#distinct(what, [...index.values()], rows, true)
+  }
+
+  #values<V>(what: string, index: Index<Item, V>, value: V, right: readonly Row[]): void {
+    this.#samePairs(`${what} at ${show(value)}`, index.entries(value), right, false)
+    const count = index.count(value)
+    if (count !== right.length) this.#wrong(`${what} counts ${count} at ${show(value)}, and there are ${right.length}`)
+  }
+
+  #distinct(what: string, values: readonly Tuple[], rows: readonly Row[], isOrdered: boolean): void {
+    const right = rows
+      .map(({ tuple }) => tuple)
+      .filter((tuple, at, all) => at === 0 || compare(all[at - 1] as Tuple, tuple) !== 0)
+    const said = isOrdered ? values : [...values].sort(compare)
+    if (said.length !== right.length || said.some((tuple, at) => compare(tuple, right[at] as Tuple) !== 0))
+      this.#wrong(`${what} has the values ${said.map(show).join(' ')}, not ${right.map(show).join(' ')}`)
+  }
+
+  #samePairs(what: string, pairs: Iterable<[string, Item]>, right: readonly Row[], isOrdered: boolean): void {
+    const found = [...pairs]
+    this.#same(
+      what,
+      found.map(([, item]) => item),
+      right,
+      isOrdered,
+    )
+    const keys = new Map(right.map(({ key, item }) => [item, key]))
+    for (const [key, item] of found)
+      if (keys.get(item) !== key)
+        this.#wrong(`${what} gives an object of ${nameOf(keys.get(item) ?? '?')} as ${nameOf(key)}`)
+  }
+
+  #same(what: string, found: readonly Item[], right: readonly Row[], isOrdered: boolean): void {
+    const wanted = right.map(({ item }) => item)
+    const isRight =
+      found.length === wanted.length &&
+      (isOrdered ? found.every((item, at) => item === wanted[at]) : isSame(found, wanted))
+    if (!isRight) this.#wrong(`${what} gives [${numbers(found)}], and it should give [${numbers(wanted)}]`)
+  }
+
+  #wrong(message: string): void {
+    this.#scene.violate('I9', message)
+  }
+
+  /** Values to ask for: one that is there, and one that may be. */
+  #asked(rows: readonly Row[]): readonly Scalar[] {
+    const some = rows.length === 0 ? [] : [this.#pick(rows).tuple[0]]
+    return [...some, this.#pick(this.#traits.pool)]
+      .filter((value) => value !== null && value !== undefined)
+      .map((value) => this.#disguised(value))
+  }
+
+  #tuple(rows: readonly Row[]): readonly [Scalar, Scalar] {
+    const { tuple } = rows.length === 0 ? { tuple: [1, 1] } : this.#pick(rows)
+    const [first = 1] = tuple
+    const other = this.#pick(this.#traits.pool)
+    const second = other === null || other === undefined || this.#chance(0.5) ? (tuple[1] ?? 1) : other
+    return [this.#disguised(first), this.#disguised(second)]
+  }
+
+  /** Bounds are values of the component at `at`, that of a row or another one. */
+  #range(rows: readonly Row[], at: number): Range<Scalar> {
+    const bound = (): Scalar => {
+      const value = rows.length > 0 && this.#chance(0.7) ? this.#pick(rows).tuple[at] : this.#pick(this.#traits.pool)
+      return this.#disguised(value ?? 1)
+    }
+    return {
+      ...(this.#chance(0.3) && { gt: bound() }),
+      ...(this.#chance(0.3) && { gte: bound() }),
+      ...(this.#chance(0.3) && { lt: bound() }),
+      ...(this.#chance(0.3) && { lte: bound() }),
+      ...(this.#chance(0.5) && { reverse: true }),
+      ...(this.#chance(0.4) && { limit: 1 + Math.floor(this.#stream.next() * 4) }),
+    }
+  }
+
+  /** The same value as somebody else might write it. */
+  #disguised(value: Scalar): Scalar {
+    if (value instanceof Date) return new Date(value)
+    if (this.#chance(0.5)) return value
+    if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
+    if (typeof value === 'bigint' && BigInt(Number(value)) === value) return Number(value)
+    return value
+  }
+
+  #chance(probability: number): boolean {
+    return this.#stream.next() < probability
+  }
+
+  #pick<V>(from: readonly V[]): V {
+    return from[Math.floor(this.#stream.next() * from.length)] as V
+  }
+}
+
+/** Sorted; `of` gives the values of an object, each of them a tuple. One with null or undefined in it is in no index. */
+function rowsOf(entries: ReadonlyMap<string, Entry<Item>>, of: (item: Item) => readonly unknown[]): readonly Row[] {
+  const rows: Row[] = []
+  for (const [key, { object: item }] of entries) {
+    const seen: Tuple[] = []
+    for (const value of of(item)) {
+      if (!Array.isArray(value) || value.some((each) => each === null || each === undefined)) continue
+      const tuple = value as unknown as Tuple
+      if (seen.some((other) => compare(other, tuple) === 0)) continue
+      seen.push(tuple)
+      rows.push({ key, item, tuple })
+    }
+  }
+  return rows.sort((a, b) => compare(a.tuple, b.tuple) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+}
+
+function within(
+  rows: readonly Row[],
+  head: Tuple,
+  { gt, gte, lt, lte, reverse, limit }: Range<Scalar>,
+  prefix?: string,
+): readonly Row[] {
+  const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)
+  const found = rows.filter(({ tuple }) => {
+    if (head.some((each, at) => order(tuple[at], each) !== 0)) return false
+    const value = tuple[head.length]
+    if (value === undefined) return !isBounded
+    return (
+      (gt === undefined || order(value, gt) > 0) &&
+      (gte === undefined || order(value, gte) >= 0) &&
+      (lt === undefined || order(value, lt) < 0) &&
+      (lte === undefined || order(value, lte) <= 0) &&
+      (prefix === undefined || (typeof value === 'string' && value.startsWith(prefix)))
+    )
+  })
+  if (reverse) found.reverse()
+  return found.slice(0, limit)
+}
+
+function compare(a: Tuple, b: Tuple): number {
+  for (let at = 0; at < Math.max(a.length, b.length); at++) {
+    const is = order(a[at], b[at])
+    if (is !== 0) return is
+  }
+  return 0
+}
+
+/** Nothing, then booleans, numbers of both kinds with NaN first, Dates, and strings. */
+function order(a: Scalar | undefined, b: Scalar | undefined): number {
+  if (a === b) return 0
+  if (typeof a === 'number' && typeof b === 'number' && (a < b || a > b)) return a < b ? -1 : 1
+  const [left, right] = [place(a), place(b)]
+  if (left !== right) return left - right
+  const [x, y] = [Number.isNaN(Number(plain(a))), Number.isNaN(Number(plain(b)))]
+  if (left !== 3 && (x || y)) return Number(y) - Number(x)
+  const [p, q] = [plain(a) as number, plain(b) as number]
+  return p < q ? -1 : p > q ? 1 : 0
+}
+
+function plain(value: Scalar | undefined): string | number | bigint | boolean | undefined {
+  return value instanceof Date ? value.getTime() : value
+}
+
+function place(value: Scalar | undefined): number {
+  if (value === undefined) return -1
+  if (value instanceof Date) return 2
+  return { boolean: 0, number: 1, bigint: 1, string: 3 }[typeof value as 'boolean' | 'number' | 'bigint' | 'string']
+}
+
+function single(value: Scalar): Tuple {
+  return [value]
+}
+
+/** Whether two lists have the same elements, whatever their order. */
+function isSame<V>(a: readonly V[], b: readonly V[]): boolean {
+  if (a.length !== b.length) return false
+  const counts = new Map<V, number>()
+  for (const each of a) counts.set(each, (counts.get(each) ?? 0) + 1)
+  for (const each of b) {
+    const left = counts.get(each) ?? 0
+    if (left === 0) return false
+    counts.set(each, left - 1)
+  }
+  return true
+}
+
+function numbers(items: readonly Item[]): string {
+  return items.map(({ n }) => `n${n}`).join(' ')
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return `(${value.map(show).join()})`
+  if (value instanceof Date) return `Date ${value.getTime()}`
+  return typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? 'nothing')
+}
+
+function showRange(range: Range<Scalar>): string {
+  return Object.entries(range)
+    .map(([name, value]) => `${name} ${show(value)}`)
+    .join(' ')
+}

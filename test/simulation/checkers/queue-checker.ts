@@ -1,0 +1,331 @@
+import type { Informer } from '../../../src/informer/informer.js'
+import type { Change } from '../../../src/queue/change.js'
+import type { ChangeBatch, SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Item } from '../backend/history.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import type { IndexesOf } from '../workload/declared-indexes.js'
+import { backlogViolation } from './backlog-checker.js'
+import { type Commits, isOfOneCommit, isOfOneVersion } from './handler-commits.js'
+import { checkTakenBatch, isLike, isNothing, type Overflow, type Waiting } from './taken-batch-checker.js'
+import { VersionFloorChecker } from './version-floor-checker.js'
+
+/** Merged, a key waits as one change, or as a delete and then an add. */
+const MOST_OF_A_KEY = 2
+
+/**
+ * Judges the queue of one follower by what goes in and what comes out. What goes in somebody else tells, who follows the
+ * same scope and is told at once. `every` tells each batch as it came, until more waits than the capacity; from then on
+ * everything that waits is one batch, merged by key, in the order in which the keys came; or the subscription is closed.
+ */
+export class QueueChecker {
+  readonly #scene: Scenario
+  readonly #name: string
+  readonly #commits: Commits
+  readonly #options: SubscribeOptions<Item, IndexesOf>
+  readonly #capacity: number
+  readonly #concurrency: number
+  readonly #wantsLatest: boolean
+  readonly #shadow: Subscription
+  /** What went in, and what came out, in this step: in which order is not known. */
+  #entered: Change<Item>[] = []
+  /** When each of them did. */
+  readonly #enteredAt: number[] = []
+  /** Where handlers are called, and nothing was merged. */
+  #floor: VersionFloorChecker | undefined
+  /** What is handled just now, by key. */
+  readonly #running = new Map<string, Change<Item>>()
+  /** What was told last. */
+  #last: Change<Item> | undefined
+  /** When nothing waited last. */
+  #idleAt: number | undefined
+  /** Somebody reads batches: what he has taken does not wait. */
+  #isRead = false
+  #told: Change<Item>[] = []
+  #taken: ChangeBatch<Item>[] = []
+  #waiting: Waiting[] = []
+  isOverflowed = false
+  /** Since it had caught up there was a moment with more than the capacity. */
+  #mayMerge: boolean
+  #overflow: Overflow | undefined
+  /** How many objects there were in the beginning. */
+  #replayed = 0
+  /** The largest batch that went in. */
+  #largest = 0
+  readonly #known = new Set<string>()
+  /** Somebody may also ask for it. */
+  #hasResynced: boolean
+  /** How much it handles at the moment. */
+  #busy = 0
+  #isOver = false
+
+  constructor(
+    scene: Scenario,
+    informer: Informer<Item, IndexesOf>,
+    commits: Commits,
+    options: SubscribeOptions<Item, IndexesOf>,
+    concurrency: number,
+  ) {
+    const { name = '', key, where, filter, delivery, capacity = Infinity } = options
+    this.#scene = scene
+    this.#name = name
+    this.#commits = commits
+    this.#options = options
+    this.#concurrency = concurrency
+    this.#capacity = capacity
+    this.#wantsLatest = delivery === 'latest'
+    this.#mayMerge = this.#wantsLatest
+    this.#hasResynced = options.resyncMs !== undefined
+    this.#floor = this.#wantsLatest || this.#hasResynced ? undefined : new VersionFloorChecker()
+    const scope = { ...(key !== undefined && { key }), ...(where && { where }), ...(filter && { filter }) }
+    const tell = (change: Change<Item>): void => {
+      if (change.origin === 'initial') this.#replayed++
+      else if (!this.#isOver) {
+        this.#entered.push(change)
+        this.#enteredAt.push(scene.clock.elapsed)
+      }
+    }
+    this.#shadow = informer.subscribe({ add: tell, update: tell, delete: tell }, { ...scope, name: `beside ${name}` })
+  }
+
+  /** A handler is called. */
+  told(change: Change<Item>): void {
+    if (change.origin === 'resync') this.#hasResynced = true
+    this.#last = change
+    if (!this.#isOver) this.#told.push(change)
+  }
+
+  /** A reader has got a batch. */
+  took(batch: ChangeBatch<Item>): void {
+    this.#isRead = true
+    if (!this.#isOver) this.#taken.push(batch)
+  }
+
+  /** What was told takes time; `done` says that it is over. */
+  begins(key?: string): void {
+    this.#busy++
+    if (key !== undefined && this.#last !== undefined) this.#running.set(key, this.#last)
+  }
+
+  done(key?: string): void {
+    this.#busy--
+    if (key !== undefined) this.#running.delete(key)
+  }
+
+  /** It was closed because it fell behind. */
+  overflowed(): void {
+    this.isOverflowed = true
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#waiting = []
+    void this.#shadow.close()
+  }
+
+  look(subscription: Subscription): void {
+    if (this.#isOver) return
+    const { violate, mark } = this.#scene
+    this.#enter()
+    this.#judgeBeside()
+    if (this.isOverflowed) {
+      if (!this.#mayMerge) violate('I12', `${this.#name} was closed, and only ${this.#waiting.length} changes waited`)
+      this.end()
+      return
+    }
+    const isIdle = this.#waiting.length === 0 && !this.#mayMerge
+    this.#leave()
+    this.#judgeVersion(subscription)
+    if (this.#scene.settings.driftMs === 0) this.#judgeBacklog(subscription)
+    this.#judgeBehindHandlers(subscription)
+    if (isIdle) return
+    const queued = this.#waiting.filter(({ mayBeInHand }) => !mayBeInHand)
+    if (this.#concurrency === 1 && queued.length > (this.#wantsLatest ? 0 : this.#capacity)) {
+      if (this.#options.onOverflow === 'fail' && !this.#wantsLatest)
+        violate('I12', `${queued.length} changes wait for ${this.#name}, which has room for ${this.#capacity}`)
+      this.#overflow ??= { told: new Map() }
+      for (const waiting of queued) waiting.overflow ??= this.#overflow
+      if (!this.#wantsLatest) mark('the queue of a subscription was full')
+    }
+    this.#catchUp(subscription)
+  }
+
+  /** Who is always at once done is slowed by nobody, however long others take. */
+  #judgeBeside(): void {
+    const { settings, violate } = this.#scene
+    if (settings.driftMs === 0 && this.#commits.isLate(this.#shadow))
+      violate('I12', `who stands beside ${this.#name} has not handled what the store has`)
+  }
+
+  #enter(): void {
+    let size = 0
+    this.#entered.forEach((change, at) => {
+      const before = this.#entered[at - 1]
+      size = before !== undefined && isOfOneCommit(before, change, this.#commits) ? size + 1 : 1
+      this.#largest = Math.max(this.#largest, size)
+      const since = this.#enteredAt[at] ?? 0
+      this.#floor?.enter(change)
+      this.#waiting.push({ change, since, mayBeInHand: false, mayBeGone: false, overflow: undefined })
+      if (this.#waiting.length > this.#capacity) this.#mayMerge = true
+    })
+    this.#entered = []
+    this.#enteredAt.length = 0
+  }
+
+  #leave(): void {
+    for (const change of this.#told) {
+      this.#floor?.told(change)
+      this.#judgeTold(change)
+    }
+    for (const batch of this.#taken) this.#judgeTaken(batch)
+    // What else came in this step may have left the queue with it.
+    if (this.#told.length > 0) {
+      for (const waiting of this.#waiting) waiting.mayBeInHand = true
+      this.#overflow = undefined
+    }
+    this.#told = []
+    this.#taken = []
+  }
+
+  /** It is at least where everything was handled. */
+  #judgeVersion({ version }: Subscription): void {
+    const floor = this.#floor
+    if (this.#mayMerge) this.#floor = undefined
+    const running = [...this.#running.values()]
+    if (floor === undefined || this.#mayMerge || running.some(({ origin }) => origin === 'initial')) return
+    floor.look((told) => !running.includes(told))
+    if (version === undefined || floor.version === undefined) return
+    if (this.#commits.isBefore(version, floor.version))
+      this.#scene.violate('I7', `${this.#name} says ${version}, and has handled everything up to ${floor.version}`)
+  }
+
+  #judgeBacklog({ backlog }: Subscription): void {
+    const { clock, violate } = this.#scene
+    if (backlog.keys === 0) {
+      // What was merged and came to nothing leaves its age to what is merged with it.
+      this.#idleAt = this.#mayMerge ? undefined : clock.elapsed
+      for (const waiting of this.#waiting) waiting.mayBeGone = true
+    }
+    // What is merged may come to nothing.
+    if (this.#mayMerge) return
+    const flaw = backlogViolation(backlog, this.#waiting, {
+      now: clock.elapsed,
+      idleAt: this.#mayMerge ? undefined : this.#idleAt,
+      isRead: this.#isRead,
+    })
+    if (flaw !== undefined) violate('backlog', `${this.#name} ${flaw}`)
+  }
+
+  #judgeTold(change: Change<Item>): void {
+    const { violate, mark } = this.#scene
+    const { key, origin, version, type } = change
+    if (origin === 'initial' || origin === 'resync') return
+    if (!this.#mayMerge) {
+      const first = this.#waiting.findIndex((waiting) => waiting.change.key === key)
+      if (!isLike(this.#waiting[first]?.change, change))
+        violate(
+          'queue',
+          `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, and that is not what came next`,
+        )
+      if (first >= 0) this.#waiting.splice(first, 1)
+      return
+    }
+    const isIt = (waiting: Waiting): boolean =>
+      waiting.change.key === key && isOfOneVersion(waiting.change, change, this.#commits)
+    // Merged, it may be of another type than what came last.
+    const at = [
+      this.#waiting.findIndex((waiting) => isLike(waiting.change, change)),
+      this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type),
+      this.#waiting.findLastIndex(isIt),
+      this.#waiting.findLastIndex((waiting) => isOfRemoval(waiting.change, change)),
+    ].find((found) => found >= 0)
+    const found = at === undefined ? undefined : this.#waiting[at]
+    if (at === undefined || found === undefined) {
+      violate('queue', `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, which did not wait`)
+      return
+    }
+    const left = this.#waiting.filter((waiting, index) => index > at || waiting.change.key !== key)
+    if (left.length < this.#waiting.length - 1 && !this.#wantsLatest) mark('a subscription overflowed and merged')
+    this.#waiting = left
+    const told = found.overflow?.told
+    const times = (told?.get(key) ?? 0) + 1
+    told?.set(key, times)
+    if (told !== undefined && times > MOST_OF_A_KEY)
+      violate('I12', `${this.#name} was told ${times} changes of ${nameOf(key)} that had to be merged`)
+  }
+
+  #judgeTaken(batch: ChangeBatch<Item>): void {
+    const { changes, version } = batch
+    const waited = this.#waiting.map(({ change }) => change)
+    if (!changes.some(({ origin }) => origin === 'initial')) {
+      const ends = this.#commits.endsOf(version, waited)
+      // Where nothing waits something may be told again; it keeps its key's place for what comes.
+      const news = changes.filter(({ origin }) => origin !== 'resync')
+      if (news.length === 0) this.#mayHaveLeft(ends.findLast((end) => isNothing(waited.slice(0, end), this.#known)))
+      else this.#judgeBatch(batch, news, ends)
+    }
+    for (const { key, type } of changes) {
+      if (type === 'delete') this.#known.delete(key)
+      else this.#known.add(key)
+    }
+  }
+
+  /** Where several ends are right it may have been the last of them: what follows the first came to nothing. */
+  #judgeBatch({ source }: ChangeBatch<Item>, news: readonly Change<Item>[], ends: readonly number[]): void {
+    const { violate, mark } = this.#scene
+    const taking = {
+      news,
+      source,
+      waiting: this.#waiting,
+      known: this.#known,
+      commits: this.#commits,
+      mayMerge: this.#mayMerge,
+      isResynced: this.#options.resyncMs !== undefined,
+    }
+    const found = ends.map((end) => ({ end, ...checkTakenBatch(taking, end) }))
+    const right = found.filter(({ flaw }) => flaw === undefined)
+    const [first] = right
+    if (first === undefined) {
+      const [invariant, what] = found.at(-1)?.flaw ?? ['queue', 'and nothing waited']
+      violate(invariant, `${this.#name} took ${news.length} changes at ${news.at(-1)?.version}, ${what}`)
+      return
+    }
+    if (first.isMerged && !this.#wantsLatest) mark('a subscription overflowed and merged')
+    this.#mayHaveLeft(right.at(-1)?.end)
+    this.#waiting.splice(0, first.end)
+    this.#overflow = undefined
+  }
+
+  #mayHaveLeft(end = 0): void {
+    for (const waiting of this.#waiting.slice(0, end)) waiting.mayBeInHand = true
+  }
+
+  /** Behind handlers that are busy there is room for so many changes, or for the last state of each key. */
+  #judgeBehindHandlers({ backlog }: Subscription): void {
+    if (this.#concurrency === 1) return
+    const { settings, violate } = this.#scene
+    const keys = new Set(this.#waiting.map(({ change }) => change.key)).size
+    const merged = MOST_OF_A_KEY * keys
+    // The next batch is taken where there is still room, and only then.
+    const news = this.#wantsLatest ? merged : this.#capacity - 1 + Math.max(this.#largest, merged)
+    const most = keys + news + this.#replayed + (this.#hasResynced ? settings.keys.length + this.#concurrency : 0)
+    if (backlog.keys > most) violate('I12', `${backlog.keys} changes wait for ${this.#name}, ${most} at most`)
+  }
+
+  /** At rest nothing waits, whatever was merged into nothing. */
+  #catchUp(subscription: Subscription): void {
+    if (subscription.backlog.keys > 0) return
+    for (const waiting of this.#waiting) waiting.mayBeInHand = true
+    this.#overflow = undefined
+    if (!this.#commits.isLevel(subscription, this.#busy > 0)) return
+    this.#waiting = []
+    this.#mayMerge = this.#wantsLatest
+  }
+}
+
+/** What goes with a source that is taken out has no version; merged, it has that of the delete before, of whichever source. */
+function isOfRemoval(gone: Change<Item>, { key, type, object }: Change<Item>): boolean {
+  return (
+    type === 'delete' && gone.type === type && gone.key === key && gone.object === object && gone.version === undefined
+  )
+}

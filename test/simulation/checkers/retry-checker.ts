@@ -1,0 +1,119 @@
+import { nameOf, type Scenario } from '../system/scenario.js'
+
+const FIRST_MS = 100
+const CEILING_MS = 30_000
+/** How late a run may be beyond what the rules say. */
+const SLACK_MS = 2
+/** How often our own code looks at a clock, at most, until a delay ends; each look takes time where it is slow. */
+const LOOKS = 300
+/** What nobody knows happened at no time. */
+const NEVER = -Infinity
+
+/** Runs of one key that failed, one after the other. */
+interface Failures {
+  readonly count: number
+  /** When the last of them began, and when it failed. */
+  readonly begun: number
+  readonly at: number
+  /** How much of the time had gone by unnoticed. */
+  readonly skipped: number
+}
+
+/**
+ * Judges when a controller runs again what failed: further and further apart, half of it chance; after news not sooner
+ * than the first distance; and it counts its attempts.
+ */
+export class RetryChecker {
+  readonly #scene: Scenario
+  readonly #name: string
+  /** When something was last told of a key; undefined where nobody knows. */
+  readonly #newsAt: ((key: string) => number) | undefined
+  readonly #failures = new Map<string, Failures>()
+  readonly #begun = new Map<string, number>()
+  /** Until when a key was asked for from elsewhere. */
+  readonly #asked = new Map<string, number>()
+  /** When there was last no room for another run. */
+  #fullAt = NEVER
+
+  constructor(scene: Scenario, name: string, newsAt: ((key: string) => number) | undefined) {
+    this.#scene = scene
+    this.#name = name
+    this.#newsAt = newsAt
+  }
+
+  enqueued(key: string, delayMs: number): void {
+    const { clock, settings } = this.#scene
+    const due = clock.elapsed + delayMs + LOOKS * settings.driftMs
+    this.#asked.set(key, Math.max(due, this.#asked.get(key) ?? NEVER))
+  }
+
+  /** When there was last no room for another run. */
+  get fullAt(): number {
+    return this.#fullAt
+  }
+
+  /** There is no room for another run now. */
+  full(): void {
+    this.#fullAt = this.#scene.clock.elapsed
+  }
+
+  begins(key: string, attempt: number): void {
+    const { violate, clock, settings } = this.#scene
+    const failures = this.#failures.get(key)
+    this.#begun.set(key, clock.elapsed)
+    const count = failures?.count ?? 0
+    if (attempt !== count + 1)
+      violate('retries', `${this.#name} calls it attempt ${attempt} at ${nameOf(key)} after ${count} failures`)
+    if (failures === undefined) return
+    const { begun, at, skipped } = failures
+    const afterMs = clock.elapsed - at
+    const mostMs = mostAfter(count)
+    const about = `${this.#name} runs ${nameOf(key)} again ${Math.round(afterMs)} ms after failure ${count}`
+    if (count > 3) this.#scene.mark('a reconcile failed again and again')
+    // Who asks for a key has it at once.
+    const askedUntil = this.#askedUntil(key)
+    if (askedUntil < at) {
+      const newsAt = Math.max(this.#newsAt?.(key) ?? Infinity, askedUntil)
+      const leastMs = newsAt < begun ? mostMs / 2 : FIRST_MS / 2
+      if (afterMs < leastMs - SLACK_MS) violate('retries', `${about}, ${leastMs} at least`)
+    }
+    const isExact = settings.driftMs === 0 && clock.skipped === skipped && this.#fullAt <= at
+    if (isExact && afterMs > mostMs + SLACK_MS) violate('retries', `${about}, ${mostMs} at most`)
+  }
+
+  /** A time that went by unnoticed has come only after that. */
+  #askedUntil(key: string): number {
+    const { clock, settings } = this.#scene
+    const due = this.#asked.get(key) ?? NEVER
+    const { from, to } = clock.lastSkip
+    return due >= from && due < to ? to + LOOKS * settings.driftMs : due
+  }
+
+  /** Whether what has failed may still wait for its next try. */
+  mayWait(key: string): boolean {
+    const failures = this.#failures.get(key)
+    if (failures === undefined) return false
+    const { clock, settings } = this.#scene
+    const { count, begun, at, skipped } = failures
+    const newsAt = this.#newsAt?.(key) ?? NEVER
+    const due = newsAt > begun ? Math.max(newsAt, at + FIRST_MS) : at + mostAfter(count)
+    const isExact = settings.driftMs === 0 && clock.skipped === skipped
+    return !isExact || clock.elapsed <= due + SLACK_MS
+  }
+
+  failed(key: string): void {
+    const { clock } = this.#scene
+    const count = (this.#failures.get(key)?.count ?? 0) + 1
+    const begun = this.#begun.get(key) ?? NEVER
+    this.#failures.set(key, { count, begun, at: clock.elapsed, skipped: clock.skipped })
+  }
+
+  succeeded(key: string): void {
+    this.#failures.delete(key)
+  }
+}
+
+/** How long the next try waits after so many failures, at most. */
+function mostAfter(failures: number): number {
+  return Math.min(FIRST_MS * 2 ** (failures - 1), CEILING_MS)
+}

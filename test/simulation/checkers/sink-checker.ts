@@ -1,0 +1,235 @@
+import type { WatchBatch } from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import { type Change, type Delta, type DeltaBatch, namedInvalid, type Origin } from '../../../src/queue/change.js'
+import type { Item } from '../backend/history.js'
+import { nameOf, type SourceScenario } from '../system/scenario.js'
+import { mergedOf, type Noted } from './merged-changes.js'
+import { VersionOrderChecker } from './version-order-checker.js'
+
+/** A change that has not been taken yet. */
+interface Waiting {
+  readonly change: Change<Item>
+  /** A delete of what is deleted already: it only improves what is told of the first, and only where they are merged. */
+  readonly isSecond: boolean
+  /** A second delete that does not say what was last there. */
+  readonly isBare: boolean
+}
+
+/** A whole collection. */
+export interface Listed {
+  readonly objects: ReadonlyMap<string, Item>
+  /** What it holds that does not decode; undefined: that may be any, so nothing is known to be gone. */
+  readonly invalid: ReadonlySet<string> | undefined
+}
+
+/** Whether what waits is merged: always in a queue of the latest, and for a while after there was too much of it. */
+export type Merging = 'never' | 'at times' | 'always'
+
+/**
+ * Judges a queue as a sink, by what goes in and what comes out. Of each key comes what went in, or what that comes to
+ * (laws 4 and 5); its contents only move on (I3), and so does the version of the queue (I10, I11).
+ */
+export class SinkChecker {
+  readonly #stage: SourceScenario
+  readonly #merging: Merging
+  readonly #progress: VersionOrderChecker
+  /** What whoever takes everything will hold. */
+  readonly #held = new Map<string, Item>()
+  /** What may be left of each key: a repeated change that was told may have been told for another like it. */
+  readonly #waiting = new Map<string, readonly (readonly Waiting[])[]>()
+  /** The newest content that was taken of each key, and in which epoch. */
+  readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
+  #accepted: Version | undefined
+
+  constructor(stage: SourceScenario, merging: Merging) {
+    this.#stage = stage
+    this.#merging = merging
+    this.#progress = new VersionOrderChecker(stage, 'the queue')
+  }
+
+  /** The version of what the queue accepted last. */
+  get accepted(): Version | undefined {
+    return this.#accepted
+  }
+
+  /** The queue has accepted a batch, and says that it is at `queueAt`. */
+  applied({ events, version }: WatchBatch<Item>, queueAt: Version | undefined): void {
+    for (const event of events) {
+      if (event.type === 'put') this.#put(event.key, event.object, version, 'watch')
+      else if (event.type === 'delete') this.#delete(event.key, event.object, version)
+      else if (event.type === 'replace') {
+        const objects = new Map(event.entries.map(({ key, object }) => [key, object]))
+        this.#replaced({ objects, invalid: namedInvalid(events) }, version, 'watch')
+      }
+    }
+    this.#accept(version, queueAt)
+  }
+
+  /** The same of a list. */
+  listed(listed: Listed, version: Version, queueAt: Version | undefined): void {
+    this.#replaced(listed, version, 'relist')
+    this.#accept(version, queueAt)
+  }
+
+  /** Something leaves, for somebody who holds certain keys. */
+  took({ deltas }: DeltaBatch<Item>, holds: (key: string) => boolean): void {
+    for (const delta of deltas) if (delta.type !== 'deleted') this.#order(delta)
+    for (const [key, told] of Map.groupBy(deltas, ({ key }) => key)) this.#judge(key, told, holds(key))
+  }
+
+  #accept(version: Version, queueAt: Version | undefined): void {
+    this.#accepted = version
+    this.#progress.at(queueAt)
+    if (queueAt !== version) this.#stage.violate('I10', `the queue accepted ${version}, and says ${queueAt}`)
+  }
+
+  #put(key: string, object: Item, version: Version, origin: Origin): void {
+    const previous = this.#held.get(key)
+    const base = { key, object, version, origin }
+    this.#held.set(key, object)
+    this.#wait(previous === undefined ? { ...base, type: 'add', previous } : { ...base, type: 'update', previous })
+  }
+
+  /** The source told of a deletion, and perhaps of the last state. */
+  #delete(key: string, last: Item | undefined, version: Version): void {
+    if (this.#held.has(key)) this.#gone(key, last, version, 'watch', 'known')
+    else {
+      this.#waiting.set(
+        key,
+        this.#left(key).map((waiting) => {
+          const first = waiting.at(-1)?.change
+          if (first?.type !== 'delete') return waiting
+          const finalState = last === undefined ? first.finalState : 'known'
+          const change = { ...first, object: last ?? first.object, version, finalState }
+          return [...waiting, { change, isSecond: true, isBare: last === undefined }]
+        }),
+      )
+    }
+  }
+
+  #gone(key: string, last: Item | undefined, version: Version, origin: Origin, finalState: 'known' | 'unknown'): void {
+    const previous = this.#held.get(key)
+    if (previous === undefined) return
+    this.#held.delete(key)
+    this.#wait({ type: 'delete', key, object: last ?? previous, previous, version, origin, finalState })
+  }
+
+  #replaced({ objects, invalid }: Listed, version: Version, origin: Origin): void {
+    for (const key of invalid === undefined ? [] : [...this.#held.keys()])
+      if (!objects.has(key) && invalid?.has(key) === false) this.#gone(key, undefined, version, origin, 'unknown')
+    for (const [key, object] of objects) this.#put(key, object, version, origin)
+  }
+
+  #wait(change: Change<Item>): void {
+    const { key } = change
+    this.#waiting.set(
+      key,
+      this.#left(key).map((waiting) => [...waiting, { change, isSecond: false, isBare: false }]),
+    )
+  }
+
+  #left(key: string): readonly (readonly Waiting[])[] {
+    return this.#waiting.get(key) ?? [[]]
+  }
+
+  /** What is told of a key is what came first; or all of it, merged. What came to nothing is not told. */
+  #judge(key: string, told: readonly Delta<Item>[], isHeld: boolean): void {
+    const left = this.#left(key).flatMap((waiting) => [
+      ...this.#afterFirst(waiting, told, isHeld),
+      ...this.#afterMerged(waiting, told, isHeld),
+    ])
+    if (left.length > 0) {
+      this.#waiting.set(key, distinct(left))
+      return
+    }
+    this.#waiting.delete(key)
+    const what = told.map(({ type, object, version }) => `${type} n${object.n} at ${version}`).join(', ')
+    this.#stage.violate('queue', `of ${nameOf(key)} is told: ${what}; which neither came nor is what came, merged`)
+  }
+
+  /** What may wait after the first of it was told; nothing where something else was told. */
+  #afterFirst(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
+    if (this.#merging === 'always') return []
+    const firsts = waiting.filter(({ isSecond }) => !isSecond)
+    const last = this.#merging === 'never' ? 0 : firsts.length - told.length
+    const left: (readonly Waiting[])[] = []
+    for (let from = 0; from <= last; from++) {
+      const rest = firsts.slice(from)
+      const isIt = told.every((delta, at) => isSame(delta, rest[at]?.change))
+      if (isIt && notesOf(firsts.slice(0, from), isHeld).length === 0) left.push(rest.slice(told.length))
+    }
+    return left
+  }
+
+  /** The same after all of it was told; more may have come since. */
+  #afterMerged(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
+    if (this.#merging === 'never') return []
+    const left: (readonly Waiting[])[] = []
+    for (let upTo = waiting.length; upTo > 0; upTo--) {
+      const way = this.#waysOf(waiting.slice(0, upTo)).find((each) => {
+        const notes = notesOf(each, isHeld)
+        return notes.length === told.length && told.every((delta, at) => isSame(delta, notes[at]))
+      })
+      if (way === undefined) continue
+      const deletes = way.filter(({ change }) => change.type === 'delete')
+      if (isHeld && deletes.length > 1) this.#stage.mark('the queue by hand merged two deletes of a key')
+      left.push(waiting.slice(upTo))
+    }
+    return left
+  }
+
+  /** A second delete that came before anything was merged is dropped, and nobody knows when that was. */
+  #waysOf(taken: readonly Waiting[]): readonly (readonly Waiting[])[] {
+    if (this.#merging === 'always') return [taken]
+    const seconds = taken.filter(({ isSecond }) => isSecond)
+    return [0, ...seconds.keys().map((at) => at + 1)].map((dropped) => {
+      const gone = new Set(seconds.slice(0, dropped))
+      return restated(taken.filter((each) => !gone.has(each)))
+    })
+  }
+
+  #order({ key, object: { n }, version }: Delta<Item>): void {
+    const { history, settings, violate } = this.#stage
+    if (version === undefined || settings.isBreach) return
+    const { epoch } = history.at(version)
+    const newest = this.#newest.get(key)
+    if (newest !== undefined && epoch < newest.epoch)
+      violate('I11', `${nameOf(key)} leaves the queue as of epoch ${epoch}, after ${newest.epoch}`)
+    if (newest?.epoch === epoch && n < newest.n)
+      violate('I3', `${nameOf(key)} leaves the queue as n${n}, after n${newest.n}`)
+    this.#newest.set(key, { n, epoch })
+  }
+}
+
+/** A second delete that does not say what was last there has it from the delete before, if that was not dropped. */
+function restated(waiting: readonly Waiting[]): readonly Waiting[] {
+  const result: Waiting[] = []
+  for (const each of waiting) {
+    const before = result.at(-1)?.change
+    if (!each.isBare || before?.type !== 'delete') result.push(each)
+    else result.push({ ...each, change: { ...before, version: each.change.version } })
+  }
+  return result
+}
+
+/** Each is an end of the same, with its second deletes or without. */
+function distinct(left: readonly (readonly Waiting[])[]): readonly (readonly Waiting[])[] {
+  const shapeOf = (waiting: readonly Waiting[]): string =>
+    waiting.map(({ isSecond }) => (isSecond ? 'second' : 'first')).join()
+  return [...new Map(left.map((waiting) => [shapeOf(waiting), waiting])).values()]
+}
+
+function notesOf(waiting: readonly Waiting[], isHeld: boolean): readonly Noted[] {
+  const [first] = waiting
+  const known = new Set(isHeld && first !== undefined ? [first.change.key] : [])
+  return mergedOf(
+    waiting.map(({ change }) => change),
+    known,
+  )
+}
+
+/** Objects are compared by what is in them: a store may keep an older one that is equal. */
+function isSame({ type, object, version }: Delta<Item>, noted: Noted | undefined): boolean {
+  if (noted === undefined || noted.version !== version || noted.object.n !== object.n) return false
+  return (type === 'deleted') === (noted.type === 'delete')
+}

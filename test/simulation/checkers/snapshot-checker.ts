@@ -1,0 +1,69 @@
+import type { Entry } from '../../../src/contract/source.js'
+import type { Informer } from '../../../src/informer/informer.js'
+import type { StoreView } from '../../../src/store/store-view.js'
+import type { Item } from '../backend/history.js'
+import type { Scenario } from '../system/scenario.js'
+import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
+import { QueryModel } from './query-model.js'
+
+/** A snapshot, and what the store held when it was taken: it says so until it is disposed of, and nothing afterwards (I8). */
+export class SnapshotChecker {
+  readonly view: StoreView<Item, IndexesOf> & Disposable
+  readonly #scene: Scenario
+  readonly #answers: QueryModel
+  readonly #entries: ReadonlyMap<string, Entry<Item>>
+  readonly #version: string | undefined
+
+  constructor(scene: Scenario, informer: Informer<Item, IndexesOf>) {
+    this.#scene = scene
+    this.#answers = new QueryModel(scene)
+    this.#version = informer.version
+    this.#entries = entriesOf(informer)
+    this.view = informer.snapshot()
+  }
+
+  judge(): void {
+    const { view } = this
+    if (view.version !== this.#version) this.#wrong(`a snapshot of ${this.#version} says ${view.version}`)
+    this.#answers.judge(view, this.#entries, 'a snapshot')
+    checkIndexes(this.#scene, view)
+  }
+
+  /** Judges it for the last time, and ends it. */
+  dispose(): void {
+    const { view } = this
+    this.judge()
+    view[Symbol.dispose]()
+    const reads: Readonly<Record<string, () => unknown>> = {
+      get: () => view.get(''),
+      list: () => view.list(),
+      entries: () => [...view.entries()],
+      index: () => view.by.score(),
+    }
+    for (const [name, read] of Object.entries(reads))
+      if (isReadable(read)) this.#wrong(`a disposed snapshot has ${name}`)
+  }
+
+  #wrong(message: string): void {
+    this.#scene.violate('I8', message)
+  }
+}
+
+/** What can be read of a store now, with versions and identities. */
+export function entriesOf(store: Pick<StoreView<Item>, 'entries' | 'entry'>): ReadonlyMap<string, Entry<Item>> {
+  const entries = new Map<string, Entry<Item>>()
+  for (const [key] of store.entries()) {
+    const entry = store.entry(key)
+    if (entry !== undefined) entries.set(key, entry)
+  }
+  return entries
+}
+
+function isReadable(read: () => unknown): boolean {
+  try {
+    read()
+    return true
+  } catch {
+    return false
+  }
+}

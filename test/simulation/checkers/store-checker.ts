@@ -1,0 +1,47 @@
+import type { Item, State } from '../backend/history.js'
+import { type Invariant, nameOf, type SourceScenario } from '../system/scenario.js'
+
+/** What can be read of a store. */
+interface Readable {
+  readonly size: number
+  entries(): Iterable<[string, Item]>
+}
+
+/** What is wrong with a store that should be what the source had, but for what does not decode or is not wanted. */
+export function storeViolation(
+  { settings }: SourceScenario,
+  state: State,
+  store: Readable,
+  what: string,
+  omits: string | undefined,
+): string | undefined {
+  const held = new Map<string, number>()
+  for (const [key, object] of store.entries()) {
+    held.set(key, object.n)
+    if (settings.hasSchema && object.isChecked !== true)
+      return `${what} has at ${nameOf(key)} what the source gave, not what the schema made of it`
+  }
+  if (held.size !== store.size) return `${what} has ${held.size} entries and says ${store.size}`
+  for (const key of settings.keys) {
+    const stored = state.get(key)
+    const n = held.get(key)
+    held.delete(key)
+    if (stored?.isInvalid) continue
+    const wanted = stored?.item.tenant === omits ? undefined : stored?.item.n
+    if (n !== wanted) return `${what} has ${nameOf(key)} = n${n ?? '–'}, the source n${wanted ?? '–'}`
+  }
+  return held.size > 0 ? `${what} has keys that nobody ever wrote` : undefined
+}
+
+/** A store is what the source had. */
+export function checkStore(
+  stage: SourceScenario,
+  state: State,
+  store: Readable,
+  invariant: Invariant,
+  what: string,
+  omits?: string,
+): void {
+  const flaw = storeViolation(stage, state, store, what, omits)
+  if (flaw !== undefined) stage.violate(invariant, flaw)
+}

@@ -1,0 +1,29 @@
+import type { Version } from '../../../src/contract/version.js'
+import type { SourceScenario } from '../system/scenario.js'
+
+/** In words, a version that is not there yet. */
+export const nowhere = '–'
+
+/** Judges that a version only ever moves on (I10), and that nothing of an older epoch comes after a newer one (I11). */
+export class VersionOrderChecker {
+  readonly #stage: SourceScenario
+  readonly #what: string
+  #last: Version | undefined
+
+  constructor(stage: SourceScenario, what: string) {
+    this.#stage = stage
+    this.#what = what
+  }
+
+  at(version: Version | undefined): void {
+    const last = this.#last
+    // Whether it may lose its version is judged elsewhere.
+    if (version === last || (version === undefined && this.#stage.settings.clears)) return
+    this.#last = version
+    if (last === undefined) return
+    const { history, violate } = this.#stage
+    if (version !== undefined && history.indexOf(version) >= history.indexOf(last)) return
+    const isOlder = version !== undefined && history.at(version).epoch < history.at(last).epoch
+    violate(isOlder ? 'I11' : 'I10', `${this.#what} went back from ${last} to ${version ?? nowhere}`)
+  }
+}

@@ -1,0 +1,129 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Wait } from '../../../src/subscriptions/version-waiters.js'
+import type { History } from '../backend/history.js'
+import type { Scenario } from '../system/scenario.js'
+import { checkSecrets } from './error-report-checker.js'
+
+/** What somebody waits for, and how that may end. */
+interface Expected<V> {
+  readonly what: string
+  /** The version that is waited for. */
+  readonly mark?: string
+  /** Whether the source is told meanwhile that somebody waits for a version. Default: no. */
+  readonly asks?: 'surely' | 'perhaps'
+  readonly limits: Wait
+  /** Whether it may fail with this code now, besides that its time is over. */
+  mayFail(code: string): boolean
+  ended(value: V): void
+  /** Whether it has what it waits for: then it must not wait any more. */
+  isDue?(): boolean
+  /** Whether nobody can say when it ends, if ever: it waits for a handler that will never be done. */
+  isHopeless?(): boolean
+}
+
+interface Pending {
+  readonly awaited: Omit<Expected<never>, 'ended'>
+  readonly since: number
+  mustEnd: boolean
+}
+
+/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+const LOOKS = 300
+
+/** All who wait: each ends when it has what it waits for, or when its time is over, and fails for no other reason than a right one. */
+export class WaiterChecker {
+  readonly #scene: Scenario
+  readonly #pending = new Map<string, Pending>()
+  #count = 0
+
+  constructor(scene: Scenario) {
+    this.#scene = scene
+  }
+
+  /** Somebody who still waits, and may hope. */
+  get hopeful(): string | undefined {
+    for (const [id, { awaited }] of this.#pending) if (awaited.isHopeless?.() !== true) return id
+    return undefined
+  }
+
+  /** These wait for what cannot come any more. */
+  mustEnd(which: (awaited: { readonly mark?: string }) => boolean): void {
+    for (const pending of this.#pending.values()) if (which(pending.awaited)) pending.mustEnd = true
+  }
+
+  /** Whether a source has to be told now that somebody waits for a version. */
+  get asks(): 'surely' | 'perhaps' | 'no' {
+    let asks: 'perhaps' | 'no' = 'no'
+    for (const { awaited } of this.#pending.values()) {
+      if (awaited.asks === 'surely') return 'surely'
+      asks = awaited.asks ?? asks
+    }
+    return asks
+  }
+
+  /** Anybody who still waits. */
+  get any(): string | undefined {
+    const [id] = this.#pending.keys()
+    return id
+  }
+
+  wait<V>(promise: Promise<V>, awaited: Expected<V>): void {
+    const { note } = this.#scene
+    const { what } = awaited
+    note('waits', what)
+    const id = `${what} (${++this.#count})`
+    const since = this.#scene.clock.elapsed
+    const { signal } = awaited.limits
+    const left = (): void => {
+      this.#pending.delete(id)
+      if (signal !== undefined && this.#scene.listenersOf(signal) > 0)
+        this.#scene.violate('I15', `${what} ended with a listener on the signal that it was given`)
+    }
+    this.#pending.set(id, { awaited, since, mustEnd: false })
+    promise.then(
+      (value) => {
+        left()
+        note('a wait ends', what)
+        awaited.ended(value)
+      },
+      (error: unknown) => {
+        left()
+        const code = error instanceof SourceError ? error.code : String(error)
+        note('a wait fails', what, code)
+        checkSecrets(this.#scene, error, what)
+        if (signal?.aborted && error === signal.reason) this.#scene.mark('a wait ended because its caller gave up')
+        else this.#failed(awaited, code, since)
+      },
+    )
+  }
+
+  look(): void {
+    const { clock, settings, violate } = this.#scene
+    for (const [id, { awaited, since, mustEnd }] of this.#pending) {
+      if (mustEnd) violate('waits', `the history of ${awaited.mark} is over, and ${id} waits`)
+      if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
+      if (awaited.isDue?.()) violate('waits', `${id} has what it waits for, and waits`)
+      // What is due happens in order, however late: a time-out before all that is due after it.
+      const waitedMs = clock.reached - since
+      if (waitedMs > (awaited.limits.timeoutMs ?? Infinity) + 1 + LOOKS * settings.driftMs)
+        violate('waits', `${id} waits for ${waitedMs} ms, longer than it may`)
+    }
+  }
+
+  #failed(awaited: Omit<Expected<never>, 'ended'>, code: string, since: number): void {
+    const { mark, violate, clock } = this.#scene
+    const { what, limits } = awaited
+    if (code === 'TIMEOUT' && clock.elapsed - since >= (limits.timeoutMs ?? Infinity)) {
+      mark('a wait ended because its time was over')
+      return
+    }
+    if (!awaited.mayFail(code)) violate('waits', `${what} ended with ${code}, for no reason`)
+    else if (code === 'EPOCH_CHANGED') mark('a wait ended because the epoch changed')
+  }
+}
+
+/** Whether the history has forked since this version of it. */
+export function forkedSince(history: History, version: string): () => boolean {
+  const { epoch } = history.at(version)
+  return () => history.head.epoch > epoch
+}

@@ -1,0 +1,144 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { binary } from '../../support/build.js'
+import { Child } from '../../support/child.js'
+import { root } from '../../support/sources.js'
+
+/** A defect that few schedules are needed for; its name has to be quoted for a shell. */
+const MUTANT = "a subscription's version is ahead of its handler"
+/** One that the first schedule does not show. */
+const RARER = 'what was popped is drained again'
+const main = join(root, 'test/simulation/main.ts')
+
+interface Result {
+  readonly code: number | null
+  readonly output: string
+  readonly errors: string
+}
+
+/** `npm run sim -- …`, as package.json has it. */
+function sim(...args: readonly string[]): Promise<Result> {
+  return resultOf(binary('node'), ['--import', join(root, 'scripts/typescript.mjs'), main, ...args])
+}
+
+async function resultOf(file: string, args: readonly string[]): Promise<Result> {
+  const { NODE_OPTIONS: _, ...env } = process.env
+  await using child = new Child(file, args, { cwd: root, env })
+  const { code } = await child.ended
+  return { code, output: child.output, errors: child.errors }
+}
+
+test('schedules that hold what is promised end with 0, and the counts', async () => {
+  const { code, output, errors } = await sim('--runs', '40')
+  expect([code, errors]).toEqual([0, ''])
+  expect(output).toMatch(/^40 schedules of one source, \d+ steps, 0 failures$/m)
+  expect(output).toMatch(/^ +\d+ {2}where a source breaks its promises, \d+ steps, 0 failures$/m)
+  expect(output).toContain('2 schedules of several sources')
+})
+
+test('a schedule that fails ends with 1 and the one command that lets it fail again', async () => {
+  const { code, output, errors } = await sim('--runs', '40', '--mutant', MUTANT)
+  expect([code, output]).toEqual([1, expect.stringMatching(/ [1-9]\d* failures/)])
+  const [, seed, invariant, command = ''] = /^seed (\d+) breaks (\S+): .+\n {2}(.+)$/m.exec(errors) ?? []
+  expect(command).toMatch(/^npm run sim -- /)
+  const again = await resultOf('bash', ['-c', command])
+  expect(again.output).toContain(`seed ${seed} breaks ${invariant}: `)
+  expect(again.output).toMatch(/^\d+ decisions are left: /m)
+  expect(again.code).toBe(1)
+})
+
+test('one schedule of the source as it is tells its story, and ends with 0', async () => {
+  const { code, output } = await sim('--runs', '1', '--seed', '7', '--kind', 'group')
+  expect(output).toMatch(/^ +\d+ ms {2}\S/m)
+  expect(output).toMatch(/^seed 7: \d+ steps, nothing is broken; the trace is \d+$/m)
+  expect(code).toBe(0)
+})
+
+test('the table of mutants says after how many schedules one died, and ends with 0', async () => {
+  const { code, output } = await sim('--mutants', '--layers', 'simulator', '--mutant', MUTANT)
+  expect(output).toMatch(new RegExp(`^${MUTANT}\n +simulator +killed after [\\d.]+ s, \\d+ schedules: \\S+$`, 'm'))
+  expect([code, output]).toEqual([0, expect.stringContaining('1 mutants, 0 of them survive; simulator kills 1')])
+})
+
+test('the table of mutants names those that survive, and ends with 1', async () => {
+  const { code, output } = await sim('--mutants', '--layers', 'simulator', '--runs', '1', '--mutant', RARER)
+  expect(output).toMatch(new RegExp(`^${RARER} +SURVIVES$`, 'm'))
+  expect([code, output]).toEqual([1, expect.stringContaining('1 mutants, 1 of them survive')])
+})
+
+test('the table of mutants has the first test that fails, and a verdict of each layer that was chosen', async () => {
+  const { code, output } = await sim('--mutants', '--layers', 'simulator,unit', '--mutant', MUTANT, '--json')
+  const [{ name, verdicts }] = JSON.parse(output)
+  const killed = { isKilled: true, seconds: expect.any(Number) }
+  expect([code, name, verdicts]).toEqual([
+    0,
+    MUTANT,
+    [
+      { layer: 'unit', ...killed, by: expect.stringMatching(/\S+ \S+/) },
+      expect.objectContaining({ layer: 'simulator', ...killed, killedAfter: expect.any(Number) }),
+    ],
+  ])
+})
+
+test('--json counts schedules, steps, faults and failures of both classes apart, and what was reached', async () => {
+  const { code, output } = await sim('--runs', '100', '--json')
+  const { schedules, steps, classes, faults, marks, failures, ...rest } = JSON.parse(output)
+  const { contract, breach } = classes
+  expect(contract).toEqual({ schedules: expect.any(Number), steps: expect.any(Number), failures: 0 })
+  expect([contract.schedules + breach.schedules, contract.steps + breach.steps]).toEqual([100, steps])
+  expect([code, schedules, failures, rest.asked, rest.ran]).toEqual([0, 100, [], 100, 100])
+  expect(breach.schedules).toBeGreaterThan(0)
+  expect(Object.keys(faults.contract)).toEqual(expect.arrayContaining(['break-watch', 'compact']))
+  expect(Object.keys(faults.breach)).toEqual(expect.arrayContaining(['lose-event']))
+  expect(rest.actions).toMatchObject({ put: expect.any(Number), subscribe: expect.any(Number) })
+  const both = [...Object.keys(faults.contract), ...Object.keys(faults.breach)]
+  expect(both.filter((kind) => kind in rest.actions || ['put', 'delete', 'subscribe'].includes(kind))).toEqual([])
+  expect(marks).toMatchObject({ 'a first list found nothing': expect.any(Number) })
+  expect(rest.set.classes.contract.schedules + rest.set.classes.breach.schedules).toBe(5)
+})
+
+test('--json has each failure, with the class of its source', async () => {
+  const { code, output } = await sim('--runs', '40', '--mutant', MUTANT, '--json')
+  const { failures, classes } = JSON.parse(output)
+  expect([code, failures.length > 0]).toEqual([1, true])
+  const { contract, breach } = classes
+  expect(contract.failures + breach.failures).toBe(failures.length)
+  for (const failure of failures) {
+    expect(failure).toEqual({
+      kind: 'one',
+      seed: expect.any(Number),
+      isBreach: expect.any(Boolean),
+      invariant: expect.any(String),
+      message: expect.any(String),
+    })
+  }
+})
+
+test('what was cut short by --minutes says how many schedules of how many were run', async () => {
+  const { output } = await sim('--runs', '1000000', '--minutes', '0.1')
+  const [, ran, asked] = /^only (\d+) of (\d+) schedules were run: the 0.1 minutes were over$/m.exec(output) ?? []
+  expect(asked).toBe('1000000')
+  expect(output).toContain(`\n${ran} schedules of one source, `)
+})
+
+test('what was cut short by --minutes says so in --json', async () => {
+  const { output } = await sim('--runs', '1000000', '--minutes', '0.05', '--json')
+  const { asked, ran, schedules } = JSON.parse(output)
+  expect([asked, ran]).toEqual([1_000_000, schedules])
+})
+
+test('a time so short that nothing was run is a failure', async () => {
+  const { code, output } = await sim('--runs', '10', '--minutes', '0.000001')
+  expect([code, output]).toEqual([1, expect.stringContaining('only 0 of 10 schedules were run')])
+})
+
+test.each([
+  ['--runs', '0', 'whole number above 0'],
+  ['--minutes', '-1', 'number above 0'],
+  ['--kind', 'two', '--kind must be one of one, set, group'],
+  ['--mutant', 'nobody', 'there is no mutant "nobody"'],
+  ['--layers', 'unit,units', '--layers must be some of unit, property, simulator, got "units"'],
+])('%s %s is refused', async (option, value, why) => {
+  const { code, errors } = await sim(`${option}=${value}`)
+  expect([code, errors]).toEqual([2, expect.stringContaining(why)])
+})

@@ -1,0 +1,121 @@
+import { type Hunted, hunt, type Layer, survives } from '../mutants/hunt.js'
+import type { Mutant } from '../mutants/mutate.js'
+import { campaign, type Tallies } from './campaign.js'
+import { unreached } from './coverage-thresholds.js'
+import { runOne } from './interleaved-runner.js'
+import { regressionSeeds, rerunSeeds, storeSeed } from './regression-seeds.js'
+import { commandOf, countsOf, progressOf, rowsOf, summaryOf } from './report.js'
+import { type Kind, kinds, type Line } from './schedule.js'
+import { type Shrunk, shrink, storyOf } from './shrink.js'
+
+/** A schedule that kills a mutant is kept if it was found after at least this many schedules. */
+const RARE = 100
+
+export interface CampaignCommand {
+  readonly runs: number
+  readonly seed: number
+  readonly kind: Kind | undefined
+  /** No schedule is begun after so many minutes. */
+  readonly minutes: number
+  readonly mutant: Mutant | undefined
+  readonly json: boolean
+}
+
+/** Runs many schedules, and reports; the process fails where one of them does, and where nothing was found out. */
+export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: CampaignCommand): Promise<void> {
+  const since = performance.now()
+  // What was kept was kept for the source as it is.
+  const kept = mutant === undefined ? await rerunSeeds() : []
+  const until = since + 60_000 * minutes
+  const onProgress = (soFar: Tallies): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${progressOf(soFar, { runs, kind, since })}\u001b[K`)
+  }
+  const tallies = await campaign({ runs, seed, kind, until, mutant, onProgress })
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+  const seconds = (performance.now() - since) / 1_000
+  const which = kind === undefined ? kinds : [kind]
+  const ran = tallies[kind ?? 'one'].schedules
+  const missed = which.map((each) => unreached(tallies[each], each))
+  const [never, notYet] = [missed.flatMap((each) => each.never), missed.flatMap((each) => each.notYet)]
+  const failures = [...kept, ...which.flatMap((each) => tallies[each].failures)]
+  if (json) {
+    const { one, set, group } = tallies
+    console.log(JSON.stringify({ ...one, failures, seconds, asked: runs, ran, never, notYet, set, group }))
+  } else {
+    if (ran < runs) console.log(`only ${ran} of ${runs} schedules were run: the ${minutes} minutes were over`)
+    console.log(`${seconds.toFixed(1)} s, ${failures.length} failures`)
+    for (const each of which) console.log(countsOf(each, tallies[each]))
+    if (notYet.length > 0) console.log('\nnot reached, and these are too few schedules to say that it never is')
+    for (const mark of notYet) console.log(`            ${mark}`)
+  }
+  for (const failure of failures.slice(0, 10)) {
+    const { seed: failed, invariant, message } = failure
+    console.error(`\nseed ${failed} breaks ${invariant}: ${message}\n  ${commandOf(failure, mutant)}`)
+  }
+  for (const mark of never) console.error(`\nnever reached in ${ran} schedules: ${mark}`)
+  if (failures.length > 0 || never.length > 0 || ran === 0) process.exitCode = 1
+}
+
+export interface ReplayCommand {
+  readonly seed: number
+  readonly kind: Kind
+  readonly keep: boolean
+}
+
+/** Runs one schedule, and tells its story: as short as it gets, where it fails. */
+export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promise<void> {
+  const shrunk = await failing(seed, kind)
+  if (shrunk === undefined) {
+    const lines: Line[] = []
+    const { steps, trace } = await runOne(seed, { kind, tell: (line) => lines.push(line) })
+    console.log(storyOf(lines).join('\n'))
+    const again = await runOne(seed, { kind })
+    if (again.trace !== trace) {
+      console.log(`\nseed ${seed} breaks I17: the traces ${trace} and ${again.trace} of one seed`)
+      process.exitCode = 1
+    } else console.log(`\nseed ${seed}: ${steps} steps, nothing is broken; the trace is ${trace}`)
+    return
+  }
+  const { story, only: left, invariant, message } = shrunk
+  console.log(story.join('\n'))
+  console.log(`\nseed ${seed} breaks ${invariant}: ${message}\n${left.length} decisions are left: ${left.join(', ')}`)
+  if (keeps) console.log(`kept as ${storeSeed(shrunk)}`)
+  process.exitCode = 1
+}
+
+/** The schedule of a seed, or what was once kept of it, where it fails. */
+async function failing(seed: number, kind: Kind): Promise<Shrunk | undefined> {
+  const kept = regressionSeeds().filter((each) => each.seed === seed && (each.kind ?? 'one') === kind)
+  for (const only of [undefined, ...kept.map((each) => each.only)]) {
+    const shrunk = await shrink(seed, { kind, ...(only && { only }) })
+    if (shrunk !== undefined) return shrunk
+  }
+  return undefined
+}
+
+export interface HuntCommand {
+  readonly seed: number
+  /** In how many a mutant has to die; undefined: what it says. */
+  readonly schedules: number | undefined
+  readonly which: readonly Mutant[]
+  readonly layers: readonly Layer[]
+  readonly json: boolean
+  readonly keep: boolean
+}
+
+/** Runs every mutant in every layer until it dies; the process fails if one survives all of them. */
+export async function huntMutants(command: HuntCommand): Promise<void> {
+  const { seed, schedules, which, layers, json, keep: keeps } = command
+  const all: Hunted[] = []
+  const tell = (hunted: Hunted): void => {
+    all.push(hunted)
+    if (!json) console.log(rowsOf(hunted))
+    const { mutant, shrunk, verdicts } = hunted
+    const isKept = verdicts.some(({ killedAfter = 0 }) => killedAfter >= RARE) || mutant.needs !== undefined
+    if (shrunk !== undefined && isKept) storeSeed({ ...shrunk, of: mutant.name })
+  }
+  await hunt(seed, tell, { schedules, layers, shrinks: keeps, which })
+  if (json) console.log(JSON.stringify(all.map(({ mutant: { name }, ...hunted }) => ({ name, ...hunted }))))
+  else console.log(`\n${summaryOf(all, layers)}`)
+  if (all.some(survives)) process.exitCode = 1
+}

@@ -1,0 +1,108 @@
+import { GroupWorld } from '../groups/group-world.js'
+import { SetWorld } from '../sets/set-world.js'
+import { SingleSourceWorld } from '../system/single-source-world.js'
+import { restoreWallClock } from '../system/wall-clock.js'
+import type { Kind, Outcome, Schedule, ScheduleOptions } from './schedule.js'
+
+/** How many worlds take their steps together: one turn of the event loop is shared by all of them. */
+const LANES = 8
+
+interface Lane {
+  readonly world: Schedule
+  readonly run: Generator<undefined, void>
+}
+
+export interface RunOptions {
+  /** Of what. Default: of one source. */
+  readonly kind?: Kind | undefined
+  readonly only?: readonly string[] | undefined
+  /** How many schedules run at a time. It makes no difference to any of them. */
+  readonly lanes?: number
+}
+
+/**
+ * Runs schedules, each on its own: between two steps of a world the event loop gets a turn, so that everything that
+ * follows from a step has happened before the next. Worlds share nothing, so it makes no difference how many run. `done`
+ * is told of each, and gives true where that is enough.
+ */
+export async function runAll(
+  seeds: Iterable<number>,
+  done: (outcome: Outcome) => boolean | undefined,
+  { kind, lanes = LANES, only }: RunOptions = {},
+): Promise<void> {
+  const next = seeds[Symbol.iterator]()
+  const open: Lane[] = []
+  let isOver = false
+  let strays = 0
+  const stray = (): void => void strays++
+  const refill = (): void => {
+    while (!isOver && open.length < lanes) {
+      const seed = next.next()
+      if (seed.done) isOver = true
+      else open.push(laneOf(scheduleOf(kind, seed.value, { only })))
+    }
+  }
+  const ended: Schedule[] = []
+  process.on('unhandledRejection', stray)
+  try {
+    for (refill(); open.length > 0; refill()) {
+      for (let at = open.length - 1; at >= 0; at--) {
+        const lane = open[at] as Lane
+        if (!lane.run.next().done) continue
+        open.splice(at, 1)
+        ended.push(lane.world)
+      }
+      // What follows from a last step is judged too.
+      await turn()
+      if (strays === 0) {
+        for (const world of ended.splice(0)) if (done(world.outcome) === true) return
+        continue
+      }
+      // Something was rejected that nobody waits for, and one of these worlds has done it.
+      for (const world of [...ended.splice(0), ...open.splice(0).map((lane) => lane.world)])
+        if (done(await runOne(world.draws.seed, { kind, only })) === true) return
+      strays = 0
+    }
+  } finally {
+    process.off('unhandledRejection', stray)
+    restoreWallClock()
+  }
+}
+
+/** Runs one schedule. */
+export async function runOne(
+  seed: number,
+  { kind, ...options }: ScheduleOptions & { readonly kind?: Kind | undefined } = {},
+): Promise<Outcome> {
+  const world = scheduleOf(kind, seed, options)
+  const { run } = laneOf(world)
+  const stray = (error: unknown): void => world.crashed(error)
+  process.on('unhandledRejection', stray)
+  try {
+    while (!run.next().done) await turn()
+    await turn()
+  } finally {
+    process.off('unhandledRejection', stray)
+  }
+  return world.outcome
+}
+
+function scheduleOf(kind: Kind = 'one', seed: number, options: ScheduleOptions): Schedule {
+  switch (kind) {
+    case 'one':
+      return new SingleSourceWorld(seed, options)
+    case 'set':
+      return new SetWorld(seed, options)
+    case 'group':
+      return new GroupWorld(seed, options)
+  }
+}
+
+function laneOf(world: Schedule): Lane {
+  return { world, run: world.run() }
+}
+
+/** All that is ready to happen has happened: a turn of the event loop comes after every microtask. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,115 @@
+import { classes, classOf, type FaultClass } from '../backend/fault-classes.js'
+import { kindOf } from '../backend/fault-kinds.js'
+import type { Invariant } from '../system/scenario.js'
+import { type Mark, marksOf } from './coverage-marks.js'
+import type { Kind, Outcome } from './schedule.js'
+
+export interface Failure {
+  readonly kind: Kind
+  readonly seed: number
+  /** Whether a source was to break its promises. */
+  readonly isBreach: boolean
+  readonly invariant: Invariant
+  readonly message: string
+}
+
+/** What schedules with sources of one class came to: where all keep their promises, or where one breaks them. */
+export interface FaultClassStats {
+  schedules: number
+  steps: number
+  failures: number
+}
+
+/** What many schedules came to; it can be sent to another thread, and added up. */
+export interface RunStats {
+  schedules: number
+  steps: number
+  virtualMs: number
+  /** Made of all traces, in any order: the same on every machine and every version of Node. */
+  trace: number
+  maxHealMs: number
+  readonly classes: Readonly<Record<FaultClass, FaultClassStats>>
+  /** How often each kind of fault struck. */
+  readonly faults: Readonly<Record<FaultClass, Record<string, number>>>
+  /** How often writers and users did what they do. */
+  readonly actions: Record<string, number>
+  readonly marks: Record<string, number>
+  readonly failures: Failure[]
+}
+
+export function emptyStats(): RunStats {
+  return {
+    schedules: 0,
+    steps: 0,
+    virtualMs: 0,
+    trace: 0,
+    maxHealMs: 0,
+    classes: { contract: { schedules: 0, steps: 0, failures: 0 }, breach: { schedules: 0, steps: 0, failures: 0 } },
+    faults: { contract: {}, breach: {} },
+    actions: {},
+    marks: {},
+    failures: [],
+  }
+}
+
+export function count(tally: RunStats, outcome: Outcome): void {
+  const { isBreach, violation } = outcome
+  const { [isBreach ? 'breach' : 'contract']: ofClass } = tally.classes
+  tally.schedules++
+  ofClass.schedules++
+  tally.steps += outcome.steps
+  ofClass.steps += outcome.steps
+  tally.virtualMs += outcome.virtualMs
+  tally.trace = (tally.trace + outcome.trace) >>> 0
+  tally.maxHealMs = Math.max(tally.maxHealMs, outcome.healMs)
+  for (const decision of outcome.taken) {
+    const kind = kindOf(decision)
+    const of = classOf(kind)
+    bump(of === undefined ? tally.actions : tally.faults[of], kind, 1)
+  }
+  for (const mark of outcome.marks) bump(tally.marks, mark, 1)
+  if (violation !== undefined) fail(tally, failureOf(outcome, violation))
+}
+
+/** One schedule that was counted has failed. */
+export function fail(tally: RunStats, failure: Failure): void {
+  tally.classes[failure.isBreach ? 'breach' : 'contract'].failures++
+  tally.failures.push(failure)
+}
+
+export function failureOf(
+  { kind, seed, isBreach }: Outcome,
+  { invariant, message }: Pick<Failure, 'invariant' | 'message'>,
+): Failure {
+  return { kind, seed, isBreach, invariant, message }
+}
+
+export function add(to: RunStats, from: RunStats): void {
+  to.schedules += from.schedules
+  to.steps += from.steps
+  to.virtualMs += from.virtualMs
+  to.trace = (to.trace + from.trace) >>> 0
+  to.maxHealMs = Math.max(to.maxHealMs, from.maxHealMs)
+  for (const each of classes) {
+    to.classes[each].schedules += from.classes[each].schedules
+    to.classes[each].steps += from.classes[each].steps
+    to.classes[each].failures += from.classes[each].failures
+    addCounts(to.faults[each], from.faults[each])
+  }
+  addCounts(to.actions, from.actions)
+  addCounts(to.marks, from.marks)
+  to.failures.push(...from.failures)
+}
+
+/** Interesting states that were never reached. */
+export function missing({ marks: reached }: RunStats, kind: Kind = 'one'): readonly Mark[] {
+  return marksOf[kind].filter((mark) => reached[mark] === undefined)
+}
+
+function addCounts(to: Record<string, number>, from: Readonly<Record<string, number>>): void {
+  for (const [name, times] of Object.entries(from)) bump(to, name, times)
+}
+
+function bump(counts: Record<string, number>, name: string, by: number): void {
+  counts[name] = (counts[name] ?? 0) + by
+}

@@ -1,0 +1,241 @@
+import { getEventListeners } from 'node:events'
+import { type Invariant, type Scenario, Violation } from '../system/scenario.js'
+import { SimClock } from '../system/sim-clock.js'
+import type { Participants } from '../system/system-under-test.js'
+import { hashOf, RandomDecisions } from '../workload/random-decisions.js'
+import type { Settings } from '../workload/settings.js'
+import type { Mark } from './coverage-marks.js'
+
+/** What schedules are of: one source, a set of them that partition one store, or a group of informers. */
+export const kinds = ['one', 'set', 'group'] as const
+
+export type Kind = (typeof kinds)[number]
+
+export interface Outcome {
+  readonly kind: Kind
+  readonly seed: number
+  readonly isBreach: boolean
+  readonly steps: number
+  /** How long the schedule was, in virtual milliseconds. */
+  readonly virtualMs: number
+  /** How long it took from the end of faults until everything was right. */
+  readonly healMs: number
+  readonly trace: number
+  readonly taken: readonly string[]
+  readonly marks: readonly Mark[]
+  readonly violation: Violation | undefined
+}
+
+/** One line of a story. */
+export interface Line {
+  readonly at: number
+  readonly event: string
+  readonly state: string
+}
+
+export interface ScheduleOptions {
+  /** Only these decisions are taken. */
+  readonly only?: readonly string[] | undefined
+  /** Gets every event in words. */
+  readonly tell?: ((line: Line) => void) | undefined
+}
+
+/** Something that happens at a moment. */
+export interface Planned {
+  readonly at: number
+  perform(): void
+}
+
+/** Something that takes more steps than this will not end. */
+const MAX_STEPS = 300_000
+/** A source must be read again so long after something useless came from it, at most. */
+const INCOMPLETE_MS = 400_000
+const AFTER_STOP_MS = 60_000
+
+/**
+ * One schedule: sources that are written to and struck by faults, the code under test, and those who use it. `run` is
+ * taken step by step, and what follows from a step must have happened before the next one.
+ */
+export abstract class Schedule implements Scenario {
+  abstract readonly kind: Kind
+  readonly clock: SimClock
+  readonly draws: RandomDecisions
+  readonly settings: Settings
+  readonly #marks = new Set<Mark>()
+  readonly #tell: ((line: Line) => void) | undefined
+  #violation: Violation | undefined
+  #trace = 0x811c9dc5
+  #steps = 0
+  #healMs = 0
+  #isEnding = false
+
+  constructor(seed: number, { only, tell }: ScheduleOptions, settingsOf: (draws: RandomDecisions) => Settings) {
+    this.draws = new RandomDecisions(seed, only)
+    this.settings = settingsOf(this.draws)
+    const tie = this.draws.of('tie')
+    this.clock = new SimClock(() => tie.next())
+    this.#tell = tell
+  }
+
+  /** Who is on stage now; undefined before the beginning. */
+  abstract get cast(): Participants | undefined
+
+  /** What happens besides faults. */
+  abstract plan(): Iterable<Planned>
+
+  /** Another life over the same sources, after the last one has ended. */
+  abstract restart(): Participants
+
+  /** Faults are over: nothing more is decided. */
+  abstract quiet(): void
+
+  /** Something that happens after everybody has gone. */
+  abstract lastWrite(): void
+
+  /** How long it may take from the end of faults until everything is right. */
+  abstract get healsWithinMs(): number
+
+  /** Takes back what a schedule did to all. */
+  abstract tidy(): void
+
+  get outcome(): Outcome {
+    return {
+      kind: this.kind,
+      seed: this.draws.seed,
+      isBreach: this.settings.isBreach,
+      steps: this.#steps,
+      virtualMs: this.clock.elapsed,
+      healMs: this.#healMs,
+      trace: this.#trace >>> 0,
+      taken: this.draws.taken,
+      marks: [...this.#marks],
+      violation: this.#violation,
+    }
+  }
+
+  note = (what: string, ...about: readonly (string | number)[]): void => {
+    let trace = this.#trace ^ hashOf(what)
+    for (const each of about) trace = Math.imul(trace ^ (typeof each === 'number' ? each : hashOf(each)), 0x01000193)
+    this.#trace = Math.imul(trace ^ this.clock.elapsed, 0x01000193)
+    this.#tell?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: this.#state })
+  }
+
+  /** Where it is told, it must go as it goes where nobody listens. */
+  get #state(): string {
+    return this.clock.still(() => this.cast?.state ?? '')
+  }
+
+  mark = (mark: Mark): void => {
+    this.#marks.add(mark)
+  }
+
+  violate = (invariant: Invariant, message: string): void => {
+    if (this.#violation !== undefined) return
+    this.#violation = new Violation(invariant, message)
+    this.note(`VIOLATION of ${invariant}`, message)
+  }
+
+  listenersOf(signal: AbortSignal): number {
+    return getEventListeners(signal, 'abort').length
+  }
+
+  /** Anything that was thrown where nobody expected it. */
+  crashed(error: unknown): void {
+    this.violate('crash', error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : String(error))
+  }
+
+  /** The whole schedule, step by step. */
+  *run(): Generator<undefined, void> {
+    try {
+      yield* this.#schedule()
+    } catch (error) {
+      this.crashed(error)
+    } finally {
+      this.tidy()
+    }
+  }
+
+  get #cast(): Participants {
+    const { cast } = this
+    if (cast === undefined) throw new Error('nobody is on stage')
+    return cast
+  }
+
+  *#schedule(): Generator<undefined, void> {
+    const { healAtMs, driftMs } = this.settings
+    this.clock.driftMs = driftMs
+    this.#cast.start()
+    for (const action of this.plan()) {
+      yield* this.#until(() => false, action.at)
+      if (this.#violation !== undefined) return
+      this.#steps++
+      action.perform()
+      yield
+    }
+    yield* this.#until(() => false, healAtMs)
+    if (this.draws.chance('ends without healing', 0.1)) yield* this.#stop()
+    else {
+      yield* this.#heal()
+      yield* this.#stop()
+    }
+  }
+
+  *#heal(): Generator<undefined, void> {
+    this.note('faults are over')
+    this.draws.isQuiet = true
+    this.quiet()
+    this.clock.driftMs = 0
+    const since = this.clock.elapsed
+    this.#cast.heal()
+    yield
+    const within = this.healsWithinMs
+    yield* this.#until(() => this.#isConverged, since + within)
+    if (this.#cast.isIncomplete) yield* this.#until(() => this.#isConverged, since + within + INCOMPLETE_MS)
+    if (this.#violation !== undefined) return
+    this.#healMs = this.clock.elapsed - since
+    if (!this.#isConverged) {
+      this.#cast.check()
+      const { unfinished, state } = this.#cast
+      this.violate('I1', `${unfinished} not as it should be ${within} ms after faults were over (${state})`)
+    }
+    this.#cast.check()
+  }
+
+  *#stop(): Generator<undefined, void> {
+    if (this.#violation !== undefined) return
+    this.#isEnding = true
+    this.note('stops')
+    this.#cast.stop()
+    yield
+    yield* this.#until(() => this.#cast.isStopped, this.clock.elapsed + 10_000)
+    if (this.#violation !== undefined) return
+    if (!this.#cast.isStopped) this.violate('I15', 'stop() has not settled within 10 s')
+    this.#cast.checkStopped()
+    // Whatever is still to come must be nobody's.
+    this.lastWrite()
+    yield* this.#until(() => false, this.clock.elapsed + AFTER_STOP_MS)
+  }
+
+  /** Steps until something holds, or until a moment. */
+  *#until(holds: () => boolean, by: number): Generator<undefined, void> {
+    for (;;) {
+      if (this.#cast.isStopped && !this.#isEnding) {
+        this.#cast.checkStopped()
+        this.note('starts again')
+        const cast = this.restart()
+        cast.start()
+        if (this.draws.isQuiet) cast.heal()
+        yield
+      }
+      if (this.#violation !== undefined || holds() || !this.clock.advance(by)) return
+      if (++this.#steps > MAX_STEPS)
+        return this.violate('crash', `more than ${MAX_STEPS} steps: a loop without a delay`)
+      yield
+      this.#cast.look()
+    }
+  }
+
+  get #isConverged(): boolean {
+    return this.#cast.unfinished === undefined
+  }
+}

@@ -1,0 +1,67 @@
+import { type Mutant, mutate } from '../mutants/mutate.js'
+import type { RunStats } from './run-stats.js'
+import type { Kind, Outcome } from './schedule.js'
+import type { Shrunk } from './shrink.js'
+
+/** So many consecutive seeds. */
+export interface Job {
+  readonly from: number
+  readonly count: number
+  /** Of what. Default: of one source. */
+  readonly kind?: Kind | undefined
+  /** Only one seed in so many: those that it divides. Default 1. */
+  readonly every?: number
+  /** Ends with the first failure; `shrunk`: as short as it gets. */
+  readonly untilFailure: boolean | 'shrunk'
+  /** Only these decisions are taken. */
+  readonly only?: readonly string[]
+}
+
+export interface JobDone {
+  readonly tally: RunStats
+  /** The first failure with no decision that it does not need, where that was asked for. */
+  readonly shrunk: Shrunk | undefined
+  /** Schedules until the first failure, itself included. */
+  readonly failedAfter: number | undefined
+}
+
+/** One schedule in so many is run twice, and must be the same (I17). */
+const TWICE = 100
+
+// Before anything of src/ is loaded.
+const mutant = process.env['LISTWATCH_MUTANT'] ?? ''
+if (mutant !== '') mutate(JSON.parse(mutant) as Mutant)
+// What is thrown on purpose needs no stack, and making one takes longer than most steps.
+Error.stackTraceLimit = 0
+
+const { runAll, runOne } = await import('./interleaved-runner.js')
+const { shrink } = await import('./shrink.js')
+const { count, emptyStats: emptyTally, fail, failureOf } = await import('./run-stats.js')
+
+async function perform({ from, count: many, kind = 'one', every = 1, untilFailure, only }: Job): Promise<JobDone> {
+  const tally = emptyTally()
+  const again = new Map<number, number>()
+  let failedAfter: number | undefined
+  const seeds = Array.from({ length: many }, (_, nth) => from + nth).filter((seed) => seed % every === 0)
+  const done = (outcome: Outcome): boolean => {
+    count(tally, outcome)
+    if (outcome.seed % TWICE === 0) again.set(outcome.seed, outcome.trace)
+    if (outcome.violation !== undefined) failedAfter ??= tally.schedules
+    return untilFailure !== false && failedAfter !== undefined
+  }
+  await runAll(seeds, done, { kind, only })
+  const [failure] = tally.failures
+  const shrunk = untilFailure === 'shrunk' && failure !== undefined ? await shrink(failure.seed, { kind }) : undefined
+  for (const [seed, trace] of untilFailure === false ? again : []) {
+    const second = await runOne(seed, { kind, only })
+    if (second.trace === trace) continue
+    const message = `the traces ${trace} and ${second.trace} of one seed`
+    fail(tally, failureOf(second, { invariant: 'I17', message }))
+  }
+  return { tally, failedAfter, shrunk }
+}
+
+process.on('message', (job: Job) => {
+  void perform(job).then((done) => process.send?.(done))
+})
+process.on('disconnect', () => process.exit())

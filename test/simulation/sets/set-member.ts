@@ -1,0 +1,288 @@
+import type { Status } from '../../../src/contract/status.js'
+import type { Version } from '../../../src/contract/version.js'
+import { BackendShard } from '../backend/backend-shard.js'
+import type { History, Item, Stored } from '../backend/history.js'
+import type { ListStream } from '../backend/list-stream.js'
+import { SimulatedSource, type SourceObserver } from '../backend/simulated-source.js'
+import type { WatchStream } from '../backend/watch-stream.js'
+import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checker.js'
+import { ReflectorChecker } from '../checkers/reflector-checker.js'
+import type { Member } from '../groups/relist-slot-checker.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import type { RandomDecisions } from '../workload/random-decisions.js'
+import type { Settings } from '../workload/settings.js'
+import type { WorkloadTarget } from '../workload/workload.js'
+
+/** A place in a timeline: in which of its spans, and where in that one's history; -1: before anything. */
+export interface Position {
+  readonly span: number
+  readonly at: number
+}
+
+export const BEGINNING: Position = { span: 0, at: -1 }
+
+/** Who reads it. */
+interface ReadBy {
+  readonly informer: {
+    readonly versions: ReadonlyMap<string, Version>
+    readonly status: Status
+    entries(): Iterable<[string, Item]>
+  }
+  stateOf(name: string): string | undefined
+}
+
+/** What the slot's source is in now. */
+interface Reader {
+  readonly state: string
+  stop(): void
+  skipped(): void
+}
+
+/**
+ * A name in a set, and whatever source has it: at times none, at times another one, of the same backend or of a new one.
+ * Judges its opens, and that a source is left alone once it was taken out.
+ */
+export class SetMember implements SourceObserver, Member {
+  readonly name: string
+  readonly site: BackendShard
+  /** The source that is in the set, or was in it last. */
+  source: SimulatedSource
+  isIn = true
+  /** How many sources had this name before. */
+  removals = 0
+  readonly #spans: History[]
+  readonly #scene: Scenario
+  readonly #isExact: boolean
+  #judge: ReflectorChecker | undefined
+  #access: AccessLostChecker | undefined
+  /** How often its objects were deleted because access was lost. */
+  losses = 0
+  #readBy: ReadBy | undefined
+
+  constructor(
+    scene: Scenario,
+    at: { readonly name: string; readonly nth: number; readonly isExact: boolean },
+    settingsOf: (draws: RandomDecisions) => Settings,
+    reader: Reader,
+  ) {
+    this.#scene = scene
+    this.name = at.name
+    this.#isExact = at.isExact
+    const slot = this
+    const drive: WorkloadTarget['drive'] = {
+      get source() {
+        return slot.source
+      },
+      get state() {
+        return reader.state
+      },
+      stop: () => reader.stop(),
+      skipped: () => reader.skipped(),
+    }
+    this.site = new BackendShard(scene, at, settingsOf, () => drive)
+    this.source = this.#newSource()
+    this.#spans = [this.site.history]
+  }
+
+  get settings(): Settings {
+    return this.site.settings
+  }
+
+  get history(): History {
+    return this.site.history
+  }
+
+  /** Before anything was written: whose history it is. */
+  set history(history: History) {
+    this.site.history = history
+    this.#spans[this.#spans.length - 1] = history
+  }
+
+  /** Another source under the same name; `isNew`: of another backend. */
+  renew(isNew: boolean, newHistory: () => History): void {
+    if (isNew) this.site.history = newHistory()
+    this.#spans.push(this.site.history)
+    this.source = this.#newSource()
+    this.isIn = true
+  }
+
+  removed(): void {
+    this.isIn = false
+    this.removals++
+    this.#judge?.stopped()
+    this.#judge = undefined
+    this.#access = undefined
+  }
+
+  /** Somebody else reads it from now on, in the state that `stateOf` tells. */
+  readBy(reader: ReadBy): void {
+    this.#readBy = reader
+    this.#access = new AccessLostChecker(this.site, this.#mirrored(reader))
+    this.#judge = new ReflectorChecker(
+      this.site,
+      this.#isExact,
+      () => reader.informer.versions.get(this.name),
+      () => this.state,
+      () => this.source.isAudited,
+    )
+  }
+
+  /** What its reader does with it. */
+  get state(): string | undefined {
+    return this.isIn ? this.#readBy?.stateOf(this.name) : undefined
+  }
+
+  get hasListed(): boolean {
+    return this.#readBy?.informer.status.sources?.[this.name]?.isSynced === true
+  }
+
+  get lists(): number {
+    return this.#judge?.lists ?? 0
+  }
+
+  /** Undefined where nobody reads it. */
+  get judge(): ReflectorChecker | undefined {
+    return this.#judge
+  }
+
+  /** Undefined where nobody reads it. */
+  get access(): AccessLostChecker | undefined {
+    return this.#access
+  }
+
+  /** What it has now. */
+  get objects(): ReadonlyMap<string, Stored> {
+    return this.isIn ? this.history.head.state : new Map()
+  }
+
+  has(key: string): boolean {
+    return this.settings.keys.includes(key)
+  }
+
+  /** The identity of the object that had this content, if it was ever written here. */
+  uidOf(n: number): string | undefined {
+    for (const history of this.#spans) {
+      const uid = history.uidOf(n)
+      if (uid !== undefined) return uid
+    }
+    return undefined
+  }
+
+  /** Whether this content was written once, and not again as it was. */
+  isWrittenOnce(n: number): boolean {
+    return this.#spans.every((history) => history.uidOf(n) === undefined || history.isWrittenOnce(n))
+  }
+
+  wants(stored: Stored | undefined): stored is Stored {
+    return stored !== undefined && stored.item.tenant !== this.settings.omits
+  }
+
+  look(): void {
+    this.#judge?.look()
+    this.#access?.look()
+    if (this.isIn) return
+    for (const { kind, signal } of this.source.streams)
+      if (!signal.aborted) this.#scene.violate('sets', `a ${kind} of ${this.name} goes on, and it was taken out`)
+    if (this.source.requests.size > 0)
+      this.#scene.violate('sets', `a request for the head of ${this.name} goes on, and it was taken out`)
+  }
+
+  /** What is wrong with what somebody holds of it at a version; undefined: nothing of it is there. */
+  flaw(held: (key: string) => Item | undefined, version: Version | undefined): string | undefined {
+    const state = version === undefined ? undefined : this.history.at(version).state
+    for (const key of this.settings.keys) {
+      const stored = state?.get(key)
+      if (stored?.isInvalid) continue
+      const [n, right] = [held(key)?.n, this.wants(stored) ? stored.item.n : undefined]
+      if (n !== right) return `${nameOf(key)} of ${this.name} at ${version} is n${n}, and should be n${right}`
+    }
+    return undefined
+  }
+
+  /**
+   * Where this was what there was, at `from` or later; undefined where nothing was ever so. `wanted` gives what is right
+   * of an object.
+   */
+  find(
+    held: (key: string) => number | undefined,
+    wanted: (stored: Stored | undefined) => number | undefined,
+    from: Position,
+  ): Position | undefined {
+    this.#access?.look()
+    const { keys } = this.settings
+    const isNothing = keys.every((key) => held(key) === undefined)
+    for (let span = from.span; span < this.#spans.length; span++) {
+      const begins = span === from.span ? from.at : -1
+      if (begins === -1 && isNothing) return { span, at: -1 }
+      const history = this.#spans[span] as History
+      const isSo = (key: string, stored: Stored | undefined): boolean =>
+        stored?.isInvalid === true || wanted(stored) === held(key)
+      const at = history.findIndex(Math.max(begins, 0), ({ state }) => keys.every((key) => isSo(key, state.get(key))))
+      if (at !== undefined) return { span, at }
+    }
+    return isNothing && !this.isIn ? { span: this.#spans.length, at: -1 } : undefined
+  }
+
+  // What the source tells whoever judges opens.
+
+  get isAudit(): boolean {
+    return this.#judge?.isAudit === true
+  }
+
+  get isIncomplete(): boolean {
+    return this.#judge?.isIncomplete === true
+  }
+
+  opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void {
+    if (!this.isIn || this.#judge === undefined)
+      this.#scene.violate('sets', `a ${what} of ${this.name} is opened, and nobody may read it`)
+    this.#judge?.opened(what, stream)
+  }
+
+  broke(stream: ListStream | WatchStream, error: unknown): void {
+    this.#judge?.broke(stream, error)
+  }
+
+  said(stream: ListStream | WatchStream): void {
+    this.#judge?.said(stream)
+  }
+
+  doubted(): void {
+    this.#judge?.doubted()
+  }
+
+  audited(): void {
+    this.#judge?.audited()
+  }
+
+  muttered(): void {
+    this.#judge?.muttered()
+  }
+
+  #mirrored({ informer }: ReadBy): Mirrored {
+    const slot = this
+    return {
+      get version() {
+        return informer.versions.get(slot.name)
+      },
+      get isListed() {
+        return slot.hasListed
+      },
+      get size() {
+        return [...informer.entries()].filter(([, { n }]) => slot.uidOf(n) !== undefined).length
+      },
+      get refusedWith() {
+        return slot.source.refusedWith
+      },
+      lost: () => {
+        slot.losses++
+        // From then on there is nothing of it, and then what there is.
+        slot.#spans.push(slot.history)
+      },
+    }
+  }
+
+  #newSource(): SimulatedSource {
+    return new SimulatedSource(this.site, this, this.name)
+  }
+}

@@ -1,0 +1,392 @@
+import type { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { Informer, Lifecycle } from '../../../src/informer/informer.js'
+import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
+import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
+import type { Commit, Item } from '../backend/history.js'
+import { SimulatedSource } from '../backend/simulated-source.js'
+import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checker.js'
+import { AuditResultChecker } from '../checkers/audit-result-checker.js'
+import { checkBatch } from '../checkers/batch-checker.js'
+import { EntryChecker } from '../checkers/entry-checker.js'
+import { ErrorChecker } from '../checkers/error-checker.js'
+import { commitsOf } from '../checkers/handler-commits.js'
+import { checkPins } from '../checkers/pin-checker.js'
+import { QueryModel } from '../checkers/query-model.js'
+import { QueueChecker } from '../checkers/queue-checker.js'
+import { ReflectorChecker } from '../checkers/reflector-checker.js'
+import { entriesOf } from '../checkers/snapshot-checker.js'
+import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
+import { checkStore, storeViolation } from '../checkers/store-checker.js'
+import { UnmergedFollower } from '../checkers/unmerged-follower.js'
+import { VersionOrderChecker } from '../checkers/version-order-checker.js'
+import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
+import { Follower, type IsIn } from '../workload/follower.js'
+import { Snapshots } from '../workload/snapshots.js'
+import { Waiters } from '../workload/waiters.js'
+import { InformerSystem } from './informer-system.js'
+import { nameOf, type SourceScenario } from './scenario.js'
+import type { SystemUnderTest } from './system-under-test.js'
+
+/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+const LOOKS = 300
+
+/** One life of an informer over one source, with all who use it. */
+export class InformerDriver extends InformerSystem<SourceScenario, Follower> implements SystemUnderTest {
+  readonly opens: ReflectorChecker
+  readonly source: SimulatedSource
+  readonly informer: Informer<Item, IndexesOf>
+  readonly waiters: Waiters
+  readonly snapshots: Snapshots
+  readonly findings: AuditResultChecker
+  readonly access: AccessLostChecker
+  /** Not in every schedule: being watched must make no difference. */
+  readonly witness: UnmergedFollower | undefined
+  protected readonly readers = 0.35
+  readonly #errors: ErrorChecker
+  readonly #judgesQueues: boolean
+  #stopping: StopChecker | undefined
+  #isStopped = false
+  readonly #progress: VersionOrderChecker
+  readonly #answers: QueryModel
+  readonly #entryJudge: EntryChecker
+  #version: Version | undefined
+  /** What was judged last. */
+  #judged: Version | undefined
+  #list: readonly Item[] | undefined
+  #looks = 0
+  /** What did not decode when the last list began. */
+  #invalid: string[] = []
+
+  constructor(stage: SourceScenario, life: number) {
+    super(stage, life)
+    const { settings, draws } = stage
+    this.#progress = new VersionOrderChecker(stage, 'the store')
+    this.#answers = new QueryModel(stage)
+    this.#entryJudge = new EntryChecker(stage, () => this.informer)
+    // Who waits for others may be late.
+    const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
+    this.opens = new ReflectorChecker(
+      stage,
+      isExact,
+      () => this.informer.version,
+      () => this.informer.status.state,
+      () => this.source.isAudited,
+    )
+    this.source = new SimulatedSource(stage, this.opens)
+    this.informer = this.newInformer(this.source)
+    this.access = new AccessLostChecker(stage, this.#mirrored)
+    this.waiters = new Waiters(this)
+    this.snapshots = new Snapshots(stage, this.informer)
+    this.findings = new AuditResultChecker(stage, this.informer, this.source.versions !== undefined)
+    if (settings.isBreach) this.source.auditWatch = this.findings
+    this.witness = draws.chance('witness', 0.5) ? new UnmergedFollower(stage, this.informer) : undefined
+    // What a loss of access merges with is not modelled.
+    this.#judgesQueues = !settings.isBreach && draws.chance('queues', 0.85) && !settings.clears
+    this.#errors = new ErrorChecker(this)
+    this.informer.on('error', (error) => this.#errors.reported(error))
+    this.informer.on('status', (status, previous) => {
+      stage.note('is', status.state)
+      if (previous.state === 'listing' || previous.state === 'relisting') {
+        if (status.state === 'connecting' || (status.state !== 'stopped' && status.lastError === previous.lastError)) {
+          this.opens.listed()
+          if (this.source.lastList !== undefined) this.findings.listed(this.source.lastList)
+        }
+        this.#listed(previous.state)
+      }
+      if (status.state === 'relisting') this.#relisting()
+    })
+  }
+
+  get state(): string {
+    const { status, version, size } = this.informer
+    return `${status.state}, store of ${size} at ${version ?? '–'}`
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping !== undefined
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /** Whether it stops, and lets its followers handle what waits. */
+  get isDraining(): boolean {
+    return this.#stopping?.drainMs !== undefined
+  }
+
+  get truth(): Commit {
+    return this.stage.history.head
+  }
+
+  get isIncomplete(): boolean {
+    return this.opens.isIncomplete
+  }
+
+  relist(): void {
+    if (!this.isStopping) this.waiters.relist()
+  }
+
+  /** `by` stops it: itself, or the group that it belongs to. */
+  stop(by: Pick<Lifecycle, 'stop'> = this.informer, drain?: { readonly ms: number | undefined }): void {
+    if (this.isStopping) return
+    const { stage } = this
+    this.#markStop()
+    this.opens.stopped()
+    this.#errors.forget()
+    const drainMs = drain === undefined ? drawDrain(stage, this.life) : drain.ms
+    const stopping = new StopChecker(this, drainMs)
+    this.#stopping = stopping
+    const isBySignal = stage.draws.chance('stop by signal', 0.5)
+    if (isBySignal && !this.isDraining) this.abort.abort()
+    by.stop({ drainMs }).then(
+      () => {
+        stage.note('stop() has settled')
+        stopping.settled()
+        // What is due at the same moment may come after it.
+        stage.clock.in(1, () => this.#silenced())
+      },
+      (error: unknown) => stage.violate('crash', `stop() failed: ${error}`),
+    )
+  }
+
+  // What is judged.
+
+  look(): void {
+    if (this.#isStopped) return
+    this.opens.look()
+    this.#stopping?.look()
+    this.waiters.pending.look()
+    this.#lookAtAsking()
+    this.health.look(this.access.isCleared)
+    this.lookAtStore()
+    this.#lookAtQueues()
+    if (!this.isStopping) {
+      this.#lookAtSlow()
+      this.lookAtResyncs()
+      this.lookAtRuns()
+      this.findings.look()
+    }
+    this.lookAtDrains()
+    this.callers.look()
+    if (this.stage.settings.isBreach) return
+    for (const follower of this.followers) follower.look()
+  }
+
+  /** A probe: no read sees a part of anything. */
+  lookAtStore(): void {
+    const { informer, stage } = this
+    const { version } = informer
+    const { settings, violate, history } = stage
+    this.access.look()
+    if (version !== this.#version) {
+      this.#progress.at(version)
+      this.#version = version
+      stage.note('the store is at', version ?? 'nothing')
+      if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
+      if (this.#looks % 16 === 4) {
+        this.#answers.judge(informer, entriesOf(informer), 'the store')
+        this.snapshots.judge()
+      }
+    }
+    if (version === undefined) {
+      this.#entryJudge.forget()
+      if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
+      if (informer.invalid.size > 0 && !settings.isBreach) violate('I8', 'a key is invalid before the first list is in')
+      return
+    }
+    // The array is the same as long as nothing has changed.
+    const list = informer.list()
+    if (settings.isBreach || (list === this.#list && version === this.#judged)) return
+    this.#list = list
+    this.#judged = version
+    checkStore(stage, history.at(version).state, informer, 'I7', 'the store', settings.omits)
+    this.#entryJudge.look(version)
+  }
+
+  get unfinished(): string | undefined {
+    const { version } = this.informer
+    const { head } = this.stage.history
+    if (version !== head.version) return 'the version is'
+    const { isBreach, omits } = this.stage.settings
+    // What the source has lost, or told wrongly, only the audit finds.
+    if (isBreach && storeViolation(this.stage, head.state, this.informer, 'the store', omits) !== undefined)
+      return 'the store is'
+    // Not in every schedule: it takes long.
+    if (this.opens.isIncomplete && this.isPatient) return 'what was left out is'
+    if (this.informer.status.state !== 'live') return 'the informer is'
+    const { hopeful } = this.waiters.pending
+    if (hopeful !== undefined) return `${hopeful} is`
+    const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
+    return loud === undefined ? undefined : `${loud.name} is`
+  }
+
+  check(): void {
+    const { stage } = this
+    checkStore(stage, stage.history.head.state, this.informer, 'I1', 'the store', stage.settings.omits)
+    checkIndexes(stage, this.informer)
+    for (const { key, isInvalid } of stage.history.head.state.values())
+      if (!stage.settings.isBreach && this.informer.invalid.has(key) !== isInvalid)
+        stage.violate(
+          'I1',
+          `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`,
+        )
+    this.health.judge(this.access.isCleared)
+    for (const follower of this.followers) follower.check()
+    for (const reconciler of this.reconcilers) reconciler.check()
+    this.#errors.check()
+    this.snapshots.endAll()
+    checkPins(stage, this.informer, 'I12')
+  }
+
+  /** After `stop` nothing is left. */
+  checkStopped(): void {
+    const { stage, source } = this
+    checkPins(stage, this.informer, 'I15')
+    for (const reconciler of this.reconcilers) reconciler.checkStopped()
+    for (const { runs, draining } of this.followers) {
+      runs?.checkStopped()
+      draining?.checkStopped()
+    }
+    const { any } = this.waiters.pending
+    if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
+    this.callers.checkStopped()
+    if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
+    for (const stream of source.streams)
+      if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
+    if (source.requests.size > 0) stage.violate('I15', 'a request for the head was not told to end by stop()')
+    if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
+  }
+
+  override heal(): void {
+    super.heal()
+    const { isBreach, auditMs } = this.stage.settings
+    if (isBreach && auditMs === false) this.relist()
+  }
+
+  override stuckAt(key: string): void {
+    this.stage.pileUp(key)
+  }
+
+  skipped(): void {
+    for (const { running } of this.followers)
+      for (const key of running.keys()) running.set(key, this.stage.clock.elapsed)
+    this.opens.skipped()
+    this.findings.skipped()
+  }
+
+  protected override defectAt(item: Item): Error | undefined {
+    return this.#errors.defectAt(item)
+  }
+
+  /** An error for a handler to throw; it must be reported once. */
+  planted(follower?: Follower): Error {
+    return this.#errors.plant(follower?.isClosed === true)
+  }
+
+  mustReport(error: SourceError, follower?: Follower): void {
+    this.#errors.plant(follower?.isClosed === true, error)
+  }
+
+  protected waitForSync(): void {
+    this.waiters.synced()
+  }
+
+  protected newFollower(name: string, isIn: IsIn): Follower {
+    return new Follower(this.stage, name, isIn)
+  }
+
+  protected override subscribed(
+    follower: Follower,
+    options: SubscribeOptions<Item, IndexesOf>,
+    concurrency?: number,
+  ): void {
+    const { stage, informer } = this
+    const commits = commitsOf(stage.history, informer)
+    if (this.#judgesQueues) follower.queue = new QueueChecker(stage, informer, commits, options, concurrency ?? 1)
+  }
+
+  protected judgeBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
+    checkBatch(this.stage, follower, batch, { isScoped, witness: this.witness })
+  }
+
+  #lookAtQueues(): void {
+    for (const { queue, isClosed, draining, subscription } of this.followers) {
+      if (queue === undefined) continue
+      if (this.isStopping || draining !== undefined || (isClosed && !queue.isOverflowed)) queue.end()
+      else if (subscription !== undefined) queue.look(subscription)
+    }
+  }
+
+  /** A source is told that somebody waits for a version exactly if it is so. */
+  #lookAtAsking(): void {
+    const { settings, violate } = this.stage
+    const { asks } = this.waiters.pending
+    for (const stream of this.source.streams) {
+      if (stream.kind !== 'watch' || stream.signal.aborted) continue
+      const isTold = stream.hasWaiters() === true
+      if (asks === 'surely' && !isTold) violate('waits', 'somebody waits for a version, and the source is not told')
+      if (asks === 'no' && isTold && settings.auditMs === false)
+        violate('waits', 'nobody waits for a version, and the source is told that somebody does')
+    }
+  }
+
+  /** A handler that does not settle is reported. */
+  #lookAtSlow(): void {
+    const { clock, settings, violate } = this.stage
+    for (const { name, running, isClosed } of this.followers)
+      for (const since of isClosed ? [] : running.values())
+        if (clock.reached - since > 2 * SLOW_MS + LOOKS * settings.driftMs)
+          violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and nobody was told`)
+  }
+
+  get #mirrored(): Mirrored {
+    const { informer, source } = this
+    return {
+      get version() {
+        return informer.version
+      },
+      get isListed() {
+        return informer.status.isSynced
+      },
+      get size() {
+        return informer.size
+      },
+      get refusedWith() {
+        return source.refusedWith
+      },
+    }
+  }
+
+  #silenced(): void {
+    this.#isStopped = true
+    this.source.warnings.silence()
+    this.silence()
+    this.snapshots.endAll()
+  }
+
+  #listed(previous: string): void {
+    const { invalid } = this.informer
+    if (this.#invalid.splice(0).some((key) => !invalid.has(key) && this.informer.has(key)))
+      this.stage.mark('an invalid object became valid by a list')
+    if (previous === 'listing' && this.informer.size === 0 && this.informer.version !== undefined)
+      this.stage.mark('a first list found nothing')
+  }
+
+  #relisting(): void {
+    this.#invalid = [...this.informer.invalid.keys()]
+    if (this.followers.some((f) => !f.isClosed && (f.subscription?.backlog.keys ?? 0) >= 2))
+      this.stage.mark('a relist while a queue was full')
+  }
+
+  #markStop(): void {
+    const { stage } = this
+    const { state } = this.informer.status
+    if (state === 'listing' || state === 'relisting') stage.mark('an informer was stopped in the middle of a list')
+    if (state.endsWith('listing') && this.clock.turns > 0)
+      stage.mark('an informer was stopped in the middle of a slice')
+    if (state === 'backing-off') stage.mark('an informer was stopped during a backoff')
+    if (this.followers.some((f) => f.isStuck)) stage.mark('an informer was stopped while a handler was stuck')
+  }
+}

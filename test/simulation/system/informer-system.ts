@@ -1,0 +1,289 @@
+import type { SourceError } from '../../../src/contract/errors.js'
+import { createInformer, type Informer, type InformerOptions } from '../../../src/informer/informer.js'
+import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
+import type { Item } from '../backend/history.js'
+import { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
+import { drawLimit } from '../checkers/handler-call-checker.js'
+import { HealthChecker } from '../checkers/health-checker.js'
+import { drawResync, ResyncChecker } from '../checkers/resync-checker.js'
+import { follow } from '../workload/batch-reader.js'
+import { Callers } from '../workload/callers.js'
+import { type IndexesOf, indexesOf, RANKS } from '../workload/declared-indexes.js'
+import type { IsIn } from '../workload/follower.js'
+import { type HandlerHost, HandlerScript, type Told } from '../workload/handler-script.js'
+import { schemaOf } from '../workload/item-schema.js'
+import { misuse } from '../workload/misuse.js'
+import { OpenCalls } from '../workload/open-calls.js'
+import { Reconciler, type ReconcilerHost } from '../workload/reconciler.js'
+import { drawScope, scopeOf, type Wanted } from '../workload/subscription-scope.js'
+import type { Scenario } from './scenario.js'
+import type { SleepCounter } from './sim-clock.js'
+
+/** More followers than this do not make a schedule more interesting. */
+const MAX_FOLLOWERS = 6
+
+/** Somebody who is told what changes. */
+export interface Following extends Told {
+  readonly known: ReadonlyMap<string, Item>
+  /** It is to end after what waits. */
+  draining: DrainedSubscriptionChecker | undefined
+  /** What it is told again; undefined: nothing. */
+  resyncs: ResyncChecker | undefined
+  /** Nothing more may be told. */
+  isSilenced: boolean
+  isClosed: boolean
+  /** Whether it is closed where it falls behind by more than its capacity. */
+  mayOverflow: boolean
+  /** It has taken a batch, and is not done with it. */
+  isHolding: boolean
+  /** It was told everything that waited for it, and then that there is no more. */
+  hasEnded: boolean
+  checkDrained(store: ReadonlyMap<string, Item>): void
+}
+
+/** One life of an informer with all who use it, whatever it mirrors. */
+export abstract class InformerSystem<S extends Scenario, F extends Following>
+  implements HandlerHost<F>, ReconcilerHost
+{
+  readonly stage: S
+  /** How many there were before it over the same sources. */
+  readonly life: number
+  abstract readonly informer: Informer<Item, IndexesOf>
+  readonly followers: F[] = []
+  readonly reconcilers: Reconciler[] = []
+  readonly work = new OpenCalls()
+  /** Who gives signals with calls. */
+  readonly callers: Callers
+  protected readonly clock: SleepCounter
+  /** The caller's signal. */
+  protected readonly abort = new AbortController()
+  /** In few schedules what was left out has to be there in the end: it takes long. */
+  protected readonly isPatient: boolean
+  readonly #heals = new Set<() => void>()
+  #isHealed = false
+  /** Of all followers there were. */
+  readonly #scopes: Wanted[] = []
+  #indexes = 0
+  #health: HealthChecker | undefined
+
+  constructor(stage: S, life: number) {
+    this.stage = stage
+    this.life = life
+    this.clock = stage.clock.facade()
+    this.callers = new Callers(stage, life)
+    this.isPatient = stage.draws.chance('patient', 0.08)
+  }
+
+  abstract get isStopping(): boolean
+  /** Whether it stops, and lets its followers handle what waits. */
+  abstract get isDraining(): boolean
+  abstract lookAtStore(): void
+  abstract stop(): void
+  abstract relist(): void
+  /** An error for a handler to throw; it must be reported once. */
+  abstract planted(follower?: F): Error
+  /** The same of an error of the library. */
+  abstract mustReport(error: SourceError, follower?: F): void
+  /** Waits for the first list, before there is one. */
+  protected abstract waitForSync(): void
+  protected abstract newFollower(name: string, isIn: IsIn): F
+  /** How many follow by `changes()`. */
+  protected abstract readonly readers: number
+  /** What holds for a follower who has taken a batch; `isScoped`: not of everything. */
+  protected abstract judgeBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
+  abstract get truth(): ReconcilerHost['truth']
+
+  stuckAt(_key: string): void {}
+
+  /** What is thrown while the store writes this object: the step is undone. */
+  protected defectAt(_item: Item): Error | undefined {
+    return undefined
+  }
+
+  protected newInformer(source: InformerOptions<Item, Item, IndexesOf>['source']): Informer<Item, IndexesOf> {
+    const { settings, draws } = this.stage
+    const omitted = settings.omits
+    return createInformer<Item, IndexesOf>({
+      source,
+      clock: this.clock,
+      random: { next: () => draws.next('jitter') },
+      indexes: (ix) => indexesOf(ix, draws.seed, (item) => this.defectAt(item)),
+      onInvalid: settings.onInvalid,
+      freeze: settings.freezes,
+      ...(settings.clears && { onAccessLost: 'clear' }),
+      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
+      ...(settings.hasSchema && { schema: schemaOf(this.stage) }),
+      ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
+    })
+  }
+
+  start(): void {
+    const { draws } = this.stage
+    for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
+    if (draws.chance('early wait', 0.5)) this.waitForSync()
+    this.informer.start({ signal: this.abort.signal })
+    for (let count = draws.below('followers', 2); count > 0; count--) this.follow()
+    if (draws.chance('controllers', 0.4)) this.reconcile()
+  }
+
+  follow(): void {
+    if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
+    const { stage } = this
+    const { draws } = stage
+    const own = drawScope(stage)
+    const same = draws.pick('same scope', this.#scopes)
+    const wanted = same !== undefined && draws.chance('same scope', 0.15) ? same : own
+    this.#scopes.push(wanted)
+    const { scope, isIn, spoil } = scopeOf(wanted)
+    const name = `follower ${this.followers.length + 1}`
+    const follower = this.newFollower(name, isIn)
+    const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
+    const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
+    if (resyncMs !== undefined) follower.resyncs = new ResyncChecker(stage, name, resyncMs)
+    const timeoutMs = drawLimit(stage, `${this.life}.${name}`)
+    const drawn: SubscribeOptions<Item, IndexesOf> = {
+      ...scope,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(resyncMs !== undefined && { resyncMs }),
+      name,
+      delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
+      capacity: draws.pick('capacity', [1, 2, 2, 6, 10_000]),
+      onOverflow,
+    }
+    follower.mayOverflow = onOverflow === 'fail'
+    // From then on it is told nothing.
+    const options = this.callers.sign(name, drawn, () => {
+      follower.draining?.interrupted()
+      follower.isClosed = true
+      follower.isSilenced = true
+    })
+    const concurrency = draws.chance('reads', this.readers) ? undefined : draws.pick('concurrency', [1, 2, 4])
+    this.subscribed(follower, options, concurrency)
+    stage.note('subscribes', name)
+    this.followers.push(follower)
+    if (concurrency === undefined) {
+      const isScoped = Object.keys(scope).length > 0
+      follow(this, follower, options, (batch) => this.judgeBatch(follower, batch, isScoped))
+    } else {
+      const handled = { ...options, concurrency }
+      new HandlerScript<F>(this, follower, handled).subscribe(handled)
+    }
+    spoil()
+  }
+
+  /** Somebody is about to follow, and how; without a concurrency, as a reader. */
+  protected subscribed(_follower: F, _options: SubscribeOptions<Item, IndexesOf>, _concurrency?: number): void {}
+
+  close(follower: F | undefined): void {
+    if (follower === undefined || follower.isClosed) return
+    this.stage.note('closes', follower.name)
+    follower.draining?.interrupted()
+    follower.isClosed = true
+    follower.subscription?.close().then(
+      () => {
+        follower.isSilenced = true
+      },
+      (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
+    )
+  }
+
+  /** Closes it after what waits, while the source goes on; something else may close it before that is done. */
+  drainFollower(follower: F | undefined): void {
+    const { stage, informer } = this
+    if (follower?.subscription === undefined || follower.isClosed || follower.draining !== undefined) return
+    const { name, subscription } = follower
+    stage.note('drains', name)
+    const draining = new DrainedSubscriptionChecker(stage, follower, { informer, isStopping: () => this.isStopping })
+    follower.draining = draining
+    subscription.close({ drain: true }).then(
+      () => {
+        stage.note('has ended', name)
+        draining.settled()
+        follower.isClosed = true
+        follower.isSilenced = true
+      },
+      (error: unknown) => stage.violate('crash', `close() of ${name} failed: ${error}`),
+    )
+    const afterMs =
+      stage.draws.pick('closes a drained one', [20, 400, 3_000]) * stage.draws.next('closes a drained one')
+    const closes = stage.draws.chance('closes a drained one', 0.3)
+    if (closes && stage.draws.take(`closes a drained one#${this.life}.${name}`))
+      stage.clock.in(afterMs, () => this.close(follower))
+  }
+
+  reconcile(): void {
+    if (this.reconcilers.length >= 2 || this.isStopping) return
+    this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
+  }
+
+  /** Closes a controller after what waits, while the source goes on. */
+  drain(key: string): void {
+    if (this.isStopping) return
+    if (this.reconcilers.length === 0) this.reconcile()
+    this.stage.draws.pick('drain controller', this.reconcilers)?.drain(key)
+  }
+
+  addIndex(): void {
+    const name = `rank${++this.#indexes}`
+    const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
+    for (let value = 0; value < RANKS; value++) {
+      const right = this.informer.list().filter((item) => item.rank === value).length
+      if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
+    }
+  }
+
+  heal(): void {
+    this.#isHealed = true
+    for (const heal of [...this.#heals]) heal()
+  }
+
+  /** Resolves after `ms`, or when faults are over. */
+  untilHealed(ms: number): Promise<void> {
+    if (this.#isHealed) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#heals.delete(end)
+        resolve()
+      }
+      this.#heals.add(end)
+      this.stage.clock.in(ms, end)
+    })
+  }
+
+  misuse(): void {
+    if (!this.isStopping) misuse(this.stage, this.informer)
+  }
+
+  protected get health(): HealthChecker {
+    this.#health ??= new HealthChecker(this.stage, this.informer, this.work)
+    return this.#health
+  }
+
+  /** Who wants to be told again is. */
+  protected lookAtResyncs(): void {
+    for (const { resyncs, known, subscription, running, draining, isClosed, isHolding, isStuck, isStuckForEver } of this
+      .followers) {
+      if (resyncs === undefined || isClosed || isStuckForEver || subscription === undefined || draining) continue
+      const isBusy = isHolding || isStuck || subscription.backlog.keys > 0 || (running?.size ?? 0) > 0
+      resyncs.look(known, isBusy)
+    }
+  }
+
+  /** What runs, and for how long. */
+  protected lookAtRuns(): void {
+    for (const { runs, subscription } of this.followers) runs?.look(subscription)
+    for (const { runs, controller } of this.reconcilers) runs.look(controller)
+  }
+
+  protected lookAtDrains(): void {
+    // A stop ends it in its own time.
+    if (this.isStopping) return
+    for (const reconciler of this.reconcilers) reconciler.look()
+    for (const { draining } of this.followers) draining?.look()
+  }
+
+  /** Nobody may be told anything any more. */
+  protected silence(): void {
+    for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
+  }
+}

@@ -1,0 +1,98 @@
+import type { Compound, Equal, IndexBuilder, Ordered } from '../../../src/store/indexes/index-types.js'
+import { SortedIndex } from '../../../src/store/indexes/sorted-index.js'
+import type { StoreView } from '../../../src/store/store-view.js'
+import type { Item } from '../backend/history.js'
+import type { Scenario } from '../system/scenario.js'
+import { type TraitIndexes, Traits, traitIndexesOf } from './traits.js'
+
+export const TENANTS = ['t0', 't1', 't2']
+export const TAGS = ['x', 'y', 'z']
+export const RANKS = 4
+
+export interface IndexesOf extends TraitIndexes {
+  readonly tenant: Equal<Item, string>
+  readonly tag: Equal<Item, string>
+  readonly rank: Ordered<Item, number | bigint>
+  readonly latest: Compound<Item, readonly [string, number | bigint, Date]>
+  readonly since: Equal<Item, Date>
+}
+
+/** What the index that is being written throws once it has the object: an index function cannot undo a step of the store. */
+let defect: Error | undefined
+
+const { set } = SortedIndex.prototype
+SortedIndex.prototype.set = function (...args) {
+  set.apply(this, args)
+  const thrown = defect
+  defect = undefined
+  if (thrown !== undefined) throw thrown
+}
+
+/** `defectAt` is called with each object that is indexed. An error that it returns is thrown inside the step of the store. */
+export function indexesOf(
+  ix: IndexBuilder<Item>,
+  seed: number,
+  defectAt?: (item: Item) => Error | undefined,
+): IndexesOf {
+  return {
+    tenant: ix.equal((item) => item.tenant),
+    tag: ix.multi((item) => item.tags),
+    rank: ix.ordered(mixed),
+    latest: ix.compound((item) => {
+      defect = defectAt?.(item)
+      return [item.tenant, mixed(item), ownDate(item.rank)] as const
+    }),
+    since: ix.equal((item) => ownDate(item.rank)),
+    ...traitIndexesOf(ix, new Traits(seed)),
+  }
+}
+
+/** The same value now as a number, now as a bigint. */
+function mixed({ rank, n }: Item): number | bigint {
+  return n % 2 === 0 ? rank : BigInt(rank)
+}
+
+const dates = Array.from({ length: RANKS }, () => new Date(0))
+
+/** A Date that its owner sets anew each time, and so changes while an index has the object. */
+export function ownDate(rank: number): Date {
+  const date = dates[rank] ?? new Date(0)
+  for (const each of dates) each.setTime(-1)
+  date.setTime(rank)
+  return date
+}
+
+/** Every index says what a walk over all entries says (I9). */
+export function checkIndexes(stage: Scenario, view: Pick<StoreView<Item, IndexesOf>, 'by' | 'entries'>): void {
+  const { by } = view
+  const items = Array.from(view.entries(), ([, item]) => item)
+  const expect = (index: string, found: readonly Item[], right: readonly Item[]): void => {
+    const isSame = found.length === right.length && found.every((item) => right.includes(item))
+    if (!isSame) stage.violate('I9', `the index ${index} has n${numbers(found)}, the store n${numbers(right)}`)
+  }
+  for (const tenant of TENANTS) {
+    const right = items.filter((item) => item.tenant === tenant)
+    expect(`tenant ${tenant}`, by.tenant(tenant), right)
+    expect(`latest ${tenant}`, by.latest([tenant]), right)
+    if (by.tenant.count(tenant) !== right.length) stage.violate('I9', `the count of tenant ${tenant} is wrong`)
+  }
+  for (const tag of TAGS)
+    expect(
+      `tag ${tag}`,
+      by.tag(tag),
+      items.filter((item) => item.tags.includes(tag)),
+    )
+  for (let rank = 0; rank < RANKS; rank++) {
+    const right = items.filter((item) => item.rank === rank)
+    expect(`since ${rank}`, by.since(new Date(rank)), right)
+    if (by.rank.count(rank) !== right.length) stage.violate('I9', `the count of rank ${rank} is wrong`)
+  }
+  const ranked = by.rank()
+  expect('rank', ranked, items)
+  if (ranked.some((item, at) => item.rank < (ranked[at - 1]?.rank ?? 0)))
+    stage.violate('I9', 'the index rank is not in order')
+}
+
+function numbers(items: readonly Item[]): string {
+  return `[${items.map(({ n }) => n).join(' ')}]`
+}

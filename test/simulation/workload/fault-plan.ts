@@ -1,0 +1,106 @@
+import type { RandomDecisions } from './random-decisions.js'
+
+/** What happens in a schedule besides faults, and how often, about. */
+export const actions = {
+  put: 12,
+  'put again': 1,
+  delete: 6,
+  transaction: 2,
+  recreate: 1.5,
+  storm: 0.4,
+  vanish: 0.8,
+  corrupt: 0.8,
+  compact: 2,
+  restore: 0.9,
+  'begin snapshot': 0.5,
+  'end snapshot': 0.5,
+  subscribe: 1,
+  close: 0.5,
+  reconcile: 0.3,
+  enqueue: 0.3,
+  'drain controller': 0.3,
+  'drain follower': 0.4,
+  'wait of a follower': 0.4,
+  'wait for head': 1,
+  fresh: 0.4,
+  until: 0.5,
+  relist: 0.4,
+  'add index': 0.2,
+  suspend: 0.15,
+  restart: 0.15,
+  'clock jump': 0.15,
+  'flip field': 1,
+  misuse: 0.4,
+  'fill a store': 0.05,
+  'enqueue many': 0.1,
+  'restore twice': 0.15,
+  'give up': 0.3,
+} as const satisfies Readonly<Record<string, number>>
+
+export type ActionKind = keyof typeof actions
+
+export interface Action<K extends string = ActionKind> {
+  readonly kind: K
+  readonly at: number
+  /** Draws of its own, so that taking another action back changes nothing here. */
+  readonly label: string
+}
+
+/** How many actions of a kind there are at most. */
+const MOST = 30
+/** Something that usually happens never does in so many schedules, and then often in others. */
+const NEVER = 0.3
+
+interface Kind<K extends string> {
+  readonly kind: K
+  readonly mean: number
+  readonly isWrite: boolean
+  /** Draws whether and how often. */
+  readonly often: string
+  /** The names of the actions. */
+  readonly names: readonly string[]
+}
+
+/** Something that can happen, with how often it does, about. */
+export function kindOf<K extends string>(kind: K, mean: number): Kind<K> {
+  const isWrite = kind === 'put' || kind === 'delete'
+  const names = Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`)
+  return { kind, mean, isWrite, often: `how often ${kind}`, names }
+}
+
+export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): readonly Kind<K>[] {
+  return (Object.entries(means) as [K, number][]).map(([kind, mean]) => kindOf(kind, mean))
+}
+
+const kinds = kindsOf(actions)
+
+/** What happens in a schedule of one source. */
+export function planFor(draws: RandomDecisions, lengthMs: number): readonly Action[] {
+  return planOf(draws, lengthMs, kinds)
+}
+
+/**
+ * What happens when: in bursts, because what goes wrong together shows more than what goes wrong alone. Each kind is
+ * drawn by itself, so that a new kind moves nothing.
+ */
+export function planOf<K extends string>(
+  draws: RandomDecisions,
+  lengthMs: number,
+  kinds: readonly Kind<K>[],
+): readonly Action<K>[] {
+  const bursts = Array.from({ length: 2 + draws.below('bursts', 5) }, () => draws.next('bursts') * lengthMs)
+  const spread = draws.pick('spread', [2, 20, 200, lengthMs])
+  const plan: Action<K>[] = []
+  for (const { kind, mean, isWrite, often, names } of kinds) {
+    const stream = draws.of(often)
+    if (!isWrite && stream.next() < NEVER) continue
+    const many = 2 * mean * stream.next() + stream.next()
+    for (const label of names.slice(0, many)) {
+      const own = draws.of(label)
+      const offset = spread * own.next() ** 2
+      const burst = bursts[Math.floor(own.next() * bursts.length)] ?? 0
+      if (draws.take(label)) plan.push({ kind, at: Math.min(burst + offset, lengthMs), label })
+    }
+  }
+  return plan.sort((a, b) => a.at - b.at)
+}

@@ -1,0 +1,175 @@
+import type { Version } from '../../../src/contract/version.js'
+import type { Change } from '../../../src/queue/change.js'
+import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Item, Stored } from '../backend/history.js'
+import type { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
+import type { HandlerCallChecker } from '../checkers/handler-call-checker.js'
+import type { QueueChecker } from '../checkers/queue-checker.js'
+import type { ResyncChecker } from '../checkers/resync-checker.js'
+import { nameOf, type SourceScenario } from '../system/scenario.js'
+
+/** Which objects a follower is to see. */
+export type IsIn = (item: Item, key: string) => boolean
+
+/**
+ * Somebody who is told what changes, and knows nothing else. Judges what it is told (I3, I4), that its version never runs
+ * ahead of it (I7), and what it knows in the end (I5).
+ */
+export class Follower {
+  readonly name: string
+  readonly known = new Map<string, Item>()
+  readonly #stage: SourceScenario
+  readonly #isIn: IsIn
+  /** The newest content that was told of each key, and in which epoch. */
+  readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
+  subscription: Subscription | undefined
+  /** The keys whose handler runs, and since when, until it was reported as slow. */
+  readonly running = new Map<string, number>()
+  runs: HandlerCallChecker | undefined
+  draining: DrainedSubscriptionChecker | undefined
+  /** Nothing more may be told. */
+  isSilenced = false
+  isClosed = false
+  /** Whether it is closed where it falls behind by more than its capacity. */
+  mayOverflow = false
+  queue: QueueChecker | undefined
+  /** What it is told again; undefined: nothing. */
+  resyncs: ResyncChecker | undefined
+  /** It was told everything that waited for it, and then that there is no more. */
+  hasEnded = false
+  /** It will never be done with what it was told. */
+  isStuckForEver = false
+  isStuck = false
+  isHolding = false
+  told = 0
+  /** Its version when it was told that access was lost; undefined: since then it has had another. */
+  #lostAt: number | undefined
+  #settledAt: Version | undefined
+  #settledTold = -1
+
+  constructor(stage: SourceScenario, name: string, isIn: IsIn) {
+    this.#stage = stage
+    this.name = name
+    this.#isIn = isIn
+  }
+
+  tell(change: Change<Item>): void {
+    const { type, key, object, previous, version } = change
+    const { note, violate, settings, history } = this.#stage
+    note(this.name, type, nameOf(key), object.n, change.origin)
+    this.told++
+    if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
+    const last = this.known.get(key)
+    const isKnown = this.known.has(key)
+    if (isKnown !== (type !== 'add'))
+      violate(
+        'I4',
+        `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
+      )
+    if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
+    // What changed by itself was never written, and has no identity.
+    const [is, was] = [history.uidOf(object.n), type === 'update' ? history.uidOf(previous.n) : undefined]
+    if (settings.hasUids && is !== undefined && was !== undefined && is !== was)
+      violate('I4', `${this.name} was told "update" of ${nameOf(key)}, which is another object now`)
+    if (change.origin === 'resync') {
+      if (this.resyncs === undefined)
+        violate('I4', `${this.name} was told ${nameOf(key)} again, and never asked for it`)
+      this.resyncs?.tell(change)
+    }
+    if (change.origin === 'access-lost') this.#lostAt = history.indexOf(history.head.version)
+    if (type === 'delete') this.known.delete(key)
+    else {
+      if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version, type === 'update')
+      this.known.set(key, object)
+    }
+  }
+
+  get isEnding(): boolean {
+    return this.draining !== undefined
+  }
+
+  /** What the follower has to know of an object that the source has. */
+  wants(stored: Stored | undefined): boolean {
+    if (stored === undefined || stored.item.tenant === this.#stage.settings.omits) return false
+    return this.#isIn(stored.item, stored.key)
+  }
+
+  get isQuiet(): boolean {
+    const { subscription } = this
+    if (this.isClosed || this.isStuckForEver || subscription === undefined) return true
+    const { history, settings } = this.#stage
+    // A bookmark that lies makes versions lie.
+    if (settings.isBreach && this.#flaw !== undefined) return false
+    return subscription.version === history.head.version && subscription.backlog.keys === 0
+  }
+
+  /** Its version is never ahead of what it was told. */
+  look(): void {
+    const version = this.subscription?.version
+    if (version === undefined || this.isClosed) return
+    // The objects of versions before the loss are deleted, one by one, while slow handlers of these versions end.
+    if (this.#lostAt !== undefined && this.#stage.history.indexOf(version) <= this.#lostAt) return
+    this.#lostAt = undefined
+    if (version === this.#settledAt && this.told === this.#settledTold) return
+    this.#settledAt = version
+    this.#settledTold = this.told
+    const { history, settings, violate } = this.#stage
+    for (const key of settings.keys) {
+      const n = this.known.get(key)?.n
+      const uid = settings.hasUids && n === undefined ? history.at(version).state.get(key)?.uid : undefined
+      // Another identity is told as a delete, then an add: in between there is nothing.
+      const isSo = (stored: Stored | undefined): boolean =>
+        stored?.isInvalid === true ||
+        (this.wants(stored) ? stored?.item.n === n : n === undefined) ||
+        (uid !== undefined && stored?.uid !== uid)
+      if (history.isAtOrAfter(key, isSo, version)) continue
+      violate(
+        'I7',
+        `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`,
+      )
+    }
+  }
+
+  /** After a stop that let it handle what waited, it knows what the store has. */
+  checkDrained(store: ReadonlyMap<string, Item>): void {
+    const { settings, violate } = this.#stage
+    for (const key of settings.keys) {
+      const object = store.get(key)
+      const wanted = object !== undefined && this.#isIn(object, key) ? object.n : undefined
+      const n = this.known.get(key)?.n
+      if (n !== wanted)
+        violate('I5', `${this.name} was drained with ${nameOf(key)} = n${n ?? '–'}, the store has n${wanted ?? '–'}`)
+    }
+  }
+
+  /** At rest it knows what the source has. */
+  check(): void {
+    const flaw = this.#flaw
+    if (flaw !== undefined) this.#stage.violate('I5', flaw)
+  }
+
+  get #flaw(): string | undefined {
+    if (this.isClosed || this.isStuckForEver) return undefined
+    const { history, settings } = this.#stage
+    const { state } = history.head
+    for (const key of settings.keys) {
+      const stored = state.get(key)
+      if (stored?.isInvalid) continue
+      const n = this.known.get(key)?.n
+      const wanted = this.wants(stored) ? stored?.item.n : undefined
+      if (n !== wanted) return `${this.name} ends with ${nameOf(key)} = n${n ?? '–'}, the source with n${wanted ?? '–'}`
+    }
+    return undefined
+  }
+
+  #order(key: string, n: number, version: Version | undefined, isUpdate: boolean): void {
+    if (version === undefined) return
+    const { epoch } = this.#stage.history.at(version)
+    const newest = this.#newest.get(key)
+    if (newest?.epoch === epoch && newest.n === n && isUpdate && this.#stage.history.isWrittenOnce(n))
+      this.#stage.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
+    if (newest !== undefined && newest.epoch === epoch && n < newest.n)
+      this.#stage.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
+    this.#newest.set(key, { n, epoch })
+  }
+}

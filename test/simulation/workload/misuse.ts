@@ -1,0 +1,51 @@
+import type { Informer } from '../../../src/informer/informer.js'
+import type { Item } from '../backend/history.js'
+import type { Scenario } from '../system/scenario.js'
+import type { IndexesOf } from './declared-indexes.js'
+
+const nothing = (): void => {}
+
+/** Calls that no type allows. Each is refused at once, and changes nothing. */
+const wrongCalls: Readonly<Record<string, (informer: Informer<Item, IndexesOf>) => unknown>> = {
+  'subscribe without handlers': (informer) => informer.subscribe(undefined as never),
+  'a handler that is no function': (informer) => informer.subscribe({ add: 1 as never }),
+  'no capacity': (informer) => informer.subscribe({}, { capacity: 0 }),
+  'another delivery': (informer) => informer.subscribe({}, { delivery: 'sometimes' as never }),
+  'half a concurrency': (informer) => informer.subscribe({}, { concurrency: 0.5 }),
+  'a resync that never ends': (informer) => informer.subscribe({}, { resyncMs: -1 }),
+  'a time-out of nothing': (informer) => informer.subscribe({}, { timeoutMs: 0 }),
+  'an unknown option': (informer) => informer.subscribe({}, { deliver: 'every' } as never),
+  'an index that is not there': (informer) => informer.subscribe({}, { where: { nowhere: 1 } as never }),
+  'a key that is no string': (informer) => informer.changes({ key: 1 as never }),
+  'a filter that is no function': (informer) => informer.changes({ filter: 'all' as never }),
+  'a signal that is none': (informer) => informer.changes({ signal: {} as never }),
+  'reconcile without a function': (informer) => informer.reconcile(undefined as never),
+  'a controller without room': (informer) => informer.reconcile(async () => {}, { concurrency: 0 }),
+  'a version that is no string': (informer) => informer.waitFor(1 as never),
+  'a wait of no time': (informer) => informer.waitFor('1.0', { timeoutMs: 0 }),
+  'a relist of no time': (informer) => informer.relist({ timeoutMs: Number.NaN }),
+  'synced with a signal that is none': (informer) => informer.synced({ signal: true as never }),
+  'until without a condition': (informer) => informer.until('a', undefined as never),
+  'until of no key': (informer) => informer.until(1 as never, () => true),
+  'health after a negative time': (informer) => informer.health({ stuckAfterMs: -1 }),
+  'a drain of no time': (informer) => informer.stop({ drainMs: 0 }),
+  'an unknown event': (informer) => informer.on('change' as never, nothing),
+  'a listener that is none': (informer) => informer.on('error', undefined as never),
+  'an index without a name': (informer) => informer.addIndex('', (ix) => ix.equal(() => 1)),
+  'an index without a function': (informer) => informer.addIndex('other', undefined as never),
+  'a start with a signal that is none': (informer) => informer.start({ signal: 1 as never }),
+}
+const names = Object.keys(wrongCalls)
+
+/** A program makes a mistake: it is told at the call, by a TypeError. What else it may break the others judge. */
+export function misuse({ draws, note, violate }: Scenario, informer: Informer<Item, IndexesOf>): void {
+  const name = draws.pick('misuse', names)
+  note('a wrong call', name)
+  try {
+    wrongCalls[name]?.(informer)
+  } catch (error) {
+    if (!(error instanceof TypeError)) violate('misuse', `"${name}" throws ${error}`)
+    return
+  }
+  violate('misuse', `"${name}" is not refused at the call`)
+}

@@ -1,0 +1,151 @@
+import { LIST_STALL_MS } from '../../../src/contract/source.js'
+import { FaultMix } from '../backend/fault-kinds.js'
+import { drawnBody } from './item-bodies.js'
+import type { RandomDecisions } from './random-decisions.js'
+
+/** Keys over which a careless store trips. */
+export const KEYS: readonly string[] = [
+  'a',
+  'b',
+  'c',
+  '__proto__',
+  'constructor',
+  '',
+  '\u0000',
+  '\ud800',
+  '/',
+  '😀',
+  'k'.repeat(10_000),
+]
+
+/** What one schedule is like. Everything in it follows from the seed. */
+export interface Settings {
+  /** Whether the source breaks its own promises. */
+  readonly isBreach: boolean
+  /** The informer; or Reflector → DeltaFIFO → Indexer composed by hand. */
+  readonly drive: 'informer' | 'by-hand'
+  readonly mix: FaultMix
+  readonly keys: readonly string[]
+  readonly heartbeatMs: number
+  readonly pageSize: number
+  /** How long the source takes for anything, at most. */
+  readonly latencyMs: number
+  /** When faults are over and writes stop. */
+  readonly healAtMs: number
+  /** Whether the source can compare versions. */
+  readonly hasOrder: boolean
+  /** Whether the source knows that a mark is of a later epoch, and says that it is not reached (`isLaterEpoch`). */
+  readonly knowsLater: boolean
+  readonly hasRevisions: boolean
+  readonly hasUids: boolean
+  /** Whether a delete brings the last state. */
+  readonly tellsLastState: boolean
+  /** Whether each event brings an object of its own, equal to others of the same content. */
+  readonly copies: boolean
+  /** Whether the source says what it holds, not what has changed. */
+  readonly isPolled: boolean
+  /** Whether a source that is told to stop does not. */
+  readonly isDeaf: boolean
+  readonly onInvalid: 'omit' | 'keep-previous'
+  readonly freezes: boolean
+  /** Whether the objects of a source that refuses access are deleted (`onAccessLost`). */
+  readonly clears: boolean
+  /** Whether the source gives what does not decode as an object that a schema has to refuse. */
+  readonly hasSchema: boolean
+  /** Tenants that are not mirrored. */
+  readonly omits: string | undefined
+  readonly driftMs: number
+  /** Whether a field of an object in the store changes by itself now and then; only an audit of contents finds that. */
+  readonly flips: boolean
+  /** How objects say their content, beside their number; undefined: by their number alone. */
+  readonly body: number | undefined
+  /** How many lists break off after each finding of the audit. */
+  readonly brokenRepairs: number
+  /** How often the store is compared with the source; false: never. */
+  readonly auditMs: number | false
+  /** How many members of a group may list again at a time; undefined: all. */
+  readonly maxRelists?: number
+}
+
+/** Everything must be right so long after faults are over, in virtual milliseconds. */
+const HEAL_MS = 150_000
+/** The same where only the audit can make it right, beside the time for which that rests. */
+const AUDITED_MS = 1_000_000
+/** So many times as long as it took an audit rests; and for each page it takes as long as a list may stall, at most. */
+const AUDIT_REST = 100
+
+/** How many schedules are of sources that break their promises. */
+const BREACHES = 0.25
+const BY_HAND = 0.35
+
+/** With `isInformer`, never composed by hand. */
+export function settingsFor(draws: RandomDecisions, isInformer = false): Settings {
+  const is = (label: string, probability: number): boolean => draws.chance(label, probability)
+  const one = <V>(label: string, from: readonly V[]): V => draws.pick(label, from)
+  const isBreach = is('breach', BREACHES)
+  const drive = is('by hand', BY_HAND) && !isInformer ? 'by-hand' : 'informer'
+  const mix = new FaultMix(draws, isBreach)
+  const hasOrder = is('order', 0.9) || isBreach
+  const isPolled = !isBreach && is('polled', 0.08)
+  const auditMs =
+    drive === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
+  const isAuditAlone = isBreach && auditMs !== false
+  // Else something other than the audit makes it right.
+  if (isAuditAlone)
+    mix.exclude('expire-live', 'expire-watch', 'handler-relists', 'delete-again', 'vanish-meanwhile', 'step-throws')
+  // Who cannot compare versions answers for order alone.
+  if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
+  if (isPolled)
+    mix.exclude(
+      'repeat',
+      'repeat-batch',
+      'delete-again',
+      'merge-transactions',
+      'fold-transactions',
+      'keyless-event',
+      'malformed-event',
+    )
+  if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
+  else mix.exclude('unknown-event', 'keyless-event', 'malformed-event', 'doubt', 'step-throws', 'warns')
+  const brokenRepairs = one('broken repairs', [0, 0, 1, 2])
+  const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')
+  return {
+    isBreach,
+    drive,
+    mix,
+    keys: pickSome(draws, one('key count', [2, 2, 3, 4, 6])),
+    heartbeatMs: one('heartbeat', [2_000, 5_000, 10_000]),
+    pageSize: one('page size', [1, 2, 3, 100]),
+    latencyMs: one('greatest latency', [2, 20, 20, 200]),
+    healAtMs: one('length', [400, 3_000, 10_000, 10_000, 40_000]),
+    hasOrder,
+    knowsLater: is('knows later epochs', 0.3),
+    hasRevisions: is('revisions', 0.7),
+    hasUids: is('uids', 0.6),
+    tellsLastState: is('last state', 0.5),
+    copies: is('copies', 0.5) || flips,
+    isPolled,
+    isDeaf: is('deaf', 0.3),
+    onInvalid: one('on invalid', ['omit', 'keep-previous']),
+    freezes: is('freeze', 0.2) && !flips,
+    omits: is('omits', 0.15) ? 't0' : undefined,
+    flips,
+    body: is('body', 0.4) && !flips && draws.take('body#1') ? drawnBody(draws.next('body')) : undefined,
+    brokenRepairs: isAuditAlone && brokenRepairs > 0 && draws.take('broken repairs#1') ? brokenRepairs : 0,
+    clears: drive === 'informer' && !isAuditAlone && is('clears', 0.5) && draws.take('clears#1'),
+    hasSchema: drive === 'informer' && is('schema', 0.25) && draws.take('schema#1'),
+    auditMs,
+    driftMs: one('drift', [0, 0, 0, 0.5, 5]),
+  }
+}
+
+/** How long it may take from the end of faults until everything is right. */
+export function healsWithin({ isBreach, auditMs, keys, pageSize }: Settings): number {
+  if (!isBreach || auditMs === false) return HEAL_MS
+  return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)
+}
+
+function pickSome(draws: RandomDecisions, count: number): string[] {
+  const pool = [...KEYS]
+  return Array.from({ length: count }, () => pool.splice(draws.below('keys', pool.length), 1)[0] as string)
+}

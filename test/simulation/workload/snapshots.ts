@@ -1,0 +1,51 @@
+import type { Version } from '../../../src/contract/version.js'
+import type { Informer } from '../../../src/informer/informer.js'
+import type { Item } from '../backend/history.js'
+import { SnapshotChecker } from '../checkers/snapshot-checker.js'
+import { checkStore } from '../checkers/store-checker.js'
+import type { SourceScenario } from '../system/scenario.js'
+import type { IndexesOf } from './declared-indexes.js'
+
+interface Taken {
+  readonly held: SnapshotChecker
+  readonly version: Version | undefined
+  readonly relists: number
+}
+
+/** Snapshots that are held while the store moves on; each must stay as it was (I8). */
+export class Snapshots {
+  readonly #stage: SourceScenario
+  readonly #informer: Informer<Item, IndexesOf>
+  readonly #taken: Taken[] = []
+
+  constructor(stage: SourceScenario, informer: Informer<Item, IndexesOf>) {
+    this.#stage = stage
+    this.#informer = informer
+  }
+
+  begin(): void {
+    const { version, status } = this.#informer
+    this.#taken.push({ held: new SnapshotChecker(this.#stage, this.#informer), version, relists: status.relists })
+  }
+
+  /** Whatever was written meanwhile. */
+  judge(): void {
+    for (const { held } of this.#taken) held.judge()
+  }
+
+  /** Ends the oldest. */
+  end(): void {
+    const snapshot = this.#taken.shift()
+    if (snapshot === undefined) return
+    const { mark, settings, history } = this.#stage
+    const { held, version, relists } = snapshot
+    if (this.#informer.status.relists > relists) mark('a snapshot outlived a relist')
+    if (!settings.isBreach && version !== undefined)
+      checkStore(this.#stage, history.at(version).state, held.view, 'I8', 'a snapshot', settings.omits)
+    held.dispose()
+  }
+
+  endAll(): void {
+    while (this.#taken.length > 0) this.end()
+  }
+}

@@ -1,0 +1,89 @@
+import type { SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
+import type { Item } from '../backend/history.js'
+import type { Scenario } from '../system/scenario.js'
+import { type IndexesOf, RANKS, TAGS, TENANTS } from './declared-indexes.js'
+import type { IsIn } from './follower.js'
+
+export interface DrawnScope {
+  readonly scope: SubscribeOptions<Item, IndexesOf>
+  readonly isIn: IsIn
+  /** Sets its Dates to something else, as their owner may once it has been given to a call. */
+  readonly spoil: () => void
+}
+
+/** What an object has to be. */
+export interface Wanted {
+  readonly key?: string
+  readonly tenant?: string
+  readonly tag?: string
+  readonly latest?: readonly [tenant: string, rank: number]
+  readonly rank?: number
+  readonly since?: number
+  readonly above?: number
+}
+
+/** Which objects somebody wants: half of the time all of them; sometimes only what two scopes have in common. */
+export function drawScope(scene: Scenario): Wanted {
+  const { draws } = scene
+  const wanted = drawWanted(scene, 'scope')
+  const other = draws.chance('two scopes', 0.25) ? drawWanted(scene, 'other scope') : {}
+  return { ...other, ...wanted }
+}
+
+function drawWanted({ draws, settings }: Scenario, label: string): Wanted {
+  const tenant = draws.pick(label, TENANTS)
+  const tag = draws.pick(label, TAGS)
+  const key = draws.pick(label, settings.keys)
+  const rank = draws.below(label, RANKS)
+  switch (draws.below(label, 10)) {
+    case 0:
+      return { key }
+    case 1:
+      return { tenant }
+    case 2:
+      return { tag }
+    case 3:
+      return { latest: [tenant, rank] }
+    case 4:
+      return { above: 1 }
+    case 5:
+      return { rank }
+    case 6:
+      return { since: rank }
+    default:
+      return {}
+  }
+}
+
+export function scopeOf({ key, tenant, tag, latest, rank, since, above }: Wanted): DrawnScope {
+  const dates: Date[] = []
+  const dateOf = (of: number): Date => {
+    const date = new Date(of)
+    dates.push(date)
+    return date
+  }
+  const where = {
+    ...(tenant !== undefined && { tenant }),
+    ...(tag !== undefined && { tag }),
+    ...(latest !== undefined && { latest: [latest[0], latest[1], dateOf(latest[1])] as const }),
+    ...(rank !== undefined && { rank: BigInt(rank) }),
+    ...(since !== undefined && { since: dateOf(since) }),
+  }
+  const scope: SubscribeOptions<Item, IndexesOf> = {
+    ...(key !== undefined && { key }),
+    ...(Object.keys(where).length > 0 && { where }),
+    ...(above !== undefined && { filter: (item) => item.rank > above }),
+  }
+  const isIn: IsIn = (item, of) =>
+    (key === undefined || of === key) &&
+    (tenant === undefined || item.tenant === tenant) &&
+    (tag === undefined || item.tags.includes(tag)) &&
+    (latest === undefined || (item.tenant === latest[0] && item.rank === latest[1])) &&
+    (rank === undefined || item.rank === rank) &&
+    (since === undefined || item.rank === since) &&
+    (above === undefined || item.rank > above)
+  const spoil = (): void => {
+    for (const date of dates) date.setTime(-1)
+  }
+  return { scope, isIn, spoil }
+}

@@ -1,0 +1,229 @@
+import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Wait } from '../../../src/subscriptions/version-waiters.js'
+import type { Item } from '../backend/history.js'
+import { forkedSince, WaiterChecker } from '../checkers/waiter-checker.js'
+import type { InformerDriver } from '../system/informer-driver.js'
+import { nameOf, type SourceScenario } from '../system/scenario.js'
+import { Reconciler } from './reconciler.js'
+import { UntilCondition } from './until-condition.js'
+
+/** Those who wait for something; each must end in time, and rightly. */
+export class Waiters {
+  readonly pending: WaiterChecker
+  readonly #drive: InformerDriver
+  readonly #stage: SourceScenario
+
+  /** Where the store was when its history was known to be over. */
+  #forkedAt: string | undefined
+
+  constructor(drive: InformerDriver) {
+    this.#drive = drive
+    this.#stage = drive.stage
+    this.pending = new WaiterChecker(drive.stage)
+  }
+
+  /** Read-your-writes: waits for where the source is now, by the store or by a subscription. */
+  forHead(): void {
+    const { history, draws, settings, violate } = this.#stage
+    const { informer, followers } = this.#drive
+    if (!settings.hasOrder) return
+    // Somebody else may have written it, some time ago.
+    const mark = history.before(draws.chance('an older mark', 0.4) ? draws.below('how old', 8) : 0).version
+    const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
+    const { subscription } = follower ?? {}
+    if (follower?.isStuckForEver || follower?.isClosed || follower?.isEnding) return
+    const limits = this.#limits('waitFor')
+    if (follower === undefined || subscription === undefined) {
+      const hasForked = forkedSince(history, mark)
+      this.pending.wait(informer.waitFor(mark, limits), {
+        what: 'waitFor',
+        asks: 'surely',
+        mark,
+        limits,
+        isDue: () => this.#isShown(mark),
+        mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
+        ended: () => {
+          if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)
+        },
+      })
+      return
+    }
+    this.#ofHead(follower, subscription, limits)
+  }
+
+  /** Waits for what a subscription or a controller held at the beginning, or for where the source is now. */
+  ofFollower(): void {
+    const { draws, settings, violate } = this.#stage
+    const { followers, reconcilers } = this.#drive
+    const follower = draws.pick('who is waited for', [...followers, ...reconcilers])
+    const subscription = follower instanceof Reconciler ? follower.controller : follower?.subscription
+    if (follower === undefined || subscription === undefined || follower.isClosed || follower.isEnding) return
+    const limits = this.#limits('wait of a follower')
+    if (settings.hasOrder && draws.chance('waits for head', 0.6)) {
+      this.#ofHead(follower, subscription, limits)
+      return
+    }
+    this.pending.wait(subscription.synced(limits), {
+      what: `synced of ${follower.name}`,
+      asks: 'perhaps',
+      limits,
+      isHopeless: () => follower.isStuckForEver === true,
+      isDue: () => subscription.version !== undefined,
+      mayFail: (code) => this.#isStopped(code, follower),
+      ended: () => {
+        // A store that was cleared has no version.
+        if (subscription.version === undefined && !follower.isClosed && this.#drive.access.times === 0)
+          violate('I8', `synced of ${follower.name} before it has handled what there was`)
+      },
+    })
+  }
+
+  #ofHead(follower: Ending, subscription: Subscription, limits: Wait): void {
+    const { history, violate } = this.#stage
+    const mark = history.head.version
+    const hasForked = forkedSince(history, mark)
+    this.pending.wait(subscription.waitFor(mark, limits), {
+      what: `waitFor of ${follower.name}`,
+      asks: 'perhaps',
+      mark,
+      limits,
+      isHopeless: () => follower.isStuckForEver === true,
+      // A version from before access was lost answers nothing.
+      isDue: () => this.#drive.access.times === 0 && this.#isShown(mark) && this.#isReached(subscription.version, mark),
+      mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
+      ended: () => {
+        const { version } = subscription
+        if (!this.#includes(version, mark) && !follower.isClosed)
+          violate('waits', `waitFor ${mark} of ${follower.name} ended at ${version}`)
+      },
+    })
+  }
+
+  /** The history that the store shows is over: waits for what came later in it end now. */
+  forked(): void {
+    const { history } = this.#stage
+    const { version } = this.#drive.informer
+    // Until the next list it is known already.
+    if (version === undefined || version === this.#forkedAt) return
+    this.#forkedAt = version
+    const { epoch } = history.at(version)
+    this.pending.mustEnd(({ mark }) => mark !== undefined && history.at(mark).epoch === epoch)
+  }
+
+  fresh(): void {
+    const { history, settings, violate } = this.#stage
+    const { informer, source } = this.#drive
+    if (!settings.hasOrder) return
+    const before = history.head.version
+    const limits = this.#limits('fresh')
+    const hasForked = forkedSince(history, before)
+    const { headFailures } = source
+    this.pending.wait(informer.fresh(limits), {
+      what: 'fresh',
+      asks: 'perhaps',
+      limits,
+      mayFail: (code) =>
+        this.#isStopped(code) ||
+        (code === 'EPOCH_CHANGED' && hasForked()) ||
+        (source.headFailures > headFailures && TRANSIENT.includes(code)),
+      ended: () => {
+        if (!this.#includes(informer.version, before))
+          violate('waits', `fresh ended at ${informer.version}, before ${before}`)
+      },
+    })
+  }
+
+  synced(): void {
+    const { informer, source } = this.#drive
+    const limits = this.#limits('synced')
+    this.pending.wait(informer.synced(limits), {
+      what: 'synced',
+      limits,
+      isDue: () => informer.version !== undefined,
+      // A source that refuses for good says so to who waits for its first list.
+      mayFail: (code) => this.#isStopped(code) || code === source.refusedWith,
+      ended: () => {
+        if (!informer.status.isSynced) this.#stage.violate('I8', 'synced before the first list was in')
+      },
+    })
+  }
+
+  relist(): void {
+    const { violate } = this.#stage
+    const { informer, opens, source } = this.#drive
+    const { lists } = source
+    const limits = this.#limits('relist')
+    if (limits.signal?.aborted !== true) opens.relistAsked(informer.status.state)
+    this.pending.wait(informer.relist(limits), {
+      what: 'relist',
+      limits,
+      mayFail: (code) => this.#isStopped(code),
+      ended: () => {
+        if (source.lists === lists) violate('waits', 'relist ended with no list that began after the call')
+      },
+    })
+  }
+
+  until(key: string): void {
+    const { informer } = this.#drive
+    const { draws } = this.#stage
+    const isThere = draws.chance('until', 0.5)
+    const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
+    const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
+    const asked = new UntilCondition<Item | undefined>(this.#stage, condition)
+    this.pending.wait(asked.until(informer.until(key, asked.holds, limits)), {
+      what: `until ${nameOf(key)}`,
+      limits,
+      isDue: () => informer.version !== undefined && condition(informer.get(key)),
+      mayFail: (code) => this.#isStopped(code),
+      ended: (object) => {
+        if (!condition(object)) this.#stage.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
+      },
+    })
+  }
+
+  #limits(what: string): Wait {
+    const { draws } = this.#stage
+    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
+    return this.#drive.callers.sign(what, { timeoutMs })
+  }
+
+  /** Whether the store includes a mark; once its history is known to be over it answers nothing until the next list. */
+  #isShown(mark: string): boolean {
+    const { version } = this.#drive.informer
+    return version !== this.#forkedAt && this.#isReached(version, mark)
+  }
+
+  /** Whether a version of the same epoch includes a mark. A mark of an epoch that is over waits until the source was asked. */
+  #isReached(version: string | undefined, mark: string): boolean {
+    const { history } = this.#stage
+    return this.#includes(version, mark) && history.at(version ?? mark).epoch === history.at(mark).epoch
+  }
+
+  /** Whether a version includes a mark, or belongs to a later epoch by now. */
+  #includes(version: string | undefined, mark: string): boolean {
+    const { history } = this.#stage
+    if (version === undefined) return false
+    const [at, wanted] = [history.at(version), history.at(mark)]
+    return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
+  }
+
+  /** A stop ends all waits; who is closed, or has overflowed, its own. */
+  #isStopped(code: string, follower?: Ending): boolean {
+    if (code === 'STOPPED') return this.#drive.isStopping || follower?.isClosed === true || follower?.isEnding === true
+    return code === 'HANDLER' && follower?.mayOverflow === true
+  }
+}
+
+/** Who follows, and may have ended. */
+interface Ending {
+  readonly name: string
+  readonly isClosed: boolean
+  /** It is to end after what waits. */
+  readonly isEnding: boolean
+  readonly mayOverflow?: boolean
+  readonly isStuckForEver?: boolean
+}
+
+/** What a source that cannot say where it is may answer. */
+export const TRANSIENT: readonly string[] = ['UNAVAILABLE', 'TIMEOUT', 'DECODE']
