@@ -1,18 +1,18 @@
 import type { Clock } from '../../src/contract/clock.js'
 
 /** After a sign of life the next look comes so soon, in milliseconds, and then at twice the distance each time. */
-const SOONEST_MS = 5
+const MIN_DELAY_MS = 5
 /** Between looks that nothing woke, a reader rests this many times as long as the last one took: under load a look costs what writers need. */
-const REST = 4
+const REST_FACTOR = 4
 
 /**
  * When to look next: at once when woken, soon after a sign of life (whose commits were not all announced), and at the
  * latest after `longestMs`.
  */
-export class Pace {
+export class PollTimer {
   readonly #clock: Clock
   readonly #longestMs: number
-  #delayMs = SOONEST_MS
+  #delayMs = MIN_DELAY_MS
   #isWoken = false
   #timer: AbortController | undefined
   /** When the look that runs, or the last one, began. */
@@ -27,13 +27,13 @@ export class Pace {
   /** Look at once. */
   wake(): void {
     this.#isWoken = true
-    this.#delayMs = SOONEST_MS
+    this.#delayMs = MIN_DELAY_MS
     this.#timer?.abort()
   }
 
   /** Something had changed. */
-  alive(): void {
-    this.#delayMs = SOONEST_MS
+  changed(): void {
+    this.#delayMs = MIN_DELAY_MS
   }
 
   /** Resolves when it is time, or when `signal` aborts. True if `wake` was called meanwhile. */
@@ -43,7 +43,7 @@ export class Pace {
       this.#timer = timer
       const abort = (): void => timer.abort()
       signal.addEventListener('abort', abort, { once: true })
-      const restMs = Math.min(REST * (this.#clock.now() - this.#lookedAt), this.#longestMs)
+      const restMs = Math.min(REST_FACTOR * (this.#clock.now() - this.#lookedAt), this.#longestMs)
       await this.#clock.sleep(Math.max(this.#delayMs, restMs), timer.signal).catch(() => {}) // Woken, or no longer wanted.
       signal.removeEventListener('abort', abort)
       this.#timer = undefined

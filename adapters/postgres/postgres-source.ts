@@ -22,7 +22,7 @@ import {
 import { joinKey } from '../shared/join-key.js'
 import { deltaSql, probeSql, readDelta, readProbe } from './delta-query.js'
 import { ClientFactory, clientFlaw, type PgClient, type PgTransaction } from './pg-client.js'
-import { Pace } from './poll-timer.js'
+import { PollTimer } from './poll-timer.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import {
   assertNotBehind,
@@ -35,7 +35,7 @@ import {
   parseVersion,
 } from './postgres-version.js'
 import { RowCodec } from './row-codec.js'
-import { LONGEST_SILENCE_MS, Session } from './session.js'
+import { MAX_SILENCE_MS, Session } from './session.js'
 import { accessSql, checkWhere, findTable, type Table } from './table-catalog.js'
 
 /** The channel on which writers wake readers. Its payload says nothing, and could not be trusted. */
@@ -169,7 +169,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
   async *list(context: ListContext): AsyncIterable<ListPage<T>> {
     const { signal, clock } = context
     const session = await this.#connect(signal, clock)
-    const everyMs = Math.min(this.#timeoutMs, LONGEST_SILENCE_MS) / 2
+    const everyMs = Math.min(this.#timeoutMs, MAX_SILENCE_MS) / 2
     yield* withSignsOfLife(this.#list(session, context), { session, clock, everyMs, sign: () => ({ events: [] }) })
   }
 
@@ -226,7 +226,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
       let fingerprint: string | undefined
       let isWoken = false
       await this.#assertSameDatabase(session, version)
-      const pace = new Pace(clock, this.#pollIntervalMs)
+      const pace = new PollTimer(clock, this.#pollIntervalMs)
       onProgressRequest(() => pace.wake())
       this.#watching = session
       this.#waking = 'poll'
@@ -241,7 +241,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
         })
         if (delta === undefined) yield { events: [], version: formatVersion(version) }
         else {
-          if (delta.events.length > 0) pace.alive()
+          if (delta.events.length > 0) pace.changed()
           ;({ version, fingerprint } = delta)
           yield { events: delta.events, version: formatVersion(version) }
         }
@@ -423,7 +423,7 @@ class ChangelogSource<T> implements PostgresSource<T> {
   }
 
   /** Listens, and makes sure that notifications arrive: a pooler says yes to LISTEN and delivers nothing. */
-  async #listen(session: Session, pace: Pace, clock: Clock, signal: AbortSignal): Promise<void> {
+  async #listen(session: Session, pace: PollTimer, clock: Clock, signal: AbortSignal): Promise<void> {
     if (this.#options.wake === 'poll' || session.isPooled) return
     const test = `test:${session.processId}`
     let hasArrived = false

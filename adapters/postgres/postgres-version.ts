@@ -2,7 +2,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
 
 /** A `pg_snapshot`: a transaction had ended when it was taken, if it is below `xmax` and not among `running`. */
-export interface Snapshot {
+export interface TransactionSnapshot {
   readonly xmax: bigint
   readonly running: ReadonlySet<bigint>
 }
@@ -130,18 +130,18 @@ function seedOf(epoch: string): { readonly transaction: bigint; readonly at: big
 }
 
 /** Whether everything that `earlier` shows is shown by `later` too. */
-function covers(later: Snapshot, earlier: Snapshot): boolean {
+function covers(later: TransactionSnapshot, earlier: TransactionSnapshot): boolean {
   if (later.xmax < earlier.xmax) return false
   for (const transaction of later.running) if (hasEnded(transaction, earlier)) return false
   return true
 }
 
-function hasEnded(transaction: bigint, snapshot: Snapshot): boolean {
+function hasEnded(transaction: bigint, snapshot: TransactionSnapshot): boolean {
   return transaction < snapshot.xmax && !snapshot.running.has(transaction)
 }
 
 /** `xmin:xmax:xip,xip,…` */
-export function parseSnapshot(text: string, of: string): Snapshot {
+export function parseSnapshot(text: string, of: string): TransactionSnapshot {
   const match = /^\d{1,20}:(\d{1,20}):((?:\d{1,20},)*\d{1,20})?$/.exec(text)
   if (match?.[1] === undefined) throw notOurs(of)
   const running = match[2] === undefined ? [] : match[2].split(',')

@@ -22,16 +22,16 @@ const FORMATS = [
 ]
 
 /** Names the connection in pg_stat_activity, unless the client has named it. */
-const NAME = `SELECT set_config('application_name', 'listwatch', false) WHERE current_setting('application_name') = ''`
+const SET_NAME = `SELECT set_config('application_name', 'listwatch', false) WHERE current_setting('application_name') = ''`
 
 /** A list may receive nothing for this many milliseconds before the server is asked: a reflector waits 30 s for a page. */
-export const LONGEST_SILENCE_MS = 10_000
+export const MAX_SILENCE_MS = 10_000
 const SILENT = Symbol('silent')
 
 const TEXTS = { getTypeParser: () => (text: string) => text }
 
 /** How long a closing connection may take, in milliseconds. */
-const FAREWELL_MS = 250
+const CLOSE_TIMEOUT_MS = 250
 
 /**
  * One connection, made from the user's factory, with a deadline on everything: no driver notices a peer that is gone
@@ -71,7 +71,7 @@ export class Session {
       )
       session.isPooled = Number(row?.['pid']) !== session.#client.processID
       session.#serverVersion = Number(row?.['version'])
-      if (!session.isPooled) await session.query([...session.#settings().map((each) => `SET ${each}`), NAME].join('; '))
+      if (!session.isPooled) await session.query([...session.#settings().map((each) => `SET ${each}`), SET_NAME].join('; '))
       return session
     } catch (error) {
       await session.close()
@@ -179,7 +179,7 @@ export class Session {
     if (this.#ending !== undefined) return
     this.#ending = new SourceError('the session was closed', { code: 'STOPPED' })
     const timer = new AbortController()
-    const late = clock.sleep(FAREWELL_MS, timer.signal).catch(() => {})
+    const late = clock.sleep(CLOSE_TIMEOUT_MS, timer.signal).catch(() => {})
     await Promise.race([this.#client.end().catch(() => {}), late])
     timer.abort()
     this.#client.connection.stream.destroy()
@@ -217,7 +217,7 @@ export class Session {
 
   /** `work`, or that the connection received nothing for this many quarters of the time-out. */
   #untilSilent<V>(work: Promise<V>, quarters: number): Promise<V | typeof SILENT> {
-    const quarterMs = Math.min(this.#options.timeoutMs, LONGEST_SILENCE_MS) / 4
+    const quarterMs = Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 4
     return this.#raced<V | typeof SILENT>(work, async (timer) => {
       await this.#silence(quarterMs, quarters, timer)
       return SILENT

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Pace } from '../../adapters/postgres/poll-timer.js'
+import { PollTimer } from '../../adapters/postgres/poll-timer.js'
 import { VirtualClock } from '../../testing/index.js'
 
 const LONGEST_MS = 1_000
@@ -7,14 +7,14 @@ const LONGEST_MS = 1_000
 /** The moments, in milliseconds, at which looks begin that take `lookMs` each; every look finds changes. */
 async function looksOf(lookMs: number, untilMs: number, wakeAt?: number): Promise<number[]> {
   const clock = new VirtualClock(0)
-  const pace = new Pace(clock, LONGEST_MS)
+  const pace = new PollTimer(clock, LONGEST_MS)
   const stop = new AbortController()
   const looks: number[] = []
   const running = (async (): Promise<void> => {
     while (!stop.signal.aborted) {
       looks.push(clock.now())
       await clock.sleep(lookMs)
-      pace.alive()
+      pace.changed()
       await pace.next(stop.signal)
     }
   })()
@@ -48,7 +48,7 @@ test('a reader that is woken looks at once, also after a long look', async () =>
 test('the time between two looks doubles up to the longest, and no further', async () => {
   const delays: number[] = []
   const clock = { now: () => 0, sleep: async (ms: number) => void delays.push(ms) }
-  const pace = new Pace(clock, 40)
+  const pace = new PollTimer(clock, 40)
   for (let looks = 0; looks < 6; looks++) await pace.next(new AbortController().signal)
   expect(delays).toEqual([5, 10, 20, 40, 40, 40])
 })
