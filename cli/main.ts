@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { SourceError } from '../src/contract/errors.js'
 import { withPlainScheme } from './args/server-url.js'
-import { watchedKind } from './args/source-kinds.js'
+import { sourceKindOf } from './args/source-kinds.js'
 import { Command, CommanderError, InvalidArgumentError, Option } from './bundled.js'
-import { Failure } from './output/cli-error.js'
-import { lineOf } from './output/error-hints.js'
+import { CliError } from './output/cli-error.js'
+import { oneLine } from './output/error-hints.js'
 
 /** What went wrong, in one line; 2 for what the user can mend. */
 function fail(error: unknown): void {
-  const isExpected = error instanceof Failure || error instanceof SourceError || error instanceof TypeError
-  process.stderr.write(`listwatch: ${lineOf(error)}\n`)
+  const isExpected = error instanceof CliError || error instanceof SourceError || error instanceof TypeError
+  process.stderr.write(`listwatch: ${oneLine(error)}\n`)
   if (!isExpected && process.env['LISTWATCH_DEBUG'] !== undefined) console.error(error)
-  process.exitCode = error instanceof Failure ? error.exitCode : isExpected ? 2 : 1
+  process.exitCode = error instanceof CliError ? error.exitCode : isExpected ? 2 : 1
 }
 
 async function main(): Promise<void> {
@@ -76,17 +76,17 @@ async function main(): Promise<void> {
     .option('--for <duration>', 'stop so long after the first list: 20s, 10m')
     .action(async (given: string, flags, command) => {
       const url = withPlainScheme(given)
-      switch (watchedKind(url, flags)) {
+      switch (sourceKindOf(url, flags)) {
         case 'kubernetes':
           return (await import('./commands/watch-kubernetes.js')).watchKubernetes(url, flags)
         case 'redis':
           return (await import('./commands/watch-redis.js')).watchRedis(url, flags)
         case 'etcd':
-          if (flags.prefix === undefined) throw new Failure('--prefix is missing: etcd://host:2379 --prefix /jobs/')
+          if (flags.prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
           return (await import('./commands/watch-etcd.js')).watchEtcd(url, flags)
         case 'postgres':
           if (flags.table === undefined) return command.error("error: required option '--table <name>' not specified")
-          return (await import('./commands/watch-postgres.js')).watch(url, flags)
+          return (await import('./commands/watch-postgres.js')).watchPostgres(url, flags)
       }
     })
 
@@ -145,7 +145,7 @@ async function main(): Promise<void> {
     const path = command === program ? '' : ` ${command.parent === pg ? 'pg ' : ''}${command.name()}`
     command.configureOutput({
       outputError: (text, write) => {
-        const line = lineOf(text.replace(/^error: /, '')).replace(/\.$/, '')
+        const line = oneLine(text.replace(/^error: /, '')).replace(/\.$/, '')
         write(`listwatch: ${line}; see: listwatch${path} --help\n`)
       },
     })

@@ -71,7 +71,8 @@ export class Session {
       )
       session.isPooled = Number(row?.['pid']) !== session.#client.processID
       session.#serverVersion = Number(row?.['version'])
-      if (!session.isPooled) await session.query([...session.#settings().map((each) => `SET ${each}`), SET_NAME].join('; '))
+      if (!session.isPooled)
+        await session.query([...session.#settings().map((each) => `SET ${each}`), SET_NAME].join('; '))
       return session
     } catch (error) {
       await session.close()

@@ -1,4 +1,4 @@
-import { Failure } from '../output/cli-error.js'
+import { CliError } from '../output/cli-error.js'
 
 /** What ends a user or a password, unless it is written otherwise. */
 const ENCODING = 'in user and password # is %23, ? is %3F, / is %2F, @ is %40, % is %25'
@@ -9,26 +9,26 @@ export function withPlainScheme(url: string): string {
 }
 
 /** Refuses what is no URL of a server. Nothing of it is repeated: it may hold a password anywhere. */
-export function refuseUrl(of: string, example: string): never {
-  throw new Failure(`what was given is no URL of ${of}; it should look like ${example} (${ENCODING})`)
+export function throwInvalidUrl(of: string, example: string): never {
+  throw new CliError(`what was given is no URL of ${of}; it should look like ${example} (${ENCODING})`)
 }
 
 /**
  * Refuses a URL after whose host there is what must be a part of a password that was cut off: a `#`, or an `@` that is not the
  * value of a parameter. What stands before it would be taken, and told, as host and port.
  */
-export function assertWhole(url: string): void {
+export function assertCompleteUrl(url: string): void {
   const [, authority = '', rest = ''] = /^[^:/?#]*:\/\/([^/?#]*)(.*)$/s.exec(url) ?? []
   const isCut = authority !== '' && (/^[^=]*@/.test(rest) || /^\?.*@/s.test(rest))
-  if (isCut || rest.includes('#')) throw new Failure(`the URL cannot be understood: ${ENCODING}`)
+  if (isCut || rest.includes('#')) throw new CliError(`the URL cannot be understood: ${ENCODING}`)
 }
 
 /** A user or a password, as it was before it was written in a URL. */
-export function decoded(part: string): string {
+export function decodedPart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    throw new Failure(`user and password must be written as URLs have them: ${ENCODING}`)
+    throw new CliError(`user and password must be written as URLs have them: ${ENCODING}`)
   }
 }
 

@@ -1,8 +1,8 @@
-import { Failure } from '../output/cli-error.js'
+import { CliError } from '../output/cli-error.js'
 
-export type WatchedKind = 'postgres' | 'etcd' | 'redis' | 'kubernetes'
+export type SourceKind = 'postgres' | 'etcd' | 'redis' | 'kubernetes'
 
-interface Described {
+interface KindDescription {
   readonly name: string
   readonly scheme: RegExp
   /** What a mirror of it holds. */
@@ -11,7 +11,7 @@ interface Described {
   readonly options: readonly string[]
 }
 
-const KINDS: Readonly<Record<WatchedKind, Described>> = {
+const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
   etcd: { name: 'etcd', scheme: /^etcds?:/, things: 'keys', options: ['prefix', 'codec'] },
   redis: {
     name: 'Redis',
@@ -33,23 +33,23 @@ const KINDS: Readonly<Record<WatchedKind, Described>> = {
   },
 }
 
-const names = Object.keys(KINDS) as WatchedKind[]
+const names = Object.keys(KINDS) as SourceKind[]
 
 const SCHEMES =
   'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://) or kubernetes://namespace/resource'
 
 /** The kind of server that a URL is of; refuses options that are of another. Of an unknown one nothing but the scheme is repeated. */
-export function watchedKind(url: string, given: Readonly<Record<string, unknown>>): WatchedKind {
+export function sourceKindOf(url: string, given: Readonly<Record<string, unknown>>): SourceKind {
   const [scheme] = /^[a-z][a-z0-9+.-]*:(?=\/\/)/i.exec(url) ?? []
-  if (scheme === undefined) throw new Failure(`what was given has no scheme; use ${SCHEMES}`)
+  if (scheme === undefined) throw new CliError(`what was given has no scheme; use ${SCHEMES}`)
   const kind = names.find((name) => KINDS[name].scheme.test(scheme))
-  if (kind === undefined) throw new Failure(`unknown scheme "${scheme}"; use ${SCHEMES}`)
+  if (kind === undefined) throw new CliError(`unknown scheme "${scheme}"; use ${SCHEMES}`)
   const own = KINDS[kind]
   for (const option of Object.keys(given)) {
     if (given[option] === undefined || own.options.includes(option)) continue
     const owners = names.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
     if (owners.length === 0) continue // Of all.
-    throw new Failure(
+    throw new CliError(
       `${flag(option)} is of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,
     )
   }
@@ -57,7 +57,7 @@ export function watchedKind(url: string, given: Readonly<Record<string, unknown>
 }
 
 /** What a mirror of such a server holds, in the plural. */
-export function thingsOf(kind: WatchedKind): string {
+export function objectNoun(kind: SourceKind): string {
   return KINDS[kind].things
 }
 

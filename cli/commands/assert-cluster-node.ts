@@ -2,7 +2,7 @@ import type { RedisClient } from '../../adapters/redis/connection/client.js'
 import { Session } from '../../adapters/redis/connection/session.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
-import { Failure } from '../output/cli-error.js'
+import { CliError } from '../output/cli-error.js'
 
 /** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
@@ -18,7 +18,7 @@ export async function assertClusterNode(client: RedisClient): Promise<void> {
     await session.command(['CLUSTER', 'SLOTS'])
   } catch (error) {
     if (/cluster support disabled/.test(messageOf(error)))
-      throw new Failure('the server is no node of a cluster: leave out --cluster')
+      throw new CliError('the server is no node of a cluster: leave out --cluster')
   } finally {
     session.close()
   }

@@ -11,11 +11,11 @@ import { formatDuration, parseDuration } from '../args/duration.js'
 import { colors } from '../bundled.js'
 import { DemoWriter, type Order, TENANTS } from '../demo/demo-writer.js'
 import { heapMb } from '../demo/heap-usage.js'
-import { Failure } from '../output/cli-error.js'
-import { Meter } from '../output/rate-meter.js'
-import { endAfter, endingSignal } from '../output/shutdown-signal.js'
-import { flow, lagOf, pair, statusLines, thousands } from '../output/status-view.js'
-import { show, slept } from '../output/terminal-ui.js'
+import { CliError } from '../output/cli-error.js'
+import { RateMeter } from '../output/rate-meter.js'
+import { shutDownAfter, shutdownSignal } from '../output/shutdown-signal.js'
+import { labelled, lagOf, statusLines, thousands, wrapParts } from '../output/status-view.js'
+import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
 import { loadPg } from './pg-client.js'
 
 export interface DemoFlags {
@@ -57,9 +57,10 @@ const SETTLED_MS = 5_000
 export async function demo(flags: DemoFlags): Promise<void> {
   const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
   const disconnects = countOf(flags.disconnects)
-  if (disconnects > 0 && forMs === undefined) throw new Failure('--disconnects needs --for, over which they are spread')
+  if (disconnects > 0 && forMs === undefined)
+    throw new CliError('--disconnects needs --for, over which they are spread')
   const driver = await loadPg()
-  const ending = endingSignal()
+  const ending = shutdownSignal()
   if (flags.json !== true) process.stdout.write(colors.dim('starting a Postgres of its own …\n'))
   const server = await startServer(ending.signal)
   if (server === undefined) return
@@ -68,12 +69,12 @@ export async function demo(flags: DemoFlags): Promise<void> {
       const client = new driver.Client({ connectionString: server.url, application_name })
       return client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
     }
-    const stage = new Stage(clientFor, ending)
+    const stage = new Demo(clientFor, ending)
     try {
       await stage.open()
-      endAfter(forMs, ending)
+      shutDownAfter(forMs, ending)
       if (forMs !== undefined) void stage.disconnectEvery(forMs / (disconnects + 1), disconnects)
-      if (flags.json === true) await slept(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, ending.signal)
+      if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, ending.signal)
       else await stage.show()
       const outcome = await stage.compare()
       process.stdout.write(`${flags.json === true ? JSON.stringify(outcome) : sentence(outcome)}\n`)
@@ -94,7 +95,7 @@ async function startServer(ending: AbortSignal): Promise<PostgresServer | undefi
   try {
     return await startPostgres({ settings: { synchronous_commit: 'off' }, signal: starting.signal })
   } catch (error) {
-    if (!ending.aborted) throw new Failure(messageOf(error))
+    if (!ending.aborted) throw new CliError(messageOf(error))
     process.exitCode = INTERRUPTED
     return undefined
   } finally {
@@ -103,14 +104,14 @@ async function startServer(ending: AbortSignal): Promise<PostgresServer | undefi
 }
 
 /** Everything that acts in the demo. */
-class Stage {
+class Demo {
   readonly #ending: AbortController
   readonly #control: pg.Client
   readonly #writing: pg.Client
   readonly #writer: DemoWriter
   readonly #source: PostgresSource<Order>
   readonly #orders: Informer<Order, Indexes>
-  readonly #meter = new Meter(systemClock)
+  readonly #meter = new RateMeter(systemClock)
   readonly #startedAt = systemClock.now()
   #disconnects = 0
   #heapStartMb = 0
@@ -142,7 +143,7 @@ class Stage {
     await this.#orders.start().synced({ timeoutMs: 30_000 })
     this.#writer.start()
     this.#heapStartMb = heapMb()
-    void slept(SETTLED_MS, systemClock, this.#ending.signal).then((isLong) => {
+    void sleepUnlessAborted(SETTLED_MS, systemClock, this.#ending.signal).then((isLong) => {
       if (isLong) this.#heapStartMb = heapMb()
     })
   }
@@ -150,7 +151,7 @@ class Stage {
   /** Kills the mirror's connection, so many times. */
   async disconnectEvery(ms: number, times: number): Promise<void> {
     for (let left = times; left > 0; left--) {
-      if (!(await slept(ms, systemClock, this.#ending.signal))) return
+      if (!(await sleepUnlessAborted(ms, systemClock, this.#ending.signal))) return
       this.#disconnect()
     }
   }
@@ -161,8 +162,8 @@ class Stage {
       ['k', () => this.#disconnect()],
       ['q', end],
     ])
-    const view = { picture: () => this.#picture(), line: () => this.#line() }
-    await show(view, keys, systemClock, this.#ending.signal)
+    const view = { frame: () => this.#frame(), line: () => this.#line() }
+    await showView(view, keys, systemClock, this.#ending.signal)
   }
 
   /** Lets the mirror catch up with everything that was committed, and compares the two row by row. */
@@ -202,27 +203,27 @@ class Stage {
     this.#control.query(sql, [MIRROR]).catch(() => {}) // The demo is ending.
   }
 
-  #picture(): string[] {
+  #frame(): string[] {
     const orders = this.#orders
     const [tenant = ''] = TENANTS
     const newest = orders.by.latest([tenant], { reverse: true, limit: 3 })
     const { reconnects, relists } = orders.status
     return [
       ...statusLines(this.#source.name, orders.status, ['rows', orders.size], this.#meter),
-      ...flow([
+      ...wrapParts([
         colors.dim('by.tenant.count'),
-        ...TENANTS.map((name) => pair(name, thousands(orders.by.tenant.count(name)))),
+        ...TENANTS.map((name) => labelled(name, thousands(orders.by.tenant.count(name)))),
       ]),
-      ...flow([
+      ...wrapParts([
         colors.dim(`by.latest(['${tenant}'], { reverse: true, limit: 3 })`),
         ...newest.map(({ id, status }) => `#${id} ${status}`),
       ]),
-      ...flow([
+      ...wrapParts([
         colors.dim('connection'),
         `killed ${this.#disconnects} times, resumed ${reconnects} times`,
         `read again ${relists} times`,
       ]),
-      ...flow([colors.dim('[k] kill the connection'), colors.dim('[q] quit')]),
+      ...wrapParts([colors.dim('[k] kill the connection'), colors.dim('[q] quit')]),
     ]
   }
 
@@ -242,5 +243,5 @@ function sentence(outcome: Outcome): string {
 function countOf(text: string | undefined): number {
   const count = text === '' ? Number.NaN : Number(text ?? 0)
   if (Number.isSafeInteger(count) && count >= 0) return count
-  throw new Failure(`--disconnects wants a whole number, got "${text}"`)
+  throw new CliError(`--disconnects wants a whole number, got "${text}"`)
 }

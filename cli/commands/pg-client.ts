@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import type pg from 'pg'
-import { assertWhole, decoded, refuseUrl, withPlainScheme } from '../args/server-url.js'
-import { Failure, load } from '../output/cli-error.js'
-import { type Asked, failureOf } from '../output/error-hints.js'
+import { assertCompleteUrl, decodedPart, throwInvalidUrl, withPlainScheme } from '../args/server-url.js'
+import { CliError, loadPackage } from '../output/cli-error.js'
+import { type CommandTarget, cliErrorOf } from '../output/error-hints.js'
 
 /** The oldest version of the driver that is tested. */
 const OLDEST_MINOR = 16
@@ -10,11 +10,11 @@ const INSTALL = `npm i pg@^8.${OLDEST_MINOR}`
 
 /** The user's driver, of a version that fits. */
 export async function loadPg(): Promise<typeof pg> {
-  const { default: driver } = await load('pg', () => import('pg'), INSTALL)
+  const { default: driver } = await loadPackage('pg', () => import('pg'), INSTALL)
   const { version } = createRequire(import.meta.url)('pg/package.json') as { readonly version: string }
   const [major, minor] = version.split('.').map(Number)
   if (major !== 8 || (minor ?? 0) < OLDEST_MINOR) {
-    throw new Failure(`pg ${version} is not supported; install a newer one with: ${INSTALL}`)
+    throw new CliError(`pg ${version} is not supported; install a newer one with: ${INSTALL}`)
   }
   return driver
 }
@@ -23,16 +23,16 @@ export async function loadPg(): Promise<typeof pg> {
 export function checkPostgresUrl(given: string): string {
   const url = withPlainScheme(given)
   if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
-    refuseUrl('Postgres', 'postgres://user@host:5432/database')
-  assertWhole(url)
+    throwInvalidUrl('Postgres', 'postgres://user@host:5432/database')
+  assertCompleteUrl(url)
   const { username, password } = new URL(url)
-  decoded(username)
-  decoded(password)
+  decodedPart(username)
+  decodedPart(password)
   return url
 }
 
 /** Runs `work` on a connection of its own. */
-export async function withPg<V>(asked: Asked, work: (client: pg.Client) => Promise<V>): Promise<V> {
+export async function withPg<V>(asked: CommandTarget, work: (client: pg.Client) => Promise<V>): Promise<V> {
   const { url } = asked
   const driver = await loadPg()
   const client = new driver.Client({
@@ -47,7 +47,7 @@ export async function withPg<V>(asked: Asked, work: (client: pg.Client) => Promi
     isConnected = true
     return await work(client)
   } catch (error) {
-    throw error instanceof Failure ? error : failureOf(error, asked)
+    throw error instanceof CliError ? error : cliErrorOf(error, asked)
   } finally {
     // A driver that finds no password leaves its connection open; one that never had any does not answer.
     const ended = client.end().catch(() => {})

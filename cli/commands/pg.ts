@@ -10,7 +10,7 @@ import {
 } from '../../adapters/postgres/index.js'
 import { formatDuration, parseDuration } from '../args/duration.js'
 import { colors } from '../bundled.js'
-import { Failure } from '../output/cli-error.js'
+import { CliError } from '../output/cli-error.js'
 import { withCommands } from '../output/error-hints.js'
 import { thousands } from '../output/status-view.js'
 import { withPg } from './pg-client.js'
@@ -58,7 +58,8 @@ export async function pgUninstall(
   url: string | undefined,
   { table, all, print }: { readonly table?: string; readonly all?: boolean; readonly print?: boolean },
 ): Promise<void> {
-  if ((table === undefined) === (all !== true)) throw new Failure('name a table with --table, or everything with --all')
+  if ((table === undefined) === (all !== true))
+    throw new CliError('name a table with --table, or everything with --all')
   const what = table === undefined ? ({ all: true } as const) : { table }
   if (print === true) {
     process.stdout.write(uninstallChangeLogSql(what))
@@ -127,10 +128,10 @@ function isSameTable(regclass: string, given: string): boolean {
 function wholeNumber(text: string, option: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 1 && value <= LARGEST_INTEGER) return value
-  throw new Failure(`${option} wants a whole number from 1 to ${LARGEST_INTEGER}, got "${text}"`)
+  throw new CliError(`${option} wants a whole number from 1 to ${LARGEST_INTEGER}, got "${text}"`)
 }
 
 function urlOf(url: string | undefined): string {
-  if (url === undefined) throw new Failure('give the URL of the database, or --print to see the SQL')
+  if (url === undefined) throw new CliError('give the URL of the database, or --print to see the SQL')
   return url
 }

@@ -7,7 +7,7 @@ interface Mirrored {
 }
 
 /** The command that gives a user of Redis 7 what a mirror needs: the keys, and each command that is sent. */
-export function redisRights({ collection, stream, keys = '', cluster }: Mirrored, user: string, db = 0): string {
+export function redisAclHint({ collection, stream, keys = '', cluster }: Mirrored, user: string, db = 0): string {
   const more = `${db === 0 ? '' : ' +select'}${cluster === true ? ' +cluster|slots' : ''}`
   return `ACL SETUSER ${user} ${rules(collection, stream, keys)} +role +info${more}`
 }

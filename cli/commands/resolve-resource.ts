@@ -3,7 +3,7 @@ import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/http
 import { isWatchable, namesOf, resourcesOf, type Served } from '../../adapters/kubernetes/http/discovery.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
-import { Failure } from '../output/cli-error.js'
+import { CliError } from '../output/cli-error.js'
 
 /** How long the server may take to answer, in milliseconds. */
 const STALL_MS = 15_000
@@ -18,7 +18,7 @@ export interface ResourceChoice {
  * Finds what the user means as kubectl does: `pods`, `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`; in the
  * server's own API first, and then in its groups. Makes sure of the namespace too, as far as we may look.
  */
-export async function chooseResource(
+export async function resolveResource(
   kubeConfig: KubeConfigLike,
   name: string,
   namespace: string | undefined,
@@ -53,7 +53,7 @@ async function find(visit: Visit, name: string): Promise<ResourceChoice> {
   // The source says why it cannot be mirrored.
   if (unwatchable !== undefined) return unwatchable
   const but = silent.length === 0 ? '' : ` (${silent.join(', ')} did not say what there is)`
-  throw new Failure(`the server has no resource "${name}"${but}; see: kubectl api-resources`)
+  throw new CliError(`the server has no resource "${name}"${but}; see: kubectl api-resources`)
 }
 
 /** Of this group, or of all, the server's own first. */
@@ -89,6 +89,6 @@ async function assertNamespace(visit: Visit, namespace: string): Promise<void> {
     await visit.json({ verb: 'get', path: `/api/v1/namespaces/${namespace}` })
   } catch (error) {
     if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) return
-    throw new Failure(`there is no namespace "${namespace}"; see: kubectl get namespaces`)
+    throw new CliError(`there is no namespace "${namespace}"; see: kubectl get namespaces`)
   }
 }

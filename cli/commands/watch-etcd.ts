@@ -1,9 +1,9 @@
 import { etcdSource } from '../../adapters/etcd/index.js'
-import { decoded, refuseUrl, shownAddress } from '../args/server-url.js'
-import { Failure, load } from '../output/cli-error.js'
-import { durationOf, type MirrorFlags, mirror, type Row } from '../output/watch-runner.js'
+import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
+import { CliError, loadPackage } from '../output/cli-error.js'
+import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
 
-export interface EtcdFlags extends MirrorFlags {
+export interface EtcdFlags extends WatchFlags {
   readonly prefix: string
   readonly codec?: 'json' | 'string' | 'bytes'
 }
@@ -12,14 +12,14 @@ export interface EtcdFlags extends MirrorFlags {
 export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
   durationOf(flags) // Before anything is opened.
   const { endpoints, auth, shown } = addressOf(url)
-  await load('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
+  await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
   const { prefix, codec = 'json' } = flags
   const source = etcdSource<Row>({ endpoints, prefix, codec, ...(auth === undefined ? {} : { auth }) })
-  await mirror(source, flags, {
+  await runWatch(source, flags, {
     kind: 'etcd',
     of: prefix,
-    failure: ({ code, message }) =>
-      new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${adviceOf(message, prefix)}`),
+    toCliError: ({ code, message }) =>
+      new CliError(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${adviceOf(message, prefix)}`),
     message: (text) => adviceOf(text, prefix),
     ifEmpty: `no key begins with "${prefix}" yet: check --prefix, which must match from the first character`,
   })
@@ -33,12 +33,12 @@ function addressOf(url: string): {
   readonly shown: string
 } {
   const match = /^(etcds?):\/\/(?:([^:@/?#]+):([^@/?#]*)@)?([^@/?#]+)\/?$/.exec(url)
-  if (match === null) return refuseUrl('etcd', 'etcd://host:2379')
+  if (match === null) return throwInvalidUrl('etcd', 'etcd://host:2379')
   const [, scheme = '', username, password = '', hosts = ''] = match
   const lead = scheme === 'etcds' ? 'https://' : 'http://'
   return {
     endpoints: hosts.split(',').map((host) => `${lead}${/:\d+$/.test(host) ? host : `${host}:2379`}`),
-    auth: username === undefined ? undefined : { username: decoded(username), password: decoded(password) },
+    auth: username === undefined ? undefined : { username: decodedPart(username), password: decodedPart(password) },
     shown: shownAddress(scheme, username ?? '', password, hosts),
   }
 }

@@ -1,11 +1,11 @@
 import type { KubeConfig } from '@kubernetes/client-node'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { messageOf } from '../../src/contract/errors.js'
-import { Failure, load } from '../output/cli-error.js'
-import { durationOf, type MirrorFlags, mirror, type Row } from '../output/watch-runner.js'
-import { chooseResource } from './resolve-resource.js'
+import { CliError, loadPackage } from '../output/cli-error.js'
+import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
+import { resolveResource } from './resolve-resource.js'
 
-export interface KubernetesFlags extends MirrorFlags {
+export interface KubernetesFlags extends WatchFlags {
   readonly selector?: string
   readonly fieldSelector?: string
   readonly context?: string
@@ -22,13 +22,13 @@ export async function watchKubernetes(url: string, flags: KubernetesFlags): Prom
   const { namespace, resource } = addressOf(url)
   const kubeConfig = await loadConfig(flags.context)
   const { selector: labelSelector, fieldSelector, metadataOnly } = flags
-  const choice = await chooseResource(kubeConfig, resource, namespace)
+  const choice = await resolveResource(kubeConfig, resource, namespace)
   const options: KubernetesSourceOptions = { kubeConfig, ...choice, namespace, labelSelector, fieldSelector }
   const source = kubernetesSource<Row>(metadataOnly === true ? { ...options, metadataOnly } : options)
-  await mirror(source, flags, {
+  await runWatch(source, flags, {
     kind: 'kubernetes',
     of: source.name,
-    failure: ({ message }) => new Failure(adviceOf(message)),
+    toCliError: ({ message }) => new CliError(adviceOf(message)),
     message: adviceOf,
   })
 }
@@ -36,13 +36,13 @@ export async function watchKubernetes(url: string, flags: KubernetesFlags): Prom
 /** `kubernetes://namespace/resource` */
 function addressOf(url: string): { readonly namespace: string | undefined; readonly resource: string } {
   const match = /^kubernetes:\/\/([^/?#]*)\/([^/?#]+)\/?$/.exec(url)
-  if (match === null) throw new Failure(`what was given is no URL of a resource; ${USAGE}`)
+  if (match === null) throw new CliError(`what was given is no URL of a resource; ${USAGE}`)
   const [, namespace = '', resource = ''] = match.map((part) => part.trim())
   if (namespace === '' || namespace === '*') return { namespace: undefined, resource }
   if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) return { namespace, resource }
   // What may be a password is not repeated.
-  if (/[:@]/.test(namespace)) throw new Failure(`what was given is no URL of a resource; ${USAGE}`)
-  throw new Failure(`"${namespace}" can be no namespace: small letters, digits and "-", at most 63; ${USAGE}`)
+  if (/[:@]/.test(namespace)) throw new CliError(`what was given is no URL of a resource; ${USAGE}`)
+  throw new CliError(`"${namespace}" can be no namespace: small letters, digits and "-", at most 63; ${USAGE}`)
 }
 
 /** The user's own, as kubectl has it; or a pod's service account. */
@@ -52,15 +52,15 @@ async function loadConfig(context: string | undefined): Promise<KubeConfig> {
   try {
     config.loadFromDefault()
   } catch (error) {
-    throw new Failure(`the kubeconfig cannot be read: ${messageOf(error)}; check KUBECONFIG and ~/.kube/config`)
+    throw new CliError(`the kubeconfig cannot be read: ${messageOf(error)}; check KUBECONFIG and ~/.kube/config`)
   }
   // What the package takes where it has found nothing.
   if (config.getCurrentContext() === 'loaded-context' && config.getCurrentCluster()?.server === 'http://localhost:8080')
-    throw new Failure('no kubeconfig was found; set KUBECONFIG, or put one at ~/.kube/config')
+    throw new CliError('no kubeconfig was found; set KUBECONFIG, or put one at ~/.kube/config')
   if (context !== undefined) {
     const names = config.getContexts().map(({ name }) => name)
     if (!names.includes(context))
-      throw new Failure(`--context: there is no "${context}"; there are ${names.join(', ')}`)
+      throw new CliError(`--context: there is no "${context}"; there are ${names.join(', ')}`)
     config.setCurrentContext(context)
   }
   return config
@@ -68,10 +68,10 @@ async function loadConfig(context: string | undefined): Promise<KubeConfig> {
 
 async function loadClient(): Promise<typeof import('@kubernetes/client-node')> {
   try {
-    return await load(PACKAGE, () => import('@kubernetes/client-node'), `npm i ${PACKAGE}`)
+    return await loadPackage(PACKAGE, () => import('@kubernetes/client-node'), `npm i ${PACKAGE}`)
   } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure(`${PACKAGE} cannot be loaded: ${messageOf(error)}; its version 2 needs Node 22.19 or later`)
+    if (error instanceof CliError) throw error
+    throw new CliError(`${PACKAGE} cannot be loaded: ${messageOf(error)}; its version 2 needs Node 22.19 or later`)
   }
 }
 

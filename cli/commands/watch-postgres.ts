@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { postgresSource } from '../../adapters/postgres/index.js'
-import { Failure } from '../output/cli-error.js'
-import { failureOf, withCommands } from '../output/error-hints.js'
-import { durationOf, type MirrorFlags, mirror, type Row } from '../output/watch-runner.js'
+import { CliError } from '../output/cli-error.js'
+import { cliErrorOf, withCommands } from '../output/error-hints.js'
+import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
 import { checkPostgresUrl, loadPg, withPg } from './pg-client.js'
 
-export interface WatchFlags extends MirrorFlags {
+export interface PostgresFlags extends WatchFlags {
   readonly table: string
   readonly columns?: readonly string[]
   readonly where?: string
@@ -13,7 +13,7 @@ export interface WatchFlags extends MirrorFlags {
 }
 
 /** Mirrors a table of the user's, and tells of it: as NDJSON, or as a live picture. */
-export async function watch(url: string, flags: WatchFlags): Promise<void> {
+export async function watchPostgres(url: string, flags: PostgresFlags): Promise<void> {
   durationOf(flags) // Before anything is opened.
   const connectionString = checkPostgresUrl(url)
   const driver = await loadPg()
@@ -28,10 +28,10 @@ export async function watch(url: string, flags: WatchFlags): Promise<void> {
     ...(rls === undefined ? {} : { rls }),
   })
   const asked = { url, table }
-  await mirror(source, flags, {
+  await runWatch(source, flags, {
     kind: 'postgres',
     of: table,
-    failure: (error) => failureOf(error, asked),
+    toCliError: (error) => cliErrorOf(error, asked),
     message: (text) => withCommands(text, asked),
   })
 }
@@ -40,15 +40,15 @@ export async function watch(url: string, flags: WatchFlags): Promise<void> {
  * An index or a field of a column that is not mirrored would stay empty, and nothing would say so. A table that does not
  * exist is reported by the mirror.
  */
-async function assertColumns(client: pg.Client, { table, index, fields = [], columns }: WatchFlags): Promise<void> {
+async function assertColumns(client: pg.Client, { table, index, fields = [], columns }: PostgresFlags): Promise<void> {
   const sql = `SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
   const names = (await client.query<{ name: string }>(sql, [table])).rows.map(({ name }) => name)
   if (names.length === 0) return
   const assert = (option: string, column: string): void => {
     if (!names.includes(column))
-      throw new Failure(`${option}: ${table} has no column "${column}"; it has ${names.join(', ')}`)
+      throw new CliError(`${option}: ${table} has no column "${column}"; it has ${names.join(', ')}`)
     if (columns?.includes(column) === false)
-      throw new Failure(`${option}: "${column}" is not mirrored; add it to --columns`)
+      throw new CliError(`${option}: "${column}" is not mirrored; add it to --columns`)
   }
   for (const column of index) assert('--index', column)
   for (const path of fields) assert('--fields', names.includes(path) ? path : (path.split('.')[0] ?? path))

@@ -2,13 +2,13 @@ import type { RedisClient, StreamDecode } from '../../adapters/redis/index.js'
 import { redisCollection, redisKeys, redisStream } from '../../adapters/redis/index.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
-import { decoded, refuseUrl, shownAddress } from '../args/server-url.js'
-import { Failure, load } from '../output/cli-error.js'
-import { durationOf, type MirrorFlags, mirror, type Row } from '../output/watch-runner.js'
+import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
+import { CliError, loadPackage } from '../output/cli-error.js'
+import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
 import { assertClusterNode } from './assert-cluster-node.js'
-import { redisRights } from './redis-acl-hint.js'
+import { redisAclHint } from './redis-acl-hint.js'
 
-export interface RedisFlags extends MirrorFlags {
+export interface RedisFlags extends WatchFlags {
   readonly collection?: string
   readonly stream?: string
   readonly keys?: string
@@ -23,15 +23,15 @@ export async function watchRedis(url: string, flags: RedisFlags): Promise<void> 
   durationOf(flags) // Before anything is opened.
   const of = checkForm(flags)
   const { shown, ...address } = addressOf(url)
-  const { Redis, Cluster } = await load('ioredis', () => import('ioredis'), 'npm i ioredis')
+  const { Redis, Cluster } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
   const { host, port, ...redisOptions } = address
   const advice = (message: string): string =>
     adviceOf(message).replace(
       /see the guide for the ACL[^)]*/,
-      redisRights(flags, address.username ?? 'default', address.db),
+      redisAclHint(flags, address.username ?? 'default', address.db),
     )
-  const failure = ({ code, message }: SourceError): Failure =>
-    new Failure(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${advice(message)}`)
+  const failure = ({ code, message }: SourceError): CliError =>
+    new CliError(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${advice(message)}`)
   const single = new Redis({ ...address, lazyConnect: true })
   if (flags.cluster === true) {
     await assertClusterNode(single).catch((error: unknown) => {
@@ -43,7 +43,7 @@ export async function watchRedis(url: string, flags: RedisFlags): Promise<void> 
   if (flags.cluster === true) Object(client).on('error', () => {}) // Our own connections say it better.
   try {
     const ifEmpty = emptyHint(flags)
-    await mirror(sourceOf(client, flags), flags, { kind: 'redis', of, failure, message: advice, ifEmpty })
+    await runWatch(sourceOf(client, flags), flags, { kind: 'redis', of, toCliError: failure, message: advice, ifEmpty })
   } finally {
     client.disconnect()
   }
@@ -54,19 +54,19 @@ function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): 
   const given = [collection, stream, keys].filter((name) => name !== undefined)
   const [of, more] = given
   if (of === undefined || more !== undefined)
-    throw new Failure(
+    throw new CliError(
       `${of === undefined ? 'say what to mirror' : 'mirror one of these'}: --collection orders, --stream events, or --keys "user:*"`,
     )
   if (keys !== undefined && !/^.+\*$/.test(keys))
-    throw new Failure('--keys must be what the keys begin with, and a star in quotes: "user:*"')
+    throw new CliError('--keys must be what the keys begin with, and a star in quotes: "user:*"')
   if (keys !== undefined && /[*?[\\]/.test(keys.slice(0, -1)))
-    throw new Failure(
+    throw new CliError(
       '--keys is no pattern: what the keys begin with, without * ? [ and \\, and one star at its end: "user:*"',
     )
   if (stream === undefined && (key !== undefined || fold === true))
-    throw new Failure('--key and --fold are of --stream')
+    throw new CliError('--key and --fold are of --stream')
   if (stream !== undefined && codec !== undefined)
-    throw new Failure('--codec is of --collection and --keys; the fields of a stream are shown as they are')
+    throw new CliError('--codec is of --collection and --keys; the fields of a stream are shown as they are')
   return of
 }
 
@@ -111,14 +111,14 @@ interface Address {
 function addressOf(url: string): Address {
   const match =
     /^(rediss?):\/\/(?:([^:@/?#]*):([^/?#]*)@)?([^@/?#:]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?(?:\/(\d{0,4}))?$/i.exec(url)
-  if (match === null) return refuseUrl('Redis', 'redis://host:6379')
+  if (match === null) return throwInvalidUrl('Redis', 'redis://host:6379')
   const [, scheme = '', username = '', password = '', host = '', port = '6379', db = ''] = match
   return {
     host: host.replace(/^\[|\]$/g, ''),
     port: Number(port),
     ...(db === '' ? {} : { db: Number(db) }),
-    ...(username === '' ? {} : { username: decoded(username) }),
-    ...(password === '' ? {} : { password: decoded(password) }),
+    ...(username === '' ? {} : { username: decodedPart(username) }),
+    ...(password === '' ? {} : { password: decodedPart(password) }),
     ...(scheme === 'rediss' ? { tls: {} } : {}),
     shown: shownAddress(scheme, username, password, `${host}:${port}${db === '' ? '' : `/${db}`}`),
   }

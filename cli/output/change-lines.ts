@@ -1,7 +1,7 @@
 import type { Change } from '../../src/queue/change.js'
 import { changedFields, fieldOf, shownValue } from '../args/fields.js'
 import { colors } from '../bundled.js'
-import { plain, thousands } from './status-view.js'
+import { thousands, withoutControls } from './status-view.js'
 
 /** How many changes are shown at a time; of more in between two frames only the newest are. */
 const MAX_LINES = 100
@@ -50,7 +50,7 @@ export class ChangeLines {
 
   #line({ at, change }: Seen): string {
     const time = colors.dim(new Date(at).toTimeString().slice(0, 8))
-    return [time, sign(change), colors.bold(plain(change.key)), ...this.#fields(change)].join(' ')
+    return [time, sign(change), colors.bold(withoutControls(change.key)), ...this.#fields(change)].join(' ')
   }
 
   #fields(change: Change<unknown>): string[] {
@@ -58,7 +58,7 @@ export class ChangeLines {
     const { type, object, previous } = change
     if (fields !== undefined) return fields.map((path) => field(path, object, type === 'update' ? previous : object))
     if (type === 'delete' || (type === 'add' && isKubernetes)) return []
-    if (type === 'add') return [colors.dim(plain(shownValue(object)))]
+    if (type === 'add') return [colors.dim(withoutControls(shownValue(object)))]
     const changed = changedFields(previous, object)
     const telling = isKubernetes ? changed.filter((path) => !NOISE.has(path)) : changed
     return (telling.length > 0 ? telling : changed).map((path) => field(path, object, previous))
@@ -78,7 +78,9 @@ function sign({ type }: Change<unknown>): string {
 
 /** `name=value`, or `name=old → new`. An object that is no record, such as a string, has no name. */
 function field(path: string, object: unknown, previous: unknown): string {
-  const [before, now] = [previous, object].map((of) => plain(shownValue(path === '' ? of : fieldOf(of, path))))
-  const name = path === '' ? '' : colors.dim(`${plain(path)}=`)
+  const [before, now] = [previous, object].map((of) =>
+    withoutControls(shownValue(path === '' ? of : fieldOf(of, path))),
+  )
+  const name = path === '' ? '' : colors.dim(`${withoutControls(path)}=`)
   return before === now ? `${name}${now}` : `${name}${before} ${colors.yellow('→')} ${colors.bold(now ?? '')}`
 }

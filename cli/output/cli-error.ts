@@ -1,5 +1,5 @@
 /** Something that the user can mend: one line, without a stack trace, and the exit code. */
-export class Failure extends Error {
+export class CliError extends Error {
   readonly exitCode: number
 
   constructor(message: string, exitCode = 2) {
@@ -9,12 +9,12 @@ export class Failure extends Error {
 }
 
 /** The module, or how to install what is missing. */
-export async function load<M>(name: string, importing: () => Promise<M>, install: string): Promise<M> {
+export async function loadPackage<M>(name: string, importing: () => Promise<M>, install: string): Promise<M> {
   try {
     return await importing()
   } catch (error) {
     const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown }
     if (code !== 'ERR_MODULE_NOT_FOUND' || !String(message).includes(`'${name}'`)) throw error
-    throw new Failure(`${name} is missing; install it with: ${install}`)
+    throw new CliError(`${name} is missing; install it with: ${install}`)
   }
 }

@@ -2,10 +2,10 @@ import { codeOf, postgresError } from '../../adapters/postgres/postgres-errors.j
 import { messageOf } from '../../src/contract/errors.js'
 import { redact } from '../../src/util/redact.js'
 import { shownAddress } from '../args/server-url.js'
-import { Failure } from './cli-error.js'
+import { CliError } from './cli-error.js'
 
 /** What was asked for, so that a message can name the command that mends it. */
-export interface Asked {
+export interface CommandTarget {
   readonly url: string
   readonly table?: string | undefined
 }
@@ -14,18 +14,18 @@ export interface Asked {
 const PROGRAM = process.env['npm_command'] === 'exec' ? 'npx listwatch' : 'listwatch'
 
 /** An error of Postgres as one line: what is wrong, and the command or option that mends it. */
-export function failureOf(thrown: unknown, asked: Asked): Failure {
+export function cliErrorOf(thrown: unknown, asked: CommandTarget): CliError {
   const error = postgresError(thrown)
   const code = codeOf(error.cause)
   const message = error.message.replace("set rls: 'row-local'", 'add --rls row-local')
   const isUnreached = code === undefined ? /SASL|client password/.test(message) : /^(E[A-Z]+|28...|3D000)$/.test(code)
   const lead = isUnreached ? `cannot connect to ${serverOf(asked.url)}: ` : ''
-  return new Failure(lead + withCommands(message + adviceFor(code, message), asked))
+  return new CliError(lead + withCommands(message + hintFor(code, message), asked))
 }
 
 const NAMING = '; name the table as in SQL, such as orders, shop.orders or "Orders"'
 
-function adviceFor(code: string | undefined, message: string): string {
+function hintFor(code: string | undefined, message: string): string {
   switch (code) {
     case '28000': // invalid authorization
     case '28P01': // wrong password
@@ -47,7 +47,7 @@ function adviceFor(code: string | undefined, message: string): string {
 }
 
 /** The commands that a message names, with what is known filled in. A password never is. */
-export function withCommands(message: string, { url, table }: Asked): string {
+export function withCommands(message: string, { url, table }: CommandTarget): string {
   const isForOwner = message.includes('as the owner')
   const role = URL.canParse(url) ? decodeURIComponent(new URL(url).username) : ''
   return message
@@ -75,12 +75,12 @@ function quoted(word: string): string {
 }
 
 /** So many characters of it: a server may say anything. */
-const MAX_LINE = 2_000
+const MAX_LINE_LENGTH = 2_000
 
 /** Anything that was thrown, as one line without control characters or secrets, and not endless. */
-export function lineOf(thrown: unknown): string {
+export function oneLine(thrown: unknown): string {
   const line = redact(messageOf(thrown))
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
-  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE)}…`
+  return line.length <= MAX_LINE_LENGTH ? line : `${line.slice(0, MAX_LINE_LENGTH)}…`
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/contract/clock.js'
 
 /** How many changes there were, and how late, over the last seconds. */
-export class Meter {
+export class RateMeter {
   readonly #clock: Clock
   readonly #startedAt: number
   /** Changes in each of the last whole seconds, by second. */

@@ -1,28 +1,32 @@
 import type { State, Status } from '../../src/contract/status.js'
 import { colors } from '../bundled.js'
-import type { Meter } from './rate-meter.js'
+import type { RateMeter } from './rate-meter.js'
 import { widthOf } from './text-width.js'
 
 /** The lines that every live picture has; `size` is of what, and how many. */
-export function statusLines(name: string, status: Status, size: readonly [string, number], meter: Meter): string[] {
+export function statusLines(name: string, status: Status, size: readonly [string, number], meter: RateMeter): string[] {
   return [
-    ...flow([`${colors.bold('listwatch')} ${plain(name)}`, coloured(status.state), colors.dim(plain(status.reason))]),
-    ...flow([
-      pair(size[0], thousands(size[1])),
-      pair('changes/s', thousands(meter.rate)),
-      ...(meter.lag(0.5) === undefined ? [] : [pair('lag', lagOf(meter))]),
-      pair('relists', String(status.relists)),
-      pair('reconnects', String(status.reconnects)),
+    ...wrapParts([
+      `${colors.bold('listwatch')} ${withoutControls(name)}`,
+      coloured(status.state),
+      colors.dim(withoutControls(status.reason)),
+    ]),
+    ...wrapParts([
+      labelled(size[0], thousands(size[1])),
+      labelled('changes/s', thousands(meter.rate)),
+      ...(meter.lag(0.5) === undefined ? [] : [labelled('lag', lagOf(meter))]),
+      labelled('relists', String(status.relists)),
+      labelled('reconnects', String(status.reconnects)),
     ]),
   ]
 }
 
-export function pair(label: string, value: string): string {
-  return `${colors.dim(plain(label))} ${colors.bold(plain(value))}`
+export function labelled(label: string, value: string): string {
+  return `${colors.dim(withoutControls(label))} ${colors.bold(withoutControls(value))}`
 }
 
 /** As few lines as the width of the terminal allows; a line ends only between two parts. */
-export function flow(parts: readonly string[], width: number = process.stdout.columns || 80): string[] {
+export function wrapParts(parts: readonly string[], width: number = process.stdout.columns || 80): string[] {
   const lines: string[] = []
   for (const part of parts) {
     const longer = lines.length === 0 ? part : `${lines.at(-1)}   ${part}`
@@ -33,11 +37,11 @@ export function flow(parts: readonly string[], width: number = process.stdout.co
 }
 
 /** What others wrote, without what a terminal would obey. */
-export function plain(text: string): string {
+export function withoutControls(text: string): string {
   return text.replace(/\p{Cc}+/gu, '�')
 }
 
-export function lagOf(meter: Meter): string {
+export function lagOf(meter: RateMeter): string {
   const [half, most] = [meter.lag(0.5), meter.lag(0.99)]
   return half === undefined || most === undefined ? '–' : `p50 ${half} ms, p99 ${most} ms`
 }

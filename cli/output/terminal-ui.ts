@@ -13,14 +13,14 @@ const SHOW_CURSOR = '\x1b[?25h'
 /** What is shown while something runs: a live picture on a terminal, a line now and then elsewhere. */
 export interface View {
   /** Lines; those that are wider than the terminal are cut. */
-  picture(): readonly string[]
+  frame(): readonly string[]
   line(): string
   /** The lines since the last call that stay: they are printed above the picture, and scroll away. */
   log?(): readonly string[]
 }
 
 /** Shows `view` until `signal` aborts. On a terminal `keys` are obeyed; without one nothing is read. */
-export async function show(
+export async function showView(
   view: View,
   keys: ReadonlyMap<string, () => void>,
   clock: Clock,
@@ -29,7 +29,7 @@ export async function show(
   const { stdin, stdout } = process
   if (!stdout.isTTY) {
     do {
-      await slept(LINE_MS, clock, signal)
+      await sleepUnlessAborted(LINE_MS, clock, signal)
       stdout.write(`${view.line()}\n`)
     } while (!signal.aborted)
     return
@@ -57,13 +57,13 @@ export async function show(
     // A log needs room: a short window shows as much of it as of the picture.
     const most = view.log === undefined ? rows - 1 : Math.min(rows - 1, Math.max(1, Math.floor(rows / 2)))
     const fit = (line: string): string => fitted(line, columns)
-    const picture = view.picture().slice(0, most).map(fit)
+    const picture = view.frame().slice(0, most).map(fit)
     stdout.write(frame((view.log?.() ?? []).map(fit), picture, Math.min(heightOf(last, columns), rows - 1)))
     last = picture
   }
   try {
     do draw()
-    while (await slept(FRAME_MS, clock, signal))
+    while (await sleepUnlessAborted(FRAME_MS, clock, signal))
     draw()
   } finally {
     process.off('exit', restore)
@@ -93,7 +93,7 @@ function frame(log: readonly string[], picture: readonly string[], lastHeight: n
 }
 
 /** False where `signal` aborted. */
-export async function slept(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
+export async function sleepUnlessAborted(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
   await clock.sleep(ms, signal).catch(() => {})
   return !signal.aborted
 }

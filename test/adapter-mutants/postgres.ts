@@ -145,7 +145,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A change without a wake-up is seen after pollIntervalMs at the latest.',
     file: at('poll-timer'),
     edits: [['Math.min(this.#delayMs * 2, this.#longestMs)', 'Math.max(this.#delayMs * 2, this.#longestMs)']],
-    test: 'unit/postgres-pace.test.ts',
+    test: 'unit/postgres-poll-timer.test.ts',
     named: 'doubles up to the longest',
   },
   {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { chooseResource } from '../../cli/commands/resolve-resource.js'
+import { resolveResource } from '../../cli/commands/resolve-resource.js'
 import { FakeKubernetes } from '../kubernetes/fake.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { describeKubernetes } from '../servers/index.js'
@@ -111,7 +111,7 @@ describe('the resource that is meant', () => {
           })
       },
     )
-    return await chooseResource(fake.config(), name, undefined).catch(String)
+    return await resolveResource(fake.config(), name, undefined).catch(String)
   }
 
   test.each([403, 400, 404, 503])('is found after an API that answers with %d', async (code) => {

@@ -5,7 +5,7 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Logger } from '../../src/contract/status.js'
 import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
-import { Told } from '../postgres-faults/told.js'
+import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import type { EtcdServer } from '../servers/etcd.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -46,7 +46,7 @@ export class Stage implements AsyncDisposable {
   readonly source: ListerWatcher<Item>
   readonly informer: Informer<Item>
   readonly witness: Witness<Item>
-  readonly told = new Told<Item>()
+  readonly told = new HandlerHistory<Item>()
   readonly errors: SourceError[] = []
   readonly clock = new CountingClock(fastClock(SPEED))
   readonly writer: Etcd3
@@ -165,7 +165,7 @@ export class Stage implements AsyncDisposable {
       this.told.objects.size === this.informer.size &&
       [...this.informer.entries()].every(([key, object]) => Object.is(this.told.objects.get(key), object))
     await waitUntil('the subscription to know it', isTold)
-    const flaws = [...this.told.flaws, ...this.witness.flaws]
+    const flaws = [...this.told.violations, ...this.witness.flaws]
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
   }
 

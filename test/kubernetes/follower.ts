@@ -2,7 +2,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer, type Informer } from '../../src/informer/informer.js'
 import type { CountingClock } from '../postgres-faults/clocks.js'
-import { Told } from '../postgres-faults/told.js'
+import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import type { KubeObject } from '../servers/kube-client.js'
 import { Witness } from './witness.js'
 
@@ -10,7 +10,7 @@ import { Witness } from './witness.js'
 export class Follower {
   readonly informer: Informer<KubeObject>
   readonly witness: Witness<KubeObject>
-  readonly told = new Told<KubeObject>()
+  readonly told = new HandlerHistory<KubeObject>()
   readonly errors: SourceError[] = []
 
   constructor(source: ListerWatcher<KubeObject>, clock: CountingClock, audit: false | { readonly periodMs: number }) {
@@ -30,7 +30,7 @@ export class Follower {
 
   /** What was promised and not kept. */
   get flaws(): readonly string[] {
-    return [...this.told.flaws, ...this.witness.flaws]
+    return [...this.told.violations, ...this.witness.flaws]
   }
 
   /** The keys of which it does not say what is `wanted`. */

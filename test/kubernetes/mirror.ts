@@ -7,7 +7,7 @@ import {
 import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
-import { Told } from '../postgres-faults/told.js'
+import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
@@ -27,7 +27,7 @@ export class Mirror implements AsyncDisposable {
   readonly clock = new VirtualClock()
   readonly source: KubernetesSource<FakeObject>
   readonly informer: Informer<FakeObject>
-  readonly told = new Told<FakeObject>()
+  readonly told = new HandlerHistory<FakeObject>()
   readonly errors: SourceError[] = []
 
   private constructor(fake: FakeKubernetes, { source, audit, configOf }: MirrorOptions) {
@@ -66,7 +66,7 @@ export class Mirror implements AsyncDisposable {
       const left = `${mirror.fake.connections} connections, ${mirror.clock.sleeping} timers`
       throw new Error(`${left} are left after the stop`, { cause: error })
     })
-    if (mirror.told.flaws.length > 0) throw new Error(mirror.told.flaws.join('; '))
+    if (mirror.told.violations.length > 0) throw new Error(mirror.told.violations.join('; '))
   }
 
   /** Another informer over the same source, begun. */

@@ -4,7 +4,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Informer } from '../../src/informer/informer.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
-import type { Told } from '../postgres-faults/told.js'
+import type { HandlerHistory } from '../postgres-faults/handler-history.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { type KubeDraft, type KubeObject, KubeRefusal } from '../servers/kube-client.js'
 import type { Kubernetes, KubeWay } from '../servers/kubernetes.js'
@@ -130,7 +130,7 @@ export class Stage implements AsyncDisposable {
     return this.#first.informer
   }
 
-  get told(): Told<KubeObject> {
+  get told(): HandlerHistory<KubeObject> {
     return this.#first.told
   }
 

@@ -6,9 +6,9 @@ import { type PostgresServer, startPostgres } from '../../tools/postgres/postgre
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { fastClock } from './clocks.js'
+import { HandlerHistory } from './handler-history.js'
 import { interrupted } from './interrupted.js'
 import { HEARTBEAT_TIMEOUT_MS, Stage } from './stage.js'
-import { Told } from './told.js'
 
 describePostgres('a table that is busy', ({ binDir, env }) => {
   let server: PostgresServer
@@ -162,7 +162,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
 
     test('by a handler that takes 50 ms while 500 transactions a second are committed: of a key one state waits, and one is on its way', () =>
       Stage.with({ server, rows: 60 }, async (stage) => {
-        const slow = new Told<unknown>()
+        const slow = new HandlerHistory<unknown>()
         const subscription = stage.informer.subscribe(slow.slowHandlers(50), { delivery: 'latest' })
         await stage.live()
         let committed = 0
@@ -182,7 +182,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
         expect(most).toBeLessThanOrEqual(120)
         await stage.healed()
         await subscription.waitFor(stage.informer.version ?? '', { timeoutMs: 60_000 })
-        expect(slow.flaws).toEqual([])
+        expect(slow.violations).toEqual([])
         expect(slow.objects).toEqual(new Map(stage.informer.entries()))
       }))
 

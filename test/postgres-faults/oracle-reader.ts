@@ -5,8 +5,8 @@ import { parseVersion } from '../../adapters/postgres/postgres-version.js'
 import { createInformer, type Informer } from '../../src/informer/informer.js'
 import type { Equal } from '../../src/store/indexes/index-types.js'
 import { fastClock } from './clocks.js'
-import { Told } from './told.js'
-import { Witness, type WitnessedRow, type WitnessOptions } from './witness.js'
+import { type CheckedRow, ContractChecker, type ContractCheckerOptions } from './contract-checker.js'
+import { HandlerHistory } from './handler-history.js'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -14,7 +14,7 @@ interface Indexes {
   readonly remainder: Equal<Row, number>
 }
 
-export interface OracleReaderOptions extends WitnessOptions {
+export interface OracleReaderOptions extends ContractCheckerOptions {
   readonly name: string
   readonly keyColumns: readonly string[]
   /** Called at the first thing that is wrong, and at each one after it. */
@@ -34,13 +34,13 @@ export class OracleReader {
   comparisons = 0
   readonly expired = new Map<string, number>()
   readonly #options: OracleReaderOptions
-  readonly #witness: Witness
+  readonly #witness: ContractChecker
   readonly informer: Informer<Row, Indexes>
   readonly #keyOf: (row: Row) => string
-  readonly #every = new Told<Row>()
-  readonly #latest = new Told<Row>()
-  readonly #scoped = new Told<Row>()
-  readonly #slow = new Told<Row>()
+  readonly #every = new HandlerHistory<Row>()
+  readonly #latest = new HandlerHistory<Row>()
+  readonly #scoped = new HandlerHistory<Row>()
+  readonly #slow = new HandlerHistory<Row>()
   readonly #subscriptions
   readonly #judge = (message: unknown): void => {
     const { version } = Object(message)
@@ -51,7 +51,7 @@ export class OracleReader {
   constructor(options: OracleReaderOptions) {
     this.name = options.name
     this.#options = options
-    this.#witness = new Witness(options)
+    this.#witness = new ContractChecker(options)
     const source = postgresSource<Row>({
       client: this.#witness.client,
       table: options.table,
@@ -111,7 +111,7 @@ export class OracleReader {
       const keys = new Set([...wanted.keys(), ...told.objects.keys()])
       const wrong = [...keys].filter((key) => !Object.is(wanted.get(key), told.objects.get(key)))
       if (wrong.length > 0) this.#fail(`subscription ${at} does not know ${wrong.slice(0, 5).join(' ')}`)
-      for (const flaw of told.flaws) this.#fail(`subscription ${at}: ${flaw}`)
+      for (const flaw of told.violations) this.#fail(`subscription ${at}: ${flaw}`)
     }
   }
 
@@ -134,7 +134,7 @@ export class OracleReader {
   }
 
   /** The store against rows that somebody else has read. */
-  compareWith(rows: readonly WitnessedRow[], where: string): void {
+  compareWith(rows: readonly CheckedRow[], where: string): void {
     this.comparisons++
     const { informer } = this
     const groups = new Map<number, Set<string>>()

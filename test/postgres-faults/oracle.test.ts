@@ -7,9 +7,9 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
 import { postgresNames } from '../servers/lookups.js'
+import { rowsOf } from './contract-checker.js'
 import { OracleReader } from './oracle-reader.js'
 import { composite, partitioned, restrictedRole, type Subject } from './subjects.js'
-import { rowsOf } from './witness.js'
 import { Writers } from './writers.js'
 
 /** How long is written, over all servers. */

@@ -15,7 +15,7 @@ import type { PostgresServer } from '../../tools/postgres/postgres-server.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { CountingClock } from './clocks.js'
-import { Told } from './told.js'
+import { HandlerHistory } from './handler-history.js'
 
 export interface Item {
   readonly id: number
@@ -50,7 +50,7 @@ export class Stage {
   readonly informer: Informer<Item>
   readonly errors: SourceError[] = []
   readonly states: State[] = []
-  readonly told = new Told<Item>()
+  readonly history = new HandlerHistory<Item>()
   readonly clock: CountingClock
   readonly database: string
   /** How many connections the source has asked for. */
@@ -80,7 +80,7 @@ export class Stage {
     this.informer = createInformer({ source: this.source, clock: this.clock })
     this.informer.on('error', (error) => this.errors.push(error))
     this.informer.on('status', ({ state }) => this.states.push(state))
-    this.informer.subscribe(this.told.handlers)
+    this.informer.subscribe(this.history.handlers)
   }
 
   static async open(options: StageOptions): Promise<Stage> {
@@ -126,7 +126,7 @@ export class Stage {
   async live(ms = 20_000): Promise<void> {
     this.informer.start()
     await waitUntil('the watch to be live', () => this.state === 'live', ms).catch((error: unknown) => {
-      throw new Error(this.story, { cause: error })
+      throw new Error(this.summary, { cause: error })
     })
   }
 
@@ -187,13 +187,13 @@ export class Stage {
       return wrong.length === 0
     }
     await waitUntil('the mirror to be the table', isEqual, ms).catch((error: unknown) => {
-      throw new Error(`${wrong.length} keys differ: ${wrong.slice(0, 5).join(' ')}; ${this.story}`, { cause: error })
+      throw new Error(`${wrong.length} keys differ: ${wrong.slice(0, 5).join(' ')}; ${this.summary}`, { cause: error })
     })
     const isTold = (): boolean =>
-      this.told.objects.size === this.informer.size &&
-      [...this.informer.entries()].every(([key, object]) => Object.is(this.told.objects.get(key), object))
+      this.history.objects.size === this.informer.size &&
+      [...this.informer.entries()].every(([key, object]) => Object.is(this.history.objects.get(key), object))
     await waitUntil('the subscription to know it', isTold)
-    if (this.told.flaws.length > 0) throw new Error(this.told.flaws.join('; '))
+    if (this.history.violations.length > 0) throw new Error(this.history.violations.join('; '))
   }
 
   /** The keys whose row and object differ. */
@@ -224,7 +224,7 @@ export class Stage {
   }
 
   /** What happened, for those who must find out why. */
-  get story(): string {
+  get summary(): string {
     const { state, reason } = this.informer.status
     const errors = this.errors.slice(-5).map(({ message }) => message)
     return `it is ${state} (${reason}); ${this.states.join(' ')}; ${errors.join('; ')}`

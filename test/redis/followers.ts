@@ -12,7 +12,7 @@ import type {
 import type { Version } from '../../src/contract/version.js'
 import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { fastClock } from '../postgres-faults/clocks.js'
-import { Told } from '../postgres-faults/told.js'
+import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { userClient } from './drivers.js'
 import type { Item } from './mirror.js'
@@ -34,7 +34,7 @@ type Truth = (client: Redis) => Promise<ReadonlyMap<string, string>>
 export class Follower implements AsyncDisposable {
   readonly name: string
   readonly informer: Informer<Item>
-  readonly told = new Told<Item>()
+  readonly told = new HandlerHistory<Item>()
   readonly errors: SourceError[] = []
   readonly flaws: string[] = []
   readonly #truth: Truth
@@ -65,7 +65,7 @@ export class Follower implements AsyncDisposable {
       const story = `it is ${state} (${reason}) at ${this.informer.version}; ${errors.join('; ')}`
       throw new Error(`${this.name}: ${shown}; ${story}`, { cause: error })
     })
-    const flaws = [...this.told.flaws, ...this.flaws]
+    const flaws = [...this.told.violations, ...this.flaws]
     if (flaws.length > 0) throw new Error(`${this.name}: ${flaws.slice(0, 10).join('; ')}`)
   }
 

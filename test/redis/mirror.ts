@@ -3,7 +3,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
-import { Told } from '../postgres-faults/told.js'
+import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -20,7 +20,7 @@ export class Mirror implements AsyncDisposable {
   readonly proxy: FaultProxy
   readonly source: ListerWatcher<Item>
   readonly informer: Informer<Item>
-  readonly told = new Told<Item>()
+  readonly told = new HandlerHistory<Item>()
   readonly errors: SourceError[] = []
   readonly clock = new CountingClock(fastClock(SPEED))
 
@@ -61,7 +61,7 @@ export class Mirror implements AsyncDisposable {
       isDeepStrictEqual(Object.fromEntries(Array.from(this.told.objects, ([key, { n }]) => [key, n])), wanted) &&
       this.told.objects.size === this.informer.size
     await this.until(`the mirror to show ${JSON.stringify(wanted)}`, isSo)
-    if (this.told.flaws.length > 0) throw new Error(this.told.flaws.join('; '))
+    if (this.told.violations.length > 0) throw new Error(this.told.violations.join('; '))
   }
 
   async until(what: string, isSo: () => boolean, ms = 20_000): Promise<void> {

@@ -11,7 +11,7 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { createInformer, type Informer } from '../../src/informer/informer.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
-import { Told } from '../postgres-faults/told.js'
+import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -44,7 +44,7 @@ export class Stage implements AsyncDisposable {
   readonly source: ListerWatcher<Item>
   readonly informer: Informer<Item>
   readonly writer: RedisWriter<Item>
-  readonly told = new Told<Item>()
+  readonly told = new HandlerHistory<Item>()
   readonly errors: SourceError[] = []
   readonly clock = new CountingClock(fastClock(SPEED))
 
@@ -115,7 +115,7 @@ export class Stage implements AsyncDisposable {
     await waitUntil('the mirror to be what the server has', isEqual, ms).catch((error: unknown) => {
       throw new Error(`${wrong.length} keys differ: ${wrong.slice(0, 5).join(' ')}; ${this.story}`, { cause: error })
     })
-    if (this.told.flaws.length > 0) throw new Error(this.told.flaws.join('; '))
+    if (this.told.violations.length > 0) throw new Error(this.told.violations.join('; '))
   }
 
   /** The keys whose values differ. */

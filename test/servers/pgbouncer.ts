@@ -5,10 +5,10 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../tools/postgres/free-port.js'
-import { ChildGuard } from '../../tools/postgres/orphan-guard.js'
+import { OrphanGuard } from '../../tools/postgres/orphan-guard.js'
 import { serverUser, temporaryFolder } from '../../tools/postgres/platform.js'
-import { reachableCopy } from '../../tools/postgres/readable-install.js'
-import { lastWords, runProgram } from '../../tools/postgres/run-program.js'
+import { readableCopy } from '../../tools/postgres/readable-install.js'
+import { errorSummary, runProgram } from '../../tools/postgres/run-program.js'
 import { pgbouncerBinary } from './lookups.js'
 
 export interface PgbouncerOptions {
@@ -38,10 +38,10 @@ export async function startPgbouncer(options: PgbouncerOptions): Promise<Pgbounc
   const user = serverUser()
   const at = await runProgram(found.path, ['--version'], { user, env: { ...process.env, ...found.env } }).then(
     () => found,
-    () => reachableCopy(found),
+    () => readableCopy(found),
   )
   const folder = await temporaryFolder('listwatch-pgbouncer-')
-  const guard = new ChildGuard(folder, 'KILL')
+  const guard = new OrphanGuard(folder, 'KILL')
   const port = await freePort()
   await write(join(folder, 'users.txt'), '"postgres" ""\n')
   await write(join(folder, 'pgbouncer.ini'), configuration(options, port, folder))
@@ -54,7 +54,7 @@ export async function startPgbouncer(options: PgbouncerOptions): Promise<Pgbounc
     detached: true,
     ...user,
   })
-  guard.watch(child.pid)
+  guard.guard(child.pid)
   child.unref()
   const ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
   child.on('error', () => {})
@@ -72,7 +72,7 @@ export async function startPgbouncer(options: PgbouncerOptions): Promise<Pgbounc
   const deadline = Date.now() + START_TIMEOUT_MS
   while (!(await answers(port))) {
     if (!isUp() || Date.now() > deadline) {
-      const said = lastWords(await log())
+      const said = errorSummary(await log())
       await stop()
       throw new Error(`pgbouncer did not start${said}`)
     }

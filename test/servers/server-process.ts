@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ChildGuard } from '../../tools/postgres/orphan-guard.js'
-import { lastWords } from '../../tools/postgres/run-program.js'
+import { OrphanGuard } from '../../tools/postgres/orphan-guard.js'
+import { errorSummary } from '../../tools/postgres/run-program.js'
 import type { FoundServer } from './locate.js'
 import { waitUntil } from './wait-until.js'
 
@@ -12,14 +12,14 @@ export abstract class ServerProcess implements AsyncDisposable {
   readonly server: FoundServer
   /** The folder with its data and its configuration. */
   readonly folder: string
-  readonly #guard: ChildGuard
+  readonly #guard: OrphanGuard
   #child: ChildProcess | undefined
   #ended: Promise<unknown> = Promise.resolve()
 
   protected constructor(server: FoundServer, folder: string) {
     this.server = server
     this.folder = folder
-    this.#guard = new ChildGuard(folder, 'KILL')
+    this.#guard = new OrphanGuard(folder, 'KILL')
   }
 
   /** Starts a program of the server, and waits for nothing. What it says goes to its log. */
@@ -31,7 +31,7 @@ export abstract class ServerProcess implements AsyncDisposable {
       stdio: ['ignore', log.fd, log.fd],
       detached: true,
     })
-    this.#guard.watch(child.pid)
+    this.#guard.guard(child.pid)
     this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
     child.on('error', () => {})
     child.unref()
@@ -47,7 +47,7 @@ export abstract class ServerProcess implements AsyncDisposable {
     }
     await waitUntil(`${name} to answer`, isUp, timeoutMs).catch(async (error: unknown) => {
       const said = await readFile(this.#log, 'utf8').catch(() => '')
-      throw new Error(`${name} did not start${lastWords(said)}`, { cause: error })
+      throw new Error(`${name} did not start${errorSummary(said)}`, { cause: error })
     })
   }
 

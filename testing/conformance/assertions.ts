@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 
 /** How soon a source has to stop once its signal has aborted, in milliseconds. */
-const STOP_MS = 100
+const STOP_TIMEOUT_MS = 100
 
 /** What a case says of a source that broke its contract. */
 export class ContractViolation extends Error {
@@ -14,7 +14,7 @@ export function check(isSo: boolean, otherwise: string): asserts isSo {
 }
 
 /** What `work` gives; after `ms`, a refusal that says what was waited for. */
-export async function within<V>(ms: number, what: string, work: Promise<V>): Promise<V> {
+export async function withTimeout<V>(ms: number, what: string, work: Promise<V>): Promise<V> {
   const timer = new AbortController()
   const late = systemClock.sleep(ms, timer.signal).then(
     () => {
@@ -42,14 +42,14 @@ export async function eventually(ms: number, what: string, isSo: () => boolean |
  * Refuses what has not ended, one way or another, 100 ms after its signal. The time is counted in small steps, so that
  * a process that hardly gets to run is not taken for a slow source.
  */
-export async function endsInTime(what: string, work: Promise<unknown>): Promise<void> {
+export async function assertEndsInTime(what: string, work: Promise<unknown>): Promise<void> {
   let hasEnded = false
   const end = (): void => {
     hasEnded = true
   }
   work.then(end, end)
-  for (let ms = 0; ms < STOP_MS && !hasEnded; ms += 5) await systemClock.sleep(5)
-  check(hasEnded, `${what} had not ended ${STOP_MS} ms after its signal`)
+  for (let ms = 0; ms < STOP_TIMEOUT_MS && !hasEnded; ms += 5) await systemClock.sleep(5)
+  check(hasEnded, `${what} had not ended ${STOP_TIMEOUT_MS} ms after its signal`)
 }
 
 /** The SourceError with which `work` rejects; anything else is refused. */

@@ -1,4 +1,4 @@
-import { SkipCase, Trial } from './case-context.js'
+import { CaseContext, SkipCase } from './case-context.js'
 import type { ConformanceCase, ConformanceOutcome } from './conformance-case.js'
 import type { ConformanceCapability, ListerWatcherHarness, ListerWatcherSubject } from './harness.js'
 
@@ -8,42 +8,42 @@ export interface CaseDefinition {
   readonly needs?: readonly ConformanceCapability[]
   /** How often a silent watch should speak, in milliseconds. Default: so rarely that nobody relies on it. */
   readonly heartbeatMs?: number
-  check(trial: Trial): Promise<void>
+  check(context: CaseContext): Promise<void>
 }
 
-const SELDOM_MS = 60_000
+const RARE_HEARTBEAT_MS = 60_000
 
-export function casesOf(theme: string, definitions: readonly CaseDefinition[]): readonly ConformanceCase[] {
+export function buildCases(theme: string, definitions: readonly CaseDefinition[]): readonly ConformanceCase[] {
   return definitions.map((definition) => ({
     theme,
     name: definition.name,
     needs: definition.needs ?? [],
-    run: (harness) => judge(definition, harness),
+    run: (harness) => runCase(definition, harness),
   }))
 }
 
-async function judge(
-  { name, needs = [], heartbeatMs = SELDOM_MS, check }: CaseDefinition,
+async function runCase(
+  { name, needs = [], heartbeatMs = RARE_HEARTBEAT_MS, check }: CaseDefinition,
   harness: ListerWatcherHarness<unknown>,
 ): Promise<ConformanceOutcome> {
   for (const need of needs) {
     const reason = harness.unsupported?.[need]
     if (reason !== undefined) return { type: 'skipped', reason }
   }
-  const trial = await Trial.begin(harness, { heartbeatMs })
+  const context = await CaseContext.create(harness, { heartbeatMs })
   try {
     for (const need of needs) {
-      const flaw = missing(need, trial.subject)
+      const flaw = missingCapability(need, context.subject)
       if (flaw !== undefined)
         throw new Error(`${flaw}: it is needed for "${name}". Add it, or say why not in unsupported.${need}`)
     }
-    await check(trial)
+    await check(context)
     return { type: 'passed' }
   } catch (error) {
     if (error instanceof SkipCase) return { type: 'skipped', reason: error.message }
     throw error
   } finally {
-    await trial.end()
+    await context.dispose()
   }
 }
 
@@ -57,7 +57,7 @@ const hooks = {
 } as const
 
 /** What is missing on a subject that must have what is needed; undefined where nothing is. */
-function missing(need: ConformanceCapability, subject: ListerWatcherSubject<unknown>): string | undefined {
+function missingCapability(need: ConformanceCapability, subject: ListerWatcherSubject<unknown>): string | undefined {
   switch (need) {
     case 'head':
     case 'versions':

@@ -1,9 +1,9 @@
 import { systemRandom } from '../../src/contract/random.js'
 import type { ListContext, ListerWatcher, ListPage, SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { CountingClock, check, within } from './assertions.js'
+import { CountingClock, check, withTimeout } from './assertions.js'
 import { checkEvents, checkVersion } from './event-checks.js'
-import { areEqual, Contents, difference, type Values } from './expected-contents.js'
+import { areEqual, difference, ExpectedContents, type Values } from './expected-contents.js'
 import type {
   ConformanceCapability,
   ConformanceChange,
@@ -11,7 +11,7 @@ import type {
   ListerWatcherHarness,
   ListerWatcherSubject,
 } from './harness.js'
-import { type Position, Watching } from './watch-recorder.js'
+import { type Position, WatchRecorder } from './watch-recorder.js'
 
 /** A list that was read to its end. */
 export interface Listing extends Position {
@@ -29,14 +29,14 @@ export interface ListingOptions {
 export class SkipCase extends Error {}
 
 /** One case at work: its source, the writer, and every state that the collection has had. */
-export class Trial {
+export class CaseContext {
   readonly subject: ListerWatcherSubject<unknown>
   readonly timeoutMs: number
   readonly clock: CountingClock = new CountingClock()
   /** By the source's own keys. A state is here before anybody can see it. */
   readonly states: Values[] = [new Map()]
   readonly #unsupported: ListerWatcherHarness<unknown>['unsupported']
-  readonly #watchings: Watching[] = []
+  readonly #watches: WatchRecorder[] = []
 
   private constructor(subject: ListerWatcherSubject<unknown>, harness: ListerWatcherHarness<unknown>) {
     this.subject = subject
@@ -44,8 +44,8 @@ export class Trial {
     this.#unsupported = harness.unsupported
   }
 
-  static async begin(harness: ListerWatcherHarness<unknown>, wish: ConformanceOptions): Promise<Trial> {
-    return new Trial(await harness.create(wish), harness)
+  static async create(harness: ListerWatcherHarness<unknown>, wish: ConformanceOptions): Promise<CaseContext> {
+    return new CaseContext(await harness.create(wish), harness)
   }
 
   get source(): ListerWatcher<unknown> {
@@ -53,11 +53,11 @@ export class Trial {
   }
 
   /** What the collection holds. */
-  get now(): Values {
+  get current(): Values {
     return this.states.at(-1) ?? new Map()
   }
 
-  has(need: ConformanceCapability): boolean {
+  supports(need: ConformanceCapability): boolean {
     return this.#unsupported?.[need] === undefined
   }
 
@@ -67,7 +67,7 @@ export class Trial {
 
   /** Writes these as one transaction, or one after the other where the source has none. Gives the last mark. */
   async write(...changes: readonly ConformanceChange[]): Promise<Version | undefined> {
-    if (this.has('transactions')) return await this.#commit(changes)
+    if (this.supports('transactions')) return await this.#commit(changes)
     let mark: Version | undefined
     for (const change of changes) mark = await this.#commit([change])
     return mark
@@ -83,7 +83,7 @@ export class Trial {
 
   /** Makes it undecodable: it is none of what the collection holds any more. */
   async corrupt(key: string): Promise<void> {
-    const next = new Map(this.now)
+    const next = new Map(this.current)
     next.delete(this.keyOf(key))
     this.states.push(next)
     await this.subject.corrupt?.(key)
@@ -94,7 +94,7 @@ export class Trial {
   }
 
   /** Has the harness do something. That it can was made sure of by what the case needs. */
-  async hook(name: 'compact' | 'restore' | 'disconnect'): Promise<void> {
+  async callHook(name: 'compact' | 'restore' | 'disconnect'): Promise<void> {
     await this.subject[name]?.()
   }
 
@@ -113,7 +113,7 @@ export class Trial {
   }
 
   #expect(changes: readonly ConformanceChange[]): void {
-    const next = new Map(this.now)
+    const next = new Map(this.current)
     for (const { key, value } of changes) {
       if (value === undefined) next.delete(this.keyOf(key))
       else next.set(this.keyOf(key), value)
@@ -121,12 +121,12 @@ export class Trial {
     this.states.push(next)
   }
 
-  context(signal: AbortSignal = new AbortController().signal): SourceContext {
+  sourceContext(signal: AbortSignal = new AbortController().signal): SourceContext {
     return { signal, clock: this.clock, random: systemRandom }
   }
 
   pages({ pageSize = 1_000, signal }: ListingOptions = {}): AsyncIterator<ListPage<unknown>> {
-    const context: ListContext = { ...this.context(signal), pageSize }
+    const context: ListContext = { ...this.sourceContext(signal), pageSize }
     return this.source.list(context)[Symbol.asyncIterator]()
   }
 
@@ -136,7 +136,7 @@ export class Trial {
     const contents = this.contents()
     const pages: ListPage<unknown>[] = []
     for (;;) {
-      const { done, value } = await within(this.timeoutMs, 'a page of a list', iterator.next())
+      const { done, value } = await withTimeout(this.timeoutMs, 'a page of a list', iterator.next())
       if (done === true) break
       checkEvents(value.events, 'list')
       contents.apply(value.events)
@@ -153,39 +153,39 @@ export class Trial {
     check(this.source.versions !== undefined, 'the source has no versions()')
     const keys = new Map<string, Version>()
     let version: Version | undefined
-    for await (const page of this.source.versions({ ...this.context(), pageSize: 3 })) {
+    for await (const page of this.source.versions({ ...this.sourceContext(), pageSize: 3 })) {
       for (const each of page.keys) keys.set(each.key, each.version)
       version = page.version
     }
     return { keys, version }
   }
 
-  contents(): Contents {
-    return new Contents((object) => this.subject.read(object))
+  contents(): ExpectedContents {
+    return new ExpectedContents((object) => this.subject.read(object))
   }
 
   /** A watch of everything after a list, or after where another watch was. Ended with the case. */
-  watch(from: Position): Watching {
+  watch(from: Position): WatchRecorder {
     const { source, timeoutMs } = this
-    const watching = new Watching({
-      context: this.context(),
+    const watch = new WatchRecorder({
+      context: this.sourceContext(),
       from,
       timeoutMs,
       watch: (context) => source.watch(context),
     })
-    this.#watchings.push(watching)
-    return watching
+    this.#watches.push(watch)
+    return watch
   }
 
   /** Waits until watches are open, by what they tell: a source need not say anything while nothing happens. */
-  async opened(...watchings: readonly Watching[]): Promise<void> {
+  async untilOpen(...watches: readonly WatchRecorder[]): Promise<void> {
     await this.put('opened', String(this.states.length))
-    for (const watching of watchings) await watching.reaches(this.now)
+    for (const watch of watches) await watch.untilEqual(this.current)
   }
 
   async head(): Promise<Version> {
     check(this.source.head !== undefined, 'the source has no head()')
-    const head = await within(this.timeoutMs, 'head()', this.source.head(this.context()))
+    const head = await withTimeout(this.timeoutMs, 'head()', this.source.head(this.sourceContext()))
     checkVersion(head, 'head()')
     return head
   }
@@ -196,8 +196,8 @@ export class Trial {
   }
 
   /** Refuses what is not the state of now. */
-  expectNow(what: string, values: Values): void {
-    check(areEqual(values, this.now), `${what}: ${difference(values, this.now)}`)
+  expectCurrent(what: string, values: Values): void {
+    check(areEqual(values, this.current), `${what}: ${difference(values, this.current)}`)
   }
 
   /** Refuses positions that are not states which the collection had, one after the other; gives the last one's number. */
@@ -206,7 +206,7 @@ export class Trial {
     for (const { contents, version } of positions) {
       const found = this.states.findIndex((state, number) => number >= at && areEqual(state, contents.values))
       if (found < 0) {
-        const nearest = this.states[at] ?? this.now
+        const nearest = this.states[at] ?? this.current
         const why = difference(contents.values, nearest)
         check(false, `${what}, at ${version}, shows a state that there was not, or one that was over: ${why}`)
       }
@@ -216,8 +216,8 @@ export class Trial {
   }
 
   /** Ends whatever is still open. What does not end in time was judged by the cases for that. */
-  async end(): Promise<void> {
-    await Promise.allSettled(this.#watchings.map((watching) => watching.stop()))
+  async dispose(): Promise<void> {
+    await Promise.allSettled(this.#watches.map((watch) => watch.stop()))
     await this.subject.dispose?.()
   }
 }

@@ -4,19 +4,19 @@ import type { WatchEvent } from '../../src/contract/source.js'
 export type Values = ReadonlyMap<string, string>
 
 /** What events add up to. */
-export class Contents {
+export class ExpectedContents {
   readonly values: Map<string, string>
   readonly invalid: Set<string>
   readonly #read: (object: unknown) => string
 
-  constructor(read: (object: unknown) => string, from?: Contents) {
+  constructor(read: (object: unknown) => string, from?: ExpectedContents) {
     this.#read = read
     this.values = new Map(from?.values)
     this.invalid = new Set(from?.invalid)
   }
 
-  copy(): Contents {
-    return new Contents(this.#read, this)
+  copy(): ExpectedContents {
+    return new ExpectedContents(this.#read, this)
   }
 
   apply(events: readonly WatchEvent<unknown>[]): void {
@@ -51,15 +51,16 @@ export function difference(actual: Values, expected: Values): string {
   const differences: string[] = []
   for (const [key, value] of expected) {
     const found = actual.get(key)
-    if (found === undefined) differences.push(`${shown(key)} is missing`)
-    else if (found !== value) differences.push(`${shown(key)} is ${shown(found)} instead of ${shown(value)}`)
+    if (found === undefined) differences.push(`${printable(key)} is missing`)
+    else if (found !== value)
+      differences.push(`${printable(key)} is ${printable(found)} instead of ${printable(value)}`)
   }
-  for (const key of actual.keys()) if (!expected.has(key)) differences.push(`${shown(key)} should not be there`)
+  for (const key of actual.keys()) if (!expected.has(key)) differences.push(`${printable(key)} should not be there`)
   const rest = differences.length - 5
   return `${differences.slice(0, 5).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`
 }
 
 /** A key or a value as it can be printed. */
-export function shown(text: string): string {
+export function printable(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 }

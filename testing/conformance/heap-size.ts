@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm'
 import { systemClock } from '../../src/contract/clock.js'
 
 /** How many bytes this process holds and cannot let go of; undefined where its collector cannot be told to look. */
-export async function heldBytes(): Promise<number | undefined> {
-  const collect = collector()
+export async function usedHeapBytes(): Promise<number | undefined> {
+  const collect = garbageCollector()
   if (collect === undefined) return undefined
   // What is let go of at the first look may hold something that only the second one finds.
   for (let looks = 0; looks < 2; looks++) {
@@ -15,7 +15,7 @@ export async function heldBytes(): Promise<number | undefined> {
   return heapUsed + external
 }
 
-function collector(): (() => unknown) | undefined {
+function garbageCollector(): (() => unknown) | undefined {
   setFlagsFromString('--expose-gc')
   const gc: unknown = runInNewContext('globalThis.gc')
   return typeof gc === 'function' ? () => gc() : undefined

@@ -1,5 +1,5 @@
 import { check } from './assertions.js'
-import { casesOf } from './case-builder.js'
+import { buildCases } from './case-builder.js'
 import { SkipCase } from './case-context.js'
 import type { ConformanceCase } from './conformance-case.js'
 
@@ -22,45 +22,45 @@ const HOSTILE: readonly (readonly [name: string, key: string])[] = [
 ]
 
 /** Keys that are different and look alike. */
-const ALIKE: readonly string[] = ['a', 'A', ' a', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
+const SIMILAR: readonly string[] = ['a', 'A', ' a', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
 
 export const keyCases: readonly ConformanceCase[] = [
-  ...casesOf(
+  ...buildCases(
     'a key',
     HOSTILE.map(([name, key]) => ({
       name: `${name} comes back as it is`,
-      async check(trial) {
-        const why = trial.subject.refuses?.(key)
+      async check(context) {
+        const why = context.subject.refuses?.(key)
         if (why !== undefined) throw new SkipCase(why)
-        await trial.write({ key, value: 'listed' }, { key: 'other', value: 'x' })
-        const listing = await trial.list({ pageSize: 1 })
-        trial.expectNow('the list', listing.contents.values)
-        const watching = trial.watch(listing)
-        await trial.put(key, 'changed')
-        await watching.reaches(trial.now)
-        await trial.delete(key)
-        await watching.reaches(trial.now)
-        await trial.put(key, 'made anew')
-        await watching.reaches(trial.now)
-        trial.expectNow('another list', (await trial.list()).contents.values)
+        await context.write({ key, value: 'listed' }, { key: 'other', value: 'x' })
+        const listing = await context.list({ pageSize: 1 })
+        context.expectCurrent('the list', listing.contents.values)
+        const watch = context.watch(listing)
+        await context.put(key, 'changed')
+        await watch.untilEqual(context.current)
+        await context.delete(key)
+        await watch.untilEqual(context.current)
+        await context.put(key, 'made anew')
+        await watch.untilEqual(context.current)
+        context.expectCurrent('another list', (await context.list()).contents.values)
         const { prototype } = Object
         check(Object.keys(prototype).length === 0, 'the prototype of all objects was written to')
       },
     })),
   ),
-  ...casesOf('a key', [
+  ...buildCases('a key', [
     {
       name: 'is not taken for another that looks like it',
-      async check(trial) {
-        const keys = ALIKE.filter((key) => trial.subject.refuses?.(key) === undefined)
+      async check(context) {
+        const keys = SIMILAR.filter((key) => context.subject.refuses?.(key) === undefined)
         if (keys.length < 2) throw new SkipCase('this source takes no two keys that look alike')
-        await trial.write(...keys.map((key, at) => ({ key, value: `value ${at}` })))
-        const listing = await trial.list()
-        trial.expectNow('the list', listing.contents.values)
-        const watching = trial.watch(listing)
+        await context.write(...keys.map((key, at) => ({ key, value: `value ${at}` })))
+        const listing = await context.list()
+        context.expectCurrent('the list', listing.contents.values)
+        const watch = context.watch(listing)
         for (const key of keys) {
-          await trial.delete(key)
-          await watching.reaches(trial.now)
+          await context.delete(key)
+          await watch.untilEqual(context.current)
         }
       },
     },

@@ -1,127 +1,126 @@
 import { getEventListeners } from 'node:events'
-import { check, eventually, sourceErrorOf, within } from './assertions.js'
-import { casesOf } from './case-builder.js'
-import type { Trial } from './case-context.js'
+import { check, eventually, sourceErrorOf, withTimeout } from './assertions.js'
+import { buildCases } from './case-builder.js'
+import type { CaseContext } from './case-context.js'
+import { abortEverywhere, readList, readVersions, versionPages, writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
-import { fill } from './list-cases.js'
-import { abortEverywhere, readList, readVersions, versionPages } from './signal-cases.js'
 
 /** Batches of a watch; and how many listeners and timers more or less a watch may have, by where it is. */
 const ROUNDS = 30
-const SOME = 5
+const TOLERANCE = 5
 
-export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', [
+export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left', [
   {
     name: 'of a list that was read to its end: no listener, no timer',
-    async check(trial) {
-      await fill(trial, 5)
+    async check(context) {
+      await writeMany(context, 5)
       const { signal } = new AbortController()
-      await trial.list({ pageSize: 2, signal })
-      await expectNothing(trial, signal)
+      await context.list({ pageSize: 2, signal })
+      await expectNoLeak(context, signal)
     },
   },
   {
     name: 'of a list that was left half-way: no listener, no timer',
-    async check(trial) {
-      await fill(trial, 20)
+    async check(context) {
+      await writeMany(context, 20)
       const { signal } = new AbortController()
-      const pages = trial.pages({ pageSize: 5, signal })
-      await within(trial.timeoutMs, 'the first page', pages.next())
-      await within(trial.timeoutMs, 'the end of a list that was left', Promise.resolve(pages.return?.()))
-      await expectNothing(trial, signal)
+      const pages = context.pages({ pageSize: 5, signal })
+      await withTimeout(context.timeoutMs, 'the first page', pages.next())
+      await withTimeout(context.timeoutMs, 'the end of a list that was left', Promise.resolve(pages.return?.()))
+      await expectNoLeak(context, signal)
     },
   },
   {
     name: 'of head(): no listener, no timer',
     needs: ['head'],
-    async check(trial) {
+    async check(context) {
       const { signal } = new AbortController()
-      for (let times = 0; times < 3; times++) await trial.source.head?.(trial.context(signal))
-      await expectNothing(trial, signal)
+      for (let times = 0; times < 3; times++) await context.source.head?.(context.sourceContext(signal))
+      await expectNoLeak(context, signal)
     },
   },
   {
     name: 'of versions() that was read to its end, or left half-way: no listener, no timer',
     needs: ['versions'],
-    async check(trial) {
-      await fill(trial, 20)
+    async check(context) {
+      await writeMany(context, 20)
       const { signal } = new AbortController()
-      await within(trial.timeoutMs, 'the end of versions()', readVersions(trial, signal))
-      await expectNothing(trial, signal)
-      const pages = versionPages(trial, signal)
-      await within(trial.timeoutMs, 'the first page', pages.next())
-      await within(trial.timeoutMs, 'the end of versions() that was left', Promise.resolve(pages.return?.()))
-      await expectNothing(trial, signal)
+      await withTimeout(context.timeoutMs, 'the end of versions()', readVersions(context, signal))
+      await expectNoLeak(context, signal)
+      const pages = versionPages(context, signal)
+      await withTimeout(context.timeoutMs, 'the first page', pages.next())
+      await withTimeout(context.timeoutMs, 'the end of versions() that was left', Promise.resolve(pages.return?.()))
+      await expectNoLeak(context, signal)
     },
   },
   {
     name: 'of a watch that was left: no listener, no timer',
-    async check(trial) {
-      const watching = trial.watch(await trial.list())
-      await trial.opened(watching)
-      await watching.leave()
-      await expectNothing(trial, watching.signal)
+    async check(context) {
+      const watch = context.watch(await context.list())
+      await context.untilOpen(watch)
+      await watch.leave()
+      await expectNoLeak(context, watch.signal)
     },
   },
   {
     name: 'of a watch that broke off: no listener, no timer',
     needs: ['outage'],
-    async check(trial) {
-      const watching = trial.watch(await trial.list())
-      await trial.opened(watching)
-      await trial.hook('disconnect')
-      const end = watching.until('the end of the watch', () => false)
+    async check(context) {
+      const watch = context.watch(await context.list())
+      await context.untilOpen(watch)
+      await context.callHook('disconnect')
+      const end = watch.until('the end of the watch', () => false)
       await sourceErrorOf('the watch', end)
-      await expectNothing(trial, watching.signal)
+      await expectNoLeak(context, watch.signal)
     },
   },
   {
     name: 'of the batches of a watch that goes on: no listener, no timer',
-    async check(trial) {
-      const watching = trial.watch(await trial.list())
-      await trial.opened(watching)
-      const [listeners, timers] = [listenersOf(watching.signal), trial.clock.sleeping]
+    async check(context) {
+      const watch = context.watch(await context.list())
+      await context.untilOpen(watch)
+      const [listeners, timers] = [listenersOf(watch.signal), context.clock.sleeping]
       for (let round = 0; round < ROUNDS; round++) {
-        await trial.put('k', `round ${round}`)
-        await watching.reaches(trial.now)
+        await context.put('k', `round ${round}`)
+        await watch.untilEqual(context.current)
       }
-      const [more, later] = [listenersOf(watching.signal) - listeners, trial.clock.sleeping - timers]
-      check(more <= SOME, `${ROUNDS} batches later there are ${more} more listeners on the signal`)
-      check(later <= SOME, `${ROUNDS} batches later there are ${later} more timers`)
+      const [more, later] = [listenersOf(watch.signal) - listeners, context.clock.sleeping - timers]
+      check(more <= TOLERANCE, `${ROUNDS} batches later there are ${more} more listeners on the signal`)
+      check(later <= TOLERANCE, `${ROUNDS} batches later there are ${later} more timers`)
     },
   },
   {
     name: 'of a watch that was aborted: no timer',
-    async check(trial) {
-      const listing = await trial.list()
+    async check(context) {
+      const listing = await context.list()
       for (let times = 0; times < 5; times++) {
-        const watching = trial.watch(listing)
-        await trial.opened(watching)
-        await watching.stop()
+        const watch = context.watch(listing)
+        await context.untilOpen(watch)
+        await watch.stop()
       }
-      await eventually(trial.timeoutMs, 'no timer is left', () => trial.clock.sleeping === 0)
+      await eventually(context.timeoutMs, 'no timer is left', () => context.clock.sleeping === 0)
     },
   },
   {
     name: 'open of calls that have ended, however they ended',
     needs: ['connections'],
-    async check(trial) {
-      await fill(trial, 20)
-      const before = await trial.connections()
-      const listing = await trial.list({ pageSize: 5 })
-      const left = trial.pages({ pageSize: 5 })
-      await within(trial.timeoutMs, 'the first page', left.next())
+    async check(context) {
+      await writeMany(context, 20)
+      const before = await context.connections()
+      const listing = await context.list({ pageSize: 5 })
+      const left = context.pages({ pageSize: 5 })
+      await withTimeout(context.timeoutMs, 'the first page', left.next())
       await left.return?.()
-      await abortEverywhere(trial, 'a list', (signal) => readList(trial, signal), 10)
+      await abortEverywhere(context, 'a list', (signal) => readList(context, signal), 10)
       for (let times = 0; times < 5; times++) {
-        const watching = trial.watch(listing)
-        await trial.opened(watching)
-        await (times === 0 ? watching.leave() : watching.stop())
+        const watch = context.watch(listing)
+        await context.untilOpen(watch)
+        await (times === 0 ? watch.leave() : watch.stop())
       }
       let count = before
       try {
-        await eventually(trial.timeoutMs, 'as much is open as before', async () => {
-          count = await trial.connections()
+        await eventually(context.timeoutMs, 'as much is open as before', async () => {
+          count = await context.connections()
           return count <= before
         })
       } catch (error) {
@@ -131,8 +130,8 @@ export const leakCases: readonly ConformanceCase[] = casesOf('nothing is left', 
   },
 ])
 
-async function expectNothing(trial: Trial, signal: AbortSignal): Promise<void> {
-  await eventually(trial.timeoutMs, 'no timer is left', () => trial.clock.sleeping === 0)
+async function expectNoLeak(context: CaseContext, signal: AbortSignal): Promise<void> {
+  await eventually(context.timeoutMs, 'no timer is left', () => context.clock.sleeping === 0)
   const count = listenersOf(signal)
   check(count === 0, `${count} listeners are left on the signal`)
 }

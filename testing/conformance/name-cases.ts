@@ -1,19 +1,19 @@
 import { check } from './assertions.js'
-import { casesOf } from './case-builder.js'
+import { buildCases } from './case-builder.js'
+import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
-import { fill } from './list-cases.js'
 
-export const nameCases: readonly ConformanceCase[] = casesOf('the source', [
+export const nameCases: readonly ConformanceCase[] = buildCases('the source', [
   {
     name: 'has a name, which stays',
-    async check(trial) {
-      const { name, heartbeatMs } = trial.source
+    async check(context) {
+      const { name, heartbeatMs } = context.source
       check(typeof name === 'string' && name.trim() !== '', `its name is ${JSON.stringify(name)}`)
-      const watching = trial.watch(await trial.list())
-      await fill(trial, 2)
-      await watching.reaches(trial.now)
-      check(trial.source.name === name, `its name was ${name}, and is ${trial.source.name}`)
-      check(trial.source.heartbeatMs === heartbeatMs, 'its heartbeatMs has changed')
+      const watch = context.watch(await context.list())
+      await writeMany(context, 2)
+      await watch.untilEqual(context.current)
+      check(context.source.name === name, `its name was ${name}, and is ${context.source.name}`)
+      check(context.source.heartbeatMs === heartbeatMs, 'its heartbeatMs has changed')
     },
   },
 ])

@@ -1,61 +1,61 @@
 import { check } from './assertions.js'
-import { casesOf } from './case-builder.js'
+import { buildCases } from './case-builder.js'
 import { SkipCase } from './case-context.js'
+import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { checkVersion } from './event-checks.js'
-import { shown } from './expected-contents.js'
-import { fill } from './list-cases.js'
+import { printable } from './expected-contents.js'
 
 const BIG = 'big ü '.repeat(150_000)
 
-export const objectCases: readonly ConformanceCase[] = casesOf('an object', [
+export const objectCases: readonly ConformanceCase[] = buildCases('an object', [
   {
     name: 'of 1 MiB comes whole in a list and in a watch',
     needs: ['bigObjects'],
-    async check(trial) {
-      await trial.put('listed', BIG)
-      const listing = await trial.list()
-      trial.expectNow('the list', listing.contents.values)
-      const watching = trial.watch(listing)
-      await trial.put('watched', BIG)
-      await watching.reaches(trial.now)
+    async check(context) {
+      await context.put('listed', BIG)
+      const listing = await context.list()
+      context.expectCurrent('the list', listing.contents.values)
+      const watch = context.watch(listing)
+      await context.put('watched', BIG)
+      await watch.untilEqual(context.current)
     },
   },
   {
     name: 'that was handed over stays as it is',
-    async check(trial) {
-      await fill(trial, 3)
-      const listing = await trial.list()
-      const watching = trial.watch(listing)
-      await trial.write({ key: 'k0', value: 'again' }, { key: 'k1', value: undefined })
-      await watching.reaches(trial.now)
-      const seen = [...listing.pages, ...watching.batches].flatMap(({ events }) => events)
+    async check(context) {
+      await writeMany(context, 3)
+      const listing = await context.list()
+      const watch = context.watch(listing)
+      await context.write({ key: 'k0', value: 'again' }, { key: 'k1', value: undefined })
+      await watch.untilEqual(context.current)
+      const seen = [...listing.pages, ...watch.batches].flatMap(({ events }) => events)
       const before = seen.map(fingerprint)
-      await trial.write({ key: 'k0', value: 'and again' }, { key: 'k2', value: 'too' })
-      await watching.reaches(trial.now)
-      await trial.list()
+      await context.write({ key: 'k0', value: 'and again' }, { key: 'k2', value: 'too' })
+      await watch.untilEqual(context.current)
+      await context.list()
       const changed = seen.findIndex((event, at) => fingerprint(event) !== before[at])
       check(changed < 0, `an event was changed after it had been handed over: it was ${before[changed]}`)
     },
   },
   {
     name: 'that has the version of another state is equal to it',
-    async check(trial) {
+    async check(context) {
       const values = new Map<string, string>()
       const note = (key: string, version: string | undefined, object: unknown): void => {
         if (version === undefined) return
         const id = JSON.stringify([key, version])
-        const value = trial.subject.read(object)
-        check((values.get(id) ?? value) === value, `${shown(key)} has the version ${version} for two values`)
+        const value = context.subject.read(object)
+        check((values.get(id) ?? value) === value, `${printable(key)} has the version ${version} for two values`)
         values.set(id, value)
       }
-      await fill(trial, 3)
-      const listing = await trial.list()
-      const watching = trial.watch(listing)
-      await trial.write({ key: 'k0', value: 'one' }, { key: 'k0', value: 'two' }, { key: 'k1', value: 'one' })
-      await trial.put('k0', 'three')
-      await watching.reaches(trial.now)
-      for (const { events } of [...listing.pages, ...watching.batches, ...(await trial.list()).pages]) {
+      await writeMany(context, 3)
+      const listing = await context.list()
+      const watch = context.watch(listing)
+      await context.write({ key: 'k0', value: 'one' }, { key: 'k0', value: 'two' }, { key: 'k1', value: 'one' })
+      await context.put('k0', 'three')
+      await watch.untilEqual(context.current)
+      for (const { events } of [...listing.pages, ...watch.batches, ...(await context.list()).pages]) {
         for (const event of events) {
           if (event.type === 'put') note(event.key, event.version, event.object)
           else if (event.type === 'replace') for (const each of event.entries) note(each.key, each.version, each.object)
@@ -66,18 +66,18 @@ export const objectCases: readonly ConformanceCase[] = casesOf('an object', [
   },
   {
     name: 'has one uid in lists and watches, and another once it was made anew',
-    async check(trial) {
-      await trial.put('k', 'first')
-      const listing = await trial.list()
-      const watching = trial.watch(listing)
-      await trial.put('k', 'changed')
-      await watching.reaches(trial.now)
-      const changed = uidOf(watching.batches)
-      await trial.delete('k')
-      await watching.reaches(trial.now)
-      await trial.put('k', 'another')
-      await watching.reaches(trial.now)
-      const uids = [uidOf(listing.pages), changed, uidOf(watching.batches), uidOf((await trial.list()).pages)]
+    async check(context) {
+      await context.put('k', 'first')
+      const listing = await context.list()
+      const watch = context.watch(listing)
+      await context.put('k', 'changed')
+      await watch.untilEqual(context.current)
+      const changed = uidOf(watch.batches)
+      await context.delete('k')
+      await watch.untilEqual(context.current)
+      await context.put('k', 'another')
+      await watch.untilEqual(context.current)
+      const uids = [uidOf(listing.pages), changed, uidOf(watch.batches), uidOf((await context.list()).pages)]
       const [first, second, third, fourth] = uids
       if (first === undefined) throw new SkipCase('the source knows no identities')
       check(first === second, `an object that was changed has another uid: ${first}, then ${second}`)
@@ -88,19 +88,19 @@ export const objectCases: readonly ConformanceCase[] = casesOf('an object', [
   {
     name: 'has one version in lists and in versions()',
     needs: ['versions'],
-    async check(trial) {
-      await fill(trial, 7)
-      await trial.write({ key: 'k2', value: 'again' }, { key: 'k4', value: undefined })
+    async check(context) {
+      await writeMany(context, 7)
+      await context.write({ key: 'k2', value: 'again' }, { key: 'k4', value: undefined })
       const listed = new Map<string, string | undefined>()
-      for (const { events } of (await trial.list()).pages) {
+      for (const { events } of (await context.list()).pages) {
         for (const event of events) if (event.type === 'put') listed.set(event.key, event.version)
       }
-      const { keys, version } = await trial.versions()
+      const { keys, version } = await context.versions()
       checkVersion(version, 'the last page of versions()')
       const differing = [...new Set([...keys.keys(), ...listed.keys()])].find(
         (key) => keys.get(key) !== listed.get(key),
       )
-      check(differing === undefined, `versions() and a list do not agree on ${shown(differing ?? '')}`)
+      check(differing === undefined, `versions() and a list do not agree on ${printable(differing ?? '')}`)
     },
   },
 ])

@@ -2,7 +2,7 @@ import { conformanceCases } from './cases.js'
 import type { ListerWatcherHarness } from './harness.js'
 
 /** How long a case may take, in milliseconds. */
-const CASE_MS = 60_000
+const CASE_TIMEOUT_MS = 60_000
 
 /**
  * Tests that a source keeps the contract, for vitest: `await describeListerWatcher('my source', { create() { … } })` at the
@@ -17,7 +17,7 @@ export async function describeListerWatcher<T>(name: string, harness: ListerWatc
     for (const [theme, cases] of Map.groupBy(conformanceCases, (each) => each.theme)) {
       describe(theme, () => {
         for (const each of cases) {
-          test(each.name, { timeout: CASE_MS }, async ({ skip }) => {
+          test(each.name, { timeout: CASE_TIMEOUT_MS }, async ({ skip }) => {
             const outcome = await each.run(harness)
             if (outcome.type === 'skipped') skip(outcome.reason)
           })

@@ -1,17 +1,17 @@
 import { systemClock } from '../../src/contract/clock.js'
 import type { WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { ContractViolation, check, endsInTime, within } from './assertions.js'
+import { assertEndsInTime, ContractViolation, check, withTimeout } from './assertions.js'
 import { checkEvents, checkVersion } from './event-checks.js'
-import { areEqual, type Contents, difference, type Values } from './expected-contents.js'
+import { areEqual, difference, type ExpectedContents, type Values } from './expected-contents.js'
 
 /** Where a watch can go on from: a version, and what the collection held at it. */
 export interface Position {
   readonly version: Version
-  readonly contents: Contents
+  readonly contents: ExpectedContents
 }
 
-export interface WatchingOptions {
+export interface WatchRecorderOptions {
   readonly context: Omit<WatchContext, 'signal' | 'onProgressRequest' | 'after'>
   readonly from: Position
   readonly timeoutMs: number
@@ -19,11 +19,11 @@ export interface WatchingOptions {
 }
 
 /** A watch that is read batch by batch, and what its batches add up to. */
-export class Watching implements Position {
-  readonly contents: Contents
+export class WatchRecorder implements Position {
+  readonly contents: ExpectedContents
   readonly batches: WatchBatch<unknown>[] = []
   /** Where it was, after each batch. The first is where it began. */
-  readonly trail: Position[]
+  readonly positions: Position[]
   readonly progressRequests: (() => void)[] = []
   readonly #timeoutMs: number
   readonly #stop = new AbortController()
@@ -31,9 +31,9 @@ export class Watching implements Position {
   /** What was asked for and has not come yet. */
   #pending: Promise<IteratorResult<WatchBatch<unknown>>> | undefined
 
-  constructor({ context, from, timeoutMs, watch }: WatchingOptions) {
+  constructor({ context, from, timeoutMs, watch }: WatchRecorderOptions) {
     this.contents = from.contents.copy()
-    this.trail = [{ version: from.version, contents: from.contents.copy() }]
+    this.positions = [{ version: from.version, contents: from.contents.copy() }]
     this.#timeoutMs = timeoutMs
     const watched = watch({
       ...context,
@@ -46,7 +46,7 @@ export class Watching implements Position {
 
   /** Where it is. */
   get version(): Version {
-    return this.batches.at(-1)?.version ?? this.trail[0]?.version ?? ''
+    return this.batches.at(-1)?.version ?? this.positions[0]?.version ?? ''
   }
 
   /** What it was given to be stopped by. */
@@ -58,19 +58,24 @@ export class Watching implements Position {
     return this.contents.values
   }
 
+  /** The current version with a copy of the contents. */
+  position(): Position {
+    return { version: this.version, contents: this.contents.copy() }
+  }
+
   /** The next batch. Rejects with the watch's own error, or when none comes. */
   async next(what = 'a batch', ms: number = this.#timeoutMs): Promise<WatchBatch<unknown>> {
     this.#pending ??= this.#iterator.next()
     this.#pending.catch(() => {}) // It may fail when nobody waits for it any more.
     // What is late is still to come: the next call waits for the same.
-    const { done, value } = await within(ms, what, this.#pending)
+    const { done, value } = await withTimeout(ms, what, this.#pending)
     this.#pending = undefined
     check(done !== true, `the watch ended while it was wanted, and ${what} was waited for`)
     checkEvents(value.events, 'watch')
     checkVersion(value.version, 'a batch')
     this.contents.apply(value.events)
     this.batches.push(value)
-    this.trail.push({ version: value.version, contents: this.contents.copy() })
+    this.positions.push(this.position())
     return value
   }
 
@@ -81,7 +86,7 @@ export class Watching implements Position {
   }
 
   /** Reads on until the collection holds this. */
-  async reaches(values: Values): Promise<void> {
+  async untilEqual(values: Values): Promise<void> {
     try {
       await this.until('what was written', () => areEqual(this.values, values))
     } catch (error) {
@@ -96,7 +101,7 @@ export class Watching implements Position {
 
   /** Leaves the loop as `break` does. The signal stays as it is. */
   async leave(): Promise<void> {
-    await within(this.#timeoutMs, 'the end of a watch that was left', Promise.resolve(this.#iterator.return?.()))
+    await withTimeout(this.#timeoutMs, 'the end of a watch that was left', Promise.resolve(this.#iterator.return?.()))
   }
 
   abort(): void {
@@ -106,7 +111,7 @@ export class Watching implements Position {
   /** Aborts it and reads it to its end, which has to come in time. */
   async stop(): Promise<void> {
     this.abort()
-    await endsInTime('a watch', this.#drain())
+    await assertEndsInTime('a watch', this.#drain())
   }
 
   async #drain(): Promise<void> {

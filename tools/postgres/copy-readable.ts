@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, readdir, readlink, symlink } from 'node:fs/prom
 import { join } from 'node:path'
 
 /** Copies a folder so that every user may read the copy and run what is in it; symbolic links stay what they are. */
-export async function openCopy(from: string, to: string): Promise<void> {
+export async function copyReadable(from: string, to: string): Promise<void> {
   await mkdir(to)
   await chmod(to, 0o755)
   const entries = await readdir(from, { withFileTypes: true })
@@ -11,7 +11,7 @@ export async function openCopy(from: string, to: string): Promise<void> {
     entries.map(async (entry) => {
       const source = join(from, entry.name)
       const target = join(to, entry.name)
-      if (entry.isDirectory()) await openCopy(source, target)
+      if (entry.isDirectory()) await copyReadable(source, target)
       else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
       else if (entry.isFile()) {
         await copyFile(source, target, constants.COPYFILE_FICLONE)

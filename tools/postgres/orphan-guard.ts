@@ -33,7 +33,7 @@ done
  * SIGKILL included: a shell in a session of its own waits for our end of a pipe to close. The cleaning takes place just after
  * our end, and up to 10 s later where the child is slow to stop. Does not keep our process alive.
  */
-export class ChildGuard {
+export class OrphanGuard {
   readonly #shell: ChildProcess
 
   /** `signal` is what the child is asked to stop with; `folder` is removed with all it holds. */
@@ -50,7 +50,7 @@ export class ChildGuard {
   }
 
   /** From now on this child, and no other; `undefined` where there is none. */
-  watch(pid: number | undefined): void {
+  guard(pid: number | undefined): void {
     this.#shell.stdin?.write(`${pid ?? ''}\n`)
   }
 

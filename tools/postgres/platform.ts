@@ -41,13 +41,13 @@ export function withUserName(user: ServerUser | undefined): readonly string[] {
 /** A new folder in the temporary folder that the user of a server can look into; only we may write there. */
 export async function temporaryFolder(prefix: string): Promise<string> {
   const asked = await realpath(tmpdir())
-  const base = serverUser() === undefined || (await isOpenToAll(asked)) ? asked : '/tmp'
+  const base = serverUser() === undefined || (await isReadableByAll(asked)) ? asked : '/tmp'
   const folder = await mkdtemp(join(base, prefix))
   await chmod(folder, 0o711)
   return folder
 }
 
-async function isOpenToAll(folder: string): Promise<boolean> {
+async function isReadableByAll(folder: string): Promise<boolean> {
   for (let at = folder; ; at = dirname(at)) {
     if (((await stat(at)).mode & 0o001) === 0) return false
     if (at === dirname(at)) return true

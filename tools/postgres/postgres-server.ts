@@ -4,14 +4,14 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '../../src/contract/clock.js'
 import { checkOptions, isCount, isName, isObject, isSignal } from '../../src/util/validate-options.js'
 import { freePort } from './free-port.js'
-import { ChildGuard } from './orphan-guard.js'
+import { OrphanGuard } from './orphan-guard.js'
 import { descendantsOf, isRunning, temporaryFolder } from './platform.js'
-import { type PostgresPrograms, type PostgresWhereabouts, postgresPrograms } from './postgres-binaries.js'
+import { type PostgresLocation, type PostgresPrograms, postgresPrograms } from './postgres-binaries.js'
 import { ownerFor, prepareData } from './postgres-data.js'
 import type { ServerUser } from './run-program.js'
-import { lastWords, runProgram } from './run-program.js'
+import { errorSummary, runProgram } from './run-program.js'
 
-export interface PostgresOptions extends PostgresWhereabouts {
+export interface PostgresOptions extends PostgresLocation {
   /** Values for postgresql.conf, as they would be written there without quotes: `{ fsync: 'off' }`. Default: Postgres' own. */
   readonly settings?: Readonly<Record<string, string>> | undefined
   /** Where the data lies, also after the end; made where it does not exist. Default: a temporary folder, removed on stop. */
@@ -104,7 +104,7 @@ class Server implements PostgresServer {
   readonly #user: ServerUser | undefined
   readonly #folder: string
   readonly #keepsData: boolean
-  readonly #guard: ChildGuard
+  readonly #guard: OrphanGuard
   #port = 0
   /** Set while the process lives. */
   #child: ChildProcess | undefined
@@ -121,7 +121,7 @@ class Server implements PostgresServer {
     this.#user = user
     this.#folder = folder
     this.#keepsData = dataDir !== undefined
-    this.#guard = new ChildGuard(folder, this.#keepsData ? 'INT' : 'QUIT')
+    this.#guard = new OrphanGuard(folder, this.#keepsData ? 'INT' : 'QUIT')
   }
 
   get port(): number {
@@ -182,9 +182,9 @@ class Server implements PostgresServer {
       user: this.#user,
       isLasting: this.#keepsData,
       signal,
-      started: (pid) => this.#guard.watch(pid),
+      started: (pid) => this.#guard.guard(pid),
     })
-    this.#guard.watch(undefined)
+    this.#guard.guard(undefined)
   }
 
   /** The first start; on a port that it looks for itself where none is given. */
@@ -251,12 +251,12 @@ class Server implements PostgresServer {
       detached: true,
       ...this.#user,
     })
-    this.#guard.watch(child.pid)
+    this.#guard.guard(child.pid)
     this.#child = child
     this.#ended = new Promise((resolve) => {
       const ended = (): void => {
         if (this.#child === child) this.#child = undefined
-        this.#guard.watch(undefined)
+        this.#guard.guard(undefined)
         resolve()
       }
       child.once('exit', ended)
@@ -272,7 +272,7 @@ class Server implements PostgresServer {
       signal?.throwIfAborted()
       const pid = this.pid
       if (pid === undefined || systemClock.now() > deadline) {
-        const said = lastWords((await this.log()).slice(logStart))
+        const said = errorSummary((await this.log()).slice(logStart))
         throw new Error(`Postgres ${this.version} did not start${said === '' ? ' and said nothing' : said}`)
       }
       const lines = await this.#lockFile()
@@ -303,7 +303,7 @@ class Server implements PostgresServer {
     const family = await descendantsOf(child.pid)
     for (const pid of [child.pid, ...family]) killNow(pid)
     await this.#ended
-    for (const pid of family) await gone(pid)
+    for (const pid of family) await waitForExit(pid)
   }
 
   async #endsWithin(ms: number): Promise<boolean> {
@@ -355,7 +355,7 @@ function killNow(pid: number): void {
   } catch {}
 }
 
-async function gone(pid: number): Promise<void> {
+async function waitForExit(pid: number): Promise<void> {
   const deadline = systemClock.now() + STOP_TIMEOUT_MS
   while ((await isRunning(pid)) && systemClock.now() < deadline) await systemClock.sleep(5)
 }

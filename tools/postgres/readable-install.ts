@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { openCopy } from './copy-readable.js'
-import { ChildGuard } from './orphan-guard.js'
+import { copyReadable } from './copy-readable.js'
+import { OrphanGuard } from './orphan-guard.js'
 import { temporaryFolder } from './platform.js'
 
 /** A folder with programs that only work where they lie in it, and the environment that they need. */
@@ -19,7 +19,7 @@ const copies = new Map<string, Promise<Installation>>()
  * The same programs in a temporary folder open to every user, for a server that may not run as us. One copy serves this
  * process for its whole life and is removed at its end. `amend` may complete the copy before anybody uses it.
  */
-export function reachableCopy(from: Installation, amend?: (root: string) => Promise<void>): Promise<Installation> {
+export function readableCopy(from: Installation, amend?: (root: string) => Promise<void>): Promise<Installation> {
   const known = copies.get(from.binDir)
   if (known !== undefined) return known
   const copy = makeCopy(from, amend)
@@ -30,10 +30,10 @@ export function reachableCopy(from: Installation, amend?: (root: string) => Prom
 
 async function makeCopy(from: Installation, amend?: (root: string) => Promise<void>): Promise<Installation> {
   const folder = await temporaryFolder('listwatch-programs-')
-  const guard = new ChildGuard(folder, 'KILL')
+  const guard = new OrphanGuard(folder, 'KILL')
   const root = join(folder, 'root')
   try {
-    await openCopy(from.root, root)
+    await copyReadable(from.root, root)
     await amend?.(root)
   } catch (error) {
     await rm(folder, { recursive: true, force: true })

@@ -72,11 +72,13 @@ export function runProgram(file: string, args: readonly string[], options: RunOp
     child.once('close', (code, ended) => {
       tidy()
       if (signal?.aborted) reject(signal.reason)
-      else if (isLate) reject(new Error(`${name} took longer than ${options.timeoutMs} ms${lastWords(complaint)}`))
+      else if (isLate) reject(new Error(`${name} took longer than ${options.timeoutMs} ms${errorSummary(complaint)}`))
       else if (code === 0) resolve(output)
       else
         reject(
-          new Error(`${name} ${ended === null ? `failed (${code})` : `was ended (${ended})`}${lastWords(complaint)}`),
+          new Error(
+            `${name} ${ended === null ? `failed (${code})` : `was ended (${ended})`}${errorSummary(complaint)}`,
+          ),
         )
     })
   })
@@ -92,7 +94,7 @@ export function signalGroup(pid: number | undefined, signal: NodeJS.Signals): vo
 }
 
 /** The lines that matter of what a program said last, as the end of a one-line message. */
-export function lastWords(text: string): string {
+export function errorSummary(text: string): string {
   const lines = text.split('\n').map((line) => line.replace(/^\d{4}-\S+ \S+ \S+ \[\d+\] /, '').trim())
   const spoken = lines.filter((line) => line !== '')
   const grave = spoken.filter((line) =>

@@ -6,12 +6,12 @@ import type { Handlers } from '../../src/subscriptions/handler-subscription.js'
  * What somebody knows who was told the changes, and what was wrong with them (I4): per key `(add update* delete)*`, each
  * `previous` being the very object that was told last. Keeps no history, so that it can follow for long.
  */
-export class Told<T> {
+export class HandlerHistory<T> {
   readonly objects = new Map<string, T>()
-  readonly flaws: string[] = []
+  readonly violations: string[] = []
   count = 0
 
-  readonly tell = (change: Change<T>): void => {
+  readonly record = (change: Change<T>): void => {
     const { type, key, object, previous } = change
     const isKnown = this.objects.has(key)
     if (isKnown !== (type !== 'add')) this.#flaw(change, isKnown ? 'it was told already' : 'it was never told')
@@ -22,19 +22,19 @@ export class Told<T> {
   }
 
   get handlers(): Handlers<T> {
-    return { add: this.tell, update: this.tell, delete: this.tell }
+    return { add: this.record, update: this.record, delete: this.record }
   }
 
   /** Handlers that take their time for each change. */
   slowHandlers(ms: number): Handlers<T> {
     const tell = async (change: Change<T>): Promise<void> => {
-      this.tell(change)
+      this.record(change)
       await sleep(ms)
     }
     return { add: tell, update: tell, delete: tell }
   }
 
   #flaw({ type, key, version }: Change<T>, why: string): void {
-    if (this.flaws.length < 10) this.flaws.push(`${type} of "${key}" at ${version}: ${why}`)
+    if (this.violations.length < 10) this.violations.push(`${type} of "${key}" at ${version}: ${why}`)
   }
 }

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type QueryArrayConfig, type QueryArrayResult, types } from 'pg'
 
 /** A row as Postgres itself writes it down, parsed; and as text, to be compared. */
-export interface WitnessedRow {
+export interface CheckedRow {
   readonly row: Readonly<Record<string, unknown>>
   readonly text: string
 }
 
-export interface WitnessOptions {
+export interface ContractCheckerOptions {
   readonly config: ClientConfig
   readonly table: string
   /** The mirror's own condition. */
@@ -17,17 +17,17 @@ export interface WitnessOptions {
 }
 
 /** So many snapshots are remembered: those of the last looks, one of which the mirror is about to show. */
-const MEMORY = 64
+const MAX_SNAPSHOTS = 64
 
 /**
  * Stands between a source and its client, and makes each statement that brings a delta also bring the whole table: one
  * statement, one snapshot. The source does not see it. What came is kept by snapshot, until the mirror claims to be there.
  */
-export class Witness {
-  readonly #options: WitnessOptions
-  readonly #tables = new Map<string, readonly WitnessedRow[]>()
+export class ContractChecker {
+  readonly #options: ContractCheckerOptions
+  readonly #tables = new Map<string, readonly CheckedRow[]>()
 
-  constructor(options: WitnessOptions) {
+  constructor(options: ContractCheckerOptions) {
     this.#options = options
   }
 
@@ -58,7 +58,7 @@ export class Witness {
   }
 
   /** What the table held in that snapshot; undefined where no statement of the source had it. */
-  at(snapshot: string): readonly WitnessedRow[] | undefined {
+  at(snapshot: string): readonly CheckedRow[] | undefined {
     return this.#tables.get(snapshot)
   }
 
@@ -90,14 +90,14 @@ export class Witness {
     const { snapshot, rows } = parsed(said)
     this.#tables.set(snapshot, rows)
     for (const oldest of this.#tables.keys()) {
-      if (this.#tables.size <= MEMORY) break
+      if (this.#tables.size <= MAX_SNAPSHOTS) break
       this.#tables.delete(oldest)
     }
   }
 }
 
 /** A table as it is now. */
-export async function rowsOf(client: Client, table: string, where?: string): Promise<readonly WitnessedRow[]> {
+export async function rowsOf(client: Client, table: string, where?: string): Promise<readonly CheckedRow[]> {
   const { rows } = await client.query({ text: wholeTable(table, where), rowMode: 'array' })
   return parsed(rows[0]?.[0]).rows
 }
@@ -108,7 +108,7 @@ function wholeTable(table: string, where: string | undefined): string {
   return `SELECT json_build_object('snapshot', pg_current_snapshot()::text, 'rows', coalesce(json_agg(row_to_json(t)), '[]'))::text FROM ${table} t${condition}`
 }
 
-function parsed(said: string): { readonly snapshot: string; readonly rows: readonly WitnessedRow[] } {
+function parsed(said: string): { readonly snapshot: string; readonly rows: readonly CheckedRow[] } {
   const { snapshot, rows }: { snapshot: string; rows: Record<string, unknown>[] } = JSON.parse(said)
   return { snapshot, rows: rows.map((row) => ({ row, text: JSON.stringify(row) })) }
 }
