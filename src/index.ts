@@ -13,7 +13,8 @@ export type { ChangeStream } from './subscriptions/batch-iterator.js'
 export type { Controller, ReconcileContext } from './subscriptions/controller.js'
 export type { HandlerContext, Handlers } from './subscriptions/handler-subscription.js'
 export type { ChangeBatch, Scope, SubscribeOptions, Subscription } from './subscriptions/subscription-types.js'
-export type { VersionWait, Wait } from './subscriptions/version-waiters.js'
+export type { VersionWait } from './subscriptions/version-waiters.js'
+export type { Wait } from './util/deadline.js'
 
 // For authors of adapters.
 
@@ -46,7 +47,7 @@ export type { Version } from './contract/version.js'
 
 // For programs that compose a reflector, a queue and a store themselves.
 
-export type { ListTransaction as Replacement, Sink } from './contract/source.js'
+export type { ListTransaction, Sink } from './contract/source.js'
 export { DeltaFIFO, type DeltaFIFOOptions } from './queue/delta-fifo.js'
 export { Reflector } from './reflector/reflector.js'
 export { Indexer } from './store/indexer.js'

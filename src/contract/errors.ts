@@ -109,7 +109,7 @@ export function isEpochChange(error: unknown): boolean {
 }
 
 /** Why something of our own ended that nobody needs any more; one for all, because making one takes time. */
-export const over: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
+export const ABORTED: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
 
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {

@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { messageOf, over, SourceError } from '../contract/errors.js'
+import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
 import { LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
@@ -7,7 +7,7 @@ import { Attempt } from '../reflector/attempt.js'
 import { close } from '../reflector/reflector.js'
 import type { StorePart } from '../store/partition.js'
 import type { WriteRecord } from '../store/transaction.js'
-import type { Wait } from '../subscriptions/version-waiters.js'
+import type { Wait } from '../util/deadline.js'
 
 /** How often a store is compared with its source where nothing else is said, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
@@ -105,7 +105,7 @@ export class Audit<S, T> {
   async #rest(ms: number, signal: AbortSignal): Promise<void> {
     if (this.#isDoubted || this.#isProofWanted) return
     const waking = new AbortController()
-    const wake = (): void => waking.abort(over)
+    const wake = (): void => waking.abort(ABORTED)
     this.#wake = wake
     signal.addEventListener('abort', wake, { once: true })
     if (ms < Infinity) await this.#host.clock.sleep(ms, waking.signal).catch(() => {})
@@ -120,7 +120,7 @@ export class Audit<S, T> {
     const { source, clock, report, relist } = this.#host
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
-    const end = (): void => attempt.end(over)
+    const end = (): void => attempt.abort(ABORTED)
     signal.addEventListener('abort', end, { once: true })
     try {
       const drift = await this.#compare(attempt)
@@ -153,8 +153,10 @@ export class Audit<S, T> {
       const written = part.record()
       try {
         const snapshot = await this.#snapshot(attempt)
-        const isReached = await attempt.busy(this.#reaches(snapshot.version, until - clock.now(), attempt.signal))
-        const drift = await attempt.busy(this.#drift(attempt, written, snapshot))
+        const isReached = await attempt.pauseWatchdog(
+          this.#reaches(snapshot.version, until - clock.now(), attempt.signal),
+        )
+        const drift = await attempt.pauseWatchdog(this.#drift(attempt, written, snapshot))
         if (isReached) return drift
         // Nothing was written since before the source was read: what is the same now was the same all the time.
         const isStill = written.keys.size === 0 && !written.isReplaced
@@ -166,7 +168,9 @@ export class Audit<S, T> {
       } finally {
         written.stop()
       }
-      await attempt.busy(clock.sleep(Math.max(PROOF_REST_MS, PROOF_REST_FACTOR * this.#readMs), attempt.signal))
+      await attempt.pauseWatchdog(
+        clock.sleep(Math.max(PROOF_REST_MS, PROOF_REST_FACTOR * this.#readMs), attempt.signal),
+      )
     }
   }
 
@@ -174,7 +178,7 @@ export class Audit<S, T> {
   async #reaches(version: Version, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const { source, part, waitFor } = this.#host
     const waking = new AbortController()
-    const wake = (): void => waking.abort(over)
+    const wake = (): void => waking.abort(ABORTED)
     if (timeoutMs > 0 && this.#isProofWanted)
       return part.version !== undefined && source.hasReached?.(part.version, version) === true
     this.#wakeWait = wake
@@ -225,16 +229,16 @@ export class Audit<S, T> {
     for (const [key, item] of doubtful) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
-      await attempt.breathe(SLICE_MS)
+      await attempt.yieldIfDue(SLICE_MS)
     }
-    attempt.check()
+    attempt.throwIfAborted()
     if (listed === undefined) return drift
     for (const key of this.#host.part.keys()) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
-      await attempt.breathe(SLICE_MS)
+      await attempt.yieldIfDue(SLICE_MS)
     }
-    attempt.check()
+    attempt.throwIfAborted()
     return drift
   }
 
@@ -254,9 +258,9 @@ export class Audit<S, T> {
   async #read(attempt: Attempt, take: (item: Item<S>) => void): Promise<Version> {
     const { source, clock, random } = this.#host
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
-    void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const warn = (message: string): void => this.#host.warn(`${source.name}: ${message}`)
-    const alive = (): void => attempt.contact()
+    const alive = (): void => attempt.recordActivity()
     const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
     let [readMs, since] = [0, clock.now()]
     const spend = (): void => {
@@ -270,14 +274,14 @@ export class Audit<S, T> {
     try {
       for (;;) {
         const page = await attempt.race<IteratorResult<Page<S>, unknown>>(pages.next())
-        attempt.check()
+        attempt.throwIfAborted()
         if (page.done) break
-        attempt.contact()
+        attempt.recordActivity()
         spend()
         version = page.value.version ?? version
         for (const item of itemsOf(page.value)) {
           take(item)
-          await attempt.breathe(SLICE_MS)
+          await attempt.yieldIfDue(SLICE_MS)
         }
       }
     } finally {

@@ -1,10 +1,10 @@
 import type { Clock } from '../contract/clock.js'
-import { over, SourceError } from '../contract/errors.js'
+import { ABORTED, SourceError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
 import { LIST_STALL_MS, type ListerWatcher } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
-import type { Settle } from '../subscriptions/version-waiters.js'
+import type { Settle } from '../util/deadline.js'
 
 /**
  * Decides about waits for marks of another epoch than the store's: the source may have begun that epoch, and the store does
@@ -35,7 +35,7 @@ export class EpochCheck {
   end(): void {
     this.#isEnded = true
     this.#waiting.clear()
-    this.#attempt?.end(over)
+    this.#attempt?.abort(ABORTED)
   }
 
   /** One request at a time, for all waits that began before it. */
@@ -46,14 +46,14 @@ export class EpochCheck {
       const attempt = new Attempt(this.#clock)
       this.#attempt = attempt
       const silent = `no head for ${LIST_STALL_MS / 1_000} s`
-      void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+      void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
       try {
         const head = await attempt.race(this.#head(attempt))
         for (const [settle, { mark, error }] of asked) if (this.#isOther(head, mark)) settle.reject(error)
       } catch {
         // The next batch or list is a reason to ask again.
       } finally {
-        attempt.end(over)
+        attempt.abort(ABORTED)
         this.#attempt = undefined
       }
     }

@@ -1,4 +1,4 @@
-import { OptionError, over, SourceError, type SourceErrorCode, toSourceError } from '../contract/errors.js'
+import { ABORTED, OptionError, SourceError, type SourceErrorCode, toSourceError } from '../contract/errors.js'
 import { LIST_STALL_MS, type ListerWatcher, type SourceContext } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
@@ -14,7 +14,7 @@ const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FO
  * Where the source is now. Transient errors are passed to `onFailure`, and the request is retried until the signal aborts; undefined
  * then, and if the source has no head.
  */
-export async function askHead<T>(
+export async function requestHead<T>(
   source: ListerWatcher<T>,
   context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
   onFailure: (error: SourceError) => void,
@@ -42,14 +42,14 @@ async function headOnce<T>(
   context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
 ): Promise<Version | undefined> {
   const attempt = new Attempt(context.clock)
-  const end = (): void => attempt.end(context.signal.reason)
+  const end = (): void => attempt.abort(context.signal.reason)
   context.signal.addEventListener('abort', end, { once: true })
   const silent = `no head for ${LIST_STALL_MS / 1_000} s`
-  void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+  void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
   try {
     return await attempt.race(Promise.resolve(source.head?.({ ...context, signal: attempt.signal })))
   } finally {
     context.signal.removeEventListener('abort', end)
-    attempt.end(over)
+    attempt.abort(ABORTED)
   }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../contract/clock.js'
 import { messageOf, SourceError } from '../contract/errors.js'
 import { emitWarning } from '../contract/runtime.js'
 import type { Logger, Status } from '../contract/status.js'
-import { News } from '../util/notification-queue.js'
+import { RunToCompletion } from '../util/run-to-completion.js'
 
 /** Where nobody listens to errors, a process warning says so at most this often, in milliseconds. */
 const WARNING_MS = 60_000
@@ -16,12 +16,12 @@ interface Events {
 type AnyListener = (...args: unknown[]) => void
 
 /** Those who want to know how an informer is. One that throws harms no other. */
-export class Listeners {
+export class InformerEvents {
   readonly #events = new EventEmitter<Events>()
   readonly #clock: Clock
   readonly #logger: Logger | undefined
   readonly #nameNow: () => string
-  readonly #news = new News()
+  readonly #notifications = new RunToCompletion()
   #warnedAt = -Infinity
   #isClosed = false
 
@@ -77,17 +77,17 @@ export class Listeners {
   }
 
   #emit<E extends keyof Events>(event: E, ...args: Parameters<Events[E]>): void {
-    this.#news.tell(
-      this.#events.listeners(event).map((listener) => () => {
+    this.#notifications.defer(
+      ...this.#events.listeners(event).map((listener) => () => {
         if (this.#events.listeners(event).includes(listener))
-          this.#tell(event, () => Reflect.apply(listener, undefined, args))
+          this.#call(event, () => Reflect.apply(listener, undefined, args))
       }),
     )
   }
 
-  #tell(event: keyof Events, tell: () => void): void {
+  #call(event: keyof Events, call: () => void): void {
     try {
-      tell()
+      call()
     } catch (thrown) {
       this.#warn(failed(`a listener of "${event}" on ${this.#nameNow()}`, thrown))
     }

@@ -1,9 +1,9 @@
-import { over, SourceError } from '../contract/errors.js'
-import { checkWait, type Wait } from '../subscriptions/version-waiters.js'
+import { ABORTED, SourceError } from '../contract/errors.js'
+import { checkWait, type Wait } from '../util/deadline.js'
 import { checkOptions, isCount, isPositive, isSignal } from '../util/validate-options.js'
 import type { Lifecycle } from './informer.js'
 import { assertStartable, isStartable, type Startable } from './lifecycle.js'
-import { isLimitable, type Limitable, limitRelists, RelistLimit } from './relist-limiter.js'
+import { isLimitable, type Limitable, limitRelists, RelistLimiter } from './relist-limiter.js'
 
 /**
  * Several informers, or groups of them, that start, sync and stop together. With `maxRelists` at most so many of them
@@ -25,11 +25,11 @@ class InformerGroup implements Lifecycle, Limitable, Startable {
 
   constructor(members: readonly Lifecycle[], maxRelists: number | undefined) {
     this.#members = [...members]
-    if (maxRelists !== undefined) this[limitRelists](new RelistLimit(maxRelists))
+    if (maxRelists !== undefined) this[limitRelists](new RelistLimiter(maxRelists))
   }
 
   /** An outer group's limit counts instead of an inner one's. */
-  [limitRelists](limit: RelistLimit): void {
+  [limitRelists](limit: RelistLimiter): void {
     for (const member of this.#members) if (isLimitable(member)) member[limitRelists](limit)
   }
 
@@ -57,7 +57,7 @@ class InformerGroup implements Lifecycle, Limitable, Startable {
       await Promise.all(this.#members.map((member) => member.synced({ signal: waiting.signal, timeoutMs })))
     } finally {
       // Once one is refused nobody waits for the others.
-      waiting.abort(over)
+      waiting.abort(ABORTED)
       signal?.removeEventListener('abort', abort)
     }
   }

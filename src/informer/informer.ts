@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../contract/clock.js'
-import { OptionError, over, SourceError, thrownFor, toSourceError } from '../contract/errors.js'
+import { ABORTED, OptionError, SourceError, thrownFor, toSourceError } from '../contract/errors.js'
 import { type Random, systemRandom } from '../contract/random.js'
 import type { Entry, ListerWatcher } from '../contract/source.js'
 import type { Status } from '../contract/status.js'
@@ -18,16 +18,9 @@ import { type Controller, FeedController, type ReconcileContext } from '../subsc
 import { Feed, type FeedHost } from '../subscriptions/feed.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from '../subscriptions/handler-subscription.js'
 import type { FeedOptions, Scope, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
-import {
-  checkVersionWait,
-  checkWait,
-  Gate,
-  type Settle,
-  type VersionWait,
-  type Wait,
-  waiting,
-  within,
-} from '../subscriptions/version-waiters.js'
+import { checkVersionWait, type VersionWait } from '../subscriptions/version-waiters.js'
+import { checkWait, type Settle, settleWithin, type Wait, withDeadline } from '../util/deadline.js'
+import { Latch } from '../util/latch.js'
 import {
   checkOptions,
   isBoolean,
@@ -39,12 +32,12 @@ import {
   isSignal,
 } from '../util/validate-options.js'
 import { AUDIT_PERIOD_MS } from './audit.js'
-import { askHead } from './head-request.js'
-import { Listeners } from './informer-events.js'
+import { requestHead } from './head-request.js'
+import { InformerEvents } from './informer-events.js'
 import type { Informer, InformerOptions } from './informer-types.js'
 import { assertStartable, type Startable } from './lifecycle.js'
-import { type Limitable, limitRelists, type RelistLimit } from './relist-limiter.js'
-import { MirroredSource, type MirrorHost, statusOf } from './source-runner.js'
+import { type Limitable, limitRelists, type RelistLimiter } from './relist-limiter.js'
+import { type RunnerHost, SourceRunner, statusOf } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
 import { assertSynchronous, flawInSchema, parserOf } from './standard-schema.js'
 import { channels } from './telemetry.js'
@@ -101,16 +94,16 @@ function isAudited(source: ListerWatcher<unknown>, audit: InformerOptions<unknow
 class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limitable, Startable {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names that they have in the set; a single one by its own. */
-  readonly #mirrors = new Map<string, MirroredSource<S, T>>()
-  readonly #mirrorHost: Omit<MirrorHost<S, T>, 'auditMs'>
+  readonly #mirrors = new Map<string, SourceRunner<S, T>>()
+  readonly #mirrorHost: Omit<RunnerHost<S, T>, 'auditMs'>
   readonly #audit: InformerOptions<S, I>['audit']
   readonly #clock: Clock
   readonly #random: Random
   readonly #indexer: Indexer<T, I>
   readonly #router = new Router<T>()
   readonly #host: FeedHost<T>
-  readonly #listeners: Listeners
-  readonly #synced = new Gate()
+  readonly #listeners: InformerEvents
+  readonly #synced = new Latch()
   /** Called after each commit, until they have what they want. */
   readonly #watchers = new Set<() => void>()
   /** Those that are not closed, or still have a handler running. */
@@ -122,12 +115,12 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   #stopped: Promise<void> | undefined
   #unlink: () => void = () => {}
   #unfollow: () => void = () => {}
-  #limit: RelistLimit | undefined
+  #limit: RelistLimiter | undefined
 
   constructor(options: InformerOptions<S, I, P, T>) {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
-    this.#listeners = new Listeners(this.#clock, options.logger, () => this.#name)
+    this.#listeners = new InformerEvents(this.#clock, options.logger, () => this.#name)
     this.#audit = options.audit
     this.#set = options.source instanceof DynamicSourceSet ? options.source : undefined
     this.#indexer = new Indexer<T, I>(
@@ -176,16 +169,16 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     }
   }
 
-  #mirror(name: string, source: ListerWatcher<S>): MirroredSource<S, T> {
+  #mirror(name: string, source: ListerWatcher<S>): SourceRunner<S, T> {
     const part = this.#set === undefined ? this.#indexer.whole : this.#indexer.part(name)
     const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
     const auditMs = isAudited(source, this.#audit) && periodMs
-    return new MirroredSource<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
+    return new SourceRunner<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
   }
 
   /** Sources come and go between two steps of the store: what asks for it may be a function that the store calls in one. */
   #whenFree(act: () => unknown): void {
-    this.#indexer.writer.turns.whenFree(() => {
+    this.#indexer.writer.reentrancy.defer(() => {
       if (!this.#isStopped) act()
     })
   }
@@ -212,7 +205,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   /** Deletes what a source gave that was removed. Returns whether that is done: a step that throws is undone. */
-  #dropSource(mirror: MirroredSource<S, T>): boolean {
+  #dropSource(mirror: SourceRunner<S, T>): boolean {
     try {
       mirror.part.drop()
     } catch (error) {
@@ -233,7 +226,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   /** @internal */
-  [limitRelists](limit: RelistLimit): void {
+  [limitRelists](limit: RelistLimiter): void {
     this.#limit = limit
   }
 
@@ -329,7 +322,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   synced(wait: Wait = {}): Promise<void> {
     checkWait('synced', wait)
-    return waiting(
+    return withDeadline(
       `synced of ${this.#name}`,
       wait,
       this.#clock,
@@ -361,17 +354,17 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   async #stop(drainMs: number | undefined): Promise<void> {
     this.#isStopped = true
-    this.#ending.abort(over)
+    this.#ending.abort(ABORTED)
     this.#unlink()
     this.#unfollow()
     const error = this.#stoppedError('the wait')
     const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))
-    this.#synced.refuse(error)
+    this.#synced.rejectAll(error)
     this.#lookAgain()
     // Before the first list nobody was told of anything, and there is no list any more.
     if (drainMs !== undefined && this.#synced.isOpen) await this.#drained(drainMs)
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
-    await within(STOP_GRACE_MS, Promise.all([ended, ...closing]), this.#clock)
+    await settleWithin(STOP_GRACE_MS, Promise.all([ended, ...closing]), this.#clock)
     await Promise.all(closing)
     // What outlives its second may still fail, and a source may still have something to say.
     this.#listeners.close()
@@ -380,7 +373,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   /** Whoever follows handles what waits. Nothing comes any more. */
   async #drained(ms: number): Promise<void> {
     const draining = Array.from(this.#subscriptions.values(), (subscription) => subscription.close({ drain: true }))
-    await within(ms, Promise.all(draining), this.#clock)
+    await settleWithin(ms, Promise.all(draining), this.#clock)
   }
 
   get status(): Status {
@@ -456,8 +449,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     return this.#waitForMirror(this.#mirrorOf('waitFor', source), version, rest)
   }
 
-  #waitForMirror(mirror: MirroredSource<S, T>, version: Version, wait: Wait): Promise<void> {
-    return waiting(
+  #waitForMirror(mirror: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void> {
+    return withDeadline(
       `waitFor on ${mirror.source.name}`,
       wait,
       this.#clock,
@@ -466,13 +459,13 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     )
   }
 
-  #enter(mirror: MirroredSource<S, T>, version: Version, settle: Settle<void>): () => void {
+  #enter(mirror: SourceRunner<S, T>, version: Version, settle: Settle<void>): () => void {
     if (this.#isStopped) {
       settle.reject(this.#stoppedError('waitFor'))
       return () => {}
     }
     const leave = mirror.waiters.enter(version, mirror.reached, settle)
-    if (mirror.refusal !== undefined) mirror.waiters.refuse(mirror.refusal)
+    if (mirror.refusal !== undefined) mirror.waiters.rejectAll(mirror.refusal)
     if (mirror.waiters.size > 0) mirror.reflector.requestProgress()
     return leave
   }
@@ -489,7 +482,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     const failed = (error: SourceError): void => {
       failure = error
     }
-    return waiting<void>(
+    return withDeadline<void>(
       `fresh of ${this.#name}`,
       wait,
       this.#clock,
@@ -511,22 +504,18 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
         this.#watchers.add(watch)
         return () => {
           this.#watchers.delete(watch)
-          asking.abort(over)
+          asking.abort(ABORTED)
         }
       },
       () => (failure === undefined ? this.#howItIs : `${this.#howItIs}; head failed: ${failure.message}`),
     )
   }
 
-  async #freshen(
-    mirror: MirroredSource<S, T>,
-    signal: AbortSignal,
-    failed: (error: SourceError) => void,
-  ): Promise<void> {
+  async #freshen(mirror: SourceRunner<S, T>, signal: AbortSignal, failed: (error: SourceError) => void): Promise<void> {
     const { source } = mirror
     const warn = (message: string): void => this.#listeners.warning(`${source.name}: ${message}`)
     try {
-      const version = await askHead(source, { signal, clock: this.#clock, random: this.#random, warn }, failed)
+      const version = await requestHead(source, { signal, clock: this.#clock, random: this.#random, warn }, failed)
       if (version !== undefined && !signal.aborted) await this.#waitForMirror(mirror, version, { signal })
     } catch (error) {
       throw error instanceof OptionError ? error : toSourceError(error, { phase: 'watch', source: source.name })
@@ -535,7 +524,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   relist(wait: Wait = {}): Promise<void> {
     checkWait('relist', wait)
-    return waiting(
+    return withDeadline(
       `relist of ${this.#name}`,
       wait,
       this.#clock,
@@ -559,7 +548,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     if (typeof key !== 'string') throw new TypeError(`until: the key must be a string, got ${typeof key}`)
     if (typeof condition !== 'function') throw new TypeError('until: the condition must be a function')
     checkWait('until', wait)
-    return waiting<T | undefined>(`until "${key}" of ${this.#name}`, wait, this.#clock, (settle) =>
+    return withDeadline<T | undefined>(`until "${key}" of ${this.#name}`, wait, this.#clock, (settle) =>
       this.#watch(settle, () => {
         if (!this.#synced.isOpen) return
         const object = this.get(key)
@@ -591,7 +580,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#assertNotStopped(call)
     this.#indexer.writer.assertNotWriting(call)
     // Its filter is run over the store now.
-    return this.#indexer.writer.turns.hold(() => new Feed<T>(this.#host, call, options, wantsBookmarks))
+    return this.#indexer.writer.reentrancy.run(() => new Feed<T>(this.#host, call, options, wantsBookmarks))
   }
 
   /** The informer ends what follows it. */
@@ -638,7 +627,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   /** The source that a call is about. */
-  #mirrorOf(call: string, name: string | undefined): MirroredSource<S, T> {
+  #mirrorOf(call: string, name: string | undefined): SourceRunner<S, T> {
     const [only] = this.#mirrors.values()
     if (name === undefined && this.#set === undefined && only !== undefined) return only
     const names = [...this.#mirrors.keys()].join(', ')
@@ -676,13 +665,13 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     if (!Array.from(this.#mirrors.values()).every(({ isListed, isCleared }) => isListed && !isCleared)) return false
     this.#synced.open()
     // A filter may subscribe: what comes by that has begun already.
-    this.#indexer.writer.turns.hold(() => {
+    this.#indexer.writer.reentrancy.run(() => {
       for (const feed of [...this.#router.feeds]) feed.begin()
     })
     return true
   }
 
-  #moved(mirror: MirroredSource<S, T>, before: ReflectorState): void {
+  #moved(mirror: SourceRunner<S, T>, before: ReflectorState): void {
     const { status } = this
     const previous = this.#statusWith(mirror, before)
     const { source, reflector } = mirror
@@ -692,7 +681,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     if (channels.status.hasSubscribers) {
       channels.status.publish({ source: source.name, status: mirror.status(), previous: mirror.status(before) })
     }
-    if (reflector.state.name === 'failed') this.#synced.refuse(thrownFor(reflector.lastError))
+    if (reflector.state.name === 'failed') this.#synced.rejectAll(thrownFor(reflector.lastError))
     this.#listeners.status(status, previous)
   }
 
@@ -704,7 +693,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   /** The status; or what it was while one of the sources was in another state. */
-  #statusWith(mirror?: MirroredSource<S, T>, before?: ReflectorState): Status {
+  #statusWith(mirror?: SourceRunner<S, T>, before?: ReflectorState): Status {
     const [only] = this.#mirrors.values()
     if (this.#set === undefined && only !== undefined) return only.status(before)
     const each = new Map<string, Status>()

@@ -1,11 +1,11 @@
 import type { Clock } from '../contract/clock.js'
-import { over } from '../contract/errors.js'
+import { ABORTED } from '../contract/errors.js'
 
 /** Who takes longer goes on, and holds nobody up any more. */
-export const TURN_MS: number = 5 * 60_000
+export const SLOT_MS: number = 5 * 60_000
 
 /** Lets so many relists go on at a time; the others wait, in the order in which they came, for a list of five minutes at most. */
-export class RelistLimit {
+export class RelistLimiter {
   readonly #max: number
   #running = 0
   readonly #waiting = new Set<() => void>()
@@ -24,11 +24,11 @@ export class RelistLimit {
         const turn = new AbortController()
         const end = (): void => {
           if (turn.signal.aborted) return
-          turn.abort(over)
+          turn.abort(ABORTED)
           this.#running--
           this.#waiting.values().next().value?.()
         }
-        clock.sleep(TURN_MS, turn.signal).then(end, () => {})
+        clock.sleep(SLOT_MS, turn.signal).then(end, () => {})
         resolve(end)
       }
       const leave = (): void => {
@@ -49,7 +49,7 @@ export class RelistLimit {
 export const limitRelists: unique symbol = Symbol.for('listwatch.limitRelists')
 
 export interface Limitable {
-  [limitRelists](limit: RelistLimit): void
+  [limitRelists](limit: RelistLimiter): void
 }
 
 export function isLimitable(value: object): value is Limitable {

@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { over, type SourceError, toSourceError } from '../contract/errors.js'
+import { ABORTED, type SourceError, toSourceError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Status } from '../contract/status.js'
@@ -7,12 +7,13 @@ import type { Version } from '../contract/version.js'
 import { Reflector, type ReflectorHooks } from '../reflector/reflector.js'
 import type { ReflectorState } from '../reflector/reflector-state.js'
 import type { StorePart } from '../store/partition.js'
-import { VersionWaiters, type Wait } from '../subscriptions/version-waiters.js'
+import { VersionWaiters } from '../subscriptions/version-waiters.js'
+import type { Wait } from '../util/deadline.js'
 import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 
 /** What a source needs of its informer. */
-export interface MirrorHost<S, T> {
+export interface RunnerHost<S, T> {
   readonly clock: Clock
   readonly random: Random
   /** How often it is audited, in milliseconds; false: never. */
@@ -21,22 +22,22 @@ export interface MirrorHost<S, T> {
   readonly onAccessLost: 'keep' | 'clear'
   /** Undefined where a relist may begin at once. */
   admit(signal: AbortSignal): Promise<() => void> | undefined
-  moved(mirror: MirroredSource<S, T>, previous: ReflectorState): void
+  moved(mirror: SourceRunner<S, T>, previous: ReflectorState): void
   report(error: SourceError): void
   warn(message: string): void
   ignored(source: string, version: Version): void
-  waitFor(version: Version, wait: Wait, mirror: MirroredSource<S, T>): Promise<void>
+  waitFor(version: Version, wait: Wait, mirror: SourceRunner<S, T>): Promise<void>
 }
 
 /** One source of an informer: what reads it, where it is, and who waits for it. */
-export class MirroredSource<S, T> {
+export class SourceRunner<S, T> {
   /** What it is called among the others. */
   readonly name: string
   readonly source: ListerWatcher<S>
   readonly part: StorePart<T>
   readonly reflector: Reflector<S>
   readonly waiters: VersionWaiters
-  readonly #host: MirrorHost<S, T>
+  readonly #host: RunnerHost<S, T>
   readonly #epochs: EpochCheck | undefined
   readonly #onForked = new Set<(error: SourceError) => void>()
   readonly #ending = new AbortController()
@@ -58,7 +59,7 @@ export class MirroredSource<S, T> {
   /** Whether the store shows a history that is not known to be over. */
   #isCurrent = false
 
-  constructor(name: string, source: ListerWatcher<S>, part: StorePart<T>, host: MirrorHost<S, T>) {
+  constructor(name: string, source: ListerWatcher<S>, part: StorePart<T>, host: RunnerHost<S, T>) {
     this.name = name
     this.source = source
     this.part = part
@@ -69,7 +70,7 @@ export class MirroredSource<S, T> {
       this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
     )
     const hooks: ReflectorHooks = {
-      onState: (_state, previous) => host.moved(this, previous),
+      onStateChange: (_state, previous) => host.moved(this, previous),
       onFailure: (error) => {
         if (error.code === 'UNAUTHORIZED' && host.onAccessLost === 'clear') this.#clear(error)
       },
@@ -80,9 +81,9 @@ export class MirroredSource<S, T> {
       onWarning: (message) => host.warn(`${source.name}: ${message}`),
       onAuditRequest: () => this.#audit?.request(),
       onProofRequest: () => this.#prove(),
-      onIgnored: (version) => host.ignored(source.name, version),
+      onDuplicate: (version) => host.ignored(source.name, version),
       hasWaiters: () => this.waiters.size > 0,
-      admit: (signal) => host.admit(signal),
+      acquireRelistSlot: (signal) => host.admit(signal),
     }
     // What the source gives becomes what the store holds inside the indexer, by `schema` and `transform`.
     const sink = part as unknown as StorePart<S>
@@ -166,9 +167,9 @@ export class MirroredSource<S, T> {
   /** Ends it for good. Resolves when nothing of it runs or is open any more; where the source is stalled, never. */
   async end(reason: unknown): Promise<void> {
     this.#refusal ??= reason
-    this.#ending.abort(over)
+    this.#ending.abort(ABORTED)
     if (!this.#isRunning) this.#run()
-    this.waiters.refuse(reason)
+    this.waiters.rejectAll(reason)
     this.#epochs?.end()
     await this.#ended.promise
     await Promise.all([this.reflector.closing, this.#auditing])
@@ -202,8 +203,8 @@ export class MirroredSource<S, T> {
     this.#isCurrent = false
     this.#lostAt = undefined
     if (at !== undefined)
-      this.waiters.fork(at, error, (...versions) => this.source.isLaterEpoch?.(...versions) === true)
-    for (const onForked of [...this.#onForked]) onForked(error)
+      this.waiters.epochChanged(at, error, (...versions) => this.source.isLaterEpoch?.(...versions) === true)
+    for (const onEpochChange of [...this.#onForked]) onEpochChange(error)
   }
 
   /** Calls `listener` when the history of the source is over, until the result is called. */

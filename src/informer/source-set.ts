@@ -1,6 +1,6 @@
 import type { ListerWatcher } from '../contract/source.js'
 import { assertSource } from '../reflector/reflector.js'
-import { News } from '../util/notification-queue.js'
+import { RunToCompletion } from '../util/run-to-completion.js'
 
 /**
  * Several sources, one store: namespaces, shards, clusters. Each has its own watch, version and part of the store; their
@@ -31,7 +31,7 @@ export function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>
 export class DynamicSourceSet<S> implements SourceSet<S> {
   readonly #sources = new Map<string, ListerWatcher<S>>()
   readonly #listeners = new Set<SourceSetListener<S>>()
-  readonly #news = new News()
+  readonly #notifications = new RunToCompletion()
 
   get sources(): ReadonlyMap<string, ListerWatcher<S>> {
     return this.#sources
@@ -43,12 +43,12 @@ export class DynamicSourceSet<S> implements SourceSet<S> {
     if (this.#sources.has(name)) throw new TypeError(`sourceSet: there is a source "${name}" already`)
     assertSource(source, `sourceSet "${name}"`)
     this.#sources.set(name, source)
-    this.#tell((listener) => listener.added(name, source))
+    this.#notify((listener) => listener.added(name, source))
   }
 
   remove(name: string): void {
     if (!this.#sources.delete(name)) throw new TypeError(`sourceSet: there is no source "${name}"`)
-    this.#tell((listener) => listener.removed(name))
+    this.#notify((listener) => listener.removed(name))
   }
 
   /** @internal Tells of what comes and goes from now on, until the result is called. */
@@ -57,10 +57,10 @@ export class DynamicSourceSet<S> implements SourceSet<S> {
     return () => this.#listeners.delete(listener)
   }
 
-  #tell(news: (listener: SourceSetListener<S>) => void): void {
-    const tell = (listener: SourceSetListener<S>) => () => {
-      if (this.#listeners.has(listener)) news(listener)
-    }
-    this.#news.tell(Array.from(this.#listeners, tell))
+  #notify(notify: (listener: SourceSetListener<S>) => void): void {
+    const notifications = Array.from(this.#listeners, (listener) => () => {
+      if (this.#listeners.has(listener)) notify(listener)
+    })
+    this.#notifications.defer(...notifications)
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { over } from '../contract/errors.js'
+import { ABORTED } from '../contract/errors.js'
 
 type Heap = (readonly [due: number, key: string])[]
 
@@ -45,7 +45,7 @@ export class Delays {
   }
 
   clear(): void {
-    this.#timer?.control.abort(over)
+    this.#timer?.control.abort(ABORTED)
     this.#timer = undefined
     this.#due.clear()
     this.#heap = []
@@ -60,7 +60,7 @@ export class Delays {
   #arm(): void {
     const due = this.#first()?.[0]
     if (due === this.#timer?.due) return
-    this.#timer?.control.abort(over)
+    this.#timer?.control.abort(ABORTED)
     this.#timer = undefined
     if (due === undefined) return
     const control = new AbortController()

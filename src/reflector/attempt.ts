@@ -24,16 +24,16 @@ export class Attempt {
   }
 
   /** When the source last said something. */
-  get contactAt(): number | undefined {
+  get lastActivityAt(): number | undefined {
     return this.#contactAt
   }
 
-  contact(): void {
+  recordActivity(): void {
     this.#contactAt = this.#clock.now()
   }
 
   /** Ends whatever is waited for, now and from now on. */
-  end(reason: unknown): void {
+  abort(reason: unknown): void {
     if (this.#controller.signal.aborted) return
     this.#reason = reason
     this.#controller.abort(reason)
@@ -54,43 +54,43 @@ export class Attempt {
   }
 
   /** Throws where the attempt has ended: it may have, between the moment a wait was over and the moment it went on. */
-  check(): void {
+  throwIfAborted(): void {
     if (this.#controller.signal.aborted) throw this.#reason
   }
 
   /** Waits for our own side, without counting the time as the source's silence. */
-  async busy<V>(promise: PromiseLike<V>): Promise<V> {
+  async pauseWatchdog<V>(promise: PromiseLike<V>): Promise<V> {
     this.#isBusy = true
     try {
       return await this.race(promise)
     } finally {
       this.#isBusy = false
-      this.contact()
+      this.recordActivity()
     }
   }
 
   /** Gives the event loop a turn where the last one is more than `ms` ago: until then it was us who were busy. Then `check`. */
-  async breathe(ms: number): Promise<void> {
-    if (this.#clock.now() - this.#turnAt < ms) return this.check()
-    await this.busy(this.#clock.sleep(0, this.signal))
+  async yieldIfDue(ms: number): Promise<void> {
+    if (this.#clock.now() - this.#turnAt < ms) return this.throwIfAborted()
+    await this.pauseWatchdog(this.#clock.sleep(0, this.signal))
     this.#turnAt = this.#clock.now()
-    this.check()
+    this.throwIfAborted()
   }
 
   /** Ends the attempt with `late()` once the source has been silent for `ms`. */
-  async guard(ms: number, late: () => unknown): Promise<void> {
+  async watchdog(ms: number, late: () => unknown): Promise<void> {
     let since = this.#clock.now()
     try {
       for (;;) {
         await this.#clock.sleep(since + ms - this.#clock.now(), this.signal)
-        if (this.#isBusy) this.contact()
+        if (this.#isBusy) this.recordActivity()
         if (this.#contactAt === undefined || this.#contactAt <= since) break
         since = this.#contactAt
       }
     } catch {
       return // The attempt is over.
     }
-    this.end(late())
+    this.abort(late())
   }
 }
 

@@ -45,11 +45,11 @@ export type Input = { readonly at: number; readonly chance: readonly [number, nu
   /** A list or a watch failed; `contactAt` is when it last said something. */
   | { readonly type: 'failed'; readonly error: SourceError; readonly contactAt: number | undefined }
   /** The delay is over. */
-  | { readonly type: 'due' }
+  | { readonly type: 'delayElapsed' }
   /** Somebody wants the source read again. */
   | { readonly type: 'relist'; readonly reason: string }
   /** A list that had to wait for others begins. */
-  | { readonly type: 'turn' }
+  | { readonly type: 'admitted' }
   | { readonly type: 'stop'; readonly reason: string }
 )
 
@@ -119,9 +119,9 @@ const whileListing = {
   batch: keep,
   ended: keep,
   failed: afterFailure,
-  due: keep,
+  delayElapsed: keep,
   relist: wantAnotherList,
-  turn: begin,
+  admitted: begin,
   stop,
 } as const
 
@@ -132,9 +132,9 @@ const whileWatching = {
   batch: afterBatch,
   ended: afterEnd,
   failed: afterFailure,
-  due: keep,
+  delayElapsed: keep,
   relist: relistNow,
-  turn: keep,
+  admitted: keep,
   stop,
 } as const
 
@@ -145,9 +145,9 @@ const whileWaiting = {
   batch: keep,
   ended: keep,
   failed: keep,
-  due: open,
+  delayElapsed: open,
   relist: relistNext,
-  turn: keep,
+  admitted: keep,
   stop,
 } as const
 
@@ -158,9 +158,9 @@ export const table: Table = {
     batch: keep,
     ended: keep,
     failed: keep,
-    due: keep,
+    delayElapsed: keep,
     relist: keep,
-    turn: keep,
+    admitted: keep,
     stop,
   },
   listing: whileListing,
@@ -175,9 +175,9 @@ export const table: Table = {
     batch: keep,
     ended: keep,
     failed: keep,
-    due: keep,
+    delayElapsed: keep,
     relist: keep,
-    turn: keep,
+    admitted: keep,
     stop: keep,
   },
 }

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../contract/clock.js'
-import { OptionError, over, SourceError, toSourceError } from '../contract/errors.js'
+import { ABORTED, OptionError, SourceError, toSourceError } from '../contract/errors.js'
 import { type Random, systemRandom } from '../contract/random.js'
 import {
   DEFAULT_HEARTBEAT_MS,
@@ -30,7 +30,7 @@ const REPORT_MS = 60_000
 
 /** What an informer wants to know of its reflector. */
 export interface ReflectorHooks {
-  onState?(state: ReflectorState, previous: ReflectorState): void
+  onStateChange?(state: ReflectorState, previous: ReflectorState): void
   /** A list or a watch failed. Called before `onError`, which says what happens next. */
   onFailure?(error: SourceError): void
   onError?(error: SourceError): void
@@ -41,17 +41,17 @@ export interface ReflectorHooks {
   /** The watch cannot report its position, and a wait for a version is pending. */
   onProofRequest?(): void
   /** Something was left out that the source said for the second time. */
-  onIgnored?(version: Version): void
+  onDuplicate?(version: Version): void
   /** Whether somebody waits for a version. */
   hasWaiters?(): boolean
   /**
    * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
    * may begin at once.
    */
-  admit?(signal: AbortSignal): Promise<() => void> | undefined
+  acquireRelistSlot?(signal: AbortSignal): Promise<() => void> | undefined
 }
 
-type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'due' }>
+type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'delayElapsed' }>
 type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
 
 /**
@@ -119,7 +119,7 @@ export class Reflector<T> {
         await this.#perform(effect)
       }
     } finally {
-      this.#ended.abort(over)
+      this.#ended.abort(ABORTED)
       signal.removeEventListener('abort', stop)
     }
   }
@@ -181,14 +181,15 @@ export class Reflector<T> {
     this.#state = state
     if (effect.type !== 'continue') {
       this.#effect = effect
-      this.#attempt?.end(over)
+      this.#attempt?.abort(ABORTED)
     }
     if (input.type === 'failed') {
       this.#hooks.onFailure?.(input.error)
       this.#report(input.error)
     }
     // Whoever was told of the error may have led on from here: to another state, and has been told of that; or not.
-    if (state.name !== previous.name && this.#state.name === state.name) this.#hooks.onState?.(this.#state, previous)
+    if (state.name !== previous.name && this.#state.name === state.name)
+      this.#hooks.onStateChange?.(this.#state, previous)
   }
 
   #takeEffect(): Effect {
@@ -206,10 +207,10 @@ export class Reflector<T> {
       outcome = await this.#outcome(effect, attempt)
     } catch (thrown) {
       const error = this.#located(thrown, effect.type === 'list' ? 'list' : 'watch')
-      outcome = { type: 'failed', error, contactAt: attempt.contactAt }
+      outcome = { type: 'failed', error, contactAt: attempt.lastActivityAt }
     }
     this.#attempt = undefined
-    attempt.end(over)
+    attempt.abort(ABORTED)
     // An effect that is there already comes from outside, and what was being done no longer counts.
     if (this.#effect === undefined) this.#tell(outcome)
   }
@@ -230,12 +231,12 @@ export class Reflector<T> {
 
   async #wait(attempt: Attempt, until: number): Promise<Bare<Outcome>> {
     await attempt.race(this.#clock.sleep(until - this.#clock.now(), attempt.signal))
-    return { type: 'due' }
+    return { type: 'delayElapsed' }
   }
 
   /** Others may be reading their sources again; the first list waits for nobody. */
   async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
-    const admission = this.#state.hasListed ? this.#hooks.admit?.(attempt.signal) : undefined
+    const admission = this.#state.hasListed ? this.#hooks.acquireRelistSlot?.(attempt.signal) : undefined
     if (admission === undefined) return this.#list(attempt, effect)
     const release = await attempt.race(admission).catch((reason: unknown) => {
       // The turn may have come in the moment in which it is no longer wanted.
@@ -246,8 +247,8 @@ export class Reflector<T> {
       throw reason
     })
     try {
-      attempt.check()
-      this.#tell({ type: 'turn' })
+      attempt.throwIfAborted()
+      this.#tell({ type: 'admitted' })
       return await this.#list(attempt, effect)
     } finally {
       release()
@@ -260,7 +261,7 @@ export class Reflector<T> {
     // another object, and a server may show an object in another form without a new version.
     const replacement = this.#sink.replace({ ignoreVersions: true })
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
-    void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
     let isCommitted = false
     try {
@@ -270,7 +271,7 @@ export class Reflector<T> {
       let version: Version | undefined
       for (;;) {
         const page = await attempt.race(pages.next())
-        attempt.check()
+        attempt.throwIfAborted()
         if (page.done) break
         this.#contact(attempt)
         version = page.value.version ?? version
@@ -294,7 +295,7 @@ export class Reflector<T> {
     for (let at = 0; at < events.length; at += SLICE_EVENTS) {
       const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
       await this.#accepted(attempt, () => replacement.page(slice))
-      await attempt.breathe(SLICE_MS)
+      await attempt.yieldIfDue(SLICE_MS)
     }
   }
 
@@ -312,7 +313,7 @@ export class Reflector<T> {
     assertVersion(after, 'the version to watch from')
     const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
     const silent = `no data for ${Math.round(idleMs / 1_000)} s`
-    void attempt.guard(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+    void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const onProgressRequest = (listener: () => void): void => {
       this.#progressListeners.add(listener)
       if (this.#hooks.hasWaiters?.() === true) listener()
@@ -326,12 +327,12 @@ export class Reflector<T> {
       batches = iterated('watch', this.#source.watch(context))
       for (;;) {
         const batch = await attempt.race(batches.next())
-        attempt.check()
+        attempt.throwIfAborted()
         if (batch.done) return { type: 'ended' }
         this.#contact(attempt)
         await this.#takeBatch(batch.value, attempt)
         if (this.#state.name !== 'live') this.#tell({ type: 'batch' })
-        await attempt.breathe(SLICE_MS)
+        await attempt.yieldIfDue(SLICE_MS)
       }
     } finally {
       this.#progressListeners.clear()
@@ -342,7 +343,7 @@ export class Reflector<T> {
   async #takeBatch(batch: WatchBatch<T>, attempt: Attempt): Promise<void> {
     assertVersion(batch.version, 'the version of a batch')
     if (this.#isIncluded(batch.version)) {
-      this.#hooks.onIgnored?.(batch.version)
+      this.#hooks.onDuplicate?.(batch.version)
       return
     }
     const understood = this.#understood(batch.events)
@@ -357,9 +358,9 @@ export class Reflector<T> {
   async #accepted(attempt: Attempt, accept: () => void | Promise<void>): Promise<void> {
     try {
       const accepted = accept()
-      if (accepted !== undefined) await attempt.busy(accepted)
+      if (accepted !== undefined) await attempt.pauseWatchdog(accepted)
     } catch (thrown) {
-      throw thrown === over ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
+      throw thrown === ABORTED ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
     }
   }
 
@@ -420,8 +421,8 @@ export class Reflector<T> {
   }
 
   #contact(attempt: Attempt): void {
-    attempt.contact()
-    this.#lastContactAt = attempt.contactAt
+    attempt.recordActivity()
+    this.#lastContactAt = attempt.lastActivityAt
   }
 
   #located(thrown: unknown, phase: 'list' | 'watch' | 'decode'): SourceError {

@@ -3,7 +3,7 @@ import { emitWarning } from '../contract/runtime.js'
 import type { Delete, Entry, Invalid, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
-import { Turns } from '../util/reentrancy-guard.js'
+import { RunToCompletion } from '../util/run-to-completion.js'
 import type { Room } from './capacity.js'
 import type { Commit, Membership } from './commit.js'
 import { isDevelopment } from './deep-freeze.js'
@@ -69,7 +69,7 @@ export class StoreWriter<T> {
   /** What a single source has: everything. */
   readonly whole: Part = newPart()
   /** What may not come in the middle of a step of the store, or of what looks at all of it. */
-  readonly turns: Turns = new Turns()
+  readonly reentrancy: RunToCompletion = new RunToCompletion()
   /** Told of functions of the user's that failed. */
   readonly warn: (error: SourceError) => void
   readonly #hooks: WriterHooks<T>
@@ -146,7 +146,7 @@ export class StoreWriter<T> {
    */
   inOneStep<V>(call: string, act: () => V): V {
     this.assertNotWriting(call)
-    return this.turns.hold(() => {
+    return this.reentrancy.run(() => {
       this.#isWriting = true
       try {
         return act()

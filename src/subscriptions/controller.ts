@@ -4,13 +4,14 @@ import type { Version } from '../contract/version.js'
 import type { Change, Deleted } from '../queue/change.js'
 import { WorkQueue } from '../queue/work-queue.js'
 import { type Backoff, backoff, drawDelay, grown } from '../reflector/backoff.js'
+import { settleWithin, type Wait } from '../util/deadline.js'
 import { checkOptions, isBoolean, isPositive } from '../util/validate-options.js'
 import type { Feed } from './feed.js'
 import { type OpenBatch, OpenBatches } from './in-flight-batches.js'
 import { SlowWatch } from './slow-handler-monitor.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './subscription-types.js'
 import { TimedRun } from './timed-run.js'
-import { type VersionWait, type Wait, within } from './version-waiters.js'
+import type { VersionWait } from './version-waiters.js'
 
 export interface ReconcileContext<T> {
   /** The object as the store has it now; undefined where it is gone, or out of the scope. */
@@ -161,7 +162,7 @@ export class FeedController<T> implements Controller {
     this.#feed.close(new SourceError('the controller was closed', { code: 'STOPPED' }))
     this.#queue.close()
     this.#stop.abort(new SourceError('the controller was closed', { code: 'STOPPED' }))
-    if (this.#isBusy) await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
+    if (this.#isBusy) await settleWithin(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
     // Who drains it waits no longer, whatever still runs.
     this.#idled()

@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { messageOf, over, SourceError } from '../contract/errors.js'
+import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Added, Change, Deleted, Updated } from '../queue/change.js'
@@ -8,17 +8,10 @@ import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Pin } from '../store/store.js'
+import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
+import { Latch } from '../util/latch.js'
 import { type ChangeBatch, checkSubscribeOptions, declaredIn, type FeedOptions } from './subscription-types.js'
-import {
-  checkVersionWait,
-  checkWait,
-  Gate,
-  type Settle,
-  type VersionWait,
-  VersionWaiters,
-  type Wait,
-  waiting,
-} from './version-waiters.js'
+import { checkVersionWait, type VersionWait, VersionWaiters } from './version-waiters.js'
 
 /** What a feed needs of its informer. */
 export interface FeedHost<T> {
@@ -97,7 +90,7 @@ export class Feed<T> {
   readonly #onOverflow: 'coalesce' | 'fail'
   readonly #untrack: readonly (() => void)[]
   readonly #waiters: VersionWaiters
-  readonly #synced = new Gate()
+  readonly #synced = new Latch()
   /** The keys that it has been told of and that are in its scope; undefined where all are. */
   readonly #told: Set<string> | undefined
   /** Changes of the commit that is being routed. */
@@ -319,7 +312,7 @@ export class Feed<T> {
 
   synced(call: string, wait: Wait = {}): Promise<void> {
     checkWait(call, wait)
-    return waiting(this.#named('synced'), wait, this.host.clock, (settle) => {
+    return withDeadline(this.#named('synced'), wait, this.host.clock, (settle) => {
       if (this.#closed !== undefined) settle.reject(this.#closed)
       return this.#synced.enter(settle)
     })
@@ -329,7 +322,7 @@ export class Feed<T> {
     checkVersionWait(version, wait)
     this.host.hasReached('waitFor', wait.source)
     const { source, ...rest } = wait
-    return waiting(this.#named('waitFor'), rest, this.host.clock, (settle) => this.#await(version, source, settle))
+    return withDeadline(this.#named('waitFor'), rest, this.host.clock, (settle) => this.#await(version, source, settle))
   }
 
   /**
@@ -397,7 +390,7 @@ export class Feed<T> {
   seal(onMissed?: (changes: readonly Change<T>[]) => void): void {
     if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return
     this.#sealedAt = this.#storePlace
-    this.#sealed.abort(over)
+    this.#sealed.abort(ABORTED)
     this.#onMissed = onMissed
     if (onMissed === undefined) this.host.detach(this)
   }
@@ -406,16 +399,16 @@ export class Feed<T> {
     if (this.#closed !== undefined) return
     this.#handled = this.#place // From now on the store moves without this feed.
     this.#closed = reason
-    this.#ended.abort(over)
-    this.#sealed.abort(over)
+    this.#ended.abort(ABORTED)
+    this.#sealed.abort(ABORTED)
     this.host.detach(this)
     for (const untrack of this.#untrack) untrack()
     this.#replay?.pin?.close()
     this.#replay = undefined
     while (this.#fifo.take() !== undefined); // Nobody will be told.
     this.#told?.clear()
-    this.#synced.refuse(reason)
-    this.#waiters.refuse(reason)
+    this.#synced.rejectAll(reason)
+    this.#waiters.rejectAll(reason)
     this.wake()
   }
 

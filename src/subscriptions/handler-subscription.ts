@@ -10,13 +10,14 @@ import {
   type Updated,
 } from '../queue/change.js'
 import { DEFAULT_CAPACITY } from '../queue/delta-fifo.js'
+import { settleWithin, type Wait } from '../util/deadline.js'
 import { checkOptions, isBoolean, isFunction } from '../util/validate-options.js'
 import type { Feed } from './feed.js'
 import { type OpenBatch, OpenBatches } from './in-flight-batches.js'
 import { SlowWatch } from './slow-handler-monitor.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './subscription-types.js'
 import { TimedRun } from './timed-run.js'
-import { type VersionWait, type Wait, within } from './version-waiters.js'
+import type { VersionWait } from './version-waiters.js'
 
 /**
  * What is called for each change. A promise is awaited before the key's next change. One that throws, rejects or never
@@ -154,7 +155,7 @@ export class HandlerSubscription<T> implements Subscription {
     this.#feed.close(closed())
     this.#stop.abort(closed())
     this.#ready = []
-    if (this.#isBusy) await within(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
+    if (this.#isBusy) await settleWithin(CLOSE_GRACE_MS, this.#untilIdle(), this.#feed.host.clock)
     this.#slow.stop()
     this.#release()
     // Who drains it waits no longer, whatever still runs.

@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { over } from '../contract/errors.js'
+import { ABORTED } from '../contract/errors.js'
 
 /** A handler that has not settled for this long is reported, once for each time. */
 export const SLOW_MS = 10_000
@@ -48,7 +48,7 @@ export class SlowWatch {
   }
 
   stop(): void {
-    this.#timer?.abort(over)
+    this.#timer?.abort(ABORTED)
     this.#timer = undefined
   }
 

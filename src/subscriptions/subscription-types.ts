@@ -4,6 +4,7 @@ import type { Change } from '../queue/change.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { IndexValue } from '../store/indexes/index-types.js'
 import { copyScalar, isScalar } from '../store/indexes/scalar.js'
+import type { Wait } from '../util/deadline.js'
 import {
   checkOptions,
   isCount,
@@ -15,7 +16,7 @@ import {
   isSignal,
   isString,
 } from '../util/validate-options.js'
-import type { VersionWait, Wait } from './version-waiters.js'
+import type { VersionWait } from './version-waiters.js'
 
 /** Which objects are wanted. What leaves the scope is told as a delete, what enters it as an add. */
 export interface Scope<T, I = {}> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { over, SourceError } from '../contract/errors.js'
+import { ABORTED, SourceError } from '../contract/errors.js'
 
 /** One call of a user's function that may take so long: its signal aborts with `outer`, and when the time is over. */
 export class TimedRun {
@@ -39,11 +39,11 @@ export class TimedRun {
   /** Leaves no listener and no timer behind. */
   end(): void {
     this.#outer.removeEventListener('abort', this.#abort)
-    this.#timer.abort(over)
+    this.#timer.abort(ABORTED)
   }
 
   readonly #abort = (): void => {
     this.#controller.abort(this.#outer.reason)
-    this.#timer.abort(over)
+    this.#timer.abort(ABORTED)
   }
 }

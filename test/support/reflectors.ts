@@ -35,8 +35,8 @@ export async function reflect<T>(
     { clock, random: new SeededRandom(1) },
     {
       onError: (error) => errors.push(error),
-      onState: (state) => states.push(state.name),
-      onIgnored: (version) => ignored.push(version),
+      onStateChange: (state) => states.push(state.name),
+      onDuplicate: (version) => ignored.push(version),
       hasWaiters,
     },
   )

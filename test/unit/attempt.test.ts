@@ -16,13 +16,13 @@ describe('race', () => {
   test('is broken off by end, though the promise never settles', async () => {
     const attempt = new Attempt(new VirtualClock())
     const raced = attempt.race(new Promise(() => {}))
-    attempt.end('over')
+    attempt.abort('over')
     await expect(raced).rejects.toBe('over')
   })
 
   test('is refused once the attempt is over, though the promise is there', async () => {
     const attempt = new Attempt(new VirtualClock())
-    attempt.end('over')
+    attempt.abort('over')
     await expect(attempt.race(Promise.resolve(7))).rejects.toBe('over')
   })
 
@@ -31,7 +31,7 @@ describe('race', () => {
     const attempt = new Attempt(clock)
     const { promise, reject } = deferred()
     const raced = attempt.race(promise).catch((error: unknown) => error)
-    attempt.end('over')
+    attempt.abort('over')
     reject(new Error('too late'))
     const refused = attempt.race(Promise.reject(new Error('later still'))).catch((error: unknown) => error)
     await clock.advance(0)
@@ -42,19 +42,19 @@ describe('race', () => {
 describe('end', () => {
   test('aborts the signal with its reason', () => {
     const attempt = new Attempt(new VirtualClock())
-    attempt.end('over')
+    attempt.abort('over')
     expect(attempt.signal.reason).toBe('over')
   })
 
   test('counts once: the first reason stays', () => {
     const attempt = new Attempt(new VirtualClock())
-    attempt.end('first')
-    attempt.end('second')
-    expect(() => attempt.check()).toThrow('first')
+    attempt.abort('first')
+    attempt.abort('second')
+    expect(() => attempt.throwIfAborted()).toThrow('first')
   })
 
   test('before it, check lets pass', () => {
-    expect(() => new Attempt(new VirtualClock()).check()).not.toThrow()
+    expect(() => new Attempt(new VirtualClock()).throwIfAborted()).not.toThrow()
   })
 })
 
@@ -62,7 +62,7 @@ describe('guard', () => {
   test('ends the attempt after so long a silence, and not sooner', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
-    void attempt.guard(1_000, () => 'silent')
+    void attempt.watchdog(1_000, () => 'silent')
     await clock.advance(999)
     expect(attempt.signal.aborted).toBe(false)
     await clock.advance(1)
@@ -72,9 +72,9 @@ describe('guard', () => {
   test('counts from the last contact', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
-    void attempt.guard(1_000, () => 'silent')
+    void attempt.watchdog(1_000, () => 'silent')
     await clock.advance(600)
-    attempt.contact()
+    attempt.recordActivity()
     await clock.advance(999)
     expect(attempt.signal.aborted).toBe(false)
     await clock.advance(1)
@@ -84,9 +84,9 @@ describe('guard', () => {
   test('does not count our own business as silence', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
-    void attempt.guard(1_000, () => 'silent')
+    void attempt.watchdog(1_000, () => 'silent')
     const { promise, resolve } = deferred()
-    const busy = attempt.busy(promise)
+    const busy = attempt.pauseWatchdog(promise)
     await clock.advance(10_000)
     resolve()
     await busy
@@ -99,13 +99,13 @@ describe('guard', () => {
   test('counts silence from the end of our own work, between two checks too', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
-    void attempt.guard(1_000, () => 'silent')
+    void attempt.watchdog(1_000, () => 'silent')
     const { promise, resolve } = deferred()
-    const busy = attempt.busy(promise)
+    const busy = attempt.pauseWatchdog(promise)
     await clock.advance(1_500)
     resolve()
     await busy
-    expect(attempt.contactAt).toBe(clock.now())
+    expect(attempt.lastActivityAt).toBe(clock.now())
     await clock.advance(999)
     expect(attempt.signal.aborted).toBe(false)
     await clock.advance(1)
@@ -115,9 +115,9 @@ describe('guard', () => {
   test('does not count as silence the work between two breaths, but counts what comes after it', async () => {
     const clock = new BusyClock()
     const attempt = new Attempt(clock)
-    void attempt.guard(1_000, () => 'silent')
+    void attempt.watchdog(1_000, () => 'silent')
     clock.work(5_000)
-    const breath = attempt.breathe(8)
+    const breath = attempt.yieldIfDue(8)
     await clock.turns(2)
     await breath
     clock.work(999)
@@ -131,8 +131,8 @@ describe('guard', () => {
   test('leaves no timer once the attempt is over', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
-    const guard = attempt.guard(1_000, () => 'silent')
-    attempt.end('over')
+    const guard = attempt.watchdog(1_000, () => 'silent')
+    attempt.abort('over')
     await guard
     expect(clock.sleeping).toBe(0)
     expect(attempt.signal.reason).toBe('over')
@@ -141,13 +141,15 @@ describe('guard', () => {
 
 describe('busy', () => {
   test('fails as our own side fails', async () => {
-    await expect(new Attempt(new VirtualClock()).busy(Promise.reject(new Error('full')))).rejects.toThrow('full')
+    await expect(new Attempt(new VirtualClock()).pauseWatchdog(Promise.reject(new Error('full')))).rejects.toThrow(
+      'full',
+    )
   })
 
   test('is broken off by end', async () => {
     const attempt = new Attempt(new VirtualClock())
-    const busy = attempt.busy(new Promise(() => {}))
-    attempt.end('over')
+    const busy = attempt.pauseWatchdog(new Promise(() => {}))
+    attempt.abort('over')
     await expect(busy).rejects.toBe('over')
   })
 })
@@ -155,14 +157,14 @@ describe('busy', () => {
 describe('breathe', () => {
   test('goes on at once where the last turn is not that long ago', async () => {
     const clock = new VirtualClock()
-    await new Attempt(clock).breathe(8)
+    await new Attempt(clock).yieldIfDue(8)
     expect(clock.sleeping).toBe(0)
   })
 
   test('is refused once the attempt is over, also where the last turn is not that long ago', async () => {
     const attempt = new Attempt(new VirtualClock())
-    attempt.end('over')
-    await expect(attempt.breathe(8)).rejects.toBe('over')
+    attempt.abort('over')
+    await expect(attempt.yieldIfDue(8)).rejects.toBe('over')
   })
 
   test('is refused where the attempt ends between the turn and what comes after it', async () => {
@@ -170,12 +172,12 @@ describe('breathe', () => {
     const attempt = new Attempt(clock)
     await clock.advance(8)
     const sleep = clock.sleep.bind(clock)
-    const end = (): void => attempt.end('over')
+    const end = (): void => attempt.abort('over')
     clock.sleep = async (ms, signal) => {
       await sleep(ms, signal)
       queueMicrotask(() => queueMicrotask(end))
     }
-    const breath = attempt.breathe(8).catch((error: unknown) => error)
+    const breath = attempt.yieldIfDue(8).catch((error: unknown) => error)
     await clock.advance(0)
     expect(await breath).toBe('over')
   })
@@ -184,7 +186,7 @@ describe('breathe', () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     await clock.advance(8)
-    const breath = attempt.breathe(8)
+    const breath = attempt.yieldIfDue(8)
     expect(clock.sleeping).toBe(1)
     expect(await outcomeOf(breath, clock)).toBe('resolved')
   })
@@ -193,9 +195,9 @@ describe('breathe', () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     await clock.advance(8)
-    await outcomeOf(attempt.breathe(8), clock)
+    await outcomeOf(attempt.yieldIfDue(8), clock)
     await clock.advance(7)
-    void attempt.breathe(8)
+    void attempt.yieldIfDue(8)
     expect(clock.sleeping).toBe(0)
   })
 
@@ -203,8 +205,8 @@ describe('breathe', () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     await clock.advance(8)
-    const breath = attempt.breathe(8)
-    attempt.end('over')
+    const breath = attempt.yieldIfDue(8)
+    attempt.abort('over')
     await expect(breath).rejects.toBe('over')
     expect(clock.sleeping).toBe(0)
   })
@@ -213,8 +215,8 @@ describe('breathe', () => {
 test('contactAt is when the source last said something', async () => {
   const clock = new VirtualClock(100)
   const attempt = new Attempt(clock)
-  expect(attempt.contactAt).toBeUndefined()
-  attempt.contact()
+  expect(attempt.lastActivityAt).toBeUndefined()
+  attempt.recordActivity()
   await clock.advance(5)
-  expect(attempt.contactAt).toBe(100)
+  expect(attempt.lastActivityAt).toBe(100)
 })

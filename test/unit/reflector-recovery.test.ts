@@ -252,7 +252,7 @@ describe('a source that misbehaves', () => {
       source,
       store<number>().sink,
       { clock, random: { next: () => 0.999_999 } },
-      { onState: ({ name, reason }) => name === 'backing-off' && reasons.add(reason) },
+      { onStateChange: ({ name, reason }) => name === 'backing-off' && reasons.add(reason) },
     )
     const begun = clock.now()
     const running = reflector.run({ signal: control.signal })

@@ -66,7 +66,7 @@ function enter(name: State): Machine {
     case 'backing-off':
       return live().tell(0, failed('UNAVAILABLE'))
     case 'relisting':
-      return live().tell(0, failed('VERSION_EXPIRED')).tell(0, { type: 'due' })
+      return live().tell(0, failed('VERSION_EXPIRED')).tell(0, { type: 'delayElapsed' })
     case 'failed':
       return machine.tell(0, { type: 'start' }).tell(0, failed('NOT_FOUND'))
     case 'stopped':
@@ -80,9 +80,9 @@ const inputs: { readonly [Type in InputType]: Bare<Input> } = {
   batch: { type: 'batch' },
   ended: { type: 'ended' },
   failed: failed('UNAVAILABLE'),
-  due: { type: 'due' },
+  delayElapsed: { type: 'delayElapsed' },
   relist: { type: 'relist', reason: 'wanted' },
-  turn: { type: 'turn' },
+  admitted: { type: 'admitted' },
   stop: { type: 'stop', reason: 'enough' },
 }
 
@@ -165,8 +165,8 @@ describe('every code of a failure', () => {
 
 /** A watch that was reopened twice at 1 s: the first reconnect came at once, and failed. */
 function reopened(): Machine {
-  const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(0, { type: 'due' })
-  return machine.tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+  const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(0, { type: 'delayElapsed' })
+  return machine.tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'delayElapsed' })
 }
 
 describe('the first reconnect after a break', () => {
@@ -183,10 +183,10 @@ describe('the first reconnect after a break', () => {
   })
 
   test('is followed by the delays of a first attempt', () => {
-    const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH).tell(10_200, { type: 'due' })
+    const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH).tell(10_200, { type: 'delayElapsed' })
     expect(machine.state.spacing.currentMs).toBe(800)
     expect(machine.tell(10_201, failed('UNAVAILABLE'), LOW).until).toBe(10_601)
-    machine.tell(10_601, { type: 'due' })
+    machine.tell(10_601, { type: 'delayElapsed' })
     expect(machine.state.spacing.currentMs).toBe(1_600)
     expect(machine.tell(10_602, failed('UNAVAILABLE'), HIGH).until).toBe(10_601 + 1_600)
   })
@@ -197,7 +197,7 @@ describe('the first reconnect after a break', () => {
     for (let at = 1_000; at <= 24_000; at += 1_000) {
       machine.tell(at, failed('UNAVAILABLE', { contactAt: at }), HIGH)
       delays.push((machine.until ?? Number.NaN) - at)
-      machine.tell(machine.until ?? at, { type: 'due' }).tell(machine.until ?? at, { type: 'batch' })
+      machine.tell(machine.until ?? at, { type: 'delayElapsed' }).tell(machine.until ?? at, { type: 'batch' })
     }
     expect(delays.flatMap((delay, i) => (delay <= 200 ? [i + 1] : []))).toEqual([1, 12, 23])
     expect(Math.min(...delays.filter((delay) => delay > 200))).toBeGreaterThanOrEqual(400)
@@ -213,7 +213,7 @@ describe('the first reconnect after a break', () => {
 
   test('may become a list, if one is asked for while it waits', () => {
     const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH)
-    machine.tell(10_100, { type: 'relist', reason: 'wanted' }).tell(10_200, { type: 'due' })
+    machine.tell(10_100, { type: 'relist', reason: 'wanted' }).tell(10_200, { type: 'delayElapsed' })
     expect(machine.last.effect).toMatchObject({ type: 'list' })
     expect(machine.state.spacing.currentMs).toBe(800)
   })
@@ -275,19 +275,19 @@ describe('opens are spaced', () => {
       machine.tell(openedAt + 1, { type: 'ended' }, HIGH)
       const until = machine.until ?? Number.NaN
       gaps.push(until - openedAt)
-      machine.tell(until, { type: 'due' })
+      machine.tell(until, { type: 'delayElapsed' })
     }
     expect(gaps).toEqual([800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000])
   })
 
   test('chance takes at most half of the spacing away', () => {
     const machine = enter('connecting')
-    machine.tell(1, { type: 'ended' }, HIGH).tell(800, { type: 'due' })
+    machine.tell(1, { type: 'ended' }, HIGH).tell(800, { type: 'delayElapsed' })
     expect(machine.tell(801, { type: 'ended' }, LOW).until).toBe(800 + 800)
   })
 
   test('the whole of a list and its watch is one open', () => {
-    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'due' })
+    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'delayElapsed' })
     const { openedAt, spacing } = machine.state
     machine.tell(9_000, { type: 'listed' })
     expect(machine.state).toMatchObject({ openedAt, spacing })
@@ -295,7 +295,7 @@ describe('opens are spaced', () => {
 
   test('a watch that was live for 1 s resets the spacing, however far it had grown', () => {
     const machine = reopened()
-    machine.tell(1_000, failed('UNAVAILABLE')).tell(2_000, { type: 'due' })
+    machine.tell(1_000, failed('UNAVAILABLE')).tell(2_000, { type: 'delayElapsed' })
     expect(machine.state.spacing.currentMs).toBe(3_200)
     machine.tell(3_000, { type: 'batch' }).tell(4_000, failed('UNAVAILABLE', { contactAt: 4_000 }))
     expect(machine.state.spacing.currentMs).toBe(800)
@@ -318,7 +318,7 @@ describe('opens are spaced', () => {
     for (let n = 1; n <= 8; n++) {
       machine.tell(n * 2_000, failed('VERSION_EXPIRED', { contactAt: n * 2_000 }), HIGH)
       expect(machine.until).toBe(n * 2_000 + 800)
-      machine.tell(n * 2_000 + 800, { type: 'due' }).tell(n * 2_000 + 900, { type: 'listed' })
+      machine.tell(n * 2_000 + 800, { type: 'delayElapsed' }).tell(n * 2_000 + 900, { type: 'listed' })
       machine.tell(n * 2_000 + 950, { type: 'batch' })
     }
   })
@@ -327,7 +327,8 @@ describe('opens are spaced', () => {
     'a list that is required by %s, the answer to a reopened watch, waits for the delay after an error only',
     (code) => {
       const machine = enter('live')
-      for (let n = 0; n <= 6; n++) machine.tell(n * 100_000, failed('UNAVAILABLE')).tell(n * 100_000, { type: 'due' })
+      for (let n = 0; n <= 6; n++)
+        machine.tell(n * 100_000, failed('UNAVAILABLE')).tell(n * 100_000, { type: 'delayElapsed' })
       expect(machine.state.spacing.currentMs).toBe(30_000)
       expect(machine.tell(600_010, failed(code), HIGH).until).toBe(600_810)
     },
@@ -335,13 +336,14 @@ describe('opens are spaced', () => {
 
   test('a list is not spaced if the reopened watch expires within its stream, after a first bookmark', () => {
     const machine = enter('live')
-    for (let n = 0; n <= 6; n++) machine.tell(n * 100_000, failed('UNAVAILABLE')).tell(n * 100_000, { type: 'due' })
+    for (let n = 0; n <= 6; n++)
+      machine.tell(n * 100_000, failed('UNAVAILABLE')).tell(n * 100_000, { type: 'delayElapsed' })
     machine.tell(600_005, { type: 'batch' })
     expect(machine.tell(600_010, failed('VERSION_EXPIRED'), HIGH).until).toBe(600_810)
   })
 
   test('a list after a watch that followed a list and expired at once is spaced', () => {
-    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'due' })
+    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'delayElapsed' })
     machine.tell(1_010, { type: 'listed' })
     expect(machine.tell(1_020, failed('VERSION_EXPIRED'), HIGH).until).toBe(2_600)
   })
@@ -359,7 +361,7 @@ describe('opens are spaced', () => {
   })
 
   test('a list that failed sets nothing back', () => {
-    const machine = enter('listing').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    const machine = enter('listing').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'delayElapsed' })
     machine.tell(50_000, failed('UNAVAILABLE', { contactAt: 50_000 }))
     expect(machine.state.spacing.currentMs).toBe(1_600)
   })
@@ -385,7 +387,7 @@ describe('opens are spaced', () => {
         const openedAt = machine.state.openedAt ?? 0
         machine.tell(openedAt, failed(code), HIGH)
         gaps.push((machine.until ?? Number.NaN) - openedAt)
-        machine.tell(machine.until ?? Number.NaN, { type: 'due' })
+        machine.tell(machine.until ?? Number.NaN, { type: 'delayElapsed' })
       }
       expect(gaps).toEqual([800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000])
     },
@@ -405,30 +407,33 @@ describe('opens are spaced', () => {
 
 describe('what is remembered', () => {
   test('a list that trusts no version is asked for until one is in', () => {
-    const machine = enter('live').tell(0, failed('EPOCH_CHANGED')).tell(1_000, { type: 'due' })
+    const machine = enter('live').tell(0, failed('EPOCH_CHANGED')).tell(1_000, { type: 'delayElapsed' })
     expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
-    machine.tell(1_001, failed('UNAVAILABLE')).tell(9_000, { type: 'due' })
+    machine.tell(1_001, failed('UNAVAILABLE')).tell(9_000, { type: 'delayElapsed' })
     expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
-    machine.tell(9_001, { type: 'listed' }).tell(9_002, failed('VERSION_EXPIRED')).tell(60_000, { type: 'due' })
+    machine
+      .tell(9_001, { type: 'listed' })
+      .tell(9_002, failed('VERSION_EXPIRED'))
+      .tell(60_000, { type: 'delayElapsed' })
     expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: false })
   })
 
   test('a list that trusts no version stays one if another relist is asked for before it or during it', () => {
     const machine = enter('live').tell(5, failed('EPOCH_CHANGED')).tell(6, { type: 'relist', reason: 'wanted' })
-    expect(machine.tell(2_000, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: true })
+    expect(machine.tell(2_000, { type: 'delayElapsed' }).last.effect).toEqual({ type: 'list', ignoreVersions: true })
     machine.tell(2_001, { type: 'relist', reason: 'wanted' }).tell(2_002, failed('UNAVAILABLE'))
     machine.tell(2_003, { type: 'relist', reason: 'wanted' })
-    expect(machine.tell(9_000, { type: 'due' }).last.effect).toEqual({ type: 'list', ignoreVersions: true })
+    expect(machine.tell(9_000, { type: 'delayElapsed' }).last.effect).toEqual({ type: 'list', ignoreVersions: true })
   })
 
   test('an expiry is one relist: after it the watch is opened again', () => {
-    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'due' })
+    const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'delayElapsed' })
     machine.tell(1_001, { type: 'listed' }).tell(1_002, failed('UNAVAILABLE'))
     expect(machine.state).toMatchObject({ next: 'watch', relists: 1 })
   })
 
   test('a watch that broke is counted as a reconnect when it is opened again, and not as a relist', () => {
-    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'due' })
+    const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'delayElapsed' })
     expect(machine.state).toMatchObject({ relists: 0, reconnects: 1 })
   })
 
@@ -436,7 +441,7 @@ describe('what is remembered', () => {
     const machine = enter('live')
     const attempts = [machine.state.attempt]
     for (let i = 0; i < 3; i++) {
-      machine.tell(machine.state.openedAt ?? 0, failed('UNAVAILABLE')).tell(100_000 * (i + 1), { type: 'due' })
+      machine.tell(machine.state.openedAt ?? 0, failed('UNAVAILABLE')).tell(100_000 * (i + 1), { type: 'delayElapsed' })
       attempts.push(machine.state.attempt)
     }
     machine.tell(400_000, { type: 'batch' })
@@ -446,7 +451,7 @@ describe('what is remembered', () => {
   test('a relist that is asked for during a list is another list after it, spaced', () => {
     const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, { type: 'listed' }, HIGH)
     expect(machine.until).toBe(800)
-    expect(machine.tell(800, { type: 'due' }).last.effect).toEqual({
+    expect(machine.tell(800, { type: 'delayElapsed' }).last.effect).toEqual({
       type: 'list',
       ignoreVersions: false,
     })
@@ -455,27 +460,27 @@ describe('what is remembered', () => {
 
   test('a relist that was asked for during a list that failed is no second list after the next one', () => {
     const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, failed('UNAVAILABLE'))
-    machine.tell(1_000, { type: 'due' }).tell(1_001, { type: 'listed' })
+    machine.tell(1_000, { type: 'delayElapsed' }).tell(1_001, { type: 'listed' })
     expect(machine.last.effect).toEqual({ type: 'watch' })
   })
 
   test('a relist that is asked for while a list waits for its turn is that list', () => {
     const machine = enter('relisting').tell(5, { type: 'relist', reason: 'wanted' })
-    machine.tell(20_000, { type: 'turn' })
+    machine.tell(20_000, { type: 'admitted' })
     expect(machine.last.effect).toEqual({ type: 'continue' })
     expect(machine.state).toMatchObject({ isListWanted: false })
     expect(machine.tell(20_001, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
   })
 
   test('a list that waited for its turn was opened when that came: the next open is spaced from there', () => {
-    const machine = enter('relisting').tell(20_000, { type: 'turn' })
+    const machine = enter('relisting').tell(20_000, { type: 'admitted' })
     machine.tell(20_001, { type: 'relist', reason: 'wanted' }).tell(20_002, { type: 'listed' }, LOW)
     expect(machine.until).toBeGreaterThanOrEqual(20_400)
   })
 
   test('a relist that is asked for while a watch is waited for is what comes instead', () => {
     const machine = enter('backing-off').tell(5, { type: 'relist', reason: 'wanted' })
-    expect(machine.tell(1_000, { type: 'due' }).last.effect).toEqual({
+    expect(machine.tell(1_000, { type: 'delayElapsed' }).last.effect).toEqual({
       type: 'list',
       ignoreVersions: false,
     })
@@ -496,7 +501,7 @@ describe('the reason', () => {
     const reasons: string[] = []
     for (let i = 1; i <= 5; i++) {
       reasons.push(machine.tell(i * 100_000, failed('STALE_LIST')).state.reason)
-      machine.tell(i * 100_000 + 50_000, { type: 'due' })
+      machine.tell(i * 100_000 + 50_000, { type: 'delayElapsed' })
     }
     expect(reasons.slice(0, 4)).toEqual(Array(4).fill('it is STALE_LIST'))
     expect(reasons[4]).toBe('behind: it is STALE_LIST (5 lists in a row)')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import { RelistLimit, TURN_MS } from '../../src/informer/relist-limiter.js'
+import { RelistLimiter, SLOT_MS } from '../../src/informer/relist-limiter.js'
 import { Reflector } from '../../src/reflector/reflector.js'
 import { Indexer } from '../../src/store/indexer.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
@@ -9,7 +9,7 @@ import { outcomeOf } from '../support/informers.js'
 
 describe('a limit of relists', () => {
   test('lets them begin in the order in which they came, each when one is over', async () => {
-    const limit = new RelistLimit(1)
+    const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
     const { signal } = new AbortController()
     const begun: string[] = []
@@ -28,12 +28,12 @@ describe('a limit of relists', () => {
   })
 
   test('lets the next one begin where one takes longer than five minutes', async () => {
-    const limit = new RelistLimit(1)
+    const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
     const { signal } = new AbortController()
     const late = await limit.acquire(signal, clock)
     const next = limit.acquire(signal, clock)
-    await clock.advance(TURN_MS - 1)
+    await clock.advance(SLOT_MS - 1)
     expect(await outcomeOf(next, clock)).toBe('pending')
     await clock.advance(1)
     expect(await outcomeOf(next, clock)).toBe('resolved')
@@ -46,7 +46,7 @@ describe('a limit of relists', () => {
   })
 
   test('forgets who no longer waits', async () => {
-    const limit = new RelistLimit(1)
+    const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
     const control = new AbortController()
     const over = await limit.acquire(new AbortController().signal, clock)
@@ -66,7 +66,7 @@ describe('a limit of relists', () => {
       memorySource<number>(),
       new Indexer<number>(),
       { clock, random: new SeededRandom(1) },
-      { admit: () => turn.promise },
+      { acquireRelistSlot: () => turn.promise },
     )
     const running = reflector.run({ signal: control.signal })
     await clock.advance(0)

@@ -1,13 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import {
-  checkVersionWait,
-  checkWait,
-  Gate,
-  type Settle,
-  VersionWaiters,
-  waiting,
-} from '../../src/subscriptions/version-waiters.js'
+import { checkVersionWait, VersionWaiters } from '../../src/subscriptions/version-waiters.js'
+import { checkWait, type Settle, withDeadline } from '../../src/util/deadline.js'
+import { Latch } from '../../src/util/latch.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { outcomeOf } from '../support/informers.js'
 import { numbered } from '../support/scripted-source.js'
@@ -23,7 +18,7 @@ function ends(): { settle: Settle<void>; outcomes: unknown[] } {
 describe('waiting', () => {
   test('gives what its registration settles with', async () => {
     await expect(
-      waiting('it', {}, new VirtualClock(), (settle) => {
+      withDeadline('it', {}, new VirtualClock(), (settle) => {
         settle.resolve(7)
         return () => {}
       }),
@@ -32,7 +27,7 @@ describe('waiting', () => {
 
   test('rejects with TIMEOUT after timeoutMs, naming what was waited for', async () => {
     const clock = new VirtualClock()
-    const wait = waiting('synced of x', { timeoutMs: 100 }, clock, () => () => {})
+    const wait = withDeadline('synced of x', { timeoutMs: 100 }, clock, () => () => {})
     await clock.advance(99)
     expect(await outcomeOf(wait, clock)).toBe('pending')
     const late = expect(wait).rejects.toMatchObject({ code: 'TIMEOUT', message: 'synced of x: not within 100 ms' })
@@ -42,14 +37,14 @@ describe('waiting', () => {
 
   test('rejects with the reason of its signal', async () => {
     const control = new AbortController()
-    const wait = waiting('it', { signal: control.signal }, new VirtualClock(), () => () => {})
+    const wait = withDeadline('it', { signal: control.signal }, new VirtualClock(), () => () => {})
     control.abort('enough')
     await expect(wait).rejects.toBe('enough')
   })
 
   test('a signal that has aborted already rejects before anything is registered', async () => {
     let isRegistered = false
-    const wait = waiting('it', { signal: AbortSignal.abort('before') }, new VirtualClock(), () => {
+    const wait = withDeadline('it', { signal: AbortSignal.abort('before') }, new VirtualClock(), () => {
       isRegistered = true
       return () => {}
     })
@@ -64,7 +59,7 @@ describe('waiting', () => {
       const control = new AbortController()
       let registered = 0
       let settle: Settle<void> | undefined
-      const wait = waiting<void>('it', { signal: control.signal, timeoutMs: 100 }, clock, (ends) => {
+      const wait = withDeadline<void>('it', { signal: control.signal, timeoutMs: 100 }, clock, (ends) => {
         registered++
         settle = ends
         if (how === 'at once') ends.resolve()
@@ -83,7 +78,7 @@ describe('waiting', () => {
   )
 
   test('only the first end counts', async () => {
-    const wait = waiting<string>('it', {}, new VirtualClock(), (settle) => {
+    const wait = withDeadline<string>('it', {}, new VirtualClock(), (settle) => {
       settle.resolve('first')
       settle.reject('second')
       return () => {}
@@ -94,7 +89,7 @@ describe('waiting', () => {
 
 describe('Gate', () => {
   test('who comes before it opens waits for it', () => {
-    const gate = new Gate()
+    const gate = new Latch()
     const { settle, outcomes } = ends()
     gate.enter(settle)
     expect(outcomes).toEqual([])
@@ -103,7 +98,7 @@ describe('Gate', () => {
   })
 
   test('who comes after it has opened passes', () => {
-    const gate = new Gate()
+    const gate = new Latch()
     gate.open()
     const { settle, outcomes } = ends()
     gate.enter(settle)
@@ -111,16 +106,16 @@ describe('Gate', () => {
   })
 
   test('refuse turns away who waits now, and nobody who comes later', () => {
-    const gate = new Gate()
+    const gate = new Latch()
     const [now, later] = [ends(), ends()]
     gate.enter(now.settle)
-    gate.refuse('failed')
+    gate.rejectAll('failed')
     gate.enter(later.settle)
     expect([now.outcomes, later.outcomes, gate.isOpen]).toEqual([['failed'], [], false])
   })
 
   test('who leaves is not told any more', () => {
-    const gate = new Gate()
+    const gate = new Latch()
     const { settle, outcomes } = ends()
     gate.enter(settle)()
     gate.open()
@@ -173,7 +168,7 @@ describe('VersionWaiters', () => {
     const waiters = new VersionWaiters(numbered, () => {})
     const { settle, outcomes } = ends()
     waiters.enter('b5', 'a7', settle)
-    waiters.fork('a7', 'forked')
+    waiters.epochChanged('a7', 'forked')
     waiters.check('b5')
     expect(outcomes).toEqual(['resolved'])
   })
@@ -182,7 +177,7 @@ describe('VersionWaiters', () => {
     const waiters = new VersionWaiters(numbered)
     const { settle, outcomes } = ends()
     waiters.enter('a9', 'a7', settle)
-    waiters.fork('a7', 'forked')
+    waiters.epochChanged('a7', 'forked')
     expect(outcomes).toEqual(['forked'])
   })
 
@@ -191,7 +186,7 @@ describe('VersionWaiters', () => {
     const [later, ending] = [ends(), ends()]
     waiters.enter('20', '7', later.settle)
     waiters.enter('9', '7', ending.settle)
-    waiters.fork('7', 'forked', (_at, mark) => mark === '20')
+    waiters.epochChanged('7', 'forked', (_at, mark) => mark === '20')
     expect([later.outcomes, ending.outcomes]).toEqual([[], ['forked']])
   })
 
@@ -224,7 +219,7 @@ describe('VersionWaiters', () => {
     const [one, two] = [ends(), ends()]
     waiters.enter('5', undefined, one.settle)
     waiters.enter('6', undefined, two.settle)
-    waiters.refuse('stopped')
+    waiters.rejectAll('stopped')
     expect([one.outcomes, two.outcomes]).toEqual([['stopped'], ['stopped']])
   })
 })

@@ -3,7 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { Clock } from '../../../src/contract/clock.js'
-import { over, SourceError } from '../../../src/contract/errors.js'
+import { ABORTED, SourceError } from '../../../src/contract/errors.js'
 import { parseJson } from '../../shared/json-depth.js'
 import { type Asked, apiError, connectionError, refusalIn, retryAfterMsOf, statusOf } from './api-error.js'
 import type { Access, Credentials } from './credentials.js'
@@ -130,7 +130,7 @@ export class Visit {
       return await Promise.race([promise, none])
     } finally {
       this.#breaks.delete(reject)
-      timer.abort(over)
+      timer.abort(ABORTED)
       promise.catch(() => {})
       none.catch(() => {})
     }

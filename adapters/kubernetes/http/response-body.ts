@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../../src/contract/clock.js'
-import { over } from '../../../src/contract/errors.js'
+import { ABORTED } from '../../../src/contract/errors.js'
 import { moment } from './arrival-order.js'
 
 /** Nothing came in time. */
@@ -96,7 +96,7 @@ export class Body {
       }
       this.#lateAt = this.#clock.now() + ms
       if (this.#timer !== undefined && this.#timer.at <= this.#lateAt) return
-      this.#timer?.control.abort(over)
+      this.#timer?.control.abort(ABORTED)
       void this.#keepTime()
     })
   }
@@ -134,7 +134,7 @@ export class Body {
     if (this.#isOver) return
     this.#isOver = true
     this.#error = error
-    this.#timer?.control.abort(over)
+    this.#timer?.control.abort(ABORTED)
     this.#wake?.()
     this.#onReady?.()
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { over } from '../../../src/contract/errors.js'
+import { ABORTED } from '../../../src/contract/errors.js'
 
 /** So often, in milliseconds: the core gives up a list that tells nothing for 30 s, which knows nothing of this source's own deadlines. */
 const SIGN_MS = 10_000
@@ -33,6 +33,6 @@ async function inTime<V>(promise: Promise<V>, clock: Clock): Promise<V | undefin
   try {
     return await Promise.race([promise, late])
   } finally {
-    timer.abort(over)
+    timer.abort(ABORTED)
   }
 }

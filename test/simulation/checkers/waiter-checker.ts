@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import type { Wait } from '../../../src/subscriptions/version-waiters.js'
+import type { Wait } from '../../../src/util/deadline.js'
 import type { History } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import { checkSecrets } from './error-report-checker.js'

@@ -1,4 +1,4 @@
-import { TURN_MS } from '../../../src/informer/relist-limiter.js'
+import { SLOT_MS } from '../../../src/informer/relist-limiter.js'
 import type { Scenario } from '../system/scenario.js'
 
 /** So many looks at the clock our own slow code may take until it knows that a turn is over. */
@@ -58,13 +58,13 @@ export class RelistSlotChecker {
     for (const member of running) if (!this.#begunAt.has(member)) this.#begunAt.set(member, clock.elapsed)
     // Who takes longer than a turn holds nobody up.
     const ageOf = (member: Member): number => clock.elapsed - (this.#begunAt.get(member) ?? 0)
-    const inTurn = running.filter((member) => ageOf(member) < TURN_MS)
+    const inTurn = running.filter((member) => ageOf(member) < SLOT_MS)
     const slowMs = LOOKS * settings.driftMs
     if (clock.skipped !== this.#skipped) this.#skippedAt = clock.elapsed
     this.#skipped = clock.skipped
     // What was due while nobody could act comes one by one.
     const isLate = clock.elapsed - this.#skippedAt <= slowMs
-    const mayHold = running.filter((member) => isLate || ageOf(member) <= TURN_MS + slowMs)
+    const mayHold = running.filter((member) => isLate || ageOf(member) <= SLOT_MS + slowMs)
     const first = relists.findIndex((member) => this.isWaiting(member))
     if (this.#members.some(({ state, lists }) => state === 'listing' && lists === 0))
       violate('groups', 'a first list is held back')

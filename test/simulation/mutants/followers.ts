@@ -133,7 +133,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/slow-handler-monitor.ts',
     edits: [
       ['      if (this.#running.size === 0) this.stop()\n', ''],
-      ['    this.#timer?.abort(over)\n', ''],
+      ['    this.#timer?.abort(ABORTED)\n', ''],
     ],
   },
   {
@@ -163,7 +163,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a resync goes on after the end',
     breaks: 'after stop() there is no timer (I15)',
     file: 'subscriptions/feed.ts',
-    edits: [['    this.#ended.abort(over)\n    this.#sealed.abort(over)\n', '    this.#ended.abort(over)\n']],
+    edits: [['    this.#ended.abort(ABORTED)\n    this.#sealed.abort(ABORTED)\n', '    this.#ended.abort(ABORTED)\n']],
   },
   {
     name: 'a resync leaves out its last part',
@@ -194,7 +194,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a stop waits for ever for what waits',
     breaks: 'stop({ drainMs }) settles in time (I15)',
     file: 'informer/informer.ts',
-    edits: [['    await within(ms, Promise.all(draining), this.#clock)\n', '    await Promise.all(draining)\n']],
+    edits: [['    await settleWithin(ms, Promise.all(draining), this.#clock)\n', '    await Promise.all(draining)\n']],
   },
   {
     name: 'the source goes on while a stop drains',
@@ -211,8 +211,8 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a wait leaves its timer behind',
     breaks: 'after stop() there is no timer (I15)',
-    file: 'subscriptions/version-waiters.ts',
-    edits: [['      timer?.abort(over)\n      return true', '      return true']],
+    file: 'util/deadline.ts',
+    edits: [['      timer?.abort(ABORTED)\n      return true', '      return true']],
   },
   {
     name: 'a wait across epochs never ends',
@@ -223,7 +223,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'synced before the first list',
     breaks: 'synced only after the whole first list (I8)',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/latch.ts',
     edits: [
       ['if (this.#isOpen) settle.resolve()\n', 'if (this.#isOpen || this.#waiting.size === 0) settle.resolve()\n'],
     ],

@@ -131,8 +131,8 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [
       [
-        'this.#state.hasListed ? this.#hooks.admit?.(attempt.signal) : undefined',
-        'this.#hooks.admit?.(attempt.signal)',
+        'this.#state.hasListed ? this.#hooks.acquireRelistSlot?.(attempt.signal) : undefined',
+        'this.#hooks.acquireRelistSlot?.(attempt.signal)',
       ],
     ],
   },
@@ -141,6 +141,6 @@ export const mutantsOfGroups: readonly Mutant[] = [
     breaks: 'a list that waited for its turn is what was asked for meanwhile',
     kind,
     file: 'reflector/reflector-state.ts',
-    edits: [['  turn: begin,\n', '  turn: keep,\n']],
+    edits: [['  admitted: begin,\n', '  admitted: keep,\n']],
   },
 ]

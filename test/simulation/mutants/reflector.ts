@@ -69,7 +69,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     edits: [
       [
         'const replacement = this.#sink.replace({ ignoreVersions: true })',
-        'const halves = this as unknown as { half?: Replacement<T> | undefined }\n    halves.half ??= this.#sink.replace({ ignoreVersions: true })\n    const replacement = halves.half',
+        'const halves = this as unknown as { half?: ListTransaction<T> | undefined }\n    halves.half ??= this.#sink.replace({ ignoreVersions: true })\n    const replacement = halves.half',
       ],
       ['isCommitted = true', 'isCommitted = true\n      halves.half = undefined'],
     ],
@@ -78,21 +78,21 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'a silent watch is never given up',
     breaks: 'a peer that says nothing for twice its heartbeat and 5 s is dead',
     file: 'reflector/reflector.ts',
-    edits: [["void attempt.guard(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent']],
+    edits: [["void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent']],
   },
   {
     name: 'a silent list is never given up',
     breaks: 'a list that brings no page for 30 s is UNAVAILABLE',
     file: 'reflector/reflector.ts',
     edits: [
-      ["void attempt.guard(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent'],
+      ["void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent'],
     ],
   },
   {
     name: 'an attempt leaves its timers behind',
     breaks: 'after stop() there is no timer (I15)',
     file: 'reflector/reflector.ts',
-    edits: [['    this.#attempt = undefined\n    attempt.end(over)', '    this.#attempt = undefined']],
+    edits: [['    this.#attempt = undefined\n    attempt.abort(ABORTED)', '    this.#attempt = undefined']],
   },
   {
     name: 'the spacing of opens never grows',

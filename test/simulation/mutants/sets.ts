@@ -24,14 +24,14 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'a set and its informers have the same sources',
     kind,
     file: 'informer/source-set.ts',
-    edits: [['    this.#tell((listener) => listener.removed(name))\n', '']],
+    edits: [['    this.#notify((listener) => listener.removed(name))\n', '']],
   },
   {
     name: 'nobody hears that a source was added',
     breaks: 'a set and its informers have the same sources',
     kind,
     file: 'informer/source-set.ts',
-    edits: [['    this.#tell((listener) => listener.added(name, source))\n', '']],
+    edits: [['    this.#notify((listener) => listener.added(name, source))\n', '']],
   },
   {
     name: 'what a set tells is told twice',
@@ -40,8 +40,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'informer/source-set.ts',
     edits: [
       [
-        'if (this.#listeners.has(listener)) news(listener)',
-        'if (this.#listeners.has(listener)) news(listener), news(listener)',
+        'if (this.#listeners.has(listener)) notify(listener)',
+        'if (this.#listeners.has(listener)) notify(listener), notify(listener)',
       ],
     ],
   },
@@ -50,14 +50,14 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'nothing of a removed source comes any more',
     kind,
     file: 'informer/source-runner.ts',
-    edits: [['    this.#ending.abort(over)\n', '']],
+    edits: [['    this.#ending.abort(ABORTED)\n', '']],
   },
   {
     name: 'who waits for a removed source waits on',
     breaks: 'who waits for a source that is removed is rejected',
     kind,
     file: 'informer/source-runner.ts',
-    edits: [['    this.waiters.refuse(reason)\n', '']],
+    edits: [['    this.waiters.rejectAll(reason)\n', '']],
   },
   {
     name: 'a relist waits for a removed source',

@@ -132,31 +132,31 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'the time of a wait is over late',
     breaks: 'a wait ends when its time is over',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/deadline.ts',
     edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(2 * timeoutMs, timer.signal)']],
   },
   {
     name: 'the time of a wait is over soon',
     breaks: 'a wait ends when its time is over, and not before',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/deadline.ts',
     edits: [['clock.sleep(timeoutMs, timer.signal)', 'clock.sleep(timeoutMs / 2, timer.signal)']],
   },
   {
     name: 'a wait leaves a listener on the signal of its caller',
     breaks: 'nothing is left of a wait (I15)',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/deadline.ts',
     edits: [["      signal?.removeEventListener('abort', abort)\n", '']],
   },
   {
     name: 'a wait goes on though its caller gave up',
     breaks: 'a wait rejects when its signal aborts',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/deadline.ts',
     edits: [["    signal?.addEventListener('abort', abort, { once: true })\n", '']],
   },
   {
     name: 'a wait begins though its caller gave up',
     breaks: 'a wait rejects where its signal has aborted',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/deadline.ts',
     edits: [['    if (signal?.aborted) {\n      reject(signal.reason)\n      return\n    }\n', '']],
   },
   {

@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import type { Wait } from '../../../src/subscriptions/version-waiters.js'
+import type { Wait } from '../../../src/util/deadline.js'
 import type { Item } from '../backend/history.js'
 import { forkedSince, WaiterChecker } from '../checkers/waiter-checker.js'
 import { nameOf, type Scenario } from '../system/scenario.js'

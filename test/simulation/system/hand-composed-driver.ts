@@ -68,7 +68,7 @@ export class HandComposedDriver implements SystemUnderTest {
     })
     const timing = { clock: this.#clock, random: { next: () => draws.next('jitter') } }
     this.#reflector = new Reflector<Item>(this.source, this.#sink(), timing, {
-      onState: ({ name }) => {
+      onStateChange: ({ name }) => {
         this.#state = name
         stage.note('is', name)
         if (name === 'relisting' && this.#accepted.length > 1)

@@ -1,5 +1,5 @@
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
-import type { Wait } from '../../../src/subscriptions/version-waiters.js'
+import type { Wait } from '../../../src/util/deadline.js'
 import type { Item } from '../backend/history.js'
 import { forkedSince, WaiterChecker } from '../checkers/waiter-checker.js'
 import type { InformerDriver } from '../system/informer-driver.js'

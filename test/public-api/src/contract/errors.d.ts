@@ -59,7 +59,7 @@ export declare function thrownFor(error: SourceError | undefined): Error | undef
 /** Whether the source says that its history is another one. */
 export declare function isEpochChange(error: unknown): boolean;
 /** Why something of our own ended that nobody needs any more; one for all, because making one takes time. */
-export declare const over: SourceError;
+export declare const ABORTED: SourceError;
 /** The message of anything that can be thrown. */
 export declare function messageOf(thrown: unknown): string;
 /**

@@ -10,7 +10,8 @@ import type { ChangeStream } from '../subscriptions/batch-iterator.js';
 import type { Controller, ReconcileContext } from '../subscriptions/controller.js';
 import type { Handlers } from '../subscriptions/handler-subscription.js';
 import type { Scope, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js';
-import type { VersionWait, Wait } from '../subscriptions/version-waiters.js';
+import type { VersionWait } from '../subscriptions/version-waiters.js';
+import type { Wait } from '../util/deadline.js';
 import type { SourceSet } from './source-set.js';
 import type { StandardSchema } from './standard-schema.js';
 /** What can be started and stopped. */

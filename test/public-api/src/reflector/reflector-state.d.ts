@@ -58,7 +58,7 @@ export type Input = {
 }
 /** The delay is over. */
  | {
-    readonly type: 'due';
+    readonly type: 'delayElapsed';
 }
 /** Somebody wants the source read again. */
  | {
@@ -67,7 +67,7 @@ export type Input = {
 }
 /** A list that had to wait for others begins. */
  | {
-    readonly type: 'turn';
+    readonly type: 'admitted';
 } | {
     readonly type: 'stop';
     readonly reason: string;

@@ -6,7 +6,7 @@ import { type Version } from '../contract/version.js';
 import { type ReflectorState } from './reflector-state.js';
 /** What an informer wants to know of its reflector. */
 export interface ReflectorHooks {
-    onState?(state: ReflectorState, previous: ReflectorState): void;
+    onStateChange?(state: ReflectorState, previous: ReflectorState): void;
     /** A list or a watch failed. Called before `onError`, which says what happens next. */
     onFailure?(error: SourceError): void;
     onError?(error: SourceError): void;
@@ -17,14 +17,14 @@ export interface ReflectorHooks {
     /** The watch cannot report its position, and a wait for a version is pending. */
     onProofRequest?(): void;
     /** Something was left out that the source said for the second time. */
-    onIgnored?(version: Version): void;
+    onDuplicate?(version: Version): void;
     /** Whether somebody waits for a version. */
     hasWaiters?(): boolean;
     /**
      * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
      * may begin at once.
      */
-    admit?(signal: AbortSignal): Promise<() => void> | undefined;
+    acquireRelistSlot?(signal: AbortSignal): Promise<() => void> | undefined;
 }
 /**
  * Keeps a sink equal to a source: lists, watches from the list's version, resumes where a watch broke off, and lists

@@ -1,7 +1,8 @@
 import type { Version } from '../contract/version.js';
+import type { Wait } from '../util/deadline.js';
 import type { Feed } from './feed.js';
 import type { ChangeBatch, Subscription } from './subscription-types.js';
-import type { VersionWait, Wait } from './version-waiters.js';
+import type { VersionWait } from './version-waiters.js';
 /**
  * A subscription as an async iterator of batches. A batch counts as handled when the next one is asked for; until then
  * what happens waits in the queue. It ends, without an error, when it is closed, when its signal aborts and when the

@@ -1,8 +1,9 @@
 import type { Random } from '../contract/random.js';
 import type { Version } from '../contract/version.js';
+import { type Wait } from '../util/deadline.js';
 import type { Feed } from './feed.js';
 import { type Subscription } from './subscription-types.js';
-import { type VersionWait, type Wait } from './version-waiters.js';
+import type { VersionWait } from './version-waiters.js';
 export interface ReconcileContext<T> {
     /** The object as the store has it now; undefined where it is gone, or out of the scope. */
     readonly object: T | undefined;

@@ -5,8 +5,9 @@ import type { Change } from '../queue/change.js';
 import type { Membership } from '../store/commit.js';
 import type { Indexer } from '../store/indexer.js';
 import type { DeclaredIndex } from '../store/indexes/index-builder.js';
+import { type Settle, type Wait } from '../util/deadline.js';
 import { type ChangeBatch, type FeedOptions } from './subscription-types.js';
-import { type Settle, type VersionWait, type Wait } from './version-waiters.js';
+import { type VersionWait } from './version-waiters.js';
 /** What a feed needs of its informer. */
 export interface FeedHost<T> {
     readonly indexer: Indexer<T, unknown>;

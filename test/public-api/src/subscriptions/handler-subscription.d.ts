@@ -1,8 +1,9 @@
 import type { Version } from '../contract/version.js';
 import { type Added, type Deleted, type Updated } from '../queue/change.js';
+import { type Wait } from '../util/deadline.js';
 import type { Feed } from './feed.js';
 import { type Subscription } from './subscription-types.js';
-import { type VersionWait, type Wait } from './version-waiters.js';
+import type { VersionWait } from './version-waiters.js';
 /**
  * What is called for each change. A promise is awaited before the key's next change. One that throws, rejects or never
  * settles is reported with code `HANDLER`; nothing is lost for anybody else, and the next change is told all the same.

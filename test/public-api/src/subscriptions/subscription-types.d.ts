@@ -2,7 +2,8 @@ import type { Version } from '../contract/version.js';
 import type { Change } from '../queue/change.js';
 import type { DeclaredIndex } from '../store/indexes/index-builder.js';
 import type { IndexValue } from '../store/indexes/index-types.js';
-import type { VersionWait, Wait } from './version-waiters.js';
+import type { Wait } from '../util/deadline.js';
+import type { VersionWait } from './version-waiters.js';
 /** Which objects are wanted. What leaves the scope is told as a delete, what enters it as an add. */
 export interface Scope<T, I = {}> {
     /** For errors and logs. Default: none. */

@@ -133,7 +133,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/timed-run.ts',
     edits: [
       [
-        'this.#controller.abort(this.#outer.reason)\n    this.#timer.abort(over)\n',
+        'this.#controller.abort(this.#outer.reason)\n    this.#timer.abort(ABORTED)\n',
         'this.#controller.abort(this.#outer.reason)\n',
       ],
     ],

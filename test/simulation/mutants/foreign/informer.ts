@@ -62,14 +62,14 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     name: 'the end of a mirror leaves its epoch check running',
     breaks: 'After stop() has settled there is no timer and no request open (I15).',
     file: 'informer/source-runner.ts',
-    edits: [['    this.waiters.refuse(reason)\n    this.#epochs?.end()\n', '    this.waiters.refuse(reason)\n']],
+    edits: [['    this.waiters.rejectAll(reason)\n    this.#epochs?.end()\n', '    this.waiters.rejectAll(reason)\n']],
   },
   {
     // until() whose condition holds at the call, and a commit after it.
     name: 'a wait that settles at once is not unregistered',
     breaks:
       'until() is over once its condition holds; the condition is not called again after that, and nothing is kept.',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/deadline.ts',
     edits: [['if (isSettled) unregister()', 'if (isSettled) return']],
   },
   {
@@ -124,8 +124,8 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     file: 'informer/source-set.ts',
     edits: [
       [
-        '    this.#sources.set(name, source)\n    this.#tell((listener) => listener.added(name, source))',
-        '    this.#tell((listener) => listener.added(name, source))\n    this.#sources.set(name, source)',
+        '    this.#sources.set(name, source)\n    this.#notify((listener) => listener.added(name, source))',
+        '    this.#notify((listener) => listener.added(name, source))\n    this.#sources.set(name, source)',
       ],
     ],
   },
@@ -153,11 +153,11 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // removed from it.
     name: 'a turn that throws is never given back',
     breaks: 'A source that is added to a set is mirrored, and one that is removed takes its objects with it.',
-    file: 'util/reentrancy-guard.ts',
+    file: 'util/run-to-completion.ts',
     edits: [
       [
-        '    try {\n      return act()\n    } finally {\n      this.#held--\n      this.#goOn()\n    }',
-        '    const result = act()\n    this.#held--\n    this.#goOn()\n    return result',
+        '    try {\n      return action()\n    } finally {\n      this.#running--\n      this.#drain()\n    }',
+        '    const result = action()\n    this.#running--\n    this.#drain()\n    return result',
       ],
     ],
   },

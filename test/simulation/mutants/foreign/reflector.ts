@@ -84,7 +84,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     edits: [
       ['      const asked = [...this.#waiting]\n      this.#waiting.clear()\n', ''],
       ['of asked) if', 'of this.#waiting) if'],
-      ['        attempt.end(over)\n', '        this.#waiting.clear()\n        attempt.end(over)\n'],
+      ['        attempt.abort(ABORTED)\n', '        this.#waiting.clear()\n        attempt.abort(ABORTED)\n'],
     ],
   },
   {
@@ -93,8 +93,8 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     breaks: 'I15: after stop() has settled there is no callback, timer, socket or listener.',
     file: 'informer/head-request.ts',
     edits: [
-      ['    attempt.end(over)\n', ''],
-      ['import { OptionError, over, SourceError,', 'import { OptionError, SourceError,'],
+      ['    attempt.abort(ABORTED)\n', ''],
+      ['import { ABORTED, OptionError, SourceError,', 'import { OptionError, SourceError,'],
     ],
   },
   {

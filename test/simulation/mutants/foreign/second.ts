@@ -91,7 +91,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'silence counts from before the sink was busy, not from its end',
     breaks: 'The time in which we are busy with a page does not count as silence of the source.',
     file: 'reflector/attempt.ts',
-    edits: [['      this.#isBusy = false\n      this.contact()\n', '      this.#isBusy = false\n']],
+    edits: [['      this.#isBusy = false\n      this.recordActivity()\n', '      this.#isBusy = false\n']],
   },
   {
     // Two waits for marks of an epoch that is over, the second begun while the head request of the first is open, on
@@ -105,8 +105,8 @@ export const secondForeignMutants: readonly Mutant[] = [
         '      const asked = [...this.#waiting]\n',
       ],
       [
-        '        attempt.end(over)\n        this.#attempt = undefined\n',
-        '        attempt.end(over)\n        this.#attempt = undefined\n        this.#waiting.clear()\n',
+        '        attempt.abort(ABORTED)\n        this.#attempt = undefined\n',
+        '        attempt.abort(ABORTED)\n        this.#attempt = undefined\n        this.#waiting.clear()\n',
       ],
     ],
   },
@@ -291,7 +291,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // The condition of an until() holds at the call already, and further batches arrive after that.
     name: 'a wait that settles at the call stays registered',
     breaks: 'Nothing is left behind of a wait: a condition of `until` is not called after it was resolved.',
-    file: 'subscriptions/version-waiters.ts',
+    file: 'util/deadline.ts',
     edits: [
       [
         '    if (isSettled) unregister()\n    else if (timeoutMs !== undefined && timer !== undefined) {',
