@@ -1,53 +1,89 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { root } from './support/sources.js'
+import { root, textOf } from './support/sources.js'
 
-const spec = readFileSync(join(root, 'SPEC.md'), 'utf8')
+const spec = textOf('SPEC.md')
 
-/** What a line refers to: files of tests, and a title in each. */
-function references(text: string): readonly { readonly file: string; readonly title: string }[] {
-  return Array.from(text.matchAll(/`(test\/[\w./-]+\.test\.ts)` › "([^"]+)"/g), ([, file = '', title = '']) => ({
+interface Reference {
+  readonly file: string
+  readonly titles: readonly string[]
+}
+
+interface Rule {
+  /** `I7`, `law 4c` */
+  readonly name: string
+  readonly text: string
+  readonly tests: readonly Reference[]
+}
+
+/** The test files that a text names, each with the titles after it: `file` › "title", "title". */
+function referencesOf(text: string): Reference[] {
+  const pattern = /`(test\/[\w./-]+\.test\.ts)`(?: › ("[^"]+"(?:,\s+"[^"]+")*))?/g
+  return Array.from(text.matchAll(pattern), ([, file = '', titles = '']) => ({
     file,
-    title,
+    titles: Array.from(titles.matchAll(/"([^"]+)"/g), ([, title = '']) => title),
   }))
 }
 
-/** The rows of all tables of which the first cell is this. */
-function row(first: string): string {
-  return spec.split('\n').find((line) => line.startsWith(`| ${first} |`)) ?? ''
+/** The rows of all tables of rules: a name, the rule, and its tests. */
+function rulesOf(text: string): Rule[] {
+  return Array.from(
+    text.matchAll(/^\| ([A-Z]\d+|law \d[a-z]?) \| (.+?) \| (.*) \|$/gm),
+    ([, name = '', rule = '', tests = '']) => ({ name, text: rule, tests: referencesOf(tests) }),
+  )
 }
 
-/** What calls in a file have as their first argument, where that is a text: titles of tests and groups among them. */
-function titles(file: string): string {
-  const text = existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : ''
+/** The first argument of every call in a file if it is a string: titles of tests and groups among them. */
+function titlesIn(file: string): string {
+  const text = existsSync(join(root, file)) ? textOf(file) : ''
   return Array.from(text.matchAll(/\(\s*(['"`])((?:(?!\1).)*)\1/g), ([, , title = '']) => title).join('\n')
 }
 
+const references = referencesOf(spec)
+const rules = rulesOf(spec)
+
 describe('SPEC.md', () => {
-  test.each([...new Set(references(spec).map(({ file }) => file))])('names tests that there are in %s', (file) => {
-    const there = titles(file)
-    const named = references(spec).filter((reference) => reference.file === file)
-    expect(named.filter(({ title }) => !there.includes(title)).map(({ title }) => title)).toEqual([])
+  test.each([...new Set(references.map(({ file }) => file))])('names tests that exist in %s', (file) => {
+    const titles = titlesIn(file)
+    expect(titles).not.toBe('')
+    const named = references.filter((reference) => reference.file === file).flatMap((reference) => reference.titles)
+    expect(named.filter((title) => !titles.includes(title))).toEqual([])
   })
 
-  test.each(['1', '2', '3', '4', '5', '6', '7', '8'])('has tests for law %s of DeltaFIFO', (law) => {
-    expect(references(row(law)).length).toBeGreaterThan(0)
+  test('names every test file as a reference that can be checked', () => {
+    const mentioned = spec.match(/test\/[\w./-]+\.test\.ts/g) ?? []
+    expect(mentioned.filter((file) => !references.some((reference) => reference.file === file))).toEqual([])
   })
 
-  test.each(Array.from({ length: 17 }, (_, i) => `I${i + 1}`))('has tests for %s', (name) => {
-    expect(references(row(name)).length).toBeGreaterThan(0)
+  test('has a test with a title or a file of tests for each rule', () => {
+    expect(rules.filter(({ tests }) => tests.length === 0).map(({ name }) => name)).toEqual([])
   })
 
-  test('names a test in each row of what sources and users may do', () => {
-    const rows = spec
-      .split('\n')
-      .filter((line) => /^\| [a-z`]/.test(line) && line.split('|').length === 5 && !line.startsWith('| input |'))
-    expect(rows.length).toBeGreaterThan(25)
-    expect(
-      rows.filter(
-        (line) => !line.startsWith('| the source |') && !line.startsWith('| law |') && references(line).length === 0,
-      ),
-    ).toEqual([])
+  test.each(['C', 'P', 'E', 'K', 'R', 'S', 'I', 'M', 'F', 'G', 'B'])(
+    'numbers the rules %s1, … without gaps',
+    (letter) => {
+      const names = rules.map(({ name }) => name).filter((name) => name.startsWith(letter))
+      expect(names).toEqual(names.map((_, i) => `${letter}${i + 1}`))
+      expect(names.length).toBeGreaterThan(4)
+    },
+  )
+
+  test('has the invariants I1 to I17 and the laws 1 to 8, by which tests name them', () => {
+    expect(rules.filter(({ name }) => /^I\d+$/.test(name))).toHaveLength(17)
+    const laws = rules.flatMap(({ name }) => /^law (\d)/.exec(name)?.[1] ?? [])
+    expect([...new Set(laws)]).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'])
+  })
+
+  test('has no sentence of more than 25 words in a rule', () => {
+    const sentences = rules.flatMap(({ name, text }) =>
+      text.split(/(?<=[.;])\s/).map((sentence) => ({ name, sentence })),
+    )
+    expect(sentences.filter(({ sentence }) => (sentence.match(/\S*\w\S*/g) ?? []).length > 25)).toEqual([])
+  })
+
+  test('wraps its prose at 120 columns', () => {
+    const prose = spec.split('\n').filter((line) => !line.startsWith('|') && referencesOf(line).length === 0)
+    expect(prose.filter((line) => line.length > 120)).toEqual([])
   })
 })
