@@ -12,8 +12,8 @@ import { Indexer } from '../store/indexer.js'
 import type { IndexBuilder } from '../store/indexes/index-types.js'
 import { pinsOf } from '../store/store.js'
 import type { StoreView } from '../store/store-view.js'
-import { type ChangeStream, IteratorSubscription } from '../subscriptions/batch-iterator.js'
-import { Router } from '../subscriptions/change-router.js'
+import { BatchIterator, type ChangeStream } from '../subscriptions/batch-iterator.js'
+import { ChangeRouter } from '../subscriptions/change-router.js'
 import { type Controller, FeedController, type ReconcileContext } from '../subscriptions/controller.js'
 import { Feed, type FeedHost } from '../subscriptions/feed.js'
 import { assertHandlers, HandlerSubscription, type Handlers } from '../subscriptions/handler-subscription.js'
@@ -100,7 +100,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   readonly #clock: Clock
   readonly #random: Random
   readonly #indexer: Indexer<T, I>
-  readonly #router = new Router<T>()
+  readonly #router = new ChangeRouter<T>()
   readonly #host: FeedHost<T>
   readonly #listeners: InformerEvents
   readonly #synced = new Latch()
@@ -432,7 +432,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   changes(options: SubscribeOptions<T, I> = {}): ChangeStream<T> {
     const feed = this.#feed('changes', options, true)
-    return this.#own(feed, new IteratorSubscription(feed, options.signal))
+    return this.#own(feed, new BatchIterator(feed, options.signal))
   }
 
   reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options: Scope<T, I> = {}): Controller {
@@ -605,7 +605,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
         return historyNow()
       },
       isOfSet: this.#set !== undefined,
-      isFilled: () => this.#synced.isOpen,
+      isSynced: () => this.#synced.isOpen,
       hasReached: (call, source) => this.#hasReached(call, source),
       followHistory: (source, onForked) => {
         const mirror = this.#mirrorOf('waitFor', source)
@@ -617,7 +617,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
           leave: mirror.onForked(onForked),
         }
       },
-      enter: (version, source, settle) => this.#enter(this.#mirrorOf('waitFor', source), version, settle),
+      waitForStore: (version, source, settle) => this.#enter(this.#mirrorOf('waitFor', source), version, settle),
       // Not in the middle of a commit: a listener that takes a source away would overtake it.
       report: (error) => void Promise.resolve().then(() => this.#report(error)),
       attach: (feed) => this.#router.add(feed),
@@ -666,7 +666,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     this.#synced.open()
     // A filter may subscribe: what comes by that has begun already.
     this.#indexer.writer.reentrancy.run(() => {
-      for (const feed of [...this.#router.feeds]) feed.begin()
+      for (const feed of [...this.#router.feeds]) feed.startReplay()
     })
     return true
   }

@@ -3,45 +3,48 @@ import { ABORTED } from '../contract/errors.js'
 
 type Heap = (readonly [due: number, key: string])[]
 
-/** So many entries that are out of date may be kept, however few keys wait. */
-const FEW = 16
+/** The heap may always keep this many outdated entries. */
+const OUTDATED_ALLOWED = 16
 
-/** Keys that each wait for a time: of those that are set for one, the earliest. One timer, however many there are. */
-export class Delays {
+/** Calls back for each key at its time, the earliest of the times scheduled for it. Uses one timer for all keys. */
+export class DelayQueue {
   readonly #clock: Clock
   readonly #onDue: (key: string) => void
   readonly #due = new Map<string, number>()
-  /** Least first; what `#due` does not confirm is out of date. Never much more than twice what waits. */
+  /**
+   * The earliest time is first. An entry that differs from `#due` is outdated. Invariant: at most twice as many entries
+   * as keys, and `OUTDATED_ALLOWED` more.
+   */
   #heap: Heap = []
   #timer: { readonly due: number; readonly control: AbortController } | undefined
 
-  /** `onDue` is called at the time of a key, which waits no more then. */
+  /** `onDue` is called at the time of a key. The key has left the queue by then. */
   constructor(clock: Clock, onDue: (key: string) => void) {
     this.#clock = clock
     this.#onDue = onDue
   }
 
-  /** How many keys wait. */
+  /** The number of scheduled keys. */
   get size(): number {
     return this.#due.size
   }
 
-  /** How many times are kept of them. */
-  get held(): number {
+  /** The number of entries in the heap, with the outdated ones. */
+  get heapSize(): number {
     return this.#heap.length
   }
 
-  /** An earlier time that was set before stays. */
-  set(key: string, due: number): void {
+  /** Schedules a key at `due`. An earlier time of the key is kept. */
+  schedule(key: string, due: number): void {
     if ((this.#due.get(key) ?? Infinity) <= due) return
     this.#due.set(key, due)
     push(this.#heap, [due, key])
-    this.#tidy()
+    this.#dropOutdated()
     this.#arm()
   }
 
   delete(key: string): void {
-    if (this.#due.delete(key)) this.#tidy()
+    if (this.#due.delete(key)) this.#dropOutdated()
   }
 
   clear(): void {
@@ -51,9 +54,9 @@ export class Delays {
     this.#heap = []
   }
 
-  #tidy(): void {
-    if (this.#heap.length <= 2 * this.#due.size + FEW) return
-    // What is sorted is a heap.
+  #dropOutdated(): void {
+    if (this.#heap.length <= 2 * this.#due.size + OUTDATED_ALLOWED) return
+    // A sorted array is a heap.
     this.#heap = Array.from(this.#due, ([key, due]) => [due, key] as const).sort(([a], [b]) => a - b)
   }
 
@@ -70,7 +73,7 @@ export class Delays {
         this.#timer = undefined
         this.#release()
       },
-      () => {}, // Another time came first, or nobody waits any more.
+      () => {}, // Aborted: the earliest time changed.
     )
   }
 
@@ -84,7 +87,7 @@ export class Delays {
     this.#arm()
   }
 
-  /** What comes first of what is confirmed; what was before it is dropped. */
+  /** Removes outdated entries from the top of the heap, and returns the first valid one. */
   #first(): Heap[number] | undefined {
     for (;;) {
       const [first] = this.#heap

@@ -1,63 +1,64 @@
 import type { Clock } from '../contract/clock.js'
-import { Delays } from './delay-queue.js'
+import { DelayQueue } from './delay-queue.js'
 
 /**
- * Keys that wait to be worked on: each at most once, none while it is being worked on, some not before a given time.
- * A key that is added while it is being worked on waits again as soon as that is done.
+ * A queue of keys to process. A key is in it at most once, and never while it is being processed. A key that is added
+ * while it is being processed is ready again as soon as it is done. A key may be added with a delay.
  */
 export class WorkQueue {
   readonly #clock: Clock
   readonly #wake: (key: string) => void
   readonly #ready = new Set<string>()
-  /** Keys that are being worked on, and whether they were added meanwhile. */
+  /** The keys that are being processed, and whether each was added again meanwhile. */
   readonly #running = new Map<string, boolean>()
-  /** When keys are added, whatever happens meanwhile. */
-  readonly #later: Delays
-  /** When keys are added that are not added before. */
-  readonly #latest: Delays
-  #isSealed = false
+  /** The times of `addAt`. They hold even if the key is added before. */
+  readonly #unconditional: DelayQueue
+  /** The times of `addBy`. Adding the key before cancels its time. */
+  readonly #cancellable: DelayQueue
+  #isDraining = false
   #isClosed = false
 
   /** `wake` is called when a key becomes ready. */
   constructor(clock: Clock, wake: (key: string) => void) {
     this.#clock = clock
     this.#wake = wake
-    this.#later = new Delays(clock, (key) => this.add(key))
-    this.#latest = new Delays(clock, (key) => this.add(key))
+    this.#unconditional = new DelayQueue(clock, (key) => this.add(key))
+    this.#cancellable = new DelayQueue(clock, (key) => this.add(key))
   }
 
-  /** How many keys are ready or being worked on. */
+  /** The number of keys that are ready or being processed. */
   get active(): number {
     return this.#ready.size + this.#running.size
   }
 
-  /** How many times are waited for: of one key two at most. */
+  /** The number of delays: at most two for a key. */
   get delayed(): number {
-    return this.#later.size + this.#latest.size
+    return this.#unconditional.size + this.#cancellable.size
   }
 
-  /** How many times are kept, with those that are out of date. */
-  get held(): number {
-    return this.#later.held + this.#latest.held
+  /** The number of entries that the delays keep, with the outdated ones. */
+  get heapSize(): number {
+    return this.#unconditional.heapSize + this.#cancellable.heapSize
   }
 
+  /** The number of keys that are being processed. */
   get running(): number {
     return this.#running.size
   }
 
-  /** Whether no time is waited for any more. */
-  get isSealed(): boolean {
-    return this.#isSealed
+  /** Whether delays are ignored, because of `drain` or `close`. */
+  get isDraining(): boolean {
+    return this.#isDraining
   }
 
   isRunning(key: string): boolean {
     return this.#running.has(key)
   }
 
-  /** Ready now, or as soon as the key is no longer being worked on. */
+  /** Makes the key ready now, or when it is no longer being processed. */
   add(key: string): void {
     if (this.#isClosed) return
-    this.#latest.delete(key)
+    this.#cancellable.delete(key)
     if (this.#running.has(key)) {
       this.#running.set(key, true)
       return
@@ -67,20 +68,20 @@ export class WorkQueue {
     this.#wake(key)
   }
 
-  /** Added at `due`, though it is added before as well; of several such times the earliest counts. */
+  /** Adds the key at `due`, even if it is added before. Of several such times the earliest counts. */
   addAt(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else if (!this.#isSealed) this.#later.set(key, due)
+    else if (!this.#isDraining) this.#unconditional.schedule(key, due)
   }
 
-  /** Added at `due` unless it is before; of several such times the earliest counts. */
+  /** Adds the key at `due`, unless it is added before. Of several such times the earliest counts. */
   addBy(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else if (!this.#isSealed && !this.#ready.has(key)) this.#latest.set(key, due)
+    else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)
   }
 
-  /** The key that has been ready for longest; it counts as being worked on until `done`. */
-  take(): string | undefined {
+  /** Returns the key that became ready first. It counts as being processed until `done`. */
+  dequeue(): string | undefined {
     for (const key of this.#ready) {
       this.#ready.delete(key)
       this.#running.set(key, false)
@@ -90,8 +91,8 @@ export class WorkQueue {
   }
 
   /**
-   * The key is no longer worked on; unless `again` is false it is ready where it was added meanwhile. Gives whether it
-   * was.
+   * Ends the processing of a key, and returns whether the key was added meanwhile. If it was, it becomes ready, unless
+   * `again` is false.
    */
   done(key: string, again = true): boolean {
     const wasAdded = this.#running.get(key) === true
@@ -100,17 +101,17 @@ export class WorkQueue {
     return wasAdded
   }
 
-  /** No time is waited for any more: neither what has one, nor what is given one from now on. */
-  seal(): void {
-    this.#isSealed = true
-    this.#later.clear()
-    this.#latest.clear()
+  /** Drops all delays, and ignores later ones. Keys without a delay are still accepted. */
+  drain(): void {
+    this.#isDraining = true
+    this.#unconditional.clear()
+    this.#cancellable.clear()
   }
 
-  /** Nothing is ready any more. What is being worked on counts until it is done. */
+  /** Drops all ready keys and delays, and ignores later ones. Keys that are being processed count until they are done. */
   close(): void {
     this.#isClosed = true
-    this.seal()
+    this.drain()
     this.#ready.clear()
   }
 }

@@ -15,7 +15,7 @@ export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch
 
 type Result<T> = IteratorResult<ChangeBatch<T>, undefined>
 
-export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined> {
+export class BatchIterator<T> implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined> {
   readonly #feed: Feed<T>
   readonly #signal: AbortSignal | undefined
   #held: ChangeBatch<T> | undefined
@@ -66,7 +66,7 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
-      this.#feed.seal()
+      this.#feed.stopAccepting()
       while (this.#feed.hasMore || this.#held !== undefined)
         await new Promise<void>((resolve) => this.#idle.push(resolve))
     }
@@ -87,14 +87,14 @@ export class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<C
   #release(): void {
     const held = this.#held
     this.#held = undefined
-    if (held !== undefined) this.#feed.finish(held)
+    if (held !== undefined) this.#feed.ack(held)
   }
 
   #answer(): void {
     const { closed } = this.#feed
     while (this.#asking.length > 0) {
       this.#release()
-      const batch = this.#feed.take()
+      const batch = this.#feed.dequeue()
       if (batch === undefined && closed === undefined) break
       const asking = this.#asking.shift()
       if (batch !== undefined) {

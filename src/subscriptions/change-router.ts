@@ -4,16 +4,16 @@ import { type Scalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
 import type { Feed } from './feed.js'
 
 /**
- * Brings each change to the feeds that it concerns, and to no other: those that follow one key, or one value of an
- * index, are found by it, however many there are.
+ * Routes the changes of a commit to the feeds that they concern. Feeds with a key, or with a value of an index, are
+ * looked up by it. So the cost of a change does not depend on the number of feeds that follow other keys or values.
  */
-export class Router<T> {
+export class ChangeRouter<T> {
   readonly #feeds = new Set<Feed<T>>()
   readonly #unscoped = new Set<Feed<T>>()
-  /** Feeds that have to look at every change themselves. */
-  readonly #lookers = new Set<Feed<T>>()
-  /** Feeds that are told of bookmarks. */
-  readonly #marked = new Set<Feed<T>>()
+  /** Feeds that check every change themselves: by a filter, or by a compound index. */
+  readonly #filteredFeeds = new Set<Feed<T>>()
+  /** Feeds that receive bookmarks. */
+  readonly #bookmarkFeeds = new Set<Feed<T>>()
   readonly #byKey = new Map<string, Set<Feed<T>>>()
   readonly #byValue = new Map<DeclaredIndex<T>, ScalarMap<Set<Feed<T>>>>()
 
@@ -23,29 +23,29 @@ export class Router<T> {
 
   add(feed: Feed<T>): void {
     this.#feeds.add(feed)
-    if (feed.wantsBookmarks) this.#marked.add(feed)
-    this.#home(feed, true)?.add(feed)
+    if (feed.wantsBookmarks) this.#bookmarkFeeds.add(feed)
+    this.#groupOf(feed, true)?.add(feed)
   }
 
   remove(feed: Feed<T>): void {
     this.#feeds.delete(feed)
-    this.#marked.delete(feed)
-    const home = this.#home(feed, false)
-    home?.delete(feed)
-    if (home?.size === 0) this.#tidy(feed)
+    this.#bookmarkFeeds.delete(feed)
+    const group = this.#groupOf(feed, false)
+    group?.delete(feed)
+    if (group?.size === 0) this.#removeGroupOf(feed)
   }
 
   route(commit: Commit<T>): void {
     if (this.#feeds.size === 0) return
     const { changes, position, source } = commit
     if (changes.length === 0) {
-      for (const feed of this.#marked) feed.offer(changes, position, source)
+      for (const feed of this.#bookmarkFeeds) feed.enqueue(changes, position, source)
     } else {
-      for (const feed of this.#unscoped) feed.offer(changes, position, source)
+      for (const feed of this.#unscoped) feed.enqueue(changes, position, source)
       try {
         if (this.#feeds.size > this.#unscoped.size) this.#routeScoped(commit)
       } catch (error) {
-        // Which followers were notified is unknown.
+        // It is unknown which feeds have the change.
         for (const feed of this.#feeds) if (feed.isScoped) feed.fail(error)
       }
     }
@@ -54,40 +54,40 @@ export class Router<T> {
   #routeScoped({ changes, memberships, tracked, position, source }: Commit<T>): void {
     const positions = new Map<DeclaredIndex<T>, number>()
     for (const index of tracked) positions.set(index, positions.size)
-    const touched = new Set<Feed<T>>(this.#lookers)
+    const touched = new Set<Feed<T>>(this.#filteredFeeds)
     changes.forEach((change, i) => {
       const membership = memberships[i]
-      const tell = (feeds: Iterable<Feed<T>> | undefined): void => {
+      const match = (feeds: Iterable<Feed<T>> | undefined): void => {
         for (const feed of feeds ?? []) {
           touched.add(feed)
-          feed.consider(change, membership, positions)
+          feed.match(change, membership, positions)
         }
       }
-      tell(this.#lookers)
-      tell(this.#byKey.get(change.key))
+      match(this.#filteredFeeds)
+      match(this.#byKey.get(change.key))
       for (const [index, feeds] of this.#byValue) {
         const position = positions.get(index) ?? -1
         const was = index.scalarsOf(membership?.was[position]) ?? []
         const is = index.scalarsOf(membership?.is[position]) ?? []
-        for (const value of was) tell(feeds.get(value))
-        for (const value of is) if (!was.some((each) => sameScalar(each, value))) tell(feeds.get(value))
+        for (const value of was) match(feeds.get(value))
+        for (const value of is) if (!was.some((each) => sameScalar(each, value))) match(feeds.get(value))
       }
     })
-    for (const feed of touched) feed.flush(position, source)
+    for (const feed of touched) feed.publish(position, source)
   }
 
-  /** The set in which a feed waits for its changes. */
-  #home(feed: Feed<T>, create: boolean): Set<Feed<T>> | undefined {
+  /** The set of feeds that are found by the same key or value as `feed`. */
+  #groupOf(feed: Feed<T>, create: boolean): Set<Feed<T>> | undefined {
     if (!feed.isScoped) return this.#unscoped
     if (feed.key !== undefined) return entryOf(this.#byKey, feed.key, create)
     const [index, value] = feed.where[0] ?? []
-    if (index === undefined || index.scalarsOf(undefined) === undefined) return this.#lookers
+    if (index === undefined || index.scalarsOf(undefined) === undefined) return this.#filteredFeeds
     const values = this.#byValue.get(index) ?? (create ? new ScalarMap<Set<Feed<T>>>() : undefined)
     if (create && values !== undefined) this.#byValue.set(index, values)
     return values === undefined ? undefined : entryOf(values, value as Scalar, create)
   }
 
-  #tidy(feed: Feed<T>): void {
+  #removeGroupOf(feed: Feed<T>): void {
     if (feed.key !== undefined) this.#byKey.delete(feed.key)
     const [index, value] = feed.where[0] ?? []
     if (index === undefined || feed.key !== undefined) return

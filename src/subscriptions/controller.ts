@@ -7,8 +7,8 @@ import { type Backoff, backoff, drawDelay, grown } from '../reflector/backoff.js
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { checkOptions, isBoolean, isPositive } from '../util/validate-options.js'
 import type { Feed } from './feed.js'
-import { type OpenBatch, OpenBatches } from './in-flight-batches.js'
-import { SlowWatch } from './slow-handler-monitor.js'
+import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
+import { SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './subscription-types.js'
 import { TimedRun } from './timed-run.js'
 import type { VersionWait } from './version-waiters.js'
@@ -56,9 +56,9 @@ interface Item {
   attempt: number
   failedAt: number
   /** The batch with its earliest change that is not reconciled; undefined where no change asks for it. */
-  since: OpenBatch | undefined
+  since: InFlightBatch | undefined
   /** The batch with the first change that came during the run that is under way. */
-  duringRun: OpenBatch | undefined
+  duringRun: InFlightBatch | undefined
   readonly waitingSince: number
 }
 
@@ -69,7 +69,7 @@ export class FeedController<T> implements Controller {
   readonly #random: Random
   readonly #timeoutMs: number | undefined
   readonly #queue: WorkQueue
-  readonly #slow: SlowWatch
+  readonly #slow: SlowHandlerMonitor
   readonly #stop = new AbortController()
   readonly #signal: AbortSignal | undefined
   readonly #items = new Map<string, Item>()
@@ -78,7 +78,7 @@ export class FeedController<T> implements Controller {
   /** Keys of which more is known than the feed has told, while it is drained. */
   readonly #ahead = new Set<string>()
   /** What is not reconciled: of each batch, for how many keys it has the earliest change that is not. */
-  readonly #open: OpenBatches<T>
+  readonly #open: InFlightBatches<T>
   #isTaking = false
   #idle: (() => void)[] = []
   /** Who closes it once more waits for the same end. */
@@ -100,12 +100,12 @@ export class FeedController<T> implements Controller {
     this.#random = options.random
     this.#timeoutMs = options.timeoutMs
     feed.longest = () => this.#slow.longest
-    this.#open = new OpenBatches(feed)
+    this.#open = new InFlightBatches(feed)
     this.#queue = new WorkQueue(feed.host.clock, (key) => {
       this.#item(key)
       this.#wake()
     })
-    this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
+    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.#signal = options.signal
     feed.wake = () => this.#wake()
     if (feed.hasMore) this.#wake()
@@ -126,14 +126,14 @@ export class FeedController<T> implements Controller {
   }
 
   /** @internal How many taken batches something is kept of. */
-  get held(): number {
+  get batchesInFlight(): number {
     return this.#open.size
   }
 
   enqueue(key: string, options: { readonly delayMs?: number } = {}): void {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
     checkOptions('enqueue', options, { delayMs: isPositive })
-    if (this.#queue.isSealed) return
+    if (this.#queue.isDraining) return
     if (options.delayMs === undefined) this.#queue.add(key)
     else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)
   }
@@ -149,8 +149,8 @@ export class FeedController<T> implements Controller {
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
-      this.#queue.seal()
-      this.#feed.seal(this.#missed)
+      this.#queue.drain()
+      this.#feed.stopAccepting(this.#missed)
       while (this.#feed.closed === undefined && this.#isBusy) await this.#untilIdle()
     }
     this.#closing ??= this.#end()
@@ -195,8 +195,8 @@ export class FeedController<T> implements Controller {
     const { clock } = this.#feed.host
     const since = clock.now()
     // It may be drained since before the first list.
-    if (this.#queue.isSealed) this.#feed.seal(this.#missed)
-    for (let batch = this.#feed.take(); batch !== undefined; batch = this.#feed.take()) {
+    if (this.#queue.isDraining) this.#feed.stopAccepting(this.#missed)
+    for (let batch = this.#feed.dequeue(); batch !== undefined; batch = this.#feed.dequeue()) {
       this.#mark(batch)
       if (clock.now() - since > SLICE_MS && this.#feed.hasMore) {
         void clock.sleep(0).then(() => this.#work())
@@ -205,9 +205,9 @@ export class FeedController<T> implements Controller {
     }
     this.#isTaking = false
     // Before the first list nobody knows whether a key that was enqueued is there.
-    const mayRun = this.#feed.closed === undefined && this.#feed.host.isFilled()
+    const mayRun = this.#feed.closed === undefined && this.#feed.host.isSynced()
     while (mayRun && this.#queue.running < this.#concurrency) {
-      const key = this.#queue.take()
+      const key = this.#queue.dequeue()
       if (key === undefined) break
       void this.#run(key)
     }
@@ -223,7 +223,7 @@ export class FeedController<T> implements Controller {
   }
 
   #mark(batch: ChangeBatch<T>): void {
-    const open = this.#open.begin(batch)
+    const open = this.#open.track(batch)
     for (const change of batch.changes) {
       // A key that waits, or runs, will be as it should be without being told again what it knew.
       if (change.origin === 'resync' && this.#items.has(change.key)) continue
@@ -232,13 +232,13 @@ export class FeedController<T> implements Controller {
       const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
       if (item[role] === undefined) {
         item[role] = open
-        this.#open.add(open, 1)
+        this.#open.expect(open, 1)
       }
       // During a run it waits for how that ends: a failure has its own distance.
       if (role === 'duringRun') this.#queue.add(change.key)
       else this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])
     }
-    this.#open.done(open)
+    this.#open.ack(open)
   }
 
   /** No reason for a run any more; and yet a run that is to come has the state of then. */
@@ -274,7 +274,7 @@ export class FeedController<T> implements Controller {
   async #run(key: string): Promise<void> {
     const { clock, indexer } = this.#feed.host
     const item = this.#item(key)
-    const object = this.#feed.has(key) ? indexer.get(key) : undefined
+    const object = this.#feed.isInScope(key) ? indexer.get(key) : undefined
     const gone = object === undefined ? this.#deleted.get(key) : undefined
     const deleted = gone?.object
     let again: number | undefined
@@ -287,14 +287,14 @@ export class FeedController<T> implements Controller {
     try {
       const running = this.#fn(key, { object, deleted, attempt: item.attempt, signal, requeueAfter })
       // It no longer counts as running when waits for this key end.
-      await this.#slow.during(key, timed?.outcome(running) ?? running)
+      await this.#slow.monitor(key, timed?.outcome(running) ?? running)
       this.#succeeded(key, item, gone)
       this.#queue.done(key)
-      if (again !== undefined && !this.#queue.isSealed) this.#queue.addBy(key, clock.now() + again)
+      if (again !== undefined && !this.#queue.isDraining) this.#queue.addBy(key, clock.now() + again)
     } catch (error) {
       this.#failed(key, item, error)
     } finally {
-      timed?.end()
+      timed?.dispose()
     }
     this.#wake()
   }
@@ -305,7 +305,7 @@ export class FeedController<T> implements Controller {
     const { since, duringRun } = item
     this.#items.delete(key)
     if (duringRun !== undefined) this.#item(key).since = duringRun
-    if (since !== undefined) this.#open.done(since)
+    if (since !== undefined) this.#open.ack(since)
   }
 
   #failed(key: string, item: Item, cause: unknown): void {
@@ -313,7 +313,7 @@ export class FeedController<T> implements Controller {
     const hasNews = this.#queue.done(key, false)
     if (closed !== undefined) return
     if (item.since === undefined) item.since = item.duringRun
-    else if (item.duringRun !== undefined) this.#open.done(item.duringRun)
+    else if (item.duringRun !== undefined) this.#open.ack(item.duringRun)
     item.duringRun = undefined
     // News may be the cure: then not so late, and yet not at once, however fast they come.
     const delayMs = hasNews ? RETRY_MS[0] : drawDelay(item.retry, this.#random)
@@ -322,7 +322,7 @@ export class FeedController<T> implements Controller {
     item.failedAt = host.clock.now()
     this.#queue.addBy(key, item.failedAt + delayMs)
     const again = `again in ${(delayMs / 1_000).toFixed(1)} s`
-    const then = this.#queue.isSealed ? 'not again, for the controller is being closed' : again
+    const then = this.#queue.isDraining ? 'not again, for the controller is being closed' : again
     const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
     host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
   }

@@ -20,7 +20,7 @@ export interface FeedHost<T> {
   readonly sourceName: string
   /** Whether the store mirrors several sources: then versions are positions of the store itself. */
   readonly isOfSet: boolean
-  readonly isFilled: () => boolean
+  readonly isSynced: () => boolean
   /** Compares versions. A TypeError where the source cannot, or where several sources leave open which. */
   hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean
   /**
@@ -31,7 +31,7 @@ export interface FeedHost<T> {
   /** Follows the history of this source that the store shows now. */
   followHistory(source: string | undefined, onForked: (error: SourceError) => void): FollowedHistory
   /** Settles a wait when the store includes a version, also before this returns. Returns what ends the wait. */
-  enter(version: Version, source: string | undefined, settle: Settle<void>): () => void
+  waitForStore(version: Version, source: string | undefined, settle: Settle<void>): () => void
   report(error: SourceError): void
   attach(feed: Feed<T>): void
   detach(feed: Feed<T>): void
@@ -136,7 +136,7 @@ export class Feed<T> {
     this.#told = isScoped ? new Set() : undefined
     this.#untrack = this.where.map(([index]) => host.indexer.writer.track(index))
     host.attach(this)
-    if (host.isFilled()) this.begin()
+    if (host.isSynced()) this.startReplay()
     if (options.resyncMs !== undefined) void this.#resync(options.resyncMs).catch(() => {})
   }
 
@@ -187,12 +187,12 @@ export class Feed<T> {
   }
 
   /** Whether `key` is in the scope now, as far as it has been told. */
-  has(key: string): boolean {
+  isInScope(key: string): boolean {
     return this.#told === undefined || this.#told.has(key)
   }
 
   /** The store has its first list: what it holds is told first. */
-  begin(): void {
+  startReplay(): void {
     try {
       this.#begin()
     } catch (error) {
@@ -226,11 +226,7 @@ export class Feed<T> {
   }
 
   /** A change that may concern this feed, out of a commit that `flush` ends. */
-  consider(
-    change: Change<T>,
-    membership: Membership | undefined,
-    positions: ReadonlyMap<DeclaredIndex<T>, number>,
-  ): void {
+  match(change: Change<T>, membership: Membership | undefined, positions: ReadonlyMap<DeclaredIndex<T>, number>): void {
     const told = this.#told
     if (told === undefined || this.#closed !== undefined || this.#isNotYet) return
     const { key } = change
@@ -246,15 +242,15 @@ export class Feed<T> {
   }
 
   /** Ends a commit. */
-  flush(position: Version | undefined, source?: string): void {
+  publish(position: Version | undefined, source?: string): void {
     if (this.#collected.length === 0) return
     const changes = this.#collected
     this.#collected = []
-    this.offer(changes, position, source)
+    this.enqueue(changes, position, source)
   }
 
   /** Queues a commit, all of which concerns this feed. */
-  offer(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
+  enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
     if (this.#closed !== undefined || this.#isNotYet) return
     try {
       this.#queue(changes, position, source)
@@ -277,7 +273,7 @@ export class Feed<T> {
   }
 
   /** The next batch, or undefined where nothing waits. Each is ended by `finish`, in the order of taking. */
-  take(): ChangeBatch<T> | undefined {
+  dequeue(): ChangeBatch<T> | undefined {
     if (this.#closed !== undefined) return undefined
     const batch = this.#replay === undefined ? this.#takeQueued() : this.#takeReplay(this.#replay)
     if (batch === undefined) return undefined
@@ -285,8 +281,8 @@ export class Feed<T> {
     return batch
   }
 
-  finish(batch: ChangeBatch<T>): void {
-    this.finishTo(this.endOf(batch), 1)
+  ack(batch: ChangeBatch<T>): void {
+    this.ackThrough(this.endOf(batch), 1)
   }
 
   /** All that has to be kept of a taken batch to finish it later. */
@@ -295,7 +291,7 @@ export class Feed<T> {
   }
 
   /** Finishes so many taken batches, the last of which has this end. */
-  finishTo({ position, isSynced }: BatchEnd, batches: number): void {
+  ackThrough({ position, isSynced }: BatchEnd, batches: number): void {
     this.#inFlight -= batches
     this.#unfinished -= batches
     if (isSynced) {
@@ -343,7 +339,7 @@ export class Feed<T> {
     let leaveStore = (): void => {}
     let leaveFeed = (): void => {}
     const waitForStore = (): void => {
-      leaveStore = this.host.enter(version, source, { resolve: waitForFeed, reject: settle.reject })
+      leaveStore = this.host.waitForStore(version, source, { resolve: waitForFeed, reject: settle.reject })
     }
     // In the same turn as the store: between the two, no history can end.
     const waitForFeed = (): void => {
@@ -387,7 +383,7 @@ export class Feed<T> {
    * From now on nothing is added to what waits. Before the first list it has no effect. Where `onMissed` is given, it is
    * told instead of what would have been added, and `has` goes on to say what is in the scope.
    */
-  seal(onMissed?: (changes: readonly Change<T>[]) => void): void {
+  stopAccepting(onMissed?: (changes: readonly Change<T>[]) => void): void {
     if (this.#begunAt === Infinity || this.#sealed.signal.aborted) return
     this.#sealedAt = this.#storePlace
     this.#sealed.abort(ABORTED)

@@ -13,8 +13,8 @@ import { DEFAULT_CAPACITY } from '../queue/delta-fifo.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { checkOptions, isBoolean, isFunction } from '../util/validate-options.js'
 import type { Feed } from './feed.js'
-import { type OpenBatch, OpenBatches } from './in-flight-batches.js'
-import { SlowWatch } from './slow-handler-monitor.js'
+import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
+import { SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { type ChangeBatch, CLOSE_GRACE_MS, type Subscription } from './subscription-types.js'
 import { TimedRun } from './timed-run.js'
 import type { VersionWait } from './version-waiters.js'
@@ -42,7 +42,7 @@ const SLICE_CHANGES = 64
 /** A taken change that no handler was called for yet. */
 interface Untold<T> {
   readonly change: Change<T>
-  readonly of: OpenBatch
+  readonly of: InFlightBatch
   /** Since when it has waited; where changes were merged, the first of them. */
   readonly at: number
 }
@@ -54,7 +54,7 @@ export class HandlerSubscription<T> implements Subscription {
   readonly #concurrency: number
   readonly #capacity: number
   readonly #wantsLatest: boolean
-  readonly #slow: SlowWatch
+  readonly #slow: SlowHandlerMonitor
   readonly #signal: AbortSignal | undefined
   readonly #timeoutMs: number | undefined
   readonly #stop = new AbortController()
@@ -69,7 +69,7 @@ export class HandlerSubscription<T> implements Subscription {
   #takenSince = 0
 
   /** With more than one key at a time: what is not done. */
-  readonly #open: OpenBatches<T>
+  readonly #open: InFlightBatches<T>
   /** Changes that may be handled as soon as there is room, the next one last. */
   #ready: Untold<T>[] = []
   /** Changes of keys that are being handled. Invariant: a key is here exactly while its handler runs. */
@@ -81,9 +81,9 @@ export class HandlerSubscription<T> implements Subscription {
     this.#handlers = handlers
     this.#concurrency = options.concurrency ?? 1
     this.#capacity = options.capacity ?? DEFAULT_CAPACITY
-    this.#open = new OpenBatches(feed)
+    this.#open = new InFlightBatches(feed)
     this.#wantsLatest = options.delivery === 'latest'
-    this.#slow = new SlowWatch(feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
+    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
     this.#signal = options.signal
     this.#timeoutMs = options.timeoutMs
     feed.longest = () => this.#slow.longest
@@ -117,7 +117,7 @@ export class HandlerSubscription<T> implements Subscription {
   }
 
   /** @internal How many taken batches something is kept of. */
-  get held(): number {
+  get batchesInFlight(): number {
     return this.#open.size
   }
 
@@ -132,7 +132,7 @@ export class HandlerSubscription<T> implements Subscription {
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
     checkOptions('close', options, { drain: isBoolean })
     if (options.drain === true) {
-      this.#feed.seal()
+      this.#feed.stopAccepting()
       while (this.#feed.closed === undefined && (this.#feed.hasMore || this.#isBusy)) await this.#untilIdle()
     }
     this.#closing ??= this.#end()
@@ -200,14 +200,14 @@ export class HandlerSubscription<T> implements Subscription {
     for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
       for (const change of batch.changes) {
         const working = this.#tell(change)
-        if (working !== undefined) await this.#slow.during(change.key, working)
+        if (working !== undefined) await this.#slow.monitor(change.key, working)
         else if (++told % SLICE_CHANGES === 0 && clock.now() - turnAt > SLICE_MS) {
           await clock.sleep(0)
           turnAt = clock.now()
         }
         if (this.#feed.closed !== undefined) return this.#rest()
       }
-      this.#feed.finish(batch)
+      this.#feed.ack(batch)
     }
     this.#rest()
   }
@@ -227,7 +227,7 @@ export class HandlerSubscription<T> implements Subscription {
 
   #take(): ChangeBatch<T> | undefined {
     this.#takenSince = this.#feed.oldestAt ?? this.#feed.host.clock.now()
-    const batch = this.#feed.take()
+    const batch = this.#feed.dequeue()
     this.#untold += batch?.changes.length ?? 0
     return batch
   }
@@ -237,8 +237,8 @@ export class HandlerSubscription<T> implements Subscription {
     while (this.#ready.length === 0 && this.#blockedCount < this.#capacity) {
       const batch = this.#take()
       if (batch === undefined) return false
-      const of = this.#open.begin(batch)
-      this.#open.add(of, batch.changes.length)
+      const of = this.#open.track(batch)
+      this.#open.expect(of, batch.changes.length)
       const at = this.#takenSince
       for (const change of batch.changes) {
         const blocked = this.#blocked.get(change.key)
@@ -246,7 +246,7 @@ export class HandlerSubscription<T> implements Subscription {
         else this.#block(blocked, { change, of, at })
       }
       this.#ready.reverse()
-      this.#open.done(of)
+      this.#open.ack(of)
     }
     return this.#ready.length > 0
   }
@@ -260,15 +260,15 @@ export class HandlerSubscription<T> implements Subscription {
     }
     const working = this.#tell(change)
     if (working === undefined) {
-      this.#open.done(of)
+      this.#open.ack(of)
       return
     }
     this.#blocked.set(change.key, [])
-    void this.#slow.during(change.key, working).then(() => {
+    void this.#slow.monitor(change.key, working).then(() => {
       const next = this.#blocked.get(change.key)?.shift()
       const others = this.#blocked.get(change.key) ?? []
       this.#blocked.delete(change.key)
-      this.#open.done(of)
+      this.#open.ack(of)
       if (next !== undefined && this.#feed.closed === undefined) {
         this.#blockedCount--
         this.#startNext(change.key, next, others)
@@ -295,7 +295,7 @@ export class HandlerSubscription<T> implements Subscription {
     const [first, second] = blocked
     if (first !== undefined && untold.change.origin === 'resync') {
       this.#untold--
-      this.#open.done(untold.of)
+      this.#open.ack(untold.of)
       return
     }
     if (!this.#wantsLatest || first === undefined) {
@@ -309,9 +309,9 @@ export class HandlerSubscription<T> implements Subscription {
     const more = changes.length - blocked.length
     this.#blockedCount += more
     this.#untold += more - 1
-    this.#open.add(first.of, more)
+    this.#open.expect(first.of, more)
     blocked.splice(0, blocked.length, ...changes.map((change) => ({ ...first, change })))
-    this.#open.done(untold.of)
+    this.#open.ack(untold.of)
   }
 
   /** What waited behind the change that has just been started: behind it still, or at once where it is done already. */
@@ -334,7 +334,7 @@ export class HandlerSubscription<T> implements Subscription {
     try {
       const result: unknown = this.#call(change, timed ?? this.#context)
       if (!isThenable(result)) {
-        timed?.end()
+        timed?.dispose()
         return undefined
       }
       return (timed?.outcome(result) ?? Promise.resolve(result)).then(
@@ -342,7 +342,7 @@ export class HandlerSubscription<T> implements Subscription {
         (error: unknown) => this.#report(change, error),
       )
     } catch (error) {
-      timed?.end()
+      timed?.dispose()
       this.#report(change, error)
       return undefined
     }

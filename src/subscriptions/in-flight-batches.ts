@@ -1,25 +1,26 @@
 import type { BatchEnd, Feed } from './feed.js'
 import type { ChangeBatch } from './subscription-types.js'
 
-/** A taken batch of which something is left to do. It keeps where it ends, and none of its changes. */
-export interface OpenBatch {
-  /** How many of its changes are not done. */
-  left: number
+/** A dequeued batch with changes that are not handled yet. It keeps the position of the batch, and no changes. */
+export interface InFlightBatch {
+  /** How many of its changes are not handled. */
+  pending: number
   end: BatchEnd
-  /** How many taken batches end with it. */
+  /** How many dequeued batches end with it. */
   batches: number
-  before: OpenBatch | undefined
-  after: OpenBatch | undefined
+  previous: InFlightBatch | undefined
+  next: InFlightBatch | undefined
 }
 
 /**
- * The taken batches of a feed of which something is left to do, where what was taken later may be done earlier. A batch
- * is finished when it and all before it are done. One that is done behind one that is not becomes a part of that: so what
- * is kept is bounded by what is left to do, however much is done behind a key that is stuck.
+ * The dequeued batches of a feed that are not handled completely. Later batches may be handled before earlier ones. A
+ * batch is acknowledged to the feed when it and all batches before it are handled. A batch that is handled before an
+ * earlier one is merged into that one. So the number of batches is bounded by the changes that are not handled, even if
+ * the handler of one key never settles.
  */
-export class OpenBatches<T> {
+export class InFlightBatches<T> {
   readonly #feed: Feed<T>
-  #last: OpenBatch | undefined
+  #last: InFlightBatch | undefined
   #size = 0
 
   constructor(feed: Feed<T>) {
@@ -30,36 +31,37 @@ export class OpenBatches<T> {
     return this.#size
   }
 
-  /** A batch that was just taken. One is left of it, until `done` says that all that it brings has been added. */
-  begin(batch: ChangeBatch<T>): OpenBatch {
-    const before = this.#last
-    const open: OpenBatch = { left: 1, end: this.#feed.endOf(batch), batches: 1, before, after: undefined }
-    if (before !== undefined) before.after = open
-    this.#last = open
+  /** Adds a batch that was just dequeued, with one pending change. The caller acknowledges that one after `expect`. */
+  track(batch: ChangeBatch<T>): InFlightBatch {
+    const previous = this.#last
+    const end = this.#feed.endOf(batch)
+    const tracked: InFlightBatch = { pending: 1, end, batches: 1, previous, next: undefined }
+    if (previous !== undefined) previous.next = tracked
+    this.#last = tracked
     this.#size++
-    return open
+    return tracked
   }
 
-  /** So many more are left to do of a batch, or fewer. */
-  add(open: OpenBatch, more: number): void {
-    open.left += more
-    if (open.left === 0) this.#end(open)
+  /** Adds `count` to the pending changes of a batch; `count` may be negative. */
+  expect(batch: InFlightBatch, count: number): void {
+    batch.pending += count
+    if (batch.pending === 0) this.#settle(batch)
   }
 
-  done(open: OpenBatch): void {
-    this.add(open, -1)
+  ack(batch: InFlightBatch): void {
+    this.expect(batch, -1)
   }
 
-  #end({ before, after, end, batches }: OpenBatch): void {
+  #settle({ previous, next, end, batches }: InFlightBatch): void {
     this.#size--
-    if (after === undefined) this.#last = before
-    else after.before = before
-    if (before === undefined) {
-      this.#feed.finishTo(end, batches)
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
+    if (previous === undefined) {
+      this.#feed.ackThrough(end, batches)
       return
     }
-    before.after = after
-    before.end = end
-    before.batches += batches
+    previous.next = next
+    previous.end = end
+    previous.batches += batches
   }
 }

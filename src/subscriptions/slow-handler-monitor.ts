@@ -1,7 +1,7 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED } from '../contract/errors.js'
 
-/** A handler that has not settled for this long is reported, once for each time. */
+/** A handler that has run for this many milliseconds is reported, once for each call. */
 export const SLOW_MS = 10_000
 
 interface Running {
@@ -10,8 +10,8 @@ interface Running {
   isReported: boolean
 }
 
-/** Notices work that does not end. One timer however much runs, and none while nothing does. */
-export class SlowWatch {
+/** Reports handlers that do not settle in time. It has one timer while handlers run, and no timer otherwise. */
+export class SlowHandlerMonitor {
   readonly #clock: Clock
   readonly #report: (key: string, ms: number) => void
   readonly #limitMs: number
@@ -28,17 +28,17 @@ export class SlowWatch {
     return this.#running.size
   }
 
-  /** The work that has run for longest. */
+  /** The call that has run for the longest time. */
   get longest(): { readonly key: string; readonly since: number } | undefined {
     const [first] = this.#running
     return first
   }
 
-  /** Watches `work` until it settles, and settles as it does. */
-  async during(key: string, work: PromiseLike<unknown>): Promise<void> {
+  /** Monitors `work` until it settles. The returned promise settles in the same way. */
+  async monitor(key: string, work: PromiseLike<unknown>): Promise<void> {
     const running: Running = { key, since: this.#clock.now(), isReported: false }
     this.#running.add(running)
-    this.#timer ??= this.#watch()
+    this.#timer ??= this.#startTimer()
     try {
       await work
     } finally {
@@ -52,9 +52,9 @@ export class SlowWatch {
     this.#timer = undefined
   }
 
-  #watch(): AbortController {
+  #startTimer(): AbortController {
     const timer = new AbortController()
-    const look = async (): Promise<void> => {
+    const check = async (): Promise<void> => {
       for (;;) {
         await this.#clock.sleep(this.#limitMs, timer.signal)
         for (const running of this.#running) {
@@ -65,7 +65,7 @@ export class SlowWatch {
         }
       }
     }
-    look().catch(() => {}) // Only ever ended by `stop`.
+    check().catch(() => {}) // `stop` aborts the sleep.
     return timer
   }
 }

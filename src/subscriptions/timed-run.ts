@@ -1,13 +1,13 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, SourceError } from '../contract/errors.js'
 
-/** One call of a user's function that may take so long: its signal aborts with `outer`, and when the time is over. */
+/** One call of a user's function with a time limit. Its signal aborts with `outer`, and when the time is over. */
 export class TimedRun {
   readonly #clock: Clock
   readonly #timeoutMs: number
   readonly #outer: AbortSignal
   readonly #controller = new AbortController()
-  /** Invariant: aborted once the run has settled, or `outer` aborts: nobody waits for it then for longer than a grace period. */
+  /** Invariant: aborted once the run has settled or `outer` has aborted. Then only a grace period limits the run. */
   readonly #timer = new AbortController()
 
   constructor(clock: Clock, timeoutMs: number, outer: AbortSignal) {
@@ -22,22 +22,22 @@ export class TimedRun {
     return this.#controller.signal
   }
 
-  /** The result; or a rejection when the time is over, whatever the function does after that. No limit once `outer` has aborted. */
+  /** Settles as `result` does, or rejects with `TIMEOUT` when the time is over. Once `outer` has aborted there is no limit. */
   outcome<V>(result: V | PromiseLike<V>): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       const late = (): void => {
         const error = new SourceError(`not settled within ${this.#timeoutMs} ms`, { code: 'TIMEOUT', phase: 'handle' })
         this.#controller.abort(error)
-        this.end()
+        this.dispose()
         reject(error)
       }
-      this.#clock.sleep(this.#timeoutMs, this.#timer.signal).then(late, () => {}) // Ended by `end`.
+      this.#clock.sleep(this.#timeoutMs, this.#timer.signal).then(late, () => {}) // Aborted by `dispose`.
       Promise.resolve(result).then(resolve, reject)
-    }).finally(() => this.end())
+    }).finally(() => this.dispose())
   }
 
-  /** Leaves no listener and no timer behind. */
-  end(): void {
+  /** Removes the listener and the timer. */
+  dispose(): void {
     this.#outer.removeEventListener('abort', this.#abort)
     this.#timer.abort(ABORTED)
   }

@@ -3,7 +3,7 @@ import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
-import { Router } from '../../src/subscriptions/change-router.js'
+import { ChangeRouter } from '../../src/subscriptions/change-router.js'
 import { Feed, type FeedHost } from '../../src/subscriptions/feed.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
@@ -15,7 +15,7 @@ import { numbered } from './scripted-source.js'
 export class Mirror<T, I extends object = object> {
   readonly clock = new VirtualClock()
   readonly errors: SourceError[] = []
-  readonly router = new Router<T>()
+  readonly router = new ChangeRouter<T>()
   readonly released = new Set<Feed<T>>()
   readonly indexer: Indexer<T, I>
   readonly host: FeedHost<T>
@@ -35,7 +35,7 @@ export class Mirror<T, I extends object = object> {
           if (commit.type !== 'filled') this.router.route(commit)
           else {
             this.#isFilled = true
-            for (const feed of this.router.feeds) feed.begin()
+            for (const feed of this.router.feeds) feed.startReplay()
           }
           this.#waiters.check(commit.version)
         },
@@ -49,10 +49,10 @@ export class Mirror<T, I extends object = object> {
       indexer: this.indexer,
       clock: this.clock,
       sourceName: 'mirror',
-      isFilled: () => this.#isFilled,
+      isSynced: () => this.#isFilled,
       isOfSet: false,
       followHistory: () => ({ isShown: () => true, leave: () => {} }),
-      enter: (version, _source, settle) => this.#waiters.enter(version, this.indexer.version, settle),
+      waitForStore: (version, _source, settle) => this.#waiters.enter(version, this.indexer.version, settle),
       hasReached: () => numbered,
       report: (error) => this.errors.push(error),
       attach: (feed) => this.router.add(feed),
@@ -99,18 +99,18 @@ function isSameEpoch(at: Version, mark: Version | undefined): boolean {
 /** Takes and finishes all that a feed has: each batch as its changes and its version. */
 export function drain<T>(feed: Feed<T>): string[] {
   const told: string[] = []
-  for (let batch = feed.take(); batch !== undefined; batch = feed.take()) {
+  for (let batch = feed.dequeue(); batch !== undefined; batch = feed.dequeue()) {
     const changes = batch.changes.map(({ type, key }) => `${type} ${key}`)
     told.push([...changes, `@${batch.version}`].join(', '))
-    feed.finish(batch)
+    feed.ack(batch)
   }
   return told
 }
 
 /** Takes and finishes all that a feed has, and tells it. */
 export function tellAll<T>(feed: Feed<T>, fold: Fold<T>): void {
-  for (let batch = feed.take(); batch !== undefined; batch = feed.take()) {
+  for (let batch = feed.dequeue(); batch !== undefined; batch = feed.dequeue()) {
     for (const change of batch.changes) fold.tell(change)
-    feed.finish(batch)
+    feed.ack(batch)
   }
 }

@@ -637,7 +637,7 @@ describe('the version is how far everything has been reconciled with success', (
     for (let i = 0; i < 1_000; i++) {
       mirror.put(`k${i % 20}`, i, `${6 + i}`)
       await mirror.clock.advance(1)
-      most = Math.max(most, controller.held)
+      most = Math.max(most, controller.batchesInFlight)
     }
     expect(most).toBeLessThanOrEqual(21)
     const closed = controller.close()

@@ -21,7 +21,7 @@ function orders(): Mirror<Order> {
 
 describe('the beginning', () => {
   test('before the first list there is nothing to take', () => {
-    expect(numbers().feed().take()).toBeUndefined()
+    expect(numbers().feed().dequeue()).toBeUndefined()
   })
 
   test('a feed that was there before the first list is told what is in it, as adds', () => {
@@ -34,7 +34,7 @@ describe('the beginning', () => {
       ],
       '5',
     )
-    expect(feed.take()).toMatchObject({
+    expect(feed.dequeue()).toMatchObject({
       changes: [
         { type: 'add', key: 'a', object: 1, previous: undefined, origin: 'initial' },
         { type: 'add', key: 'b', object: 2, previous: undefined, origin: 'initial' },
@@ -56,7 +56,7 @@ describe('the beginning', () => {
       '5',
     )
     const feed = mirror.feed()
-    const parts = [feed.take(), feed.take(), feed.take(), feed.take()]
+    const parts = [feed.dequeue(), feed.dequeue(), feed.dequeue(), feed.dequeue()]
     expect(parts.map((part) => [part?.changes.length, part?.version, part?.isSynced])).toEqual([
       [256, undefined, false],
       [256, undefined, false],
@@ -88,7 +88,7 @@ describe('late join (I13)', () => {
     )
     const feed = mirror.feed()
     const fold = new Fold<number>()
-    const first = feed.take()
+    const first = feed.dequeue()
     mirror.put('k0', -1, '6').delete('k299', '7').put('new', 1, '8').delete('k1', '9').put('k1', 7, '10')
     for (const change of first?.changes ?? []) fold.tell(change)
     tellAll(feed, fold)
@@ -167,7 +167,7 @@ describe('a scope', () => {
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
     mirror.put('a', outside, '6')
-    expect(feed.take()?.changes).toEqual([
+    expect(feed.dequeue()?.changes).toEqual([
       {
         type: 'delete',
         key: 'a',
@@ -185,7 +185,7 @@ describe('a scope', () => {
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
     mirror.put('a', order(2), '6')
-    expect(feed.take()?.changes).toMatchObject([{ type: 'add', previous: undefined, object: { total: 2 } }])
+    expect(feed.dequeue()?.changes).toMatchObject([{ type: 'add', previous: undefined, object: { total: 2 } }])
   })
 
   test('nothing of it leaks: a change out of scope is not told', () => {
@@ -193,7 +193,7 @@ describe('a scope', () => {
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
     mirror.put('b', order(1, 'other'), '6').put('b', order(2, 'other'), '7').delete('b', '8')
-    expect(feed.take()).toBeUndefined()
+    expect(feed.dequeue()).toBeUndefined()
   })
 
   test('a change out of scope still moves its version on', () => {
@@ -246,7 +246,7 @@ describe('a scope', () => {
       '5',
     )
     const feed = mirror.feed({ where: { tenant: 'acme' } })
-    expect([feed.has('a'), feed.has('b'), feed.has('c')]).toEqual([true, false, false])
+    expect([feed.isInScope('a'), feed.isInScope('b'), feed.isInScope('c')]).toEqual([true, false, false])
   })
 
   test('a where on an index that was added later works', () => {
@@ -270,9 +270,9 @@ describe('the version', () => {
     const feed = mirror.feed()
     mirror.list([['a', 1]], '5')
     expect(feed.version).toBeUndefined()
-    const batch = feed.take()
+    const batch = feed.dequeue()
     expect(feed.version).toBeUndefined()
-    if (batch !== undefined) feed.finish(batch)
+    if (batch !== undefined) feed.ack(batch)
     expect(feed.version).toBe('5')
   })
 
@@ -282,11 +282,11 @@ describe('the version', () => {
     const feed = mirror.feed()
     drain(feed)
     mirror.put('a', 2, '6').put('a', 3, '7')
-    const [one, two] = [feed.take(), feed.take()]
+    const [one, two] = [feed.dequeue(), feed.dequeue()]
     expect(feed.version).toBe('5')
-    if (one !== undefined) feed.finish(one)
+    if (one !== undefined) feed.ack(one)
     expect(feed.version).toBe('6')
-    if (two !== undefined) feed.finish(two)
+    if (two !== undefined) feed.ack(two)
     expect(feed.version).toBe('7')
   })
 
@@ -311,10 +311,10 @@ describe('the version', () => {
     const feed = mirror.feed()
     drain(feed)
     mirror.put('a', 2, '6').put('a', 3, '7')
-    feed.take()
-    const two = feed.take()
+    feed.dequeue()
+    const two = feed.dequeue()
     expect(feed.version).toBe('5')
-    if (two !== undefined) feed.finishTo(feed.endOf(two), 2)
+    if (two !== undefined) feed.ackThrough(feed.endOf(two), 2)
     expect(feed.version).toBe('7')
     mirror.apply([], '8')
     expect(feed.version).toBe('8')
@@ -323,7 +323,7 @@ describe('the version', () => {
   test('what is kept to finish a batch later is none of its changes', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
-    const batch = feed.take()
+    const batch = feed.dequeue()
     expect(batch && feed.endOf(batch)).toEqual({ position: '5', isSynced: true })
   })
 
@@ -386,7 +386,7 @@ describe('delivery', () => {
     const feed = mirror.feed({ delivery: 'latest' })
     drain(feed)
     mirror.put('a', 1, '6').delete('a', '7').put('b', 2, '8').put('b', 3, '9').delete('c', '10').put('c', 2, '11')
-    const batch = feed.take()
+    const batch = feed.dequeue()
     expect(batch?.changes).toMatchObject([
       { type: 'update', key: 'b', previous: 1, object: 3 },
       { type: 'delete', key: 'c', previous: 1 },
@@ -400,10 +400,10 @@ describe('delivery', () => {
     const feed = mirror.feed({ delivery: 'latest' })
     drain(feed)
     mirror.put('a', 1, '6')
-    const taken = feed.take()
+    const taken = feed.dequeue()
     mirror.put('a', 2, '7')
     expect(taken?.changes).toMatchObject([{ type: 'add', object: 1 }])
-    expect(feed.take()?.changes).toMatchObject([{ type: 'update', previous: 1, object: 2 }])
+    expect(feed.dequeue()?.changes).toMatchObject([{ type: 'update', previous: 1, object: 2 }])
   })
 
   // I12
@@ -427,7 +427,7 @@ describe('delivery', () => {
     mirror.put('a', 4, '9')
     expect(feed.closed).toMatchObject({ code: 'HANDLER', phase: 'handle' })
     expect(mirror.errors).toEqual([feed.closed])
-    expect([feed.take(), mirror.router.feeds.size]).toEqual([undefined, 0])
+    expect([feed.dequeue(), mirror.router.feeds.size]).toEqual([undefined, 0])
   })
 
   test('the store as it was at the beginning does not count', () => {
@@ -476,7 +476,7 @@ describe('what waits', () => {
     mirror.put('a', 1, '6')
     await mirror.clock.advance(500)
     mirror.put('b', 1, '7')
-    feed.take()
+    feed.dequeue()
     await mirror.clock.advance(70)
     expect(feed.backlog.oldestMs).toBe(70)
   })
@@ -521,9 +521,9 @@ describe('waiting', () => {
     const feed = mirror.feed()
     const synced = feed.synced('synced')
     mirror.list([['a', 1]], '5')
-    const batch = feed.take()
+    const batch = feed.dequeue()
     expect(await outcomeOf(synced, mirror.clock)).toBe('pending')
-    if (batch !== undefined) feed.finish(batch)
+    if (batch !== undefined) feed.ack(batch)
     expect(await outcomeOf(synced, mirror.clock)).toBe('resolved')
   })
 
@@ -606,7 +606,7 @@ describe('close', () => {
     const feed = mirror.feed()
     feed.close(CLOSED)
     mirror.put('b', 1, '6')
-    expect([feed.take(), feed.hasMore, mirror.router.feeds.size]).toEqual([undefined, false, 0])
+    expect([feed.dequeue(), feed.hasMore, mirror.router.feeds.size]).toEqual([undefined, false, 0])
   })
 
   test('leaves no pinned snapshot and no tracked index behind', () => {

@@ -14,7 +14,7 @@ function setUp(): { clock: VirtualClock; queue: WorkQueue; wakes: () => number }
 
 function takeAll(queue: WorkQueue): string[] {
   const taken: string[] = []
-  for (let key = queue.take(); key !== undefined; key = queue.take()) taken.push(key)
+  for (let key = queue.dequeue(); key !== undefined; key = queue.dequeue()) taken.push(key)
   return taken
 }
 
@@ -39,7 +39,7 @@ describe('ready keys', () => {
   })
 
   test('an empty queue gives nothing', () => {
-    expect(setUp().queue.take()).toBeUndefined()
+    expect(setUp().queue.dequeue()).toBeUndefined()
   })
 })
 
@@ -47,15 +47,15 @@ describe('a key that is worked on', () => {
   test('is not given out a second time', () => {
     const { queue } = setUp()
     queue.add('a')
-    queue.take()
+    queue.dequeue()
     queue.add('a')
-    expect(queue.take()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
   })
 
   test('is ready again as soon as it is done, where it was added meanwhile', () => {
     const { queue } = setUp()
     queue.add('a')
-    queue.take()
+    queue.dequeue()
     queue.add('a')
     queue.done('a')
     expect(takeAll(queue)).toEqual(['a'])
@@ -64,25 +64,25 @@ describe('a key that is worked on', () => {
   test('is not ready again where it was not', () => {
     const { queue } = setUp()
     queue.add('a')
-    queue.take()
+    queue.dequeue()
     queue.done('a')
-    expect(queue.take()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
   })
 
   test('is not ready again where done says so, though it was added meanwhile', () => {
     const { queue } = setUp()
     queue.add('a')
-    queue.take()
+    queue.dequeue()
     queue.add('a')
     queue.done('a', false)
-    expect(queue.take()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
   })
 
   test('counts as active and as running until it is done', () => {
     const { queue } = setUp()
     queue.add('a')
     queue.add('b')
-    queue.take()
+    queue.dequeue()
     expect([queue.active, queue.running, queue.isRunning('a'), queue.isRunning('b')]).toEqual([2, 1, true, false])
     queue.done('a')
     expect([queue.active, queue.running]).toEqual([1, 0])
@@ -94,24 +94,24 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
     const { clock, queue, wakes } = setUp()
     queue[set]('a', 100)
     await clock.advance(99)
-    expect(queue.take()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
     await clock.advance(1)
-    expect([wakes(), queue.take()]).toEqual([1, 'a'])
+    expect([wakes(), queue.dequeue()]).toEqual([1, 'a'])
   })
 
   test('is ready at once where the time is past', () => {
     const { queue } = setUp()
     queue[set]('a', 0)
-    expect(queue.take()).toBe('a')
+    expect(queue.dequeue()).toBe('a')
   })
 
   test('is ready again where its time came while it was worked on', async () => {
     const { clock, queue } = setUp()
     queue.add('a')
-    queue.take()
+    queue.dequeue()
     queue[set]('a', 10)
     await clock.advance(10)
-    expect([queue.take(), queue.delayed]).toEqual([undefined, 0])
+    expect([queue.dequeue(), queue.delayed]).toEqual([undefined, 0])
     queue.done('a')
     expect(takeAll(queue)).toEqual(['a'])
   })
@@ -141,7 +141,7 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
     queue[set]('a', 100)
     queue[set]('a', 50)
     await clock.advance(50)
-    queue.take()
+    queue.dequeue()
     queue[set]('a', 200)
     await clock.advance(50)
     expect(takeAll(queue)).toEqual(['b'])
@@ -189,7 +189,7 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
   test('what is kept of times is bounded by the keys that wait, however often they are set earlier', () => {
     const { queue } = setUp()
     for (let i = 0; i < 10_000; i++) queue[set](`k${i % 4}`, 1_000_000 - i)
-    expect(queue.held).toBeLessThan(100)
+    expect(queue.heapSize).toBeLessThan(100)
     queue.close()
   })
 })
@@ -199,7 +199,7 @@ describe('a time by which a key is ready', () => {
     const { clock, queue, wakes } = setUp()
     queue.addBy('a', 100)
     queue.add('a')
-    queue.take()
+    queue.dequeue()
     queue.done('a')
     await clock.advance(200)
     expect([wakes(), queue.delayed]).toEqual([1, 0])
@@ -210,7 +210,7 @@ describe('a time by which a key is ready', () => {
     queue.add('a')
     queue.addBy('a', 100)
     expect(queue.delayed).toBe(0)
-    queue.take()
+    queue.dequeue()
     queue.done('a')
     await clock.advance(200)
     expect(wakes()).toBe(1)
@@ -221,7 +221,7 @@ describe('a time by which a key is ready', () => {
     queue.addBy('a', 200)
     queue.addAt('a', 100)
     await clock.advance(100)
-    expect([queue.take(), queue.delayed]).toEqual(['a', 0])
+    expect([queue.dequeue(), queue.delayed]).toEqual(['a', 0])
   })
 
   // I12
@@ -230,9 +230,9 @@ describe('a time by which a key is ready', () => {
     for (let i = 0; i < 10_000; i++) {
       queue.addBy(`k${i % 4}`, 1_000_000 + i)
       queue.add(`k${i % 4}`)
-      queue.done(queue.take() ?? '')
+      queue.done(queue.dequeue() ?? '')
     }
-    expect(queue.held).toBeLessThan(100)
+    expect(queue.heapSize).toBeLessThan(100)
     queue.close()
   })
 })
@@ -242,20 +242,20 @@ describe('a time at which a key is added', () => {
     const { clock, queue } = setUp()
     queue.addAt('a', 100)
     queue.add('a')
-    queue.done(queue.take() ?? '')
+    queue.done(queue.dequeue() ?? '')
     await clock.advance(99)
-    expect(queue.take()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
     await clock.advance(1)
-    expect(queue.take()).toBe('a')
+    expect(queue.dequeue()).toBe('a')
   })
 
   test('is kept where the key is ready already', async () => {
     const { clock, queue } = setUp()
     queue.add('a')
     queue.addAt('a', 100)
-    queue.done(queue.take() ?? '')
+    queue.done(queue.dequeue() ?? '')
     await clock.advance(100)
-    expect(queue.take()).toBe('a')
+    expect(queue.dequeue()).toBe('a')
   })
 
   test('is kept when the time comes by which the key is ready', async () => {
@@ -263,9 +263,9 @@ describe('a time at which a key is added', () => {
     queue.addAt('a', 200)
     queue.addBy('a', 100)
     await clock.advance(100)
-    queue.done(queue.take() ?? '')
+    queue.done(queue.dequeue() ?? '')
     await clock.advance(100)
-    expect(queue.take()).toBe('a')
+    expect(queue.dequeue()).toBe('a')
   })
 })
 
@@ -273,24 +273,24 @@ describe('once it is sealed', () => {
   test.each(['addAt', 'addBy'] as const)('a time that was set by %s before does not come', async (set) => {
     const { clock, queue } = setUp()
     queue[set]('a', 100)
-    queue.seal()
+    queue.drain()
     await clock.advance(200)
-    expect([queue.take(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
+    expect([queue.dequeue(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
   })
 
   test.each(['addAt', 'addBy'] as const)('a time that is set by %s after it does not come', async (set) => {
     const { clock, queue } = setUp()
-    queue.seal()
+    queue.drain()
     queue[set]('a', 100)
     await clock.advance(200)
-    expect([queue.take(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
+    expect([queue.dequeue(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
   })
 
   test('what is added is ready all the same, during a run as well', () => {
     const { queue } = setUp()
     queue.add('a')
-    queue.seal()
-    queue.take()
+    queue.drain()
+    queue.dequeue()
     queue.add('a')
     queue.done('a')
     queue.addBy('b', 0)
@@ -303,13 +303,13 @@ describe('close', () => {
     const { queue } = setUp()
     queue.add('a')
     queue.close()
-    expect(queue.take()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
   })
 
   test('leaves none that was added while it was worked on', () => {
     const { queue } = setUp()
     queue.add('a')
-    queue.take()
+    queue.dequeue()
     queue.add('a')
     queue.close()
     queue.done('a')
@@ -320,6 +320,6 @@ describe('close', () => {
     const { queue } = setUp()
     queue.close()
     queue.add('a')
-    expect(queue.take()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
   })
 })

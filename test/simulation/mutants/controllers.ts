@@ -163,15 +163,15 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'a draining controller is not sealed',
     breaks: 'nothing is run for what is asked for after the end, and no time is waited for (I5)',
     file: 'subscriptions/controller.ts',
-    edits: [['      this.#queue.seal()\n', '']],
+    edits: [['      this.#queue.drain()\n', '']],
   },
   {
     name: 'a draining controller runs what comes later',
     breaks: 'close({ drain }) ends however much comes later (I5)',
     file: 'subscriptions/controller.ts',
     edits: [
-      ['      this.#queue.seal()\n      this.#feed.seal(this.#missed)\n', '      this.#queue.seal()\n'],
-      ['    if (this.#queue.isSealed) this.#feed.seal(this.#missed)\n', ''],
+      ['      this.#queue.drain()\n      this.#feed.stopAccepting(this.#missed)\n', '      this.#queue.drain()\n'],
+      ['    if (this.#queue.isDraining) this.#feed.stopAccepting(this.#missed)\n', ''],
     ],
   },
   {
@@ -193,8 +193,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
     file: 'subscriptions/controller.ts',
     edits: [
       [
-        '      this.#queue.seal()\n      this.#feed.seal(this.#missed)\n',
-        '      this.#queue.seal()\n      this.#feed.seal()\n',
+        '      this.#queue.drain()\n      this.#feed.stopAccepting(this.#missed)\n',
+        '      this.#queue.drain()\n      this.#feed.stopAccepting()\n',
       ],
     ],
   },

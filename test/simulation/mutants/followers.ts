@@ -8,10 +8,10 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/handler-subscription.ts',
     edits: [
       [
-        '        if (working !== undefined) await this.#slow.during(change.key, working)\n',
+        '        if (working !== undefined) await this.#slow.monitor(change.key, working)\n',
         `        if (working !== undefined) {
           Object(this.#feed.host).isHeldUp = true
-          await this.#slow.during(change.key, working)
+          await this.#slow.monitor(change.key, working)
           Object(this.#feed.host).isHeldUp = false
         }
 `,
@@ -36,8 +36,8 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        '    if (host.isFilled()) this.begin()\n',
-        '    if (host.isFilled()) this.#begunAt = host.indexer.writer.commits\n',
+        '    if (host.isSynced()) this.startReplay()\n',
+        '    if (host.isSynced()) this.#begunAt = host.indexer.writer.commits\n',
       ],
     ],
   },
@@ -91,7 +91,9 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a handler that throws is not reported',
     breaks: 'a failing handler is reported once (I14)',
     file: 'subscriptions/handler-subscription.ts',
-    edits: [['      timed?.end()\n      this.#report(change, error)\n', '      timed?.end()\n      void error\n']],
+    edits: [
+      ['      timed?.dispose()\n      this.#report(change, error)\n', '      timed?.dispose()\n      void error\n'],
+    ],
   },
   {
     name: 'a handler that rejects is not reported',

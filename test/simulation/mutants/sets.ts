@@ -208,10 +208,10 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'subscriptions/handler-subscription.ts',
     edits: [
       [
-        '        if (working !== undefined) await this.#slow.during(change.key, working)\n',
+        '        if (working !== undefined) await this.#slow.monitor(change.key, working)\n',
         `        if (working !== undefined) {
           Object(this.#feed.host).isHeldUp = this.#feed.host.isOfSet
-          await this.#slow.during(change.key, working)
+          await this.#slow.monitor(change.key, working)
           Object(this.#feed.host).isHeldUp = false
         }
 `,

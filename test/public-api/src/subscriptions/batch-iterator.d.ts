@@ -11,7 +11,7 @@ import type { VersionWait } from './version-waiters.js';
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {
 }
 type Result<T> = IteratorResult<ChangeBatch<T>, undefined>;
-export declare class IteratorSubscription<T> implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined> {
+export declare class BatchIterator<T> implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined> {
     #private;
     constructor(feed: Feed<T>, signal: AbortSignal | undefined);
     get version(): Version | undefined;

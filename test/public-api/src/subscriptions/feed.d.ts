@@ -15,7 +15,7 @@ export interface FeedHost<T> {
     readonly sourceName: string;
     /** Whether the store mirrors several sources: then versions are positions of the store itself. */
     readonly isOfSet: boolean;
-    readonly isFilled: () => boolean;
+    readonly isSynced: () => boolean;
     /** Compares versions. A TypeError where the source cannot, or where several sources leave open which. */
     hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean;
     /**
@@ -26,7 +26,7 @@ export interface FeedHost<T> {
     /** Follows the history of this source that the store shows now. */
     followHistory(source: string | undefined, onForked: (error: SourceError) => void): FollowedHistory;
     /** Settles a wait when the store includes a version, also before this returns. Returns what ends the wait. */
-    enter(version: Version, source: string | undefined, settle: Settle<void>): () => void;
+    waitForStore(version: Version, source: string | undefined, settle: Settle<void>): () => void;
     report(error: SourceError): void;
     attach(feed: Feed<T>): void;
     detach(feed: Feed<T>): void;
@@ -75,30 +75,30 @@ export declare class Feed<T> {
     get oldestAt(): number | undefined;
     get hasMore(): boolean;
     /** Whether `key` is in the scope now, as far as it has been told. */
-    has(key: string): boolean;
+    isInScope(key: string): boolean;
     /** The store has its first list: what it holds is told first. */
-    begin(): void;
+    startReplay(): void;
     /** What has to be told cannot be found out: its follower is told that, instead of a part. */
     fail(thrown: unknown): void;
     /** A change that may concern this feed, out of a commit that `flush` ends. */
-    consider(change: Change<T>, membership: Membership | undefined, positions: ReadonlyMap<DeclaredIndex<T>, number>): void;
+    match(change: Change<T>, membership: Membership | undefined, positions: ReadonlyMap<DeclaredIndex<T>, number>): void;
     /** Ends a commit. */
-    flush(position: Version | undefined, source?: string): void;
+    publish(position: Version | undefined, source?: string): void;
     /** Queues a commit, all of which concerns this feed. */
-    offer(changes: readonly Change<T>[], position: Version | undefined, source?: string): void;
+    enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void;
     /** The next batch, or undefined where nothing waits. Each is ended by `finish`, in the order of taking. */
-    take(): ChangeBatch<T> | undefined;
-    finish(batch: ChangeBatch<T>): void;
+    dequeue(): ChangeBatch<T> | undefined;
+    ack(batch: ChangeBatch<T>): void;
     /** All that has to be kept of a taken batch to finish it later. */
     endOf(batch: ChangeBatch<T>): BatchEnd;
     /** Finishes so many taken batches, the last of which has this end. */
-    finishTo({ position, isSynced }: BatchEnd, batches: number): void;
+    ackThrough({ position, isSynced }: BatchEnd, batches: number): void;
     synced(call: string, wait?: Wait): Promise<void>;
     waitFor(version: Version, wait?: VersionWait): Promise<void>;
     /**
      * From now on nothing is added to what waits. Before the first list it has no effect. Where `onMissed` is given, it is
      * told instead of what would have been added, and `has` goes on to say what is in the scope.
      */
-    seal(onMissed?: (changes: readonly Change<T>[]) => void): void;
+    stopAccepting(onMissed?: (changes: readonly Change<T>[]) => void): void;
     close(reason: SourceError): void;
 }

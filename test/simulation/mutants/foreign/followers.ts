@@ -37,7 +37,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     breaks:
       "A subscription's version reaches what its handlers have finished; waitFor resolves, and nothing is kept of finished batches.",
     file: 'subscriptions/handler-subscription.ts',
-    edits: [['this.#untold--\n      this.#open.done(untold.of)\n      return', 'this.#untold--\n      return']],
+    edits: [['this.#untold--\n      this.#open.ack(untold.of)\n      return', 'this.#untold--\n      return']],
   },
   {
     // With concurrency above 1 and delivery every, three changes of a key wait behind its promise, and the handler
@@ -58,7 +58,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     name: 'a batch that is done behind an open one does not hand its end to that one',
     breaks: 'synced() resolves when everything the store held at the beginning has been handled.',
     file: 'subscriptions/in-flight-batches.ts',
-    edits: [['    before.end = end\n', '']],
+    edits: [['    previous.end = end\n', '']],
   },
   {
     // A subscription has both key and where, and the store holds that key with another index value when it begins.
@@ -82,7 +82,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     name: 'closing a subscription silences the others with the same key or where value',
     breaks: 'Every subscription is told each change in its scope, whatever other subscriptions do.',
     file: 'subscriptions/change-router.ts',
-    edits: [['if (home?.size === 0) this.#tidy(feed)', 'if (home !== undefined) this.#tidy(feed)']],
+    edits: [['if (group?.size === 0) this.#removeGroupOf(feed)', 'if (group !== undefined) this.#removeGroupOf(feed)']],
   },
   {
     // A subscription asks a compound index by a tuple with a Date, the caller then changes that Date, and an
@@ -100,8 +100,8 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     file: 'queue/work-queue.ts',
     edits: [
       [
-        'else if (!this.#isSealed && !this.#ready.has(key)) this.#latest.set(key, due)',
-        'else if (!this.#isSealed) this.#latest.set(key, due)',
+        'else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)',
+        'else if (!this.#isDraining) this.#cancellable.schedule(key, due)',
       ],
     ],
   },
@@ -123,7 +123,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     name: 'a failed run leaves the batch open that changed its key during the run',
     breaks: "A controller's version and waitFor go on once everything has been reconciled with success.",
     file: 'subscriptions/controller.ts',
-    edits: [['    else if (item.duringRun !== undefined) this.#open.done(item.duringRun)\n', '']],
+    edits: [['    else if (item.duringRun !== undefined) this.#open.ack(item.duringRun)\n', '']],
   },
   {
     // A handler or run with timeoutMs ignores its signal and is still running when the subscription or the

@@ -233,8 +233,8 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'queue/work-queue.ts',
     edits: [
       [
-        'else if (!this.#isSealed && !this.#ready.has(key)) this.#latest.set(key, due)',
-        'else if (!this.#isSealed) this.#latest.set(key, due)',
+        'else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)',
+        'else if (!this.#isDraining) this.#cancellable.schedule(key, due)',
       ],
     ],
   },
@@ -243,7 +243,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'a failed run never finishes the batch with the change that came during it',
     breaks: "A controller's version advances, and waitFor resolves, once everything has been reconciled with success.",
     file: 'subscriptions/controller.ts',
-    edits: [['    else if (item.duringRun !== undefined) this.#open.done(item.duringRun)\n', '']],
+    edits: [['    else if (item.duringRun !== undefined) this.#open.ack(item.duringRun)\n', '']],
   },
   {
     // close({ drain: true }) is called when the queue is empty and the reader has not asked for the next batch yet.
@@ -305,6 +305,6 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'a batch that ends several batches counts as one when an earlier one takes it in',
     breaks: "Once everything is handled, a subscription's version follows the store, and waitFor resolves.",
     file: 'subscriptions/in-flight-batches.ts',
-    edits: [['before.batches += batches', 'before.batches++']],
+    edits: [['previous.batches += batches', 'previous.batches++']],
   },
 ]

@@ -20,7 +20,7 @@ function orders(): Mirror<Order> {
 
 /** How often a feed has to look at a change. */
 function looks(feed: Feed<Order>): () => number {
-  const spy = vi.spyOn(feed, 'consider')
+  const spy = vi.spyOn(feed, 'match')
   return () => spy.mock.calls.length
 }
 

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { SLOW_MS, SlowWatch } from '../../src/subscriptions/slow-handler-monitor.js'
+import { SLOW_MS, SlowHandlerMonitor } from '../../src/subscriptions/slow-handler-monitor.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { deferred } from '../support/informers.js'
 
-function setUp(): { clock: VirtualClock; watch: SlowWatch; reports: string[] } {
+function setUp(): { clock: VirtualClock; watch: SlowHandlerMonitor; reports: string[] } {
   const clock = new VirtualClock()
   const reports: string[] = []
-  const watch = new SlowWatch(clock, (key, ms) => reports.push(`${key} ${ms}`))
+  const watch = new SlowHandlerMonitor(clock, (key, ms) => reports.push(`${key} ${ms}`))
   return { clock, watch, reports }
 }
 
 test('work that does not settle within 10 s is reported', async () => {
   const { clock, watch, reports } = setUp()
-  void watch.during('a', new Promise(() => {}))
+  void watch.monitor('a', new Promise(() => {}))
   await clock.advance(9_999)
   expect(reports).toEqual([])
   await clock.advance(1)
@@ -22,7 +22,7 @@ test('work that does not settle within 10 s is reported', async () => {
 
 test('it is reported once, however long it takes', async () => {
   const { clock, watch, reports } = setUp()
-  void watch.during('a', new Promise(() => {}))
+  void watch.monitor('a', new Promise(() => {}))
   await clock.advance(10 * SLOW_MS)
   expect(reports).toHaveLength(1)
   watch.stop()
@@ -30,9 +30,9 @@ test('it is reported once, however long it takes', async () => {
 
 test('work that begins later is reported later, within twice that time', async () => {
   const { clock, watch, reports } = setUp()
-  void watch.during('a', new Promise(() => {}))
+  void watch.monitor('a', new Promise(() => {}))
   await clock.advance(5_000)
-  void watch.during('b', new Promise(() => {}))
+  void watch.monitor('b', new Promise(() => {}))
   await clock.advance(9_999)
   expect(reports).toEqual(['a 10000'])
   await clock.advance(10_001)
@@ -43,7 +43,7 @@ test('work that begins later is reported later, within twice that time', async (
 test('work that is done in time is not reported', async () => {
   const { clock, watch, reports } = setUp()
   const { promise, resolve } = deferred()
-  const watched = watch.during('a', promise)
+  const watched = watch.monitor('a', promise)
   await clock.advance(9_999)
   resolve()
   await watched
@@ -54,7 +54,7 @@ test('work that is done in time is not reported', async () => {
 test('there is no timer while nothing runs', async () => {
   const { clock, watch } = setUp()
   expect(clock.sleeping).toBe(0)
-  const work = watch.during('a', Promise.resolve())
+  const work = watch.monitor('a', Promise.resolve())
   expect(clock.sleeping).toBe(1)
   await work
   expect(clock.sleeping).toBe(0)
@@ -62,14 +62,14 @@ test('there is no timer while nothing runs', async () => {
 
 test('there is one timer however much runs', () => {
   const { clock, watch } = setUp()
-  for (const key of ['a', 'b', 'c']) void watch.during(key, new Promise(() => {}))
+  for (const key of ['a', 'b', 'c']) void watch.monitor(key, new Promise(() => {}))
   expect(clock.sleeping).toBe(1)
   watch.stop()
 })
 
 test('stop leaves no timer, though work goes on', async () => {
   const { clock, watch, reports } = setUp()
-  void watch.during('a', new Promise(() => {}))
+  void watch.monitor('a', new Promise(() => {}))
   watch.stop()
   await clock.advance(60_000)
   expect(clock.sleeping).toBe(0)
@@ -79,7 +79,7 @@ test('stop leaves no timer, though work goes on', async () => {
 test('size is how much runs', async () => {
   const { watch } = setUp()
   const { promise, resolve } = deferred()
-  const work = watch.during('a', promise)
+  const work = watch.monitor('a', promise)
   expect(watch.size).toBe(1)
   resolve()
   await work
@@ -88,8 +88,8 @@ test('size is how much runs', async () => {
 
 test('work that does not settle is reported, though all earlier work has settled', async () => {
   const { clock, watch, reports } = setUp()
-  await watch.during('a', Promise.resolve())
-  void watch.during('b', new Promise(() => {}))
+  await watch.monitor('a', Promise.resolve())
+  void watch.monitor('b', new Promise(() => {}))
   await clock.advance(SLOW_MS)
   expect(reports).toEqual(['b 10000'])
   watch.stop()

@@ -1,12 +1,12 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { IteratorSubscription } from '../../src/subscriptions/batch-iterator.js'
+import { BatchIterator } from '../../src/subscriptions/batch-iterator.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { Mirror } from '../support/feeds.js'
 import { outcomeOf } from '../support/informers.js'
 
-function stream(mirror: Mirror<number>, options: FeedOptions<number> = {}): IteratorSubscription<number> {
-  return new IteratorSubscription(mirror.feed(options, true), options.signal)
+function stream(mirror: Mirror<number>, options: FeedOptions<number> = {}): BatchIterator<number> {
+  return new BatchIterator(mirror.feed(options, true), options.signal)
 }
 
 function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
@@ -14,7 +14,7 @@ function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
 }
 
 /** Reads a stream to its end, and remembers what came. */
-function read(changes: IteratorSubscription<number>, onBatch: () => void | Promise<void> = () => {}) {
+function read(changes: BatchIterator<number>, onBatch: () => void | Promise<void> = () => {}) {
   const told: string[] = []
   const end = (async () => {
     for await (const { changes: each, version } of changes) {
@@ -234,11 +234,11 @@ describe('the end', () => {
 
   // I15
   test.each([
-    ['close', (changes: IteratorSubscription<number>) => changes.close()],
-    ['leaving the loop', (changes: IteratorSubscription<number>) => changes.return()],
+    ['close', (changes: BatchIterator<number>) => changes.close()],
+    ['leaving the loop', (changes: BatchIterator<number>) => changes.return()],
     [
       'an overflow',
-      async (changes: IteratorSubscription<number>, mirror: Mirror<number>) => {
+      async (changes: BatchIterator<number>, mirror: Mirror<number>) => {
         mirror.put('a', 1, '6').put('b', 1, '7')
         await expect(changes.next()).rejects.toMatchObject({ code: 'HANDLER' })
       },

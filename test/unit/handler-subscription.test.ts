@@ -321,11 +321,11 @@ describe('concurrency', () => {
       for (let i = 0; i < 1_000; i++) {
         mirror.put(`k${i % 20}`, i, `${7 + i}`)
         await mirror.clock.advance(1)
-        most = Math.max(most, subscription.held)
+        most = Math.max(most, subscription.batchesInFlight)
       }
       await mirror.clock.advance(100)
       expect(most).toBeLessThanOrEqual(4)
-      expect([subscription.held, subscription.backlog.keys, subscription.version]).toEqual([1, 0, '5'])
+      expect([subscription.batchesInFlight, subscription.backlog.keys, subscription.version]).toEqual([1, 0, '5'])
     },
   )
 
@@ -339,7 +339,7 @@ describe('concurrency', () => {
       await mirror.clock.advance(1)
     }
     await mirror.clock.advance(100)
-    expect([subscription.held, subscription.backlog.keys]).toEqual([1 + 10, 10 + 20])
+    expect([subscription.batchesInFlight, subscription.backlog.keys]).toEqual([1 + 10, 10 + 20])
   })
 
   // I12
@@ -352,7 +352,7 @@ describe('concurrency', () => {
       await mirror.clock.advance(1)
     }
     await mirror.clock.advance(100)
-    expect([subscription.held, subscription.backlog.keys]).toEqual([1 + 1, 1])
+    expect([subscription.batchesInFlight, subscription.backlog.keys]).toEqual([1 + 1, 1])
   })
 
   // I7

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type OpenBatch, OpenBatches } from '../../src/subscriptions/in-flight-batches.js'
+import { type InFlightBatch, InFlightBatches } from '../../src/subscriptions/in-flight-batches.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { Mirror } from '../support/feeds.js'
 
@@ -7,22 +7,22 @@ import { Mirror } from '../support/feeds.js'
 class Taking {
   readonly mirror = new Mirror<number>().list([], '5')
   readonly feed = this.mirror.feed()
-  readonly open = new OpenBatches(this.feed)
+  readonly open = new InFlightBatches(this.feed)
   /** What is left of each, from version 6 on. */
-  readonly taken: { readonly open: OpenBatch; left: number }[] = []
+  readonly taken: { readonly open: InFlightBatch; left: number }[] = []
 
   constructor() {
-    const first = this.feed.take()
-    if (first !== undefined) this.feed.finish(first)
+    const first = this.feed.dequeue()
+    if (first !== undefined) this.feed.ack(first)
   }
 
   take(left: number): void {
     this.mirror.put(`k${this.taken.length}`, 1, `${6 + this.taken.length}`)
-    const batch = this.feed.take()
+    const batch = this.feed.dequeue()
     if (batch === undefined) throw new Error('nothing was there to take')
-    const open = this.open.begin(batch)
-    this.open.add(open, left)
-    this.open.done(open)
+    const open = this.open.track(batch)
+    this.open.expect(open, left)
+    this.open.ack(open)
     this.taken.push({ open, left })
   }
 
@@ -30,7 +30,7 @@ class Taking {
     const one = this.taken[at]
     if (one === undefined || one.left === 0) return
     one.left--
-    this.open.done(one.open)
+    this.open.ack(one.open)
   }
 
   /** The version up to which everything is done. */
@@ -61,10 +61,10 @@ describe('batches that are done in whatever order', () => {
     const taking = new Taking()
     taking.take(1)
     const [one] = taking.taken
-    if (one !== undefined) taking.open.add(one.open, 1)
+    if (one !== undefined) taking.open.expect(one.open, 1)
     taking.done(0)
     expect(taking.feed.version).toBe('5')
-    if (one !== undefined) taking.open.done(one.open)
+    if (one !== undefined) taking.open.ack(one.open)
     expect(taking.feed.version).toBe('6')
   })
 
