@@ -1,5 +1,5 @@
 export { type ClientNodeInformer, makeInformer } from './client-node/make-informer.js'
-export type { KubeConfigGiver, KubeConfigLike } from './http/credentials.js'
+export type { KubeConfigLike, KubeConfigProvider as KubeConfigGiver } from './http/credentials.js'
 export type { KubernetesSourceOptions } from './kubernetes-options.js'
 export { type KubernetesSource, kubernetesSource } from './kubernetes-source.js'
 export type { KubernetesNamespaces } from './namespace-set.js'

@@ -11,26 +11,26 @@ import type {
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { Decoder } from './decode/decoder.js'
-import { Home, type Stay, wentBack } from './history/cluster-guard.js'
+import { ClusterGuard, historyRewound, type WatchLease } from './history/cluster-guard.js'
 import { assertResourceVersion, compareVersions } from './history/resource-version.js'
-import { HeldSchemas } from './history/schema-origins.js'
-import { apiError, refusalIn } from './http/api-error.js'
-import { Requests } from './http/api-requests.js'
-import { Visit } from './http/api-session.js'
-import { moment } from './http/arrival-order.js'
+import { SchemaOrigins } from './history/schema-origins.js'
+import { apiError, apiStatusIn } from './http/api-error.js'
+import { ApiRequests } from './http/api-requests.js'
+import { ApiSession } from './http/api-session.js'
+import { nextArrival } from './http/arrival-order.js'
 import { Credentials } from './http/credentials.js'
 import { findResource, type Resource } from './http/discovery.js'
-import { type ServerWish, wishOf } from './http/retry-after-gate.js'
+import { type RetryAfterGate, wishOf } from './http/retry-after-gate.js'
 import { schemaHash } from './http/schema-hash.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { withLifeSigns } from './list/keep-alive-pages.js'
 import { readList } from './list/list-reader.js'
 import { PageLimit } from './list/page-limit.js'
-import { LONG_DOWN_MS } from './list/page-retry.js'
+import { MAX_OUTAGE_MS } from './list/page-retry.js'
 import { readPages } from './list/paged-list.js'
 import { type KubernetesNamespaces, NamespaceSet } from './namespace-set.js'
 import type { KubernetesObject } from './types/kubernetes-object.js'
-import { DeadEnd } from './watch/stuck-resume-detector.js'
+import { StuckResumeDetector } from './watch/stuck-resume-detector.js'
 import { followShared } from './watch/watch-registry.js'
 
 /** A kind of objects of a Kubernetes API server, as a source. Marks are the `metadata.resourceVersion` of what was written. */
@@ -47,11 +47,11 @@ const HEARTBEAT_MS = 75_000
 /** A half-open connection is noticed within this time, in milliseconds. */
 const PROBE_MS = 20_000
 /** For so long nobody asks a server again that streams no lists, in milliseconds: it may be another by then. */
-const STREAM_AGAIN_MS = 600_000
+const STREAM_RETRY_MS = 600_000
 /** All who were away meanwhile come back within this time, in milliseconds: nobody rests for longer than half of it. */
-const COME_BACK_MS = 60_000
+const AUDIT_WINDOW_MS = 60_000
 /** A watch that is longer is not asked for, in milliseconds. */
-const LONGEST_WATCH_MS = 86_400_000
+const MAX_WATCH_MS = 86_400_000
 /**
  * Mirrors objects of one kind, built-in or custom. Opens nothing by itself. `T` is what you say that they are, and nothing checks
  * it: of a type of @kubernetes/client-node say `Wire<V1Pod>`, which has dates and names as the API server says them.
@@ -97,28 +97,28 @@ class ApiSource<T> implements KubernetesSource<T> {
    * Once anything has broken off: from where somebody may go on without asking whether the server still has the history that we know,
    * since a list or a watch has ended there as it should. What broke off may have been a restore, also for who comes back later.
    */
-  #sure: Set<Version> | undefined
+  #verifiedVersions: Set<Version> | undefined
   /** From when on the server is asked to stream lists, after it did not, or not to the end. */
-  #streamsFrom = 0
+  #streamRetryAt = 0
   /** Since when nobody has answered. */
-  #downSince: number | undefined
+  #unreachableSince: number | undefined
   /** That was long: until then all come back who were away meanwhile. */
-  #doubtUntil = -Infinity
+  #auditUntil = -Infinity
   /** Before this moment the last list began. */
-  #listedAt = 0
-  readonly #home = new Home()
-  readonly #deadEnd = new DeadEnd()
+  #listArrival = 0
+  readonly #clusterGuard = new ClusterGuard()
+  readonly #stuckResumes = new StuckResumeDetector()
   readonly #pageLimit = new PageLimit()
-  readonly #schemas = new HeldSchemas()
+  readonly #schemas = new SchemaOrigins()
   /** Where the server wishes to be left alone, nothing is begun; what is under way goes on. */
-  readonly #wish: ServerWish
-  #missing: Missing | undefined
+  readonly #retryAfter: RetryAfterGate
+  #removed: RemovedResource | undefined
 
   constructor(options: KubernetesSourceOptions, credentials: Credentials) {
     const { apiVersion = 'v1', kind, plural, namespace } = options
     this.#options = options
     this.#credentials = credentials
-    this.#wish = wishOf(options.kubeConfig, JSON.stringify([apiVersion, kind, plural, namespace]))
+    this.#retryAfter = wishOf(options.kubeConfig, JSON.stringify([apiVersion, kind, plural, namespace]))
     this.#stallMs = options.stallMs ?? 15_000
     this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
@@ -132,20 +132,22 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async *#list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { pageSize, random, clock, floor: shown } = context
-    const missing = this.#missing
-    this.#listedAt = moment()
-    const visit = this.#visit(context)
+    const { pageSize, random, clock, floor } = context
+    const removed = this.#removed
+    this.#listArrival = nextArrival()
+    const session = this.#session(context)
     try {
-      const requests = await this.#requests(visit)
+      const requests = await this.#requests(session)
       // Before the objects: those of a schema that comes in between are read once more.
-      const schema = await schemaHash(visit, requests.resource)
-      let place: string | undefined
+      const schema = await schemaHash(session, requests.resource)
+      let clusterId: string | undefined
       let version: Version | undefined
       const assertHistory = (after: Version): Promise<Version> =>
-        this.#assertHistory(visit, requests, after, (from) => this.#home.listing(from, undefined, context.signal))
-      const pages = readList(visit, requests, this.#decoder(requests), {
-        isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamsFrom,
+        this.#assertHistory(session, requests, after, (from) =>
+          this.#clusterGuard.beginList(from, undefined, context.signal),
+        )
+      const pages = readList(session, requests, this.#decoder(requests), {
+        isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamRetryAt,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
         pageLimit: this.#pageLimit,
         pageSize: Math.min(pageSize, PAGE_EVENTS),
@@ -154,65 +156,66 @@ class ApiSource<T> implements KubernetesSource<T> {
         stallMs: this.#stallMs,
         timeoutSeconds: this.#timeoutSeconds(random.next()),
         random,
-        brokeOff: (error) => this.#noted(error, clock),
+        onPageError: (error) => this.#recordError(error, clock),
         assertHistory,
-        notStreamed: ({ cause }) => {
-          this.#noted(cause, clock)
-          this.#streamsFrom = clock.now() + STREAM_AGAIN_MS
+        onNotStreamed: ({ cause }) => {
+          this.#recordError(cause, clock)
+          this.#streamRetryAt = clock.now() + STREAM_RETRY_MS
         },
       })
       for await (const page of pages) {
-        if (place === undefined) this.#home.listing(visit.place, shown, context.signal)
-        place ??= visit.place
-        if (visit.place !== place || this.#credentials.place !== place) throw ledElsewhere()
+        if (clusterId === undefined) this.#clusterGuard.beginList(session.clusterId, floor, context.signal)
+        clusterId ??= session.clusterId
+        if (session.clusterId !== clusterId || this.#credentials.clusterId !== clusterId)
+          throw clusterChangedDuringList()
         // Who is only behind says where the others are.
-        if (page.version !== undefined && shown !== undefined && compareVersions(page.version, shown) < 0)
-          await assertHistory(shown)
-        this.#answered(clock)
+        if (page.version !== undefined && floor !== undefined && compareVersions(page.version, floor) < 0)
+          await assertHistory(floor)
+        this.#recordContact(clock)
         version = page.version ?? version
         yield page
       }
-      if (this.#credentials.place !== place) throw ledElsewhere()
-      this.#home.listed(place, shown, version)
-      this.#schemas.listed(context.mirror ?? this, schema)
+      if (this.#credentials.clusterId !== clusterId) throw clusterChangedDuringList()
+      this.#clusterGuard.completeList(clusterId, floor, version)
+      this.#schemas.recordList(context.mirror ?? this, schema)
       if (version !== undefined) {
-        this.#sure?.add(version)
-        // One that began before it was missing says nothing of what is there now.
-        if (missing !== undefined && missing === this.#missing && !isListed(missing, version))
-          missing.listedFrom = version
+        this.#verifiedVersions?.add(version)
+        // One that began before it was removed says nothing of what is there now.
+        if (removed !== undefined && removed === this.#removed && !isListed(removed, version))
+          removed.listedFrom = version
       }
     } catch (error) {
-      throw this.#noted(error, context.clock)
+      throw this.#recordError(error, context.clock)
     } finally {
-      visit.close()
+      session.close()
     }
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const { after, random, clock } = context
     assertResourceVersion(after)
-    const stay = this.#home.stay(context.signal, after)
-    const unwatch = this.#schemas.watching(context.mirror ?? this, stay)
+    const lease = this.#clusterGuard.lease(context.signal, after)
+    const unwatch = this.#schemas.addWatch(context.mirror ?? this, lease)
     let at = after
     let silentSince: number | undefined
     let failure: unknown
     try {
-      const requests = await this.#prepared(context, stay)
+      const requests = await this.#prepared(context, lease)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
       const end = yield* followShared(
         this.#shared(requests, this.#schemas.of(context.mirror ?? this)),
-        { after, listedAt: this.#listedAt },
+        { after, listedAt: this.#listArrival },
         this.#decoder(requests),
         {
-          signal: stay.signal,
+          signal: lease.signal,
           onProgressRequest: (listener) => context.onProgressRequest(listener),
           hasWaiters: () => context.hasWaiters?.() ?? true,
-          prove: () => context.requestProof?.(),
-          told: (version) => {
+          requestProof: () => context.requestProof?.(),
+          onAdvance: (version) => {
             at = version
-            stay.moveTo(version)
+            lease.advanceTo(version)
           },
-          silent: (since) => {
+          onSilence: (since) => {
             silentSince = since
           },
         },
@@ -222,61 +225,63 @@ class ApiSource<T> implements KubernetesSource<T> {
           heartbeatMs: this.heartbeatMs,
           probeMs: this.#options.probeMs ?? PROBE_MS,
           timeoutSeconds,
-          visit: (signal) => this.#visit({ signal, clock }),
-          head: () => this.#headFor(context, requests, stay),
-          open: async (visit, resourceVersion, seconds, isAgain) => {
-            this.#wish.assertOver(clock.now())
-            const head = isAgain ? await this.#assertHistory(visit, requests, resourceVersion, stay.goesOn) : undefined
-            const body = await visit.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
-            stay.goesOn(visit.place)
+          session: (signal) => this.#session({ signal, clock }),
+          head: () => this.#headFor(context, requests, lease),
+          open: async (session, resourceVersion, seconds, isAgain) => {
+            this.#retryAfter.assertOpen(clock.now())
+            const head = isAgain
+              ? await this.#assertHistory(session, requests, resourceVersion, lease.continueOn)
+              : undefined
+            const body = await session.open(requests.watch({ resourceVersion, timeoutSeconds: seconds }))
+            lease.continueOn(session.clusterId)
             return { body, head }
           },
           refusal: (status) => apiError(status, requests.watch({})),
         },
       )
-      this.#deadEnd.passed()
-      if (end === 'early') this.#sure = new Set()
-      else this.#sure?.add(at)
+      this.#stuckResumes.reset()
+      if (end === 'early') this.#verifiedVersions = new Set()
+      else this.#verifiedVersions?.add(at)
     } catch (error) {
       failure = error
-      throw this.#deadEnd.judged(this.#noted(error, context.clock, silentSince), after)
+      throw this.#stuckResumes.classify(this.#recordError(error, context.clock, silentSince), after)
     } finally {
       unwatch()
-      stay.end(failure)
+      lease.release(failure)
     }
   }
 
   /** What has to be known before a watch is opened. */
-  async #prepared(context: WatchContext, { goesOn }: Stay): Promise<Requests> {
+  async #prepared(context: WatchContext, { continueOn: goesOn }: WatchLease): Promise<ApiRequests> {
     const { after } = context
-    const visit = this.#visit(context)
+    const session = this.#session(context)
     try {
-      const requests = await this.#requests(visit)
-      goesOn(this.#credentials.place)
-      if (this.#missing !== undefined && !isListed(this.#missing, after))
+      const requests = await this.#requests(session)
+      goesOn(this.#credentials.clusterId)
+      if (this.#removed !== undefined && !isListed(this.#removed, after))
         throw new SourceError('it was removed, and is there again', { code: 'VERSION_EXPIRED' })
       // One that goes on from there later was broken off, and has to ask.
-      if (this.#sure === undefined || this.#sure.delete(after)) return requests
-      await this.#assertHistory(visit, requests, after, goesOn)
-      this.#answered(context.clock)
-      const expired = this.#schemas.expired(context.mirror ?? this, await schemaHash(visit, requests.resource))
+      if (this.#verifiedVersions === undefined || this.#verifiedVersions.delete(after)) return requests
+      await this.#assertHistory(session, requests, after, goesOn)
+      this.#recordContact(context.clock)
+      const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaHash(session, requests.resource))
       if (expired !== undefined) throw expired
-      if (context.clock.now() < this.#doubtUntil)
+      if (context.clock.now() < this.#auditUntil)
         context.requestAudit?.(
           'the API server was out of reach for long enough to be restored, and to have got past us since',
         )
       return requests
     } finally {
-      visit.close()
+      session.close()
     }
   }
 
   /** What is the same for all that may share one watch. */
-  #shared(requests: Requests, schema: string | undefined): { readonly giver: object; readonly key: string } {
+  #shared(requests: ApiRequests, schema: string | undefined): { readonly giver: object; readonly key: string } {
     const { kubeConfig, maxWatchMs, probeMs } = this.#options
     const { path, accept } = requests.watch({})
     const settings = [
-      this.#credentials.place,
+      this.#credentials.clusterId,
       path,
       accept,
       schema,
@@ -294,9 +299,9 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async *#versions(context: ListContext): AsyncGenerator<VersionPage> {
-    const visit = this.#visit(context)
+    const session = this.#session(context)
     try {
-      const requests = await this.#requests(visit)
+      const requests = await this.#requests(session)
       const limit = Math.min(this.#options.pageSize ?? 500, context.pageSize)
       const options = {
         limit,
@@ -305,13 +310,13 @@ class ApiSource<T> implements KubernetesSource<T> {
         metadataOnly: true,
         maxObjectBytes: this.#maxObjectBytes,
         random: context.random,
-        brokeOff: (error: unknown) => void this.#noted(error),
+        onPageError: (error: unknown) => void this.#recordError(error),
         assertHistory: (after: Version) =>
-          this.#assertHistory(visit, requests, after, (from) => this.#home.compare(from)),
+          this.#assertHistory(session, requests, after, (from) => this.#clusterGuard.assertCluster(from)),
       }
-      const assertNotBack = this.#home.reading()
-      for await (const { events, version } of readPages(visit, requests, this.#decoder(requests), options)) {
-        this.#home.compare(visit.place)
+      const assertNotBack = this.#clusterGuard.beginRead()
+      for await (const { events, version } of readPages(session, requests, this.#decoder(requests), options)) {
+        this.#clusterGuard.assertCluster(session.clusterId)
         const keys = events.flatMap(({ key, version: own }) =>
           key === undefined || own === undefined ? [] : { key, version: own },
         )
@@ -319,27 +324,27 @@ class ApiSource<T> implements KubernetesSource<T> {
         yield version === undefined ? { keys } : { keys, version }
       }
       // Keys and versions say nothing of it.
-      this.#schemas.seen(await schemaHash(visit, requests.resource))
+      this.#schemas.observe(await schemaHash(session, requests.resource))
     } catch (error) {
-      throw this.#noted(error)
+      throw this.#recordError(error)
     } finally {
-      visit.close()
+      session.close()
     }
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const visit = this.#visit(context)
+    const session = this.#session(context)
     try {
-      const requests = await this.#requests(visit)
-      const assertNotBack = this.#home.reading()
-      const version = await this.#head(visit, requests)
-      this.#home.compare(visit.place)
+      const requests = await this.#requests(session)
+      const assertNotBack = this.#clusterGuard.beginRead()
+      const version = await this.#head(session, requests)
+      this.#clusterGuard.assertCluster(session.clusterId)
       assertNotBack(version)
       return version
     } catch (error) {
-      throw this.#noted(error)
+      throw this.#recordError(error)
     } finally {
-      visit.close()
+      session.close()
     }
   }
 
@@ -350,8 +355,8 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   /** Where the server's history ends: a read that a majority of its etcd stands for. */
-  async #head(visit: Visit, requests: Requests): Promise<Version> {
-    const answer = await visit.json(requests.list({ limit: 1 }, true))
+  async #head(session: ApiSession, requests: ApiRequests): Promise<Version> {
+    const answer = await session.json(requests.list({ limit: 1 }, true))
     const { resourceVersion } = Object(Object(answer).metadata) as { readonly resourceVersion?: unknown }
     const version = typeof resourceVersion === 'string' ? resourceVersion : ''
     assertResourceVersion(version)
@@ -359,35 +364,45 @@ class ApiSource<T> implements KubernetesSource<T> {
   }
 
   /** The same for a watch, over a connection of its own. */
-  async #headFor({ clock }: WatchContext, requests: Requests, { signal, goesOn }: Stay): Promise<Version> {
-    const visit = this.#visit({ signal, clock })
+  async #headFor(
+    { clock }: WatchContext,
+    requests: ApiRequests,
+    { signal, continueOn: goesOn }: WatchLease,
+  ): Promise<Version> {
+    const session = this.#session({ signal, clock })
     try {
-      const head = await this.#head(visit, requests)
-      goesOn(visit.place)
+      const head = await this.#head(session, requests)
+      goesOn(session.clusterId)
       return head
     } finally {
-      visit.close()
+      session.close()
     }
   }
 
   /** A history never goes back; where it did, an etcd was restored, and our version means something else in it. Gives where it ends. */
-  async #assertHistory(visit: Visit, requests: Requests, after: Version, here: PlaceCheck): Promise<Version> {
-    const head = await this.#head(visit, requests)
-    here(visit.place)
-    if (compareVersions(head, after) < 0) throw wentBack(after, head)
+  async #assertHistory(
+    session: ApiSession,
+    requests: ApiRequests,
+    after: Version,
+    here: ClusterCheck,
+  ): Promise<Version> {
+    const head = await this.#head(session, requests)
+    here(session.clusterId)
+    if (compareVersions(head, after) < 0) throw historyRewound(after, head)
     return head
   }
 
   /** Somebody has reached the server. Others may have been away for as long, and come back later. */
-  #answered(clock: Clock): void {
+  #recordContact(clock: Clock): void {
     const now = clock.now()
-    if (this.#downSince !== undefined && now - this.#downSince >= LONG_DOWN_MS) this.#doubtUntil = now + COME_BACK_MS
-    this.#downSince = undefined
+    if (this.#unreachableSince !== undefined && now - this.#unreachableSince >= MAX_OUTAGE_MS)
+      this.#auditUntil = now + AUDIT_WINDOW_MS
+    this.#unreachableSince = undefined
   }
 
   /** Throws where nothing may be asked yet. */
-  async #requests(visit: Visit): Promise<Requests> {
-    this.#wish.assertOver(visit.clock.now())
+  async #requests(session: ApiSession): Promise<ApiRequests> {
+    this.#retryAfter.assertOpen(session.clock.now())
     const {
       apiVersion = 'v1',
       kind,
@@ -397,60 +412,60 @@ class ApiSource<T> implements KubernetesSource<T> {
       fieldSelector,
       metadataOnly = false,
     } = this.#options
-    const resource = this.#resource ?? (await findResource(visit, { apiVersion, kind, plural }))
+    const resource = this.#resource ?? (await findResource(session, { apiVersion, kind, plural }))
     this.#resource = resource
     if (namespace !== undefined && !resource.isNamespaced) {
       const message = `${resource.plural} are in no namespace (leave out namespace: "${namespace}")`
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
-    return new Requests(resource, { namespace, labelSelector, fieldSelector, metadataOnly })
+    return new ApiRequests(resource, { namespace, labelSelector, fieldSelector, metadataOnly })
   }
 
-  #decoder({ resource }: Requests): Decoder<T> {
+  #decoder({ resource }: ApiRequests): Decoder<T> {
     const { stripManagedFields = true, metadataOnly = false } = this.#options
     const { kind, apiVersion } = metadataOnly ? PARTIAL : resource
     return new Decoder<T>({ kind, apiVersion, stripManagedFields, metadataOnly, maxObjectBytes: this.#maxObjectBytes })
   }
 
-  #visit({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Visit {
-    return new Visit(this.#credentials, { signal, clock, stallMs: this.#stallMs, wish: this.#wish })
+  #session({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): ApiSession {
+    return new ApiSession(this.#credentials, { signal, clock, stallMs: this.#stallMs, retryAfter: this.#retryAfter })
   }
 
   #timeoutSeconds(chance: number): number {
     const { maxWatchMs = 600_000 } = this.#options
-    return Math.max(1, Math.floor((Math.min(maxWatchMs, LONGEST_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
+    return Math.max(1, Math.floor((Math.min(maxWatchMs, MAX_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
 
   /** Remembers what an error says of the server; with a clock, for how long it has been out of reach, which may be since before the error. */
-  #noted(error: unknown, clock?: Clock, silentSince?: number): unknown {
+  #recordError(error: unknown, clock?: Clock, silentSince?: number): unknown {
     if (!(error instanceof SourceError)) return error
     if (error.code === 'UNAVAILABLE') {
-      this.#sure = new Set()
+      this.#verifiedVersions = new Set()
       // One that wishes to be left alone is there.
-      if (refusalIn(error)?.code !== 429) this.#downSince ??= silentSince ?? clock?.now()
+      if (apiStatusIn(error)?.code !== 429) this.#unreachableSince ??= silentSince ?? clock?.now()
     }
     if (error.code === 'NOT_FOUND') {
       this.#resource = undefined
-      this.#sure = new Set()
-      this.#missing = { listedFrom: undefined }
+      this.#verifiedVersions = new Set()
+      this.#removed = { listedFrom: undefined }
     }
     return error
   }
 }
 
 /** It was not there: what is there when it is again is something else, and who is not as far as the lists of that has to list. */
-interface Missing {
+interface RemovedResource {
   listedFrom: Version | undefined
 }
 
-function isListed({ listedFrom }: Missing, version: Version): boolean {
+function isListed({ listedFrom }: RemovedResource, version: Version): boolean {
   return listedFrom !== undefined && compareVersions(version, listedFrom) >= 0
 }
 
 /** Throws where that is another cluster than the one whose versions are to be compared. */
-type PlaceCheck = (place: string | undefined) => void
+type ClusterCheck = (clusterId: string | undefined) => void
 
-function ledElsewhere(): SourceError {
+function clusterChangedDuringList(): SourceError {
   return new SourceError('the kubeConfig has come to lead elsewhere during the list', { code: 'UNAVAILABLE' })
 }
 

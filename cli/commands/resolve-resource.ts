@@ -1,4 +1,4 @@
-import { Visit } from '../../adapters/kubernetes/http/api-session.js'
+import { ApiSession } from '../../adapters/kubernetes/http/api-session.js'
 import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/http/credentials.js'
 import { isWatchable, namesOf, resourcesOf, type Served } from '../../adapters/kubernetes/http/discovery.js'
 import { systemClock } from '../../src/contract/clock.js'
@@ -24,7 +24,7 @@ export async function resolveResource(
   namespace: string | undefined,
 ): Promise<ResourceChoice> {
   const { signal } = new AbortController()
-  const visit = new Visit(new Credentials(kubeConfig), { signal, clock: systemClock, stallMs: STALL_MS })
+  const visit = new ApiSession(new Credentials(kubeConfig), { signal, clock: systemClock, stallMs: STALL_MS })
   try {
     const choice = await find(visit, name)
     if (namespace !== undefined) await assertNamespace(visit, namespace)
@@ -34,7 +34,7 @@ export async function resolveResource(
   }
 }
 
-async function find(visit: Visit, name: string): Promise<ResourceChoice> {
+async function find(visit: ApiSession, name: string): Promise<ResourceChoice> {
   const [word = '', ...rest] = name.split('.')
   const [first = '', ...others] = rest
   const hasVersion = /^v\d+((alpha|beta)\d+)?$/.test(first)
@@ -57,7 +57,7 @@ async function find(visit: Visit, name: string): Promise<ResourceChoice> {
 }
 
 /** Of this group, or of all, the server's own first. */
-async function* versions(visit: Visit, wanted: string): AsyncGenerator<string> {
+async function* versions(visit: ApiSession, wanted: string): AsyncGenerator<string> {
   if (wanted === '') yield 'v1'
   const { groups } = Object(await visit.json({ verb: 'get', path: '/apis' })) as { readonly groups?: unknown }
   for (const each of Array.isArray(groups) ? groups : []) {
@@ -71,7 +71,7 @@ async function* versions(visit: Visit, wanted: string): AsyncGenerator<string> {
 }
 
 /** Nothing where the server has no such API; where it refuses or does not answer, it comes to the `silent`, if there may be such. */
-async function servedIn(visit: Visit, apiVersion: string, silent?: string[]): Promise<readonly Served[]> {
+async function servedIn(visit: ApiSession, apiVersion: string, silent?: string[]): Promise<readonly Served[]> {
   try {
     return await resourcesOf(visit, apiVersion)
   } catch (error) {
@@ -84,7 +84,7 @@ async function servedIn(visit: Visit, apiVersion: string, silent?: string[]): Pr
 }
 
 /** A namespace that is not there looks like one that is empty. */
-async function assertNamespace(visit: Visit, namespace: string): Promise<void> {
+async function assertNamespace(visit: ApiSession, namespace: string): Promise<void> {
   try {
     await visit.json({ verb: 'get', path: `/api/v1/namespaces/${namespace}` })
   } catch (error) {

@@ -11,12 +11,12 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('kubernetes-source'),
     edits: [
       [
-        '      // Before the objects: those of a schema that comes in between are read once more.\n      const schema = await schemaHash(visit, requests.resource)\n',
+        '      // Before the objects: those of a schema that comes in between are read once more.\n      const schema = await schemaHash(session, requests.resource)\n',
         '',
       ],
       [
-        'this.#schemas.listed(context.mirror ?? this, schema)',
-        'this.#schemas.listed(context.mirror ?? this, await schemaHash(visit, requests.resource))',
+        'this.#schemas.recordList(context.mirror ?? this, schema)',
+        'this.#schemas.recordList(context.mirror ?? this, await schemaHash(session, requests.resource))',
       ],
     ],
     test: 'kubernetes/schemas.test.ts',
@@ -29,8 +29,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('kubernetes-source'),
     edits: [
       [
-        '      const assertNotBack = this.#home.reading()\n      const version = await this.#head(visit, requests)\n',
-        '      const version = await this.#head(visit, requests)\n      const assertNotBack = this.#home.reading()\n',
+        '      const assertNotBack = this.#clusterGuard.beginRead()\n      const version = await this.#head(session, requests)\n',
+        '      const version = await this.#head(session, requests)\n      const assertNotBack = this.#clusterGuard.beginRead()\n',
       ],
     ],
     test: 'kubernetes/history.test.ts',
@@ -54,8 +54,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'each failed attempt counts as the beginning of the outage',
     breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
     file: at('kubernetes-source'),
-    edits: [['this.#downSince ??= silentSince ?? clock?.now()', 'this.#downSince = silentSince ?? clock?.now()']],
-    test: 'kubernetes/doubt.test.ts',
+    edits: [['this.#unreachableSince ??= silentSince ?? clock?.now()', 'this.#unreachableSince = silentSince ?? clock?.now()']],
+    test: 'test/kubernetes/audit-after-outage.test.ts',
     named: 'for long enough to be restored is compared',
   },
   {
@@ -63,8 +63,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'a follower that is ahead marks old lines with its own version',
     breaks: 'Informers that share a watch miss no event, also when another connection takes over.',
     file: at('watch/shared-watch'),
-    edits: [['portion.end ??= reader.heard', 'portion.end ??= reader.version']],
-    test: 'kubernetes/shared-places.test.ts',
+    edits: [['segment.end ??= reader.streamVersion', 'segment.end ??= reader.version']],
+    test: 'test/kubernetes/shared-watch.test.ts',
     named: 'who is ahead of a shared watch takes nothing',
   },
   {
@@ -81,8 +81,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'the connection that was replaced is not closed',
     breaks: 'When another connection has taken over from a silent watch, the silent one is closed.',
     file: at('watch/shared-watch'),
-    edits: [["    before?.poke()\n    before?.destroy('another connection has taken over')\n", '    before?.poke()\n']],
-    test: 'kubernetes/quiet.test.ts',
+    edits: [["    before?.interrupt()\n    before?.destroy('another connection has taken over')\n", '    before?.interrupt()\n']],
+    test: 'test/kubernetes/silent-watches.test.ts',
     named: 'is not given up before another has taken its place',
   },
   {
@@ -90,7 +90,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'who needs more than a shared watch still has joins it all the same',
     breaks: 'Who comes later joins a watch only where nothing is missing in it.',
     file: at('watch/watch-log'),
-    edits: [['    if (!isUpTo(place, version)) return undefined\n', '']],
+    edits: [['    if (!isUpTo(segment, version)) return undefined\n', '']],
     test: 'unit/kubernetes-watch-log.test.ts',
     named: 'keeps what all have read for who joins',
   },
@@ -101,11 +101,11 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('http/response-body'),
     edits: [
       [
-        '      if (this.#bytes >= HIGH_WATER) this.#response.resume()\n      this.#bytes = 0\n',
-        '      this.#bytes = 0\n      if (this.#bytes >= HIGH_WATER) this.#response.resume()\n',
+        '      if (this.#bytes >= HIGH_WATER_MARK_BYTES) this.#response.resume()\n      this.#bytes = 0\n',
+        '      this.#bytes = 0\n      if (this.#bytes >= HIGH_WATER_MARK_BYTES) this.#response.resume()\n',
       ],
     ],
-    test: 'unit/kubernetes-body.test.ts',
+    test: 'test/unit/kubernetes-response-body.test.ts',
     named: 'goes on once they are taken',
   },
   {
@@ -113,7 +113,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'a watch that has ended still counts when the server is asked how far it is',
     breaks: 'After a restore one list is enough: later fresh() calls and audits of the new history succeed.',
     file: at('history/cluster-guard'),
-    edits: [['        this.#staying.delete(staying)\n', '']],
+    edits: [['        this.#leases.delete(state)\n', '']],
     test: 'kubernetes/history.test.ts',
     named: 'is seen by fresh\\(\\)',
   },
@@ -123,8 +123,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'a version that two clusters gave counts as of the current one',
     breaks: "No version of one cluster is compared with the other cluster's: EPOCH_CHANGED instead.",
     file: at('history/version-origins'),
-    edits: [['return (elsewhere ?? taken)?.place', 'return taken?.place']],
-    test: 'unit/kubernetes-held-versions.test.ts',
+    edits: [['return (other ?? taken)?.clusterId', 'return taken?.clusterId']],
+    test: 'test/unit/kubernetes-version-origins.test.ts',
     named: 'is from elsewhere as long as',
   },
   {
@@ -133,7 +133,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'A list has every object as the server has it, wherever its bytes are cut.',
     file: at('decode/json-list-splitter'),
     edits: [['        else if (at === end) this.#isEscaped = true\n        else at++', '        else at++']],
-    test: 'property/kubernetes-slices.property.test.ts',
+    test: 'test/property/kubernetes-json-list-splitter.property.test.ts',
     named: 'a list is cut into what JSON.parse finds',
   },
   {
@@ -147,7 +147,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
         '',
       ],
     ],
-    test: 'unit/kubernetes-bytes.test.ts',
+    test: 'test/unit/kubernetes-decoder.test.ts',
     named: 'of a delete that cannot be parsed',
   },
   {
@@ -157,7 +157,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('list/list-reader'),
     edits: [
       [
-        'yield page.version === undefined ? { ...page, events } : { ...page, events: [...events, ...ledger.leftovers()] }',
+        'yield page.version === undefined ? { ...page, events } : { ...page, events: [...events, ...superseded.deletes()] }',
         'yield { ...page, events }',
       ],
     ],
@@ -193,8 +193,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'each new wait postpones the question how far the server is',
     breaks: 'One question is enough for all who wait, however often: a wait ends within seconds.',
     file: at('watch/probe-schedule'),
-    edits: [['this.#at ??= Math.max(now + PATIENCE_MS', 'this.#at = Math.max(now + PATIENCE_MS']],
-    test: 'unit/kubernetes-proof-times.test.ts',
+    edits: [['this.#at ??= Math.max(now + FIRST_DELAY_MS', 'this.#at = Math.max(now + FIRST_DELAY_MS']],
+    test: 'test/unit/kubernetes-probe-schedule.test.ts',
     named: 'a moment after somebody begins to wait',
   },
   {

@@ -2,7 +2,11 @@ import type { RequestOptions } from 'node:https'
 import { inspect } from 'node:util'
 import { KubeConfig, type User } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
-import { Credentials, type KubeConfigGiver, type KubeConfigLike } from '../../adapters/kubernetes/http/credentials.js'
+import {
+  Credentials,
+  type KubeConfigLike,
+  type KubeConfigProvider,
+} from '../../adapters/kubernetes/http/credentials.js'
 import { OptionError, SourceError } from '../../src/contract/errors.js'
 
 const cluster = { name: 'c', server: 'https://one.example:6443/k8s/clusters/x', skipTLSVerify: false }
@@ -92,7 +96,7 @@ describe('credentials', () => {
 
   test('that were given up are on their way all the same: who asks again waits for the same', async () => {
     const { credentials, first } = loggingIn()
-    credentials.giveUp(credentials.access(0))
+    credentials.abandon(credentials.access(0))
     const again = tokenOf(credentials, 299_000)
     first.resolve('late')
     expect(await again).toBe('late')
@@ -101,7 +105,7 @@ describe('credentials', () => {
   test('that come when nobody waits any more are those of who asks next, once', async () => {
     const { credentials, first, second } = loggingIn()
     const access = credentials.access(0)
-    credentials.giveUp(access)
+    credentials.abandon(access)
     first.resolve('late')
     second.resolve('next')
     await access
@@ -111,7 +115,7 @@ describe('credentials', () => {
   test('that fail when nobody waits any more fail for who asks next, once', async () => {
     const { credentials, first, second } = loggingIn()
     const access = credentials.access(0)
-    credentials.giveUp(access)
+    credentials.abandon(access)
     first.reject(new Error('log in first'))
     second.resolve('next')
     await expect(access).rejects.toThrow('log in first')
@@ -124,7 +128,7 @@ describe('credentials', () => {
     const given = [first.promise, Promise.resolve(configOf({ name: 'u', token: 'in time' }))]
     const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was asked too often')))
     const late = credentials.access(0)
-    credentials.giveUp(late)
+    credentials.abandon(late)
     const quick = await tokenOf(credentials, 300_000)
     first.resolve(configOf({ name: 'u', token: 'too late' }))
     await late
@@ -228,7 +232,7 @@ describe('credentials', () => {
     ['a function that returns undefined', async () => undefined, 'must return a KubeConfig'],
     ['a KubeConfig that was never loaded', new KubeConfig(), 'has no context: load one'],
   ])('of %s are a mistake in the program: an OptionError', async (_what, giver, message) => {
-    const error: unknown = await new Credentials(giver as KubeConfigGiver).access(0).catch((reason) => reason)
+    const error: unknown = await new Credentials(giver as KubeConfigProvider).access(0).catch((reason) => reason)
     expect(error).toBeInstanceOf(OptionError)
     expect(error).toMatchObject({ option: 'kubeConfig', message: expect.stringContaining(message) })
   })

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type Portion, WatchLog } from '../../adapters/kubernetes/watch/watch-log.js'
+import { type LogSegment, WatchLog } from '../../adapters/kubernetes/watch/watch-log.js'
 
 const KILOBYTE = 1024
 
 /** A log of so many portions of half a megabyte, each read to its end, and all of them. */
-function logOf(count: number): { readonly log: WatchLog; readonly portions: readonly Portion[] } {
+function logOf(count: number): { readonly log: WatchLog; readonly portions: readonly LogSegment[] } {
   const log = new WatchLog('1')
   const portions = [log.last]
   for (let at = 0; at < count; at++) {
@@ -26,15 +26,16 @@ describe('a log of a watch', () => {
   test('keeps what all have read for who joins, and no more than a megabyte', () => {
     const { log } = logOf(10)
     log.release(Number.POSITIVE_INFINITY)
-    expect(['7', '9'].map((version) => log.placeOf(version)?.end)).toEqual([undefined, '9'])
-    expect(log.placeOf('9')?.next).toBeDefined()
+    expect(['7', '9'].map((version) => log.segmentBefore(version)?.end)).toEqual([undefined, '9'])
+    expect(log.segmentBefore('9')?.next).toBeDefined()
   })
 
   test('is not joined by whoever would be told what came before a moment', () => {
     const log = new WatchLog('1')
     log.append([], '2', 10)
     log.append([], '4', 20)
-    const placesOf = (version: string): unknown[] => [9, 10, 11, 21].map((since) => log.placeOf(version, since)?.end)
+    const placesOf = (version: string): unknown[] =>
+      [9, 10, 11, 21].map((since) => log.segmentBefore(version, since)?.end)
     expect(placesOf('1')).toEqual(['1', '1', undefined, undefined])
     expect(placesOf('3')).toEqual(['2', '2', '2', undefined])
     expect(placesOf('5')).toEqual(['4', '4', '4', '4'])

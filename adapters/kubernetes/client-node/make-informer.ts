@@ -4,7 +4,7 @@ import { isKubeConfig, type KubeConfigLike } from '../http/credentials.js'
 import type { KubernetesSourceOptions } from '../kubernetes-options.js'
 import { type KubernetesSource, kubernetesSource } from '../kubernetes-source.js'
 import type { KubernetesObject } from '../types/kubernetes-object.js'
-import { keyOf, mismatch, type Named } from './list-fn-check.js'
+import { compareList, keyOf, type ObjectIdentity } from './list-fn-check.js'
 
 /** The informer of @kubernetes/client-node, as its users know it. A callback for `error` may say of its parameter what it likes. */
 export interface ClientNodeInformer<T> {
@@ -108,7 +108,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
 
   async #begin(): Promise<void> {
     const informer: Informer<T> = createInformer({
-      source: tapped(kubernetesSource<T>(this.#options), () => this.#forgetUnread(informer)),
+      source: withBatchCallback(kubernetesSource<T>(this.#options), () => this.#forgetUnread(informer)),
       freeze: false,
     })
     this.#informer = informer
@@ -224,7 +224,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
       has: (key: string) => informer.has(key) || informer.invalid.has(key) || gone.has(key),
       reached: (version: string) => subscription.waitFor(version, { timeoutMs: COMPARED_WITHIN_MS }),
     }
-    const difference = await mismatch(mirrored, listFn).catch((error: unknown) => {
+    const difference = await compareList(mirrored, listFn).catch((error: unknown) => {
       this.#tell('error', error)
       return undefined
     })
@@ -251,7 +251,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
 }
 
 /** The same source; calls back after each batch that was taken. */
-function tapped<T>(source: KubernetesSource<T>, taken: () => void): KubernetesSource<T> {
+function withBatchCallback<T>(source: KubernetesSource<T>, taken: () => void): KubernetesSource<T> {
   return {
     name: source.name,
     heartbeatMs: source.heartbeatMs,
@@ -276,7 +276,7 @@ function verbsOf(verb: string): readonly Verb[] {
 }
 
 function metadataOf(object: object): { name: string; namespace: string; uid: string; resourceVersion: string } {
-  const { name = '', namespace = '', uid = '', resourceVersion = '' } = (object as Named).metadata ?? {}
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = (object as ObjectIdentity).metadata ?? {}
   return { name, namespace, uid, resourceVersion }
 }
 

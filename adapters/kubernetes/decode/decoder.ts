@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import type { Delete, Invalid, Put } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { assertJsonDepth, MAX_JSON_DEPTH, parseJson } from '../../shared/json-depth.js'
-import { isResourceVersion, noResourceVersion } from '../history/resource-version.js'
+import { invalidVersionMessage, isResourceVersion } from '../history/resource-version.js'
 import { type ApiStatus, statusOf } from '../http/api-error.js'
 import type { ItemShape } from './json-list-splitter.js'
-import { type Peeked, peek } from './metadata-scanner.js'
+import { type ScannedMetadata, scanMetadata } from './metadata-scanner.js'
 
 /** One line of a watch. */
-export type Told<T> =
+export type DecodedLine<T> =
   | {
       readonly type: 'put' | 'delete' | 'invalid'
       readonly event: Put<T> | Delete<T> | Invalid
@@ -76,7 +76,7 @@ export class Decoder<T> {
   }
 
   /** An item of a list; undefined where this is none as a whole. */
-  guessedItem(bytes: Buffer): Put<T> | Invalid | undefined {
+  tryItem(bytes: Buffer): Put<T> | Invalid | undefined {
     let object: KubernetesObject
     try {
       object = this.#parsedItem(bytes)
@@ -96,7 +96,7 @@ export class Decoder<T> {
    * Several items of a list, in brackets, with `between` where one ends and the next begins; undefined where it is anything
    * else.
    */
-  guessedItems(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
+  tryRun(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
     if (!isUtf8(bytes)) return undefined
     const text = bytes.toString()
     const borders = bordersBetweenSmall(text, between)
@@ -125,7 +125,7 @@ export class Decoder<T> {
   }
 
   /** A line of a watch. */
-  line(bytes: Buffer, isWhole: boolean): Told<T> {
+  line(bytes: Buffer, isWhole: boolean): DecodedLine<T> {
     let raw: RawEvent
     try {
       this.#check(bytes, isWhole)
@@ -150,7 +150,7 @@ export class Decoder<T> {
         case 'BOOKMARK': {
           const { resourceVersion, annotations } = object?.metadata ?? {}
           if (!isResourceVersion(resourceVersion))
-            throw new TypeError(`a bookmark: ${noResourceVersion(resourceVersion)}`)
+            throw new TypeError(`a bookmark: ${invalidVersionMessage(resourceVersion)}`)
           return { type: 'bookmark', version: resourceVersion, isEndOfList: annotations?.[END_OF_LIST] === 'true' }
         }
         case 'ERROR':
@@ -171,7 +171,7 @@ export class Decoder<T> {
     const key = keyOf(namespace, name)
     const taken = this.#stripped(object) as T
     if (resourceVersion === undefined || resourceVersion === '') return { type: 'put', key, object: taken }
-    if (!isResourceVersion(resourceVersion)) throw new TypeError(noResourceVersion(resourceVersion))
+    if (!isResourceVersion(resourceVersion)) throw new TypeError(invalidVersionMessage(resourceVersion))
     if (typeof uid !== 'string') return { type: 'put', key, object: taken, version: resourceVersion }
     return { type: 'put', key, object: taken, version: resourceVersion, uid }
   }
@@ -195,12 +195,12 @@ export class Decoder<T> {
 }
 
 function invalid(bytes: Buffer, error: unknown): Invalid {
-  return invalidOf(peek(bytes, false), error)
+  return invalidOf(scanMetadata(bytes, false), error)
 }
 
 /** A line of which nobody knows more than what can be seen from outside. */
-function unreadable<T>(bytes: Buffer, error: unknown): Told<T> {
-  const peeked = peek(bytes, true)
+function unreadable<T>(bytes: Buffer, error: unknown): DecodedLine<T> {
+  const peeked = scanMetadata(bytes, true)
   const { type } = peeked
   const version = isResourceVersion(peeked.resourceVersion) ? peeked.resourceVersion : undefined
   // That it is gone is all there is to know.
@@ -215,7 +215,7 @@ function unreadable<T>(bytes: Buffer, error: unknown): Told<T> {
   return { type: 'invalid', event: invalidOf(peeked, error), version, isChange: type !== 'ADDED' }
 }
 
-function invalidOf({ name, namespace, resourceVersion }: Peeked, error: unknown): Invalid {
+function invalidOf({ name, namespace, resourceVersion }: ScannedMetadata, error: unknown): Invalid {
   const version = isResourceVersion(resourceVersion) ? { version: resourceVersion } : {}
   return { type: 'invalid', ...(name === undefined ? {} : { key: keyOf(namespace, name) }), error, ...version }
 }

@@ -9,16 +9,16 @@ const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
-export interface TakeItems {
+export interface ItemSink {
   /** Takes one item of a list; where it is too large, only its beginning. */
   item(bytes: Buffer, shape: ItemShape): void
   /** Takes what may be an item; false where it is none. What is JSON as a whole, from where an item begins, is one. */
-  guess(bytes: Buffer): boolean
+  tryItem(bytes: Buffer): boolean
   /**
    * Takes what may be several items, in brackets as an array, with `between` where one ends and the next begins; false
    * where it is anything else.
    */
-  guessRun(bytes: Buffer, between: Buffer): boolean
+  tryRun(bytes: Buffer, between: Buffer): boolean
 }
 
 export interface ItemShape {
@@ -43,8 +43,8 @@ const MAX_ENVELOPE_BYTES = 1024 * 1024
  * Cuts the body of a LIST into its items as it comes, without parsing it: the objects of the array `items` at the top.
  * What is around them, the envelope, is a small object of its own.
  */
-export class ListSlicer {
-  readonly #take: TakeItems
+export class JsonListSplitter {
+  readonly #sink: ItemSink
   readonly #maxBytes: number
   /** Of braces and brackets. */
   #depth = 0
@@ -73,8 +73,8 @@ export class ListSlicer {
   /** Where items cannot be taken by the run, something in this list looks like a border, or its items are large. */
   #failedRuns = 0
 
-  constructor(take: TakeItems, maxBytes: number) {
-    this.#take = take
+  constructor(take: ItemSink, maxBytes: number) {
+    this.#sink = take
     this.#maxBytes = maxBytes
   }
 
@@ -94,11 +94,11 @@ export class ListSlicer {
     let at = 0
     this.#mayHaveBorder = true
     this.#itemAt = 0
-    while (at < end) at = this.#isInItem ? this.#item(chunk, at, end) : this.#around(chunk, at, end)
+    while (at < end) at = this.#isInItem ? this.#scanItem(chunk, at, end) : this.#scanEnvelope(chunk, at, end)
   }
 
   /** Looks for the end of an item, where most of the bytes are. Gives where to go on. */
-  #item(chunk: Buffer, from: number, end: number): number {
+  #scanItem(chunk: Buffer, from: number, end: number): number {
     let depth = this.#depth
     let isInString = this.#isInString
     let deepest = this.#deepest
@@ -125,23 +125,23 @@ export class ListSlicer {
         this.#depth = depth
         this.#isInString = false
         this.#deepest = deepest
-        this.#finish(chunk.subarray(this.#itemAt, at))
+        this.#finishItem(chunk.subarray(this.#itemAt, at))
         return at
       }
     }
     this.#depth = depth
     this.#deepest = deepest
     this.#isInString = isInString
-    this.#keep(chunk.subarray(this.#itemAt, end))
+    this.#keepItem(chunk.subarray(this.#itemAt, end))
     return end
   }
 
   /** Everything that is not in an item, byte by byte. */
-  #around(chunk: Buffer, from: number, end: number): number {
+  #scanEnvelope(chunk: Buffer, from: number, end: number): number {
     let begin = from
     for (let at = from; at < end; at++) {
       const byte = chunk[at] ?? 0
-      if (this.#isInItems) this.#between(byte)
+      if (this.#isInItems) this.#checkSeparator(byte)
       if (this.#isInString) {
         this.#inString(byte)
         continue
@@ -152,7 +152,7 @@ export class ListSlicer {
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         this.#depth++
         if (this.#isInItems && this.#depth === 3 && byte === OPEN_BRACE) {
-          const next = this.#guessed(chunk, at)
+          const next = this.#tryFast(chunk, at)
           if (next !== -1) {
             at = next - 1
             this.#depth--
@@ -163,11 +163,11 @@ export class ListSlicer {
           this.#itemAt = at
           this.#deepest = this.#depth
           // Nothing of it is left for the other loop to keep.
-          if (at + 1 === end) this.#keep(chunk.subarray(at, end))
+          if (at + 1 === end) this.#keepItem(chunk.subarray(at, end))
           return at + 1
         }
         if (this.#depth === 2 && byte === OPEN_BRACKET && this.#name === 'items') {
-          this.#surround(chunk.subarray(begin, at + 1))
+          this.#keepEnvelope(chunk.subarray(begin, at + 1))
           if (this.#hasItems) throw new SyntaxError('it has items twice')
           begin = end
           this.#isInItems = this.#hasItems = true
@@ -180,12 +180,12 @@ export class ListSlicer {
         }
       }
     }
-    if (!this.#isInItems && begin < end) this.#surround(chunk.subarray(begin, end))
+    if (!this.#isInItems && begin < end) this.#keepEnvelope(chunk.subarray(begin, end))
     return end
   }
 
   /** Nothing but items is between the items: what is taken for a list of less than there is would delete the rest. */
-  #between(byte: number): void {
+  #checkSeparator(byte: number): void {
     if (SPACES.has(byte)) return
     const isExpected =
       byte === COMMA
@@ -198,7 +198,7 @@ export class ListSlicer {
   }
 
   /** A copy: the chunk that it was cut from may be much larger. */
-  #surround(bytes: Buffer): void {
+  #keepEnvelope(bytes: Buffer): void {
     this.#envelopeBytes += bytes.length
     if (this.#envelopeBytes > MAX_ENVELOPE_BYTES)
       throw new RangeError(`more than ${MAX_ENVELOPE_BYTES} bytes are around the items`)
@@ -221,7 +221,7 @@ export class ListSlicer {
    * Where the item at `from` ends, or the last one of this chunk, if it ends where it seems to. Looking for the next one's beginning takes a fraction of
    * the time that looking at each byte takes, and whether it was found is known once the item has been parsed.
    */
-  #guessed(chunk: Buffer, from: number): number {
+  #tryFast(chunk: Buffer, from: number): number {
     // From a part of it more would be found than what is meant.
     if (!this.#mayHaveBorder || from + LEAD_BYTES > chunk.length) return -1
     this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
@@ -234,40 +234,40 @@ export class ListSlicer {
     }
     const run = from > 0 && this.#failedRuns < MAX_FAILED_RUNS ? chunk.lastIndexOf(this.#border) + 1 : 0
     if (run > from && run - from <= this.#maxBytes) {
-      if (this.#takesRun(chunk, from, run, this.#border)) return run
+      if (this.#tryRun(chunk, from, run, this.#border)) return run
       this.#failedRuns++
     }
     if (border - from >= this.#maxBytes) return -1
     const end = border + 1
-    return this.#take.guess(chunk.subarray(from, end)) ? end : -1
+    return this.#sink.tryItem(chunk.subarray(from, end)) ? end : -1
   }
 
   /** The bytes around the run make room for its brackets: a copy of everything would take much longer. */
-  #takesRun(chunk: Buffer, from: number, run: number, border: Buffer): boolean {
+  #tryRun(chunk: Buffer, from: number, run: number, border: Buffer): boolean {
     const before = chunk[from - 1] ?? 0
     const after = chunk[run] ?? 0
     chunk[from - 1] = OPEN_BRACKET
     chunk[run] = CLOSE_BRACKET
     try {
-      return this.#take.guessRun(chunk.subarray(from - 1, run + 1), border)
+      return this.#sink.tryRun(chunk.subarray(from - 1, run + 1), border)
     } finally {
       chunk[from - 1] = before
       chunk[run] = after
     }
   }
 
-  #keep(bytes: Buffer): void {
+  #keepItem(bytes: Buffer): void {
     if (this.#itemBytes < this.#maxBytes) this.#pieces.push(bytes)
     this.#itemBytes += bytes.length
   }
 
-  #finish(bytes: Buffer): void {
-    this.#keep(bytes)
+  #finishItem(bytes: Buffer): void {
+    this.#keepItem(bytes)
     const isWhole = this.#itemBytes <= this.#maxBytes
     const item = this.#pieces.length === 1 ? bytes : Buffer.concat(this.#pieces)
     this.#pieces = []
     this.#isInItem = false
     this.#itemAt = 0
-    this.#take.item(isWhole ? item : item.subarray(0, HEAD_BYTES), { isWhole, depth: this.#deepest - OUTER_DEPTH })
+    this.#sink.item(isWhole ? item : item.subarray(0, HEAD_BYTES), { isWhole, depth: this.#deepest - OUTER_DEPTH })
   }
 }

@@ -4,17 +4,17 @@ const NEWLINE = 0x0a
 const HEAD_BYTES = 64 * 1024
 
 /** Takes one line; `isWhole` is false where it is too long, and only its beginning is there. */
-export type TakeLine = (bytes: Buffer, isWhole: boolean) => void
+export type LineCallback = (bytes: Buffer, isWhole: boolean) => void
 
 /** Cuts the body of a watch into its lines as it comes. */
-export class LineSlicer {
-  readonly #take: TakeLine
+export class LineSplitter {
+  readonly #callback: LineCallback
   readonly #maxBytes: number
   #pieces: Buffer[] = []
   #bytes = 0
 
-  constructor(take: TakeLine, maxBytes: number) {
-    this.#take = take
+  constructor(take: LineCallback, maxBytes: number) {
+    this.#callback = take
     this.#maxBytes = maxBytes
   }
 
@@ -46,6 +46,6 @@ export class LineSlicer {
       this.#pieces = []
     }
     this.#bytes = 0
-    if (line.length > 0) this.#take(isWhole ? line : Buffer.from(line.subarray(0, HEAD_BYTES)), isWhole)
+    if (line.length > 0) this.#callback(isWhole ? line : Buffer.from(line.subarray(0, HEAD_BYTES)), isWhole)
   }
 }

@@ -1,5 +1,5 @@
 /** What an object's metadata says of it, as far as it could be read. */
-export interface Peeked {
+export interface ScannedMetadata {
   readonly type?: string
   readonly name?: string
   readonly namespace?: string
@@ -13,7 +13,7 @@ const WANTED = new Set(['name', 'namespace', 'uid', 'resourceVersion'])
  * Names an object that cannot be parsed, or of which only the beginning is there, by what stands in its metadata. In a
  * watch the object is inside of an event.
  */
-export function peek(bytes: Buffer, isInEvent: boolean): Peeked {
+export function scanMetadata(bytes: Buffer, isInEvent: boolean): ScannedMetadata {
   const text = bytes.toString()
   const top = isInEvent ? 2 : 1
   const found: Record<string, string> = {}

@@ -7,10 +7,10 @@ export function isResourceVersion(value: unknown): value is Version {
 
 /** Refuses what is no resourceVersion, as `PROTOCOL`. */
 export function assertResourceVersion(version: Version): void {
-  if (!isResourceVersion(version)) throw new SourceError(noResourceVersion(version), { code: 'PROTOCOL' })
+  if (!isResourceVersion(version)) throw new SourceError(invalidVersionMessage(version), { code: 'PROTOCOL' })
 }
 
-export function noResourceVersion(value: unknown): string {
+export function invalidVersionMessage(value: unknown): string {
   const text = String(value)
   return `"${text.length > 40 ? `${text.slice(0, 40)}…` : text}" is no resourceVersion`
 }

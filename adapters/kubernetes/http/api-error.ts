@@ -11,7 +11,7 @@ export interface ApiStatus {
 }
 
 /** What was asked for, so that an error can say what mends it. */
-export interface Asked {
+export interface RequestTarget {
   readonly verb: 'list' | 'watch' | 'get'
   readonly group?: string
   readonly plural?: string
@@ -30,17 +30,17 @@ export class ApiRefusal extends Error {
 }
 
 /** What the API server said where it was the one that refused. */
-export function refusalIn(error: unknown): ApiStatus | undefined {
+export function apiStatusIn(error: unknown): ApiStatus | undefined {
   const { cause } = Object(error) as { readonly cause?: unknown }
   return cause instanceof ApiRefusal ? cause.status : undefined
 }
 
 /** What a failed request means. What is not here is transient. */
-export function apiError(status: ApiStatus, asked: Asked): SourceError {
+export function apiError(status: ApiStatus, asked: RequestTarget): SourceError {
   const refusal = new ApiRefusal(status)
   const retryAfterMs = status.retryAfterMs && Math.min(status.retryAfterMs, MAX_RETRY_AFTER_MS)
   const message = refusal.message + hintFor(status, asked)
-  return new SourceError(message, { code: meaningOf(status), retryAfterMs, cause: refusal })
+  return new SourceError(message, { code: codeFor(status), retryAfterMs, cause: refusal })
 }
 
 /** The history from our version on is gone. */
@@ -100,7 +100,7 @@ export function connectionError(thrown: unknown, host: string, proxyUrl?: string
   })
 }
 
-function meaningOf(status: ApiStatus): SourceErrorCode {
+function codeFor(status: ApiStatus): SourceErrorCode {
   if (isTooLarge(status)) return 'UNAVAILABLE'
   if (isExpired(status)) return 'VERSION_EXPIRED'
   switch (status.code) {
@@ -120,7 +120,7 @@ function meaningOf(status: ApiStatus): SourceErrorCode {
   }
 }
 
-function hintFor({ code, message }: ApiStatus, asked: Asked): string {
+function hintFor({ code, message }: ApiStatus, asked: RequestTarget): string {
   switch (code) {
     case 401:
       return ' (the server does not know who we are: check the user of the current context)'
@@ -141,7 +141,7 @@ function hintFor({ code, message }: ApiStatus, asked: Asked): string {
 const DISCOVERY = 'nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]'
 
 /** The RBAC rule without which we were refused, and the command that makes it. */
-function missingRule({ group = '', plural, namespace }: Asked): string {
+function missingRule({ group = '', plural, namespace }: RequestTarget): string {
   // What is asked of no resource is which there are.
   if (plural === undefined)
     return `the missing RBAC rule: ${DISCOVERY}; the ClusterRole system:discovery has it: bind that`

@@ -1,4 +1,4 @@
-import type { Question } from './api-session.js'
+import type { ApiRequest } from './api-session.js'
 import { type Resource, resourcePath } from './discovery.js'
 
 /** Which of a resource's objects are wanted, and how much of each. */
@@ -15,7 +15,7 @@ type Parameters = Readonly<Record<string, string | number | boolean | undefined>
 const PARTIAL = (kind: string): string => `application/json;as=${kind};v=v1;g=meta.k8s.io,application/json`
 
 /** What is asked of the API server about one resource. */
-export class Requests {
+export class ApiRequests {
   readonly resource: Resource
   readonly #selection: Selection
 
@@ -24,16 +24,16 @@ export class Requests {
     this.#selection = selection
   }
 
-  list(parameters: Parameters, metadataOnly: boolean = this.#selection.metadataOnly): Question {
+  list(parameters: Parameters, metadataOnly: boolean = this.#selection.metadataOnly): ApiRequest {
     return this.#question('list', parameters, metadataOnly ? PARTIAL('PartialObjectMetadataList') : undefined)
   }
 
-  watch(parameters: Parameters): Question {
+  watch(parameters: Parameters): ApiRequest {
     const accept = this.#selection.metadataOnly ? PARTIAL('PartialObjectMetadata') : undefined
     return this.#question('watch', { watch: true, allowWatchBookmarks: true, ...parameters }, accept)
   }
 
-  #question(verb: 'list' | 'watch', parameters: Parameters, accept: string | undefined): Question {
+  #question(verb: 'list' | 'watch', parameters: Parameters, accept: string | undefined): ApiRequest {
     const { namespace, labelSelector, fieldSelector } = this.#selection
     const query = new URLSearchParams()
     for (const [name, value] of Object.entries({ ...parameters, labelSelector, fieldSelector }))

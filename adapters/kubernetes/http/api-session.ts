@@ -5,21 +5,21 @@ import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../../src/contract/errors.js'
 import { parseJson } from '../../shared/json-depth.js'
-import { type Asked, apiError, connectionError, refusalIn, retryAfterMsOf, statusOf } from './api-error.js'
+import { apiError, apiStatusIn, connectionError, type RequestTarget, retryAfterMsOf, statusOf } from './api-error.js'
 import type { Access, Credentials } from './credentials.js'
-import { Body, SILENCE } from './response-body.js'
-import type { ServerWish } from './retry-after-gate.js'
+import { IDLE, ResponseBody } from './response-body.js'
+import type { RetryAfterGate } from './retry-after-gate.js'
 
-export interface VisitOptions {
+export interface ApiSessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
   /** What the server does not answer within so many milliseconds counts as lost. */
   readonly stallMs: number
   /** Told what it is refused with. */
-  readonly wish?: ServerWish
+  readonly retryAfter?: RetryAfterGate
 }
 
-export interface Question extends Asked {
+export interface ApiRequest extends RequestTarget {
   /** With its query. */
   readonly path: string
   readonly accept?: string
@@ -38,16 +38,16 @@ const KEEP_ALIVE_MS = 15_000
  * One list or one watch at the API server, over connections of its own, with a deadline on everything. Rejects with
  * SourceErrors. Nothing is left open once it is closed.
  */
-export class Visit {
+export class ApiSession {
   readonly #credentials: Credentials
-  readonly #options: VisitOptions
+  readonly #options: ApiSessionOptions
   readonly #agents = { http: newAgent(HttpAgent), https: newAgent(HttpsAgent) }
-  readonly #breaks = new Set<(reason: unknown) => void>()
-  #reason: unknown
-  #place: string | undefined
-  readonly #abort = (): void => this.#break(unwanted())
+  readonly #cancellations = new Set<(reason: unknown) => void>()
+  #closeReason: unknown
+  #clusterId: string | undefined
+  readonly #abort = (): void => this.#cancel(unwanted())
 
-  constructor(credentials: Credentials, options: VisitOptions) {
+  constructor(credentials: Credentials, options: ApiSessionOptions) {
     options.signal.throwIfAborted()
     this.#credentials = credentials
     this.#options = options
@@ -59,26 +59,26 @@ export class Visit {
   }
 
   /** Where the last success came from: others with the same credentials may be led elsewhere meanwhile. */
-  get place(): string | undefined {
-    return this.#place
+  get clusterId(): string | undefined {
+    return this.#clusterId
   }
 
   /** The body of an answer that is a success. With other credentials where those that we had are refused. */
-  async open(question: Question): Promise<Body> {
+  async open(request: ApiRequest): Promise<ResponseBody> {
     const access = await this.#access()
     try {
-      return await this.#ask(access, question)
+      return await this.#send(access, request)
     } catch (error) {
-      if (refusalIn(error)?.code !== 401) throw error
+      if (apiStatusIn(error)?.code !== 401) throw error
       this.#credentials.renew(access)
-      return await this.#ask(await this.#access(), question)
+      return await this.#send(await this.#access(), request)
     }
   }
 
   /** A small answer as a whole. */
-  async json(question: Question): Promise<unknown> {
-    const body = await this.open(question)
-    const text = await this.#text(body, MAX_JSON_BYTES)
+  async json(request: ApiRequest): Promise<unknown> {
+    const body = await this.open(request)
+    const text = await this.#readText(body, MAX_JSON_BYTES)
     try {
       return parseJson(text)
     } catch (error) {
@@ -88,80 +88,83 @@ export class Visit {
   }
 
   /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`. */
-  async take(body: Body, ms: number = this.#options.stallMs): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
+  async take(
+    body: ResponseBody,
+    ms: number = this.#options.stallMs,
+  ): Promise<readonly Buffer[] | undefined | typeof IDLE> {
     try {
-      if (this.#reason !== undefined) throw this.#reason
+      if (this.#closeReason !== undefined) throw this.#closeReason
       return await body.take(ms)
     } catch (error) {
       throw connectionError(error, 'the server')
     }
   }
 
-  /** Asks nothing for so long. Rejects where nobody wants the visit any more. */
-  rest(ms: number): Promise<void> {
-    return this.#inTime(new Promise<void>(() => {}), ms, () => {})
+  /** Asks nothing for so long. Rejects where nobody wants the session any more. */
+  sleep(ms: number): Promise<void> {
+    return this.#withDeadline(new Promise<void>(() => {}), ms, () => {})
   }
 
   /** What the server answers. */
-  #answer<V>(promise: Promise<V>): Promise<V> {
-    return this.#inTime(promise, this.#options.stallMs, () => {
-      throw this.#noAnswer()
+  #withStallTimeout<V>(promise: Promise<V>): Promise<V> {
+    return this.#withDeadline(promise, this.#options.stallMs, () => {
+      throw this.#stallError()
     })
   }
 
   /** That it takes its time is no silence of the server. */
   #access(): Promise<Access> {
     const access = this.#credentials.access(this.clock.now())
-    return this.#inTime(access, CREDENTIALS_MS, () => {
-      this.#credentials.giveUp(access)
+    return this.#withDeadline(access, CREDENTIALS_MS, () => {
+      this.#credentials.abandon(access)
       const why = "the exec plugin of the current context's user, or the kubeConfig function, is still at work"
       throw new SourceError(`no credentials for ${CREDENTIALS_MS / 1_000} s: ${why}`, { code: 'UNAUTHORIZED' })
     })
   }
 
   /** `promise`, or what `late` makes of it where that does not come in time. Rejects where nobody wants it any more. */
-  async #inTime<V, L>(promise: Promise<V>, ms: number, late: () => L): Promise<V | L> {
+  async #withDeadline<V, L>(promise: Promise<V>, ms: number, late: () => L): Promise<V | L> {
     const timer = new AbortController()
-    const { promise: none, resolve, reject } = Promise.withResolvers<L>()
-    this.#breaks.add(reject)
+    const { promise: expired, resolve, reject } = Promise.withResolvers<L>()
+    this.#cancellations.add(reject)
     try {
-      if (this.#reason !== undefined) throw this.#reason
+      if (this.#closeReason !== undefined) throw this.#closeReason
       this.#options.clock.sleep(ms, timer.signal).then(late).then(resolve, reject)
-      return await Promise.race([promise, none])
+      return await Promise.race([promise, expired])
     } finally {
-      this.#breaks.delete(reject)
+      this.#cancellations.delete(reject)
       timer.abort(ABORTED)
       promise.catch(() => {})
-      none.catch(() => {})
+      expired.catch(() => {})
     }
   }
 
-  #noAnswer(): SourceError {
+  #stallError(): SourceError {
     return new SourceError(`no answer for ${this.#options.stallMs} ms`, { code: 'UNAVAILABLE' })
   }
 
   close(): void {
     this.#options.signal.removeEventListener('abort', this.#abort)
-    this.#break(unwanted())
+    this.#cancel(unwanted())
     this.#agents.http.destroy()
     this.#agents.https.destroy()
   }
 
-  #break(reason: unknown): void {
-    this.#reason ??= reason
-    for (const fail of this.#breaks) fail(this.#reason)
+  #cancel(reason: unknown): void {
+    this.#closeReason ??= reason
+    for (const fail of this.#cancellations) fail(this.#closeReason)
   }
 
-  async #ask(access: Access, question: Question): Promise<Body> {
-    const { clock, wish } = this.#options
-    const response = await this.#response(access, question)
-    const body = new Body(response, clock)
-    // Whatever happens to the visit happens to what it has open.
+  async #send(access: Access, request: ApiRequest): Promise<ResponseBody> {
+    const { clock, retryAfter: wish } = this.#options
+    const response = await this.#exchange(access, request)
+    const body = new ResponseBody(response, clock)
+    // Whatever happens to the session happens to what it has open.
     const fail = (reason: unknown): void => body.destroy(reason)
-    this.#breaks.add(fail)
-    response.once('close', () => this.#breaks.delete(fail))
+    this.#cancellations.add(fail)
+    response.once('close', () => this.#cancellations.delete(fail))
     // It was broken off while the answer came.
-    if (this.#reason !== undefined) fail(this.#reason)
+    if (this.#closeReason !== undefined) fail(this.#closeReason)
     const code = response.statusCode ?? 0
     const { 'content-encoding': encoding = 'identity', location, date } = response.headers
     const isCompressed = encoding !== 'identity'
@@ -171,10 +174,10 @@ export class Visit {
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
     if (code === 200) {
-      this.#place = access.place
+      this.#clusterId = access.clusterId
       return body
     }
-    const bytes = await this.#text(body, MAX_STATUS_BYTES)
+    const bytes = await this.#readText(body, MAX_STATUS_BYTES)
     const text = isCompressed ? '' : bytes
     const status = statusOf(parsed(text), code)
     const retryAfterMs =
@@ -185,12 +188,15 @@ export class Visit {
       location === undefined
         ? said
         : `HTTP status ${code}: it sends us to ${location.slice(0, 200)}, where nobody follows`
-    const error = apiError({ ...status, code, message, retryAfterMs }, question)
-    wish?.heed(error, clock.now())
+    const error = apiError({ ...status, code, message, retryAfterMs }, request)
+    wish?.observe(error, clock.now())
     throw error
   }
 
-  async #response({ server, options, proxy, proxyUrl }: Access, { path, accept }: Question): Promise<IncomingMessage> {
+  async #exchange(
+    { server, options, proxy, proxyUrl }: Access,
+    { path, accept }: ApiRequest,
+  ): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const isSecure = server.protocol === 'https:'
     const host = server.hostname.replace(/^\[|\]$/g, '')
@@ -223,7 +229,7 @@ export class Visit {
     request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
     request.end()
     try {
-      return await this.#answer(promise)
+      return await this.#withStallTimeout(promise)
     } catch (error) {
       request.destroy()
       throw error
@@ -231,7 +237,7 @@ export class Visit {
   }
 
   /** A small answer comes whole in the time that a word may take, however it is dealt out. */
-  async #text(body: Body, maxBytes: number): Promise<string> {
+  async #readText(body: ResponseBody, maxBytes: number): Promise<string> {
     const { clock, stallMs } = this.#options
     const due = clock.now() + stallMs
     const chunks: Buffer[] = []
@@ -239,9 +245,9 @@ export class Visit {
     for (;;) {
       const taken = await this.take(body, Math.max(0, due - clock.now()))
       if (taken === undefined) break
-      if (taken === SILENCE) {
+      if (taken === IDLE) {
         body.destroy(unwanted())
-        throw this.#noAnswer()
+        throw this.#stallError()
       }
       chunks.push(...taken)
       bytes += taken.reduce((sum, { length }) => sum + length, 0)

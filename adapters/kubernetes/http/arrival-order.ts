@@ -1,6 +1,6 @@
 let last = 0
 
 /** Tells what came before what, whatever clocks say: each is more than all before it. */
-export function moment(): number {
+export function nextArrival(): number {
   return ++last
 }

@@ -12,7 +12,7 @@ export interface KubeConfigLike {
 }
 
 /** A KubeConfig, or what makes one: then it is called again where the server refuses the credentials. */
-export type KubeConfigGiver = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
+export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
 
 /** Where to connect, and as whom. */
 export interface Access {
@@ -24,16 +24,16 @@ export interface Access {
   /** Its address, without a password; undefined without a proxy. */
   readonly proxyUrl: string | undefined
   /** Which server that is, by which context; another one may have another history. */
-  readonly place: string
+  readonly clusterId: string
   /** How often credentials had been renewed before these. */
   readonly renewals: number
 }
 
-interface Coming {
+interface PendingAccess {
   readonly access: Promise<Access>
   readonly since: number
-  isGivenUp: boolean
-  isOver: boolean
+  isAbandoned: boolean
+  isSettled: boolean
 }
 
 /** What a KubeConfig with copies of another's clusters and users can be made of. */
@@ -52,9 +52,9 @@ const LOGIN_MS = 300_000
 
 /** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
 export class Credentials {
-  /** The context of a KubeConfig when it was given: to choose another later changes nothing here. */
+  /** The context of a KubeConfig when it was provided: to choose another later changes nothing here. */
   readonly context: string | undefined
-  readonly #giver: KubeConfigGiver
+  readonly #configProvider: KubeConfigProvider
   #config: KubeConfigLike | undefined
   /** What the function gave, of which `#config` may be a copy. */
   #original: KubeConfigLike | undefined
@@ -62,17 +62,17 @@ export class Credentials {
   readonly #refused = new WeakSet<KubeConfigLike>()
   #renewals = 0
   /** What is on its way: a plugin runs once for all who wait for it. Also what came when nobody waited any more, until somebody asks. */
-  #coming: Coming | undefined
-  #place: string | undefined
+  #pending: PendingAccess | undefined
+  #clusterId: string | undefined
 
-  constructor(giver: KubeConfigGiver) {
-    this.#giver = giver
-    this.context = typeof giver === 'function' ? undefined : giver.getCurrentContext() || undefined
+  constructor(configProvider: KubeConfigProvider) {
+    this.#configProvider = configProvider
+    this.context = typeof configProvider === 'function' ? undefined : configProvider.getCurrentContext() || undefined
   }
 
   /** Where the last access led to, and the next one will, as far as is known. */
-  get place(): string | undefined {
-    return this.#place
+  get clusterId(): string | undefined {
+    return this.#clusterId
   }
 
   /**
@@ -80,33 +80,33 @@ export class Credentials {
    * function that gives it fails. Who asks while others wait, or after they gave up, gets what they get: nothing is begun twice within five minutes.
    */
   access(now: number): Promise<Access> {
-    const known = this.#coming
+    const known = this.#pending
     if (known !== undefined && now - known.since < LOGIN_MS) {
-      if (known.isOver) this.#coming = undefined
+      if (known.isSettled) this.#pending = undefined
       return known.access
     }
-    const coming: Coming = { access: this.#access(), since: now, isGivenUp: false, isOver: false }
+    const pending: PendingAccess = { access: this.#access(), since: now, isAbandoned: false, isSettled: false }
     const end = (): void => {
-      coming.isOver = true
-      if (this.#coming === coming && !coming.isGivenUp) this.#coming = undefined
+      pending.isSettled = true
+      if (this.#pending === pending && !pending.isAbandoned) this.#pending = undefined
     }
-    coming.access.then(end, end)
-    this.#coming = coming
-    return coming.access
+    pending.access.then(end, end)
+    this.#pending = pending
+    return pending.access
   }
 
   /** Somebody does not wait for that one any longer; it may be good for who asks next. */
-  giveUp(access: Promise<Access>): void {
-    if (this.#coming?.access === access) this.#coming.isGivenUp = true
+  abandon(access: Promise<Access>): void {
+    if (this.#pending?.access === access) this.#pending.isAbandoned = true
   }
 
   /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */
   renew(refused?: Access): void {
     if (refused !== undefined && refused.renewals !== this.#renewals) return
     this.#renewals++
-    this.#coming = undefined
-    if (typeof this.#giver !== 'function') {
-      this.#config = copyOf(this.#giver, this.context) ?? this.#giver
+    this.#pending = undefined
+    if (typeof this.#configProvider !== 'function') {
+      this.#config = copyOf(this.#configProvider, this.context) ?? this.#configProvider
       return
     }
     if (this.#original !== undefined) this.#refused.add(this.#original)
@@ -115,36 +115,36 @@ export class Credentials {
 
   async #access(): Promise<Access> {
     const renewals = this.#renewals
-    const config = await this.#current()
+    const config = await this.#currentConfig()
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) {
       // A function may return another one later; an object that was never loaded stays empty.
-      if (typeof this.#giver !== 'function' && !config.getCurrentContext())
+      if (typeof this.#configProvider !== 'function' && !config.getCurrentContext())
         throw wrongConfig('has no context: load one (kubeConfig.loadFromDefault()) before the informer is started')
       throw noCluster(config)
     }
     const server = serverOf(cluster)
-    const place = JSON.stringify([config.getCurrentContext(), cluster.server])
-    this.#place = place
+    const clusterId = JSON.stringify([config.getCurrentContext(), cluster.server])
+    this.#clusterId = clusterId
     const applied = await optionsOf(config, server)
     const options: Record<string, unknown> = { headers: applied.headers ?? {} }
     for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]
     const isProxied = cluster.proxyUrl !== undefined && cluster.proxyUrl !== ''
     const proxy = isProxied && typeof applied.agent === 'object' ? applied.agent : undefined
     const proxyUrl = proxy === undefined || cluster.proxyUrl === undefined ? undefined : redact(cluster.proxyUrl)
-    return { server, options, proxy, proxyUrl, place, renewals }
+    return { server, options, proxy, proxyUrl, clusterId: clusterId, renewals }
   }
 
-  async #current(): Promise<KubeConfigLike> {
+  async #currentConfig(): Promise<KubeConfigLike> {
     for (;;) {
       if (this.#config !== undefined) return this.#pinned(this.#config)
       const renewals = this.#renewals
-      const given = await this.#given()
+      const provided = await this.#provided()
       // What was on its way when credentials were refused may be what was refused; and others may have been quicker.
       if (renewals !== this.#renewals || this.#config !== undefined) continue
-      this.#original = given
-      const isRefused = this.#refused.has(given)
-      this.#config = (isRefused ? copyOf(given, given.getCurrentContext()) : undefined) ?? given
+      this.#original = provided
+      const isRefused = this.#refused.has(provided)
+      this.#config = (isRefused ? copyOf(provided, provided.getCurrentContext()) : undefined) ?? provided
     }
   }
 
@@ -153,16 +153,18 @@ export class Credentials {
     if (this.context === undefined || now === this.context) return config
     const copy = copyOf(config, this.context)
     if (copy === undefined)
-      throw refusal(`the kubeConfig's context was "${this.context}", and has become "${now}": give each source its own`)
+      throw configError(
+        `the kubeConfig's context was "${this.context}", and has become "${now}": give each source its own`,
+      )
     this.#config = copy
     return copy
   }
 
-  async #given(): Promise<KubeConfigLike> {
-    if (typeof this.#giver !== 'function') return this.#giver
+  async #provided(): Promise<KubeConfigLike> {
+    if (typeof this.#configProvider !== 'function') return this.#configProvider
     let config: unknown
     try {
-      config = await this.#giver()
+      config = await this.#configProvider()
     } catch (error) {
       const message = `kubeConfig() failed: ${redact(messageOf(error))}`
       throw new SourceError(message, { code: 'UNAVAILABLE', cause: redactError(error) })
@@ -213,7 +215,7 @@ function serverOf({ server }: { readonly server: string }): URL {
   const url = URL.canParse(server) ? new URL(server) : undefined
   // Whether plain HTTP is allowed is for the KubeConfig to say, which looks for these letters.
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && server.startsWith('http:'))) return url
-  throw refusal(
+  throw configError(
     `the cluster's server "${redact(server)}" is no URL of an API server: it has to look like https://host:6443`,
   )
 }
@@ -228,7 +230,7 @@ async function optionsOf(config: KubeConfigLike, server: URL): Promise<RequestOp
   } catch (error) {
     const message = redact(messageOf(error))
     if (/HTTP protocol is not allowed/.test(message))
-      throw refusal(
+      throw configError(
         `the cluster's server ${redact(server.href)} has no TLS, and nothing says that it may (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
         redactError(error),
       )
@@ -253,13 +255,13 @@ function assertReadable(options: RequestOptions): void {
 function noCluster(config: KubeConfigLike): SourceError {
   const context = config.getCurrentContext()
   const what = context ? `the context "${context}" of the kubeconfig has no cluster` : 'the kubeconfig has no context'
-  return refusal(`${what} (load one: kubeConfig.loadFromDefault(); choose one: kubectl config use-context <name>)`)
+  return configError(`${what} (load one: kubeConfig.loadFromDefault(); choose one: kubectl config use-context <name>)`)
 }
 
 function wrongConfig(what: string): OptionError {
   return new OptionError(`kubernetesSource: option "kubeConfig" ${what}`, { option: 'kubeConfig' })
 }
 
-function refusal(message: string, cause?: unknown): SourceError {
+function configError(message: string, cause?: unknown): SourceError {
   return new SourceError(message, { code: 'PROTOCOL', cause })
 }

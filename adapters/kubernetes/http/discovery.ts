@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import type { Visit } from './api-session.js'
+import type { ApiSession } from './api-session.js'
 
 /** All that a server has, in the one answer of each of its two roots (Kubernetes 1.30 and later). */
 const ALL = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
@@ -41,13 +41,13 @@ export function resourcePath({ apiVersion, plural }: Resource, namespace: string
 }
 
 /** Asks the server what it calls the resource. `NOT_FOUND` where it has none such, with what comes closest, or which API has it. */
-export async function findResource(visit: Visit, wanted: ResourceName): Promise<Resource> {
+export async function findResource(session: ApiSession, wanted: ResourceName): Promise<Resource> {
   const { apiVersion, kind, plural } = wanted
   const slash = apiVersion.indexOf('/')
   const group = slash === -1 ? '' : apiVersion.slice(0, slash)
-  const served = await resourcesOf(visit, apiVersion)
+  const served = await resourcesOf(session, apiVersion)
   const found = served.find((each) => (plural === undefined ? each.kind === kind : each.name === plural))
-  if (found === undefined) throw await unknown(visit, wanted, served)
+  if (found === undefined) throw await unknownResource(session, wanted, served)
   if (!isWatchable(found)) {
     const message = `${found.name} of ${apiVersion} cannot be listed and watched; it has ${found.verbs.join(', ')}`
     throw new SourceError(message, { code: 'PROTOCOL' })
@@ -56,10 +56,10 @@ export async function findResource(visit: Visit, wanted: ResourceName): Promise<
 }
 
 /** What an API has, without parts of others. `NOT_FOUND` where the server has no such API. */
-export async function resourcesOf(visit: Visit, apiVersion: string): Promise<readonly Served[]> {
+export async function resourcesOf(session: ApiSession, apiVersion: string): Promise<readonly Served[]> {
   let answer: unknown
   try {
-    answer = await visit.json({ verb: 'get', path: groupPath(apiVersion) })
+    answer = await session.json({ verb: 'get', path: groupPath(apiVersion) })
   } catch (error) {
     if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) throw error
     const message = `the server has no API "${apiVersion}" (check apiVersion: kubectl api-versions)`
@@ -89,7 +89,11 @@ function isServed(value: unknown): value is Served {
   return typeof name === 'string' && typeof kind === 'string' && Array.isArray(verbs)
 }
 
-async function unknown(visit: Visit, wanted: ResourceName, served: readonly Served[]): Promise<SourceError> {
+async function unknownResource(
+  session: ApiSession,
+  wanted: ResourceName,
+  served: readonly Served[],
+): Promise<SourceError> {
   const { apiVersion, kind, plural } = wanted
   const asked = (kind ?? plural ?? '').toLowerCase()
   const like = (isLike: (name: string) => boolean): Served | undefined =>
@@ -97,14 +101,14 @@ async function unknown(visit: Visit, wanted: ResourceName, served: readonly Serv
   const near = like((name) => name === asked) ?? like((name) => isNear(name, asked))
   const meant =
     near === undefined
-      ? inOthers(await otherApisWith(visit, wanted))
+      ? otherApisHint(await otherApisWith(session, wanted))
       : `; did you mean ${kind === undefined ? near.name : near.kind}?`
   const what = kind === undefined ? `resource "${plural}"` : `kind "${kind}"`
   const message = `the server has no ${what} in ${apiVersion}${meant} (kubectl api-resources lists all)`
   return new SourceError(message, { code: 'NOT_FOUND' })
 }
 
-function inOthers(apis: readonly string[]): string {
+function otherApisHint(apis: readonly string[]): string {
   if (apis.length === 0) return ''
   return `: apiVersion ${apis.map((api) => `"${api}"`).join(', ')} ${apis.length === 1 ? 'has' : 'have'} it`
 }
@@ -125,10 +129,10 @@ function isNear(a: string, b: string): boolean {
 }
 
 /** Which other APIs have what is asked for, each by its preferred version. Only for a message: none where the server does not say. */
-async function otherApisWith(visit: Visit, wanted: ResourceName): Promise<readonly string[]> {
+async function otherApisWith(session: ApiSession, wanted: ResourceName): Promise<readonly string[]> {
   const found: string[] = []
   for (const path of ['/api', '/apis']) {
-    const answer = await visit.json({ verb: 'get', path, accept: ALL }).catch(() => undefined)
+    const answer = await session.json({ verb: 'get', path, accept: ALL }).catch(() => undefined)
     for (const group of listIn(answer, 'items')) {
       const [preferred] = listIn(group, 'versions').filter((version) => hasResource(version, wanted))
       const name = textIn(fieldOf(group, 'metadata'), 'name')

@@ -1,39 +1,39 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
-import { moment } from './arrival-order.js'
+import { nextArrival } from './arrival-order.js'
 
 /** Nothing came in time. */
-export const SILENCE: unique symbol = Symbol('silence')
+export const IDLE: unique symbol = Symbol('silence')
 
 /** So much is taken in before somebody asks for it, in bytes. */
-const HIGH_WATER = 512 * 1024
+const HIGH_WATER_MARK_BYTES = 512 * 1024
 
 /** The bytes of an answer as they come, all that have come at once. Stops reading while nobody takes them. */
-export class Body {
+export class ResponseBody {
   readonly #response: IncomingMessage
   readonly #clock: Clock
   #chunks: Buffer[] = []
   #bytes = 0
-  #isOver = false
+  #hasEnded = false
   #error: unknown
-  #firstCameAt = 0
-  #cameAt = 0
+  #firstArrival = 0
+  #takenArrival = 0
   #onReady: (() => void) | undefined
   /** Whoever waits goes on; whether because nothing came in time. */
   #wake: ((isLate?: boolean) => void) | undefined
   /** When whoever waits has waited long enough. */
-  #lateAt = 0
+  #deadline = 0
   #timer: { readonly at: number; readonly control: AbortController } | undefined
 
   constructor(response: IncomingMessage, clock: Clock) {
     this.#response = response
     this.#clock = clock
     response.on('data', (chunk: Buffer) => {
-      if (this.#chunks.length === 0) this.#firstCameAt = moment()
+      if (this.#chunks.length === 0) this.#firstArrival = nextArrival()
       this.#chunks.push(chunk)
       this.#bytes += chunk.length
-      if (this.#bytes >= HIGH_WATER) response.pause()
+      if (this.#bytes >= HIGH_WATER_MARK_BYTES) response.pause()
       this.#wake?.()
       this.#onReady?.()
     })
@@ -45,17 +45,17 @@ export class Body {
 
   /** Whether there is something to take without waiting. */
   get isReady(): boolean {
-    return this.#chunks.length > 0 || this.#isOver
+    return this.#chunks.length > 0 || this.#hasEnded
   }
 
   /** Since which moment that has come which was taken last. */
-  get cameAt(): number {
-    return this.#cameAt
+  get takenArrival(): number {
+    return this.#takenArrival
   }
 
   /** Since which moment the first of that has been here which nobody has taken; undefined where there is nothing. */
-  get heldSince(): number | undefined {
-    return this.#chunks.length > 0 ? this.#firstCameAt : undefined
+  get pendingArrival(): number | undefined {
+    return this.#chunks.length > 0 ? this.#firstArrival : undefined
   }
 
   /** Called whenever there is something to take. */
@@ -65,21 +65,21 @@ export class Body {
   }
 
   /** Whether nothing more comes, though something may be left to take. */
-  get isOver(): boolean {
-    return this.#isOver
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 
   /**
    * What has come; waits where nothing has, for `ms` and then says `SILENCE`. Undefined at the end; rejects where the
    * answer broke off. One at a time.
    */
-  async take(ms: number): Promise<readonly Buffer[] | undefined | typeof SILENCE> {
-    if (!this.isReady && (await this.#wait(ms))) return SILENCE
-    if (this.#chunks.length > 0 || !this.#isOver) {
+  async take(ms: number): Promise<readonly Buffer[] | undefined | typeof IDLE> {
+    if (!this.isReady && (await this.#wait(ms))) return IDLE
+    if (this.#chunks.length > 0 || !this.#hasEnded) {
       const taken = this.#chunks
-      if (taken.length > 0) this.#cameAt = this.#firstCameAt
+      if (taken.length > 0) this.#takenArrival = this.#firstArrival
       this.#chunks = []
-      if (this.#bytes >= HIGH_WATER) this.#response.resume()
+      if (this.#bytes >= HIGH_WATER_MARK_BYTES) this.#response.resume()
       this.#bytes = 0
       return taken
     }
@@ -94,24 +94,24 @@ export class Body {
         this.#wake = undefined
         resolve(isLate)
       }
-      this.#lateAt = this.#clock.now() + ms
-      if (this.#timer !== undefined && this.#timer.at <= this.#lateAt) return
+      this.#deadline = this.#clock.now() + ms
+      if (this.#timer !== undefined && this.#timer.at <= this.#deadline) return
       this.#timer?.control.abort(ABORTED)
-      void this.#keepTime()
+      void this.#runTimer()
     })
   }
 
   /** While somebody waits. One timer goes on from piece to piece: one for each would cost more than the pieces. */
-  async #keepTime(): Promise<void> {
+  async #runTimer(): Promise<void> {
     while (this.#wake !== undefined) {
       const now = this.#clock.now()
-      if (now >= this.#lateAt) this.#wake(true)
+      if (now >= this.#deadline) this.#wake(true)
       else {
-        this.#timer = { at: this.#lateAt, control: new AbortController() }
+        this.#timer = { at: this.#deadline, control: new AbortController() }
         try {
-          await this.#clock.sleep(this.#lateAt - now, this.#timer.control.signal)
+          await this.#clock.sleep(this.#deadline - now, this.#timer.control.signal)
         } catch {
-          return // Another keeps time, or the answer is over.
+          return // Another keeps time, or the answer is ABORTED.
         }
         this.#timer = undefined
       }
@@ -119,7 +119,7 @@ export class Body {
   }
 
   /** Whoever waits gets nothing, at once, and may go on waiting. */
-  poke(): void {
+  interrupt(): void {
     this.#wake?.()
   }
 
@@ -131,8 +131,8 @@ export class Body {
   }
 
   #end(error: unknown): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     this.#error = error
     this.#timer?.control.abort(ABORTED)
     this.#wake?.()

@@ -1,15 +1,15 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { refusalIn } from './api-error.js'
-import type { Visit } from './api-session.js'
+import { apiStatusIn } from './api-error.js'
+import type { ApiSession } from './api-session.js'
 import { groupPath, type Resource } from './discovery.js'
 
 /**
  * A hash of the schemas of a resource's API, as the server publishes it (OpenAPI v3). Another one may show the same objects with other
  * content under the same versions: a schema prunes and fills in defaults when objects are read. Undefined if the server does not tell.
  */
-export async function schemaHash(visit: Visit, { apiVersion }: Resource): Promise<string | undefined> {
+export async function schemaHash(session: ApiSession, { apiVersion }: Resource): Promise<string | undefined> {
   try {
-    const answer = await visit.json({ verb: 'get', path: '/openapi/v3' })
+    const answer = await session.json({ verb: 'get', path: '/openapi/v3' })
     const { paths } = Object(answer) as { readonly paths?: unknown }
     const name = groupPath(apiVersion).slice(1)
     const api = new Map(Object.entries(Object(paths) as object)).get(name) as unknown
@@ -17,7 +17,7 @@ export async function schemaHash(visit: Visit, { apiVersion }: Resource): Promis
     return typeof serverRelativeURL === 'string' ? serverRelativeURL : undefined
   } catch (error) {
     // A server that answers does not tell; one that does not answer is asked again, with all that follows.
-    if (refusalIn(error) === undefined && error instanceof SourceError && error.code !== 'PROTOCOL') throw error
+    if (apiStatusIn(error) === undefined && error instanceof SourceError && error.code !== 'PROTOCOL') throw error
     return undefined
   }
 }

@@ -1,7 +1,7 @@
 /** Halvings after which a page holds one object, whatever it began with. */
 const MAX_HALVINGS = 20
 /** After this many whole pages in a row a larger one is tried. */
-const WHOLE_PAGES = 8
+const SUCCESSES_BEFORE_GROWTH = 8
 
 /**
  * How many objects one request asks for. An API server ends an answer after 60 s: over a slow line a page of large objects would break off
@@ -9,23 +9,23 @@ const WHOLE_PAGES = 8
  */
 export class PageLimit {
   #halvings = 0
-  #hasBrokenOff = false
-  #whole = 0
+  #hasFailed = false
+  #successes = 0
 
   of(limit: number | undefined): number | undefined {
     return limit === undefined ? undefined : Math.max(1, Math.floor(limit / 2 ** this.#halvings))
   }
 
-  brokeOff(): void {
-    if (this.#hasBrokenOff) this.#halvings = Math.min(this.#halvings + 1, MAX_HALVINGS)
-    this.#hasBrokenOff = true
-    this.#whole = 0
+  recordFailure(): void {
+    if (this.#hasFailed) this.#halvings = Math.min(this.#halvings + 1, MAX_HALVINGS)
+    this.#hasFailed = true
+    this.#successes = 0
   }
 
-  came(): void {
-    if (++this.#whole < WHOLE_PAGES) return
-    this.#whole = 0
-    this.#hasBrokenOff = false
+  recordSuccess(): void {
+    if (++this.#successes < SUCCESSES_BEFORE_GROWTH) return
+    this.#successes = 0
+    this.#hasFailed = false
     this.#halvings = Math.max(0, this.#halvings - 1)
   }
 }

@@ -3,17 +3,17 @@ import type { Random } from '../../../src/contract/random.js'
 import type { Invalid, ListPage, Put } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Decoder } from '../decode/decoder.js'
-import { ListSlicer } from '../decode/json-list-splitter.js'
+import { JsonListSplitter } from '../decode/json-list-splitter.js'
 import { assertResourceVersion } from '../history/resource-version.js'
 import { apiError, statusOf } from '../http/api-error.js'
-import type { Requests } from '../http/api-requests.js'
-import type { Question, Visit } from '../http/api-session.js'
-import { type Body, SILENCE } from '../http/response-body.js'
-import { PageDue } from './flush-policy.js'
+import type { ApiRequests } from '../http/api-requests.js'
+import type { ApiRequest, ApiSession } from '../http/api-session.js'
+import { IDLE, type ResponseBody } from '../http/response-body.js'
+import { FlushPolicy } from './flush-policy.js'
 import type { PageLimit } from './page-limit.js'
 import { PageRetry } from './page-retry.js'
 
-export interface PagesOptions {
+export interface PagedListOptions {
   /** Most objects that one request asks for; undefined: all at once. */
   readonly limit: number | undefined
   /** Makes pages smaller that break off. */
@@ -24,7 +24,7 @@ export interface PagesOptions {
   readonly maxObjectBytes: number
   readonly random: Random
   /** Told where a page did not come, though it is asked for again. */
-  brokeOff(error: unknown): void
+  onPageError(error: unknown): void
   /** Throws `EPOCH_CHANGED` if the server's history ends before this version. */
   assertHistory(version: Version): Promise<unknown>
 }
@@ -46,35 +46,35 @@ interface Envelope {
  * come is asked for again, and what it had told is told again: the token stands for the same snapshot.
  */
 export async function* readPages<T>(
-  visit: Visit,
-  requests: Requests,
+  session: ApiSession,
+  requests: ApiRequests,
   decoder: Decoder<T>,
-  options: PagesOptions,
+  options: PagedListOptions,
 ): AsyncGenerator<ListPage<T>> {
-  const { limit, pageLimit, metadataOnly, random, brokeOff, assertHistory } = options
-  const retry = new PageRetry(visit, random)
+  const { limit, pageLimit, metadataOnly, random, onPageError, assertHistory } = options
+  const retry = new PageRetry(session, random)
   /** The version of all pages. */
   let snapshot: Version = ''
   let isAgain = false
   for (let token = ''; ; ) {
-    const question = requests.list({ limit: pageLimit.of(limit), continue: token }, metadataOnly)
+    const request = requests.list({ limit: pageLimit.of(limit), continue: token }, metadataOnly)
     let read: PageEnd<T>
     try {
       // A restored server that reaches the version of the snapshot again would answer with objects of another history.
       if (isAgain && snapshot !== '') await assertHistory(snapshot)
-      read = yield* readPage(visit, question, decoder, options)
+      read = yield* readPage(session, request, decoder, options)
     } catch (error) {
       // With the first nothing is lost: the core asks again.
       if (token === '') throw error
-      brokeOff(error)
-      await retry.rest(error)
+      onPageError(error)
+      await retry.waitBeforeRetry(error)
       isAgain = true
       continue
     }
     isAgain = false
     snapshot = read.version
-    retry.came()
-    pageLimit.came()
+    retry.recordSuccess()
+    pageLimit.recordSuccess()
     const { events, version, next, remaining } = read
     if (next !== '' && next === token) throw new SourceError('a page of the list leads to itself', { code: 'PROTOCOL' })
     token = next
@@ -96,47 +96,47 @@ interface PageEnd<T> {
 }
 
 async function* readPage<T>(
-  visit: Visit,
-  question: Question,
+  session: ApiSession,
+  request: ApiRequest,
   decoder: Decoder<T>,
-  { pageLimit, pageSize, maxObjectBytes }: PagesOptions,
+  { pageLimit, pageSize, maxObjectBytes }: PagedListOptions,
 ): AsyncGenerator<ListPage<T>, PageEnd<T>> {
-  const body = await visit.open(question)
+  const body = await session.open(request)
   try {
-    return yield* readBody(visit, body, question, decoder, { pageSize, maxObjectBytes })
+    return yield* readBody(session, body, request, decoder, { pageSize, maxObjectBytes })
   } catch (error) {
-    pageLimit.brokeOff()
+    pageLimit.recordFailure()
     throw error
   }
 }
 
 async function* readBody<T>(
-  visit: Visit,
-  body: Body,
-  question: Question,
+  session: ApiSession,
+  body: ResponseBody,
+  request: ApiRequest,
   decoder: Decoder<T>,
-  { pageSize, maxObjectBytes }: Pick<PagesOptions, 'pageSize' | 'maxObjectBytes'>,
+  { pageSize, maxObjectBytes }: Pick<PagedListOptions, 'pageSize' | 'maxObjectBytes'>,
 ): AsyncGenerator<ListPage<T>, PageEnd<T>> {
   let events: (Put<T> | Invalid)[] = []
-  const slicer = new ListSlicer(
+  const slicer = new JsonListSplitter(
     {
       item: (bytes, shape) => events.push(decoder.item(bytes, shape)),
-      guess: (bytes) => {
-        const event = decoder.guessedItem(bytes)
+      tryItem: (bytes) => {
+        const event = decoder.tryItem(bytes)
         if (event !== undefined) events.push(event)
         return event !== undefined
       },
-      guessRun: (bytes, between) => {
-        const run = decoder.guessedItems(bytes, between.toString())
+      tryRun: (bytes, between) => {
+        const run = decoder.tryRun(bytes, between.toString())
         if (run !== undefined) events.push(...run)
         return run !== undefined
       },
     },
     maxObjectBytes,
   )
-  const due = new PageDue(visit.clock)
-  for (let taken = await visit.take(body); taken !== undefined; taken = await visit.take(body)) {
-    if (taken === SILENCE) {
+  const due = new FlushPolicy(session.clock)
+  for (let taken = await session.take(body); taken !== undefined; taken = await session.take(body)) {
+    if (taken === IDLE) {
       body.destroy(new Error('no data came'))
       throw new SourceError('the list stopped in the middle: no data came', { code: 'UNAVAILABLE' })
     }
@@ -144,23 +144,23 @@ async function* readBody<T>(
       push(slicer, chunk)
       for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
     }
-    if (due.isNow(taken)) {
+    if (due.isDue(taken)) {
       yield { events }
       events = []
     }
   }
-  return { events, ...endOf(slicer, question) }
+  return { events, ...endOf(slicer, request) }
 }
 
-function push(slicer: ListSlicer, chunk: Buffer): void {
+function push(slicer: JsonListSplitter, chunk: Buffer): void {
   try {
     slicer.push(chunk)
   } catch (error) {
-    throw noList(messageOf(error), error)
+    throw notAList(messageOf(error), error)
   }
 }
 
-function endOf(slicer: ListSlicer, question: Question): Omit<PageEnd<never>, 'events'> {
+function endOf(slicer: JsonListSplitter, request: ApiRequest): Omit<PageEnd<never>, 'events'> {
   let envelope: unknown
   try {
     if (!slicer.isComplete) throw new Error('it ended in the middle')
@@ -169,9 +169,9 @@ function endOf(slicer: ListSlicer, question: Question): Omit<PageEnd<never>, 'ev
     throw new SourceError(`the list is no JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
   }
   const { kind, items, metadata } = Object(envelope) as Envelope
-  if (kind === 'Status') throw apiError(statusOf(envelope), question)
+  if (kind === 'Status') throw apiError(statusOf(envelope), request)
   // Nobody may take for an empty list what is another thing; an empty one may have null.
-  if (items !== null && !Array.isArray(items)) throw noList('it has no items')
+  if (items !== null && !Array.isArray(items)) throw notAList('it has no items')
   const { resourceVersion, continue: next, remainingItemCount } = metadata ?? {}
   return {
     version: typeof resourceVersion === 'string' ? resourceVersion : '',
@@ -180,7 +180,7 @@ function endOf(slicer: ListSlicer, question: Question): Omit<PageEnd<never>, 'ev
   }
 }
 
-function noList(why: string, cause?: unknown): SourceError {
+function notAList(why: string, cause?: unknown): SourceError {
   const message = `the answer is no list of objects: ${why} (is this the API server of a Kubernetes cluster?)`
   return new SourceError(message, { code: 'PROTOCOL', cause })
 }

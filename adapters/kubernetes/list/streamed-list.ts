@@ -1,13 +1,13 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ListEvent, ListPage } from '../../../src/contract/source.js'
 import type { Decoder } from '../decode/decoder.js'
-import { LineSlicer } from '../decode/line-splitter.js'
+import { LineSplitter } from '../decode/line-splitter.js'
 import { assertResourceVersion } from '../history/resource-version.js'
-import { apiError, isTooLarge, refusalIn } from '../http/api-error.js'
-import type { Requests } from '../http/api-requests.js'
-import type { Visit } from '../http/api-session.js'
-import { SILENCE } from '../http/response-body.js'
-import { PageDue } from './flush-policy.js'
+import { apiError, apiStatusIn, isTooLarge } from '../http/api-error.js'
+import type { ApiRequests } from '../http/api-requests.js'
+import type { ApiSession } from '../http/api-session.js'
+import { IDLE } from '../http/response-body.js'
+import { FlushPolicy } from './flush-policy.js'
 
 export interface StreamedListOptions {
   readonly pageSize: number
@@ -29,21 +29,21 @@ export class NotStreamed extends Error {
  * cut off, as what stands before a server does with those that take long.
  */
 export async function* streamList<T>(
-  visit: Visit,
-  requests: Requests,
+  session: ApiSession,
+  requests: ApiRequests,
   decoder: Decoder<T>,
   { pageSize, maxObjectBytes, stallMs, timeoutSeconds }: StreamedListOptions,
 ): AsyncGenerator<ListPage<T>> {
   const wish = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', timeoutSeconds }
-  const body = await visit.open(requests.watch(wish)).catch((error: unknown) => {
-    throw isUnfit(error) ? new NotStreamed('the server streams no lists', { cause: error }) : error
+  const body = await session.open(requests.watch(wish)).catch((error: unknown) => {
+    throw mayWorkInPages(error) ? new NotStreamed('the server streams no lists', { cause: error }) : error
   })
   let events: ListEvent<T>[] = []
   let version: string | undefined
   /** Once something has happened beside the list, its end has to be near. */
   let isInitial = true
   let failure: SourceError | undefined
-  const lines = new LineSlicer((bytes, isWhole) => {
+  const lines = new LineSplitter((bytes, isWhole) => {
     if (version !== undefined || failure !== undefined) return
     const told = decoder.line(bytes, isWhole)
     switch (told.type) {
@@ -62,13 +62,13 @@ export async function* streamList<T>(
     }
   }, maxObjectBytes)
   try {
-    const due = new PageDue(visit.clock)
-    let until = visit.clock.now() + stallMs
+    const due = new FlushPolicy(session.clock)
+    let until = session.clock.now() + stallMs
     for (;;) {
-      const taken = await visit.take(body, Math.max(0, until - visit.clock.now())).catch((error: unknown) => {
+      const taken = await session.take(body, Math.max(0, until - session.clock.now())).catch((error: unknown) => {
         throw cutOff(error)
       })
-      if (taken === SILENCE) throw new NotStreamed(`the list came no further for ${stallMs} ms`)
+      if (taken === IDLE) throw new NotStreamed(`the list came no further for ${stallMs} ms`)
       if (taken === undefined)
         throw cutOff(new SourceError('it ended without saying that it was complete', { code: 'UNAVAILABLE' }))
       for (const chunk of taken) {
@@ -76,13 +76,13 @@ export async function* streamList<T>(
         for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
       }
       if (failure !== undefined)
-        throw isUnfit(failure) ? new NotStreamed(messageIn(failure), { cause: failure }) : failure
+        throw mayWorkInPages(failure) ? new NotStreamed(messageIn(failure), { cause: failure }) : failure
       if (version !== undefined) break
-      if (due.isNow(taken)) {
+      if (due.isDue(taken)) {
         yield { events }
         events = []
       }
-      if (isInitial) until = visit.clock.now() + stallMs
+      if (isInitial) until = session.clock.now() + stallMs
     }
     assertResourceVersion(version)
     yield { events, version }
@@ -92,9 +92,9 @@ export async function* streamList<T>(
 }
 
 /** Whether a list in pages may do better. */
-function isUnfit(error: unknown): boolean {
+function mayWorkInPages(error: unknown): boolean {
   if (!(error instanceof SourceError)) return false
-  const status = refusalIn(error)
+  const status = apiStatusIn(error)
   // To stream is to watch: who may only list is let in there.
   if (status !== undefined && (isTooLarge(status) || status.code === 403)) return true
   return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code)

@@ -4,12 +4,12 @@ import type { Decoder } from '../decode/decoder.js'
 import { compareVersions } from '../history/resource-version.js'
 import type { ApiStatus } from '../http/api-error.js'
 
-/** Makes batches of the lines of a watch, and knows up to where everything has been told. */
+/** Makes batches of the lines of a watch, and knows up to where everything has been line. */
 export class BatchReader<T> {
   readonly #decoder: Decoder<T>
   #events: WatchEvent<T>[] = []
   #version: Version
-  #heard: Version
+  #streamVersion: Version
   #hasMoved = false
   #failure: ApiStatus | undefined
 
@@ -17,17 +17,17 @@ export class BatchReader<T> {
   constructor(decoder: Decoder<T>, after: Version, from: Version) {
     this.#decoder = decoder
     this.#version = after
-    this.#heard = from
+    this.#streamVersion = from
   }
 
-  /** Of everything that is told. */
+  /** Of everything that is line. */
   get version(): Version {
     return this.#version
   }
 
   /** How far the lines have come by themselves: who is ahead of them knows more. */
-  get heard(): Version {
-    return this.#heard
+  get streamVersion(): Version {
+    return this.#streamVersion
   }
 
   /** How many events wait to be taken. */
@@ -42,21 +42,21 @@ export class BatchReader<T> {
 
   read(bytes: Buffer, isWhole: boolean): void {
     if (this.#failure !== undefined) return
-    const told = this.#decoder.line(bytes, isWhole)
-    if (told.type === 'error') {
-      this.#failure = told.status
+    const line = this.#decoder.line(bytes, isWhole)
+    if (line.type === 'error') {
+      this.#failure = line.status
       return
     }
-    const { version } = told
-    if (version !== undefined && compareVersions(version, this.#heard) > 0) this.#heard = version
+    const { version } = line
+    if (version !== undefined && compareVersions(version, this.#streamVersion) > 0) this.#streamVersion = version
     const isNew = version === undefined || compareVersions(version, this.#version) > 0
-    if (told.type === 'bookmark') {
-      if (isNew) this.#version = told.version
+    if (line.type === 'bookmark') {
+      if (isNew) this.#version = line.version
       this.#hasMoved = true // Also where it says nothing new, it is a sign of life.
       return
     }
     if (!isNew) return
-    this.#events.push(told.event)
+    this.#events.push(line.event)
     this.#hasMoved = true
     if (version !== undefined) this.#version = version
   }

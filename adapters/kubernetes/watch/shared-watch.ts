@@ -5,15 +5,15 @@ import type { Version } from '../../../src/contract/version.js'
 import type { Decoder } from '../decode/decoder.js'
 import { compareVersions } from '../history/resource-version.js'
 import type { ApiStatus } from '../http/api-error.js'
-import type { Visit } from '../http/api-session.js'
-import { SILENCE } from '../http/response-body.js'
-import { ServerWish } from '../http/retry-after-gate.js'
+import type { ApiSession } from '../http/api-session.js'
+import { IDLE } from '../http/response-body.js'
+import { RetryAfterGate } from '../http/retry-after-gate.js'
 import { BatchReader } from './batch-reader.js'
-import { BUSY_MS, ProofTimes } from './probe-schedule.js'
-import { type Line, type Portion, WatchLog } from './watch-log.js'
-import { type Opened, WatchStream } from './watch-stream.js'
+import { BUSY_MS, ProbeSchedule } from './probe-schedule.js'
+import { type Line, type LogSegment, WatchLog } from './watch-log.js'
+import { type OpenedStream, WatchStream } from './watch-stream.js'
 
-export interface OpenWatchOptions {
+export interface SharedWatchOptions {
   readonly clock: Clock
   readonly maxObjectBytes: number
   /** After so many milliseconds of silence another connection takes over. */
@@ -22,9 +22,9 @@ export interface OpenWatchOptions {
   readonly probeMs: number | false
   /** How long it may last, in seconds. */
   readonly timeoutSeconds: number
-  visit(signal: AbortSignal): Visit
+  session(signal: AbortSignal): ApiSession
   /** Opens a stream after a version; where one was open before it, says how far the server was, too. */
-  open(visit: Visit, after: Version, timeoutSeconds: number, isAgain: boolean): Promise<Opened>
+  open(session: ApiSession, after: Version, timeoutSeconds: number, isAgain: boolean): Promise<OpenedStream>
   /** What it means that the server ended it so. */
   refusal(status: ApiStatus): SourceError
 }
@@ -38,24 +38,24 @@ export interface FollowContext {
   /** Whether somebody waits for a version. */
   hasWaiters(): boolean
   /** The server reports no position, and a wait for a version is pending. */
-  prove(): void
+  requestProof(): void
   /** Everything up to there is told with what comes next. */
-  told(version: Version): void
+  onAdvance(version: Version): void
   /** It fails, and has been silent since then, for longer than a watch that is well. */
-  silent(since: number): void
+  onSilence(since: number): void
 }
 
 interface Follower {
   /** What it has read; undefined once it has fallen too far behind. */
-  place: Portion | undefined
+  position: LogSegment | undefined
   /** Whether anybody waits for more of it. */
   hasWaiters(): boolean
   /** The server did not report a version for which a wait is pending. */
-  prove(): void
+  requestProof(): void
 }
 
 /** A short stream beside the other, of which the server says where it is. */
-interface Proof {
+interface BookmarkProbe {
   readonly stream: WatchStream
   readonly begunAt: number
   /** Where we were then. */
@@ -63,7 +63,7 @@ interface Proof {
   /** When it is to be over, in the time of the clock. */
   readonly until: number
   /** Whether it told what happened. */
-  hasNews: boolean
+  hasEvents: boolean
 }
 
 /** Most events of one batch. */
@@ -73,44 +73,44 @@ const EARLY_MS = 2_000
 /** Who is so many bytes behind the others has to go on by itself. */
 const MAX_BEHIND_BYTES = 16 * 1024 * 1024
 /** A server says where it is two seconds before it ends a stream: this one is opened to hear that soon. */
-const PROOF_SECONDS = 3
+const PROBE_SECONDS = 3
 /** It may end so much later, in milliseconds. */
-const PROOF_LATE_MS = 2_000
+const PROBE_GRACE_MS = 2_000
 /** What has been silent for longer, in milliseconds, may be half open: it is opened anew for who joins it. */
-const FRESH_MS = 15_000
+const MAX_SILENCE_TO_JOIN_MS = 15_000
 
 /** One open watch, for all that follow the same at the same time: each has its own place in it, and its own objects. */
-export class OpenWatch {
-  readonly #options: OpenWatchOptions
+export class SharedWatch {
+  readonly #options: SharedWatchOptions
   readonly #log: WatchLog
   readonly #followers = new Set<Follower>()
   readonly #closing = new AbortController()
-  readonly #visit: Visit
+  readonly #session: ApiSession
   readonly #endsAt: number
   readonly #opening: Promise<void>
-  readonly #proofs = new ProofTimes()
+  readonly #probes = new ProbeSchedule()
   #main: WatchStream | undefined
-  #proof: Proof | undefined
-  /** From when a proof is asked for until it is over. */
-  #isProving = false
+  #probe: BookmarkProbe | undefined
+  /** From when a probe is asked for until it is over. */
+  #isProbing = false
   /** When the server was asked last. */
-  #provedAt = -Infinity
+  #probedAt = -Infinity
   /** Somebody began to wait meanwhile. */
   #isProgressRequested = false
   /** While another connection is opened. */
-  #renewing: Promise<void> | undefined
+  #replacing: Promise<void> | undefined
   /** No other connection goes on from where it is: who stays needs none, and nobody joins it. */
   #isExpired = false
   /** Where it wishes that no other stream is opened, nobody asks for one. */
-  readonly #wish = new ServerWish(BUSY_MS)
+  readonly #retryAfter = new RetryAfterGate(BUSY_MS)
   #reading: Promise<void> | undefined
   #end: WatchEnd | undefined
   #failure: { readonly error: unknown } | undefined
 
-  constructor(after: Version, options: OpenWatchOptions) {
+  constructor(after: Version, options: SharedWatchOptions) {
     this.#options = options
     this.#log = new WatchLog(after)
-    this.#visit = options.visit(this.#closing.signal)
+    this.#session = options.session(this.#closing.signal)
     this.#endsAt = options.clock.now() + options.timeoutSeconds * 1_000
     this.#opening = this.#stream(after, options.timeoutSeconds, false).then((stream) => {
       this.#main = stream
@@ -124,60 +124,60 @@ export class OpenWatch {
   }
 
   /** Whether what comes after this version is still here, or will come, and none of it came before that moment. */
-  reaches(after: Version, since: number): boolean {
-    const isHeld = [this.#main, this.#proof?.stream].some((stream) => (stream?.heldSince ?? since) < since)
-    return !this.isOver && !this.#isExpired && !isHeld && this.#log.placeOf(after, since) !== undefined
+  canServe(after: Version, since: number): boolean {
+    const isHeld = [this.#main, this.#probe?.stream].some((stream) => (stream?.pendingArrival ?? since) < since)
+    return !this.isOver && !this.#isExpired && !isHeld && this.#log.segmentBefore(after, since) !== undefined
   }
 
   /** How far the history was of which it tells. */
-  get heard(): Version | undefined {
-    return this.#log.heard
+  get lastVersion(): Version | undefined {
+    return this.#log.lastVersion
   }
 
   /** Ends it for all who follow. */
   fail(error: unknown): void {
     this.#failure ??= { error }
     this.#finish('early')
-    this.#main?.poke()
+    this.#main?.interrupt()
   }
 
   /** Everything after `after`. It is closed when the last that follows has left. */
   async *follow<T>(
     after: Version,
     decoder: Decoder<T>,
-    { signal, onProgressRequest, hasWaiters, prove, told, silent }: FollowContext,
+    { signal, onProgressRequest, hasWaiters, requestProof: prove, onAdvance: told, onSilence: silent }: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-    const follower: Follower = { place: this.#log.placeOf(after), hasWaiters, prove }
-    const reader = new BatchReader(decoder, after, follower.place?.end ?? after)
+    const follower: Follower = { position: this.#log.segmentBefore(after), hasWaiters, requestProof: prove }
+    const reader = new BatchReader(decoder, after, follower.position?.end ?? after)
     this.#followers.add(follower)
     try {
       await unlessAborted(this.#opening, signal)
-      if (this.#silentMs > FRESH_MS) await unlessAborted(this.#renew(), signal)
+      if (this.#silentMs > MAX_SILENCE_TO_JOIN_MS) await unlessAborted(this.#replace(), signal)
       onProgressRequest(() => this.#requestProgress())
       yield { events: [], version: after } // It is open.
       for (;;) {
         if (signal.aborted) throw signal.reason
         if (this.#failure !== undefined) throw this.#failure.error
-        const portion = follower.place?.next
-        if (portion === undefined) {
-          if (follower.place === undefined) return 'early'
+        const segment = follower.position?.next
+        if (segment === undefined) {
+          if (follower.position === undefined) return 'early'
           if (this.#end !== undefined) return this.#end
-          await unlessAborted(this.#readOn(), signal)
+          await unlessAborted(this.#readMore(), signal)
           continue
         }
-        for (const { bytes, isWhole } of portion.lines) {
+        for (const { bytes, isWhole } of segment.lines) {
           reader.read(bytes, isWhole)
           const batch = reader.size < BATCH_EVENTS ? undefined : reader.take()
           if (batch !== undefined) yield batch
         }
-        portion.end ??= reader.heard
-        if (follower.place !== undefined) follower.place = portion
+        segment.end ??= reader.streamVersion
+        if (follower.position !== undefined) follower.position = segment
         const batch = reader.take()
         told(reader.version)
         if (batch !== undefined) {
-          if (batch.events.length > 0) this.#proofs.news()
+          if (batch.events.length > 0) this.#probes.postpone()
           yield batch
-        } else if (portion.lines.length === 0) yield { events: [], version: reader.version }
+        } else if (segment.lines.length === 0) yield { events: [], version: reader.version }
         if (reader.failure === undefined) continue
         this.#finish('early')
         throw this.#options.refusal(reader.failure)
@@ -195,11 +195,11 @@ export class OpenWatch {
   #close(): void {
     this.#closing.abort()
     this.#main?.destroy('the watch is over')
-    this.#visit.close()
+    this.#session.close()
   }
 
-  /** Reads until there is another portion, or the end; for all that wait for it. */
-  #readOn(): Promise<void> {
+  /** Reads until there is another segment, or the end; for all that wait for it. */
+  #readMore(): Promise<void> {
     this.#reading ??= this.#read()
       .catch((error: unknown) => {
         // Nobody joins it any more: what broke it may have been another history.
@@ -217,46 +217,49 @@ export class OpenWatch {
     const { last } = this.#log
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure.error
-      const [main, proof, now] = [this.#main, this.#proof, clock.now()]
+      const [main, probe, now] = [this.#main, this.#probe, clock.now()]
       if (main === undefined || this.#log.last !== last) return
-      if (now >= this.#endsAt) return this.#finish(this.#silentMs > FRESH_MS ? 'early' : 'in time')
-      if (proof !== undefined && (proof.stream.isReady || now >= proof.until)) {
-        await this.#readProof(proof)
+      if (now >= this.#endsAt) return this.#finish(this.#silentMs > MAX_SILENCE_TO_JOIN_MS ? 'early' : 'in time')
+      if (probe !== undefined && (probe.stream.isReady || now >= probe.until)) {
+        await this.#readProbe(probe)
         continue
       }
-      const due = this.#begin(main, now)
-      const taken = await this.#taken(main, due - now)
-      if (main !== this.#main || taken === SILENCE) continue
+      const due = this.#startDue(main, now)
+      const taken = await this.#takeLines(main, due - now)
+      if (main !== this.#main || taken === IDLE) continue
       if (taken === undefined) return this.#finish(clock.now() < this.#endsAt - EARLY_MS ? 'early' : 'in time')
-      if (taken.length > 0) return this.#append(taken, main.cameAt)
+      if (taken.length > 0) return this.#append(taken, main.takenArrival)
     }
   }
 
   /** What it tells; where it ends while another is opened, that is waited for. */
-  async #taken(main: WatchStream, ms: number): Promise<readonly Line[] | undefined | typeof SILENCE> {
+  async #takeLines(main: WatchStream, ms: number): Promise<readonly Line[] | undefined | typeof IDLE> {
     try {
       const taken = await main.take(ms)
-      if (taken === undefined) await this.#renewing?.catch(() => {})
+      if (taken === undefined) await this.#replacing?.catch(() => {})
       return taken
     } catch (error) {
-      await this.#renewing?.catch(() => {})
+      await this.#replacing?.catch(() => {})
       if (main === this.#main) throw error
-      return SILENCE
+      return IDLE
     }
   }
 
   /** Begins what is due, beside what is open; gives when to look again. */
-  #begin(main: WatchStream, now: number): number {
+  #startDue(main: WatchStream, now: number): number {
     const { heartbeatMs } = this.#options
-    const silentAt = Math.max(main.heardAt + heartbeatMs, Math.min(this.#busyUntil, main.heardAt + 2 * heartbeatMs))
-    if (now >= silentAt) this.#renew().catch(() => {}) // Where that is the end, whoever reads is told.
-    const wantedAt = this.#proofs.at === undefined ? undefined : Math.max(this.#proofs.at, this.#wish.until)
+    const silentAt = Math.max(
+      main.lastDataAt + heartbeatMs,
+      Math.min(this.#busyUntil, main.lastDataAt + 2 * heartbeatMs),
+    )
+    if (now >= silentAt) this.#replace().catch(() => {}) // Where that is the end, whoever reads is told.
+    const wantedAt = this.#probes.at === undefined ? undefined : Math.max(this.#probes.at, this.#retryAfter.until)
     const { probeMs } = this.#options
     // The silence may be that of a half-open connection.
-    const probeAt = probeMs === false ? Infinity : Math.max(main.heardAt, this.#provedAt) + probeMs
-    const dueAt = Math.min(wantedAt ?? Infinity, Math.max(probeAt, this.#wish.until))
-    const proofAt = this.#isProving ? this.#proof?.until : dueAt
-    if (!this.#isProving && now >= dueAt) void this.#prove(now >= probeAt)
+    const probeAt = probeMs === false ? Infinity : Math.max(main.lastDataAt, this.#probedAt) + probeMs
+    const dueAt = Math.min(wantedAt ?? Infinity, Math.max(probeAt, this.#retryAfter.until))
+    const proofAt = this.#isProbing ? this.#probe?.until : dueAt
+    if (!this.#isProbing && now >= dueAt) void this.#startProbe(now >= probeAt)
     return Math.min(
       this.#endsAt,
       now >= silentAt ? Infinity : silentAt,
@@ -268,114 +271,114 @@ export class OpenWatch {
     this.#log.append(lines, undefined, cameAt)
     const { at } = this.#log.last
     for (const follower of this.#followers)
-      if (follower.place !== undefined && at - follower.place.at > MAX_BEHIND_BYTES && this.#followers.size > 1)
-        follower.place = undefined
-    this.#log.release(Math.min(...Array.from(this.#followers, ({ place }) => place?.at ?? at)))
+      if (follower.position !== undefined && at - follower.position.at > MAX_BEHIND_BYTES && this.#followers.size > 1)
+        follower.position = undefined
+    this.#log.release(Math.min(...Array.from(this.#followers, ({ position: place }) => place?.at ?? at)))
   }
 
   /**
    * Goes on over another connection, from where we are: nothing is lost. What was open is read until then, and stays where that fails
    * and it has not been silent for too long. One at a time.
    */
-  #renew(): Promise<void> {
+  #replace(): Promise<void> {
     const { end } = this.#log.last
     if (end === undefined) return Promise.resolve() // Somebody is reading what has just come.
-    this.#renewing ??= this.#renewed(end).finally(() => {
-      this.#renewing = undefined
-      this.#main?.poke()
+    this.#replacing ??= this.#replaceStream(end).finally(() => {
+      this.#replacing = undefined
+      this.#main?.interrupt()
     })
-    return this.#renewing
+    return this.#replacing
   }
 
-  async #renewed(end: Version): Promise<void> {
+  async #replaceStream(end: Version): Promise<void> {
     const { clock, heartbeatMs } = this.#options
     const before = this.#main
     try {
-      this.#wish.assertOver(clock.now())
+      this.#retryAfter.assertOpen(clock.now())
       const seconds = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
       this.#main = await this.#stream(end, seconds, true)
     } catch (error) {
-      this.#wish.heed(error, clock.now())
+      this.#retryAfter.observe(error, clock.now())
       this.#isExpired ||= error instanceof SourceError && error.code === 'VERSION_EXPIRED'
       // Where the server is there, and only too busy for another stream, the one that is open stays; not for ever, if it is silent.
-      const isBusy = this.#busyUntil > clock.now() && this.#busyUntil <= (before?.heardAt ?? 0) + 2 * heartbeatMs
+      const isBusy = this.#busyUntil > clock.now() && this.#busyUntil <= (before?.lastDataAt ?? 0) + 2 * heartbeatMs
       if (isEpochChange(error) || (this.#silentMs >= heartbeatMs && !isBusy)) this.fail(error)
       throw error
     }
     this.#log.append([], this.#log.last.end)
-    before?.poke()
+    before?.interrupt()
     before?.destroy('another connection has taken over')
   }
 
   /** Until when the server is known to be there, and too busy. */
   get #busyUntil(): number {
-    return this.#wish.isBusy ? this.#wish.until : -Infinity
+    return this.#retryAfter.isBusy ? this.#retryAfter.until : -Infinity
   }
 
   /** Asks the server where it is, with a stream beside the one that is open. */
-  async #prove(isProbe: boolean): Promise<void> {
+  async #startProbe(isProbe: boolean): Promise<void> {
     const { clock } = this.#options
     const begunAt = clock.now()
-    this.#provedAt = begunAt
+    this.#probedAt = begunAt
     const { end } = this.#log.last
     // What ends soon says so itself.
-    if (!(isProbe || this.#hasWaiters) || end === undefined || this.#endsAt - begunAt <= PROOF_SECONDS * 1_000) {
-      this.#proofs.unwanted()
+    if (!(isProbe || this.#hasWaiters) || end === undefined || this.#endsAt - begunAt <= PROBE_SECONDS * 1_000) {
+      this.#probes.cancel()
       return
     }
-    this.#proofs.begun(begunAt)
-    this.#isProving = true
+    this.#probes.start(begunAt)
+    this.#isProbing = true
     this.#isProgressRequested = false
     try {
-      const stream = await this.#stream(end, PROOF_SECONDS, true)
-      const until = clock.now() + PROOF_SECONDS * 1_000 + PROOF_LATE_MS
-      this.#proof = { stream, begunAt, after: end, until, hasNews: false }
-      stream.whenReady(() => this.#main?.poke())
+      const stream = await this.#stream(end, PROBE_SECONDS, true)
+      const until = clock.now() + PROBE_SECONDS * 1_000 + PROBE_GRACE_MS
+      this.#probe = { stream, begunAt, after: end, until, hasEvents: false }
+      stream.whenReady(() => this.#main?.interrupt())
     } catch (error) {
       if (isEpochChange(error)) this.fail(error)
-      this.#wish.heed(error, clock.now())
-      this.#isProving = false
-      this.#proofs.failed(clock.now(), retryAfterMsOf(error))
+      this.#retryAfter.observe(error, clock.now())
+      this.#isProbing = false
+      this.#probes.recordFailure(clock.now(), retryAfterMsOf(error))
     }
-    this.#main?.poke()
+    this.#main?.interrupt()
   }
 
   /** What both streams tell is in the log twice: nobody is told twice, since each tells all from where we were on. */
-  async #readProof(proof: Proof): Promise<void> {
-    const taken = proof.stream.isReady ? await proof.stream.take(0).catch(() => undefined) : undefined
-    if (taken === SILENCE) return
+  async #readProbe(probe: BookmarkProbe): Promise<void> {
+    const taken = probe.stream.isReady ? await probe.stream.take(0).catch(() => undefined) : undefined
+    if (taken === IDLE) return
     const types = (taken ?? []).map(typeOf)
     // From what is no event on, nothing counts.
     const odd = types.indexOf(undefined)
     const lines = (taken ?? []).slice(0, odd === -1 ? undefined : odd)
-    proof.hasNews ||= lines.some((_line, at) => types[at] !== 'BOOKMARK')
-    if (lines.length > 0) this.#append(lines, proof.stream.cameAt)
-    if (taken === undefined || odd !== -1) this.#endProof(proof)
+    probe.hasEvents ||= lines.some((_line, at) => types[at] !== 'BOOKMARK')
+    if (lines.length > 0) this.#append(lines, probe.stream.takenArrival)
+    if (taken === undefined || odd !== -1) this.#endProbe(probe)
   }
 
   /**
    * A server says nothing new where the last that it knows of is an object that a selector leaves out: only once anything else
    * was written. One without a watch cache never says it.
    */
-  #endProof({ stream, begunAt, after, hasNews }: Proof): void {
+  #endProbe({ stream, begunAt, after, hasEvents: hasNews }: BookmarkProbe): void {
     stream.destroy('it has said where it is')
-    this.#proof = undefined
-    this.#isProving = false
+    this.#probe = undefined
+    this.#isProbing = false
     const { end } = this.#log.last
     if (end === after) this.#log.append([], end) // Who asked is told where we are, also where that is nothing new.
     const isVain = end !== undefined && stream.head !== undefined && compareVersions(end, stream.head) < 0
     const now = this.#options.clock.now()
     if (isVain && this.#hasWaiters) {
-      this.#proofs.vain(now)
-      for (const follower of this.#followers) if (follower.hasWaiters()) follower.prove()
-    } else if (this.#isProgressRequested) this.#proofs.wanted(now)
+      this.#probes.recordInconclusive(now)
+      for (const follower of this.#followers) if (follower.hasWaiters()) follower.requestProof()
+    } else if (this.#isProgressRequested) this.#probes.request(now)
     // What did not tell it, too, is half open.
-    if (hasNews && this.#main !== undefined && this.#main.heardAt < begunAt) this.#renew().catch(() => {})
+    if (hasNews && this.#main !== undefined && this.#main.lastDataAt < begunAt) this.#replace().catch(() => {})
   }
 
   async #stream(after: Version, timeoutSeconds: number, isAgain: boolean): Promise<WatchStream> {
-    const opened = await this.#options.open(this.#visit, after, timeoutSeconds, isAgain)
-    return new WatchStream(this.#visit, opened, this.#options.maxObjectBytes)
+    const opened = await this.#options.open(this.#session, after, timeoutSeconds, isAgain)
+    return new WatchStream(this.#session, opened, this.#options.maxObjectBytes)
   }
 
   #finish(end: WatchEnd): void {
@@ -384,7 +387,7 @@ export class OpenWatch {
 
   get #silentMs(): number {
     const now = this.#options.clock.now()
-    return now - (this.#main?.heardAt ?? now)
+    return now - (this.#main?.lastDataAt ?? now)
   }
 
   get #hasWaiters(): boolean {
@@ -393,12 +396,12 @@ export class OpenWatch {
 
   /** Who waits while the server is being asked is served by that, or it is asked again after it. */
   #requestProgress(): void {
-    if (this.#isProving) {
+    if (this.#isProbing) {
       this.#isProgressRequested = true
       return
     }
-    this.#proofs.wanted(this.#options.clock.now())
-    this.#main?.poke()
+    this.#probes.request(this.#options.clock.now())
+    this.#main?.interrupt()
   }
 }
 
@@ -407,13 +410,13 @@ function retryAfterMsOf(error: unknown): number {
 }
 
 /** How a line of a watch begins that tells what happened, or how far the server is. */
-const TOLD = /^\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"/
+const EVENT_TYPE = /^\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"/
 /** So many bytes of it are looked at. */
-const TOLD_BYTES = 64
+const EVENT_TYPE_BYTES = 64
 
 /** Undefined where it is an error, or nothing that a watch tells. */
 function typeOf({ bytes }: Line): string | undefined {
-  return TOLD.exec(bytes.subarray(0, TOLD_BYTES).toString())?.[1]
+  return EVENT_TYPE.exec(bytes.subarray(0, EVENT_TYPE_BYTES).toString())?.[1]
 }
 
 /** `promise`, or the signal's reason. */

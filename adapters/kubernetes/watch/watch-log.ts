@@ -1,6 +1,6 @@
 import type { Version } from '../../../src/contract/version.js'
 import { compareVersions } from '../history/resource-version.js'
-import { moment } from '../http/arrival-order.js'
+import { nextArrival } from '../http/arrival-order.js'
 
 export interface Line {
   readonly bytes: Buffer
@@ -9,54 +9,54 @@ export interface Line {
 }
 
 /** Some lines of a watch, and what comes after them. */
-export interface Portion {
+export interface LogSegment {
   readonly lines: readonly Line[]
   /** How many bytes have come up to its end. */
   readonly at: number
   /** None of its lines came before this moment. */
-  readonly cameAt: number
+  readonly arrival: number
   /** The version at its end, as its lines tell it; whoever reads it first finds out. */
   end: Version | undefined
-  next: Portion | undefined
+  next: LogSegment | undefined
 }
 
 /** So much of what everybody has read is kept for who joins later, in bytes. */
-const KEPT_BYTES = 1024 * 1024
+const RETAINED_BYTES = 1024 * 1024
 
-/** What a watch has told, for readers that are each at a place of their own. What all have read is let go of. */
+/** What a watch has told, for readers that are each at a segment of their own. What all have read is let go of. */
 export class WatchLog {
   /** The first that still leads on; before `#oldest` where somebody is slow. */
-  #first: Portion
-  #oldest: Portion
-  #last: Portion
+  #first: LogSegment
+  #oldest: LogSegment
+  #last: LogSegment
 
   constructor(after: Version) {
-    this.#first = this.#oldest = this.#last = { lines: [], at: 0, cameAt: 0, end: after, next: undefined }
+    this.#first = this.#oldest = this.#last = { lines: [], at: 0, arrival: 0, end: after, next: undefined }
   }
 
-  get last(): Portion {
+  get last(): LogSegment {
     return this.#last
   }
 
   /** How far it has come, as far as anybody has read it. */
-  get heard(): Version | undefined {
+  get lastVersion(): Version | undefined {
     let heard: Version | undefined
-    for (let portion: Portion | undefined = this.#oldest; portion !== undefined; portion = portion.next)
-      heard = portion.end ?? heard
+    for (let segment: LogSegment | undefined = this.#oldest; segment !== undefined; segment = segment.next)
+      heard = segment.end ?? heard
     return heard
   }
 
-  append(lines: readonly Line[], end?: Version, cameAt: number = moment()): void {
+  append(lines: readonly Line[], end?: Version, arrival: number = nextArrival()): void {
     const bytes = lines.reduce((sum, line) => sum + line.bytes.length, 0)
-    const portion: Portion = { lines, at: this.#last.at + bytes, cameAt, end, next: undefined }
-    this.#last.next = portion
-    this.#last = portion
-    while (this.#last.at - this.#oldest.at > KEPT_BYTES && this.#oldest.next?.end !== undefined)
+    const segment: LogSegment = { lines, at: this.#last.at + bytes, arrival: arrival, end, next: undefined }
+    this.#last.next = segment
+    this.#last = segment
+    while (this.#last.at - this.#oldest.at > RETAINED_BYTES && this.#oldest.next?.end !== undefined)
       this.#oldest = this.#oldest.next
   }
 
   /**
-   * Nobody reads before this place any more. Cut off, since one that has grown old with the collector would keep all that came
+   * Nobody reads before this segment any more. Cut off, since one that has grown old with the collector would keep all that came
    * after it until the next full collection.
    */
   release(at: number): void {
@@ -68,18 +68,18 @@ export class WatchLog {
   }
 
   /**
-   * After which portion to read on in order to miss nothing after `version`; undefined where that is not here any more, or where
+   * After which segment to read on in order to miss nothing after `version`; undefined where that is not here any more, or where
    * something after it came before the moment `since`.
    */
-  placeOf(version: Version, since = 0): Portion | undefined {
-    let place = this.#oldest
-    if (!isUpTo(place, version)) return undefined
-    while (place.next !== undefined && isUpTo(place.next, version)) place = place.next
-    for (let { next } = place; next !== undefined; { next } = next) if (next.cameAt < since) return undefined
-    return place
+  segmentBefore(version: Version, since = 0): LogSegment | undefined {
+    let segment = this.#oldest
+    if (!isUpTo(segment, version)) return undefined
+    while (segment.next !== undefined && isUpTo(segment.next, version)) segment = segment.next
+    for (let { next } = segment; next !== undefined; { next } = next) if (next.arrival < since) return undefined
+    return segment
   }
 }
 
-function isUpTo({ end }: Portion, version: Version): boolean {
+function isUpTo({ end }: LogSegment, version: Version): boolean {
   return end !== undefined && compareVersions(end, version) <= 0
 }

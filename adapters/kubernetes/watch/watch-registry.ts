@@ -2,26 +2,26 @@ import { isEpochChange } from '../../../src/contract/errors.js'
 import type { WatchBatch } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Decoder } from '../decode/decoder.js'
-import { wentBack } from '../history/cluster-guard.js'
+import { historyRewound } from '../history/cluster-guard.js'
 import { compareVersions } from '../history/resource-version.js'
-import { type FollowContext, OpenWatch, type OpenWatchOptions, type WatchEnd } from './shared-watch.js'
+import { type FollowContext, SharedWatch, type SharedWatchOptions, type WatchEnd } from './shared-watch.js'
 
 /** From where somebody wants to follow. */
-export interface From {
+export interface ResumePoint {
   readonly after: Version
   /** Before this moment the list began that `after` goes back to. */
   readonly listedAt: number
 }
 
-export interface SharedOptions extends OpenWatchOptions {
+export interface RegistryOptions extends SharedWatchOptions {
   /** How far the server is: as far as a majority of etcd is when it is asked. */
   head(): Promise<Version>
 }
 
-type OpenWatches = Map<string, readonly OpenWatch[]>
+type WatchesByKey = Map<string, readonly SharedWatch[]>
 
 /** What is open, the newest last, by what they watch; each by the configuration that it was opened with. */
-const open = new WeakMap<object, OpenWatches>()
+const open = new WeakMap<object, WatchesByKey>()
 
 /**
  * Follows a watch that is open already, where nothing is missing in it and all that is read there came after the list had begun; else
@@ -31,19 +31,19 @@ const open = new WeakMap<object, OpenWatches>()
  */
 export async function* followShared<T>(
   { giver, key }: { readonly giver: object; readonly key: string },
-  { after, listedAt }: From,
+  { after, listedAt }: ResumePoint,
   decoder: Decoder<T>,
   context: FollowContext,
-  options: SharedOptions,
+  options: RegistryOptions,
 ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-  const watches: OpenWatches = open.get(giver) ?? new Map()
+  const watches: WatchesByKey = open.get(giver) ?? new Map()
   open.set(giver, watches)
-  const stillOpen = (): readonly OpenWatch[] => (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
-  const ahead = stillOpen().filter((watch) => !watch.reaches(after, listedAt))
-  if (ahead.length > 0) await endOthers(ahead, options)
+  const stillOpen = (): readonly SharedWatch[] => (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
+  const ahead = stillOpen().filter((watch) => !watch.canServe(after, listedAt))
+  if (ahead.length > 0) await failRewound(ahead, options)
   const all = stillOpen()
   const newest = all.at(-1)
-  const watch = newest?.reaches(after, listedAt) === true ? newest : new OpenWatch(after, options)
+  const watch = newest?.canServe(after, listedAt) === true ? newest : new SharedWatch(after, options)
   if (watch !== newest) watches.set(key, [...all, watch])
   try {
     return yield* watch.follow(after, decoder, context)
@@ -59,9 +59,9 @@ export async function* followShared<T>(
 }
 
 /** Ends those that tell of a history that was further than the server is now. */
-async function endOthers(watches: readonly OpenWatch[], { head }: SharedOptions): Promise<void> {
-  const before = watches.map((watch) => ({ watch, heard: watch.heard }))
+async function failRewound(watches: readonly SharedWatch[], { head }: RegistryOptions): Promise<void> {
+  const before = watches.map((watch) => ({ watch, heard: watch.lastVersion }))
   const now = await head()
   for (const { watch, heard } of before)
-    if (heard !== undefined && compareVersions(now, heard) < 0) watch.fail(wentBack(heard, now))
+    if (heard !== undefined && compareVersions(now, heard) < 0) watch.fail(historyRewound(heard, now))
 }

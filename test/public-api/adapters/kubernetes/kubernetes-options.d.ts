@@ -1,7 +1,7 @@
-import { type KubeConfigGiver } from './http/credentials.js';
+import { type KubeConfigProvider } from './http/credentials.js';
 export interface KubernetesSourceOptions {
     /** Your own KubeConfig of @kubernetes/client-node; or what makes one, which is called again where the server refuses it. */
-    readonly kubeConfig: KubeConfigGiver;
+    readonly kubeConfig: KubeConfigProvider;
     /** As in a manifest: `v1` (default), `apps/v1`, `example.com/v1`. */
     readonly apiVersion?: string;
     /** As in a manifest: `Pod`; or give `plural`. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { HeldVersions } from '../../adapters/kubernetes/history/version-origins.js'
+import { VersionOrigins } from '../../adapters/kubernetes/history/version-origins.js'
 
 describe('a version that somebody was given', () => {
   test('is from the place that gave it, once for each who was given it', () => {
-    const held = new HeldVersions()
-    held.hold('7', 'here')
-    held.hold('7', 'here')
+    const held = new VersionOrigins()
+    held.record('7', 'here')
+    held.record('7', 'here')
     expect([held.take('7', 'here'), held.take('7', 'here'), held.take('7', 'here')]).toEqual([
       'here',
       'here',
@@ -14,9 +14,9 @@ describe('a version that somebody was given', () => {
   })
 
   test('is from elsewhere as long as somebody was given the same there', () => {
-    const held = new HeldVersions()
-    held.hold('7', 'before')
-    held.hold('7', 'here')
+    const held = new VersionOrigins()
+    held.record('7', 'before')
+    held.record('7', 'here')
     expect([held.take('7', 'here'), held.take('7', 'here'), held.take('7', 'here')]).toEqual([
       'before',
       'before',
@@ -25,8 +25,8 @@ describe('a version that somebody was given', () => {
   })
 
   test('is forgotten after a thousand others', () => {
-    const held = new HeldVersions()
-    for (let version = 1; version <= 1_001; version++) held.hold(String(version), 'here')
+    const held = new VersionOrigins()
+    for (let version = 1; version <= 1_001; version++) held.record(String(version), 'here')
     expect([held.take('1', 'here'), held.take('2', 'here')]).toEqual([undefined, 'here'])
   })
 })

@@ -1,6 +1,6 @@
 import { createServer, get, type IncomingMessage } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { Body, SILENCE } from '../../adapters/kubernetes/http/response-body.js'
+import { IDLE, ResponseBody } from '../../adapters/kubernetes/http/response-body.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { waitUntil } from '../servers/wait-until.js'
 
@@ -12,13 +12,13 @@ test('a response that was paused because nobody took its bytes goes on once they
   const address = server.address()
   const port = typeof address === 'object' ? address?.port : undefined
   const response = await new Promise<IncomingMessage>((resolve) => get({ host: '127.0.0.1', port }, resolve))
-  const body = new Body(response, systemClock)
+  const body = new ResponseBody(response, systemClock)
   await waitUntil('the response to be paused', () => response.isPaused())
   let bytes = 0
   for (;;) {
     const taken = await body.take(3_000)
-    expect(taken).not.toBe(SILENCE)
-    if (taken === undefined || taken === SILENCE) break
+    expect(taken).not.toBe(IDLE)
+    if (taken === undefined || taken === IDLE) break
     for (const chunk of taken) bytes += chunk.length
   }
   expect(bytes).toBe(size)

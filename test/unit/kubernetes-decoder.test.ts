@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { Decoder } from '../../adapters/kubernetes/decode/decoder.js'
-import { ListSlicer } from '../../adapters/kubernetes/decode/json-list-splitter.js'
-import { LineSlicer } from '../../adapters/kubernetes/decode/line-splitter.js'
-import { peek } from '../../adapters/kubernetes/decode/metadata-scanner.js'
+import { JsonListSplitter } from '../../adapters/kubernetes/decode/json-list-splitter.js'
+import { LineSplitter } from '../../adapters/kubernetes/decode/line-splitter.js'
+import { scanMetadata } from '../../adapters/kubernetes/decode/metadata-scanner.js'
 
 const options = {
   apiVersion: 'v1',
@@ -153,20 +153,20 @@ describe('what can be seen of an object from outside', () => {
       metadata: { labels: { name: 'label' }, name: 'outer', ownerReferences: [{ name: 'owner', uid: 'o' }], uid: 'u' },
       data: { text: '"metadata":{"name":"text"}' },
     }
-    expect(peek(bytesOf(object), false)).toEqual({ name: 'outer', uid: 'u' })
-    expect(peek(bytesOf({ type: 'ADDED', object }), true)).toEqual({ type: 'ADDED', name: 'outer', uid: 'u' })
+    expect(scanMetadata(bytesOf(object), false)).toEqual({ name: 'outer', uid: 'u' })
+    expect(scanMetadata(bytesOf({ type: 'ADDED', object }), true)).toEqual({ type: 'ADDED', name: 'outer', uid: 'u' })
   })
 
   test('is what stands before the place at which it was cut', () => {
     const text = JSON.stringify({ metadata: { name: 'a', namespace: 'n' }, data: 'x'.repeat(99) })
-    expect(peek(Buffer.from(text.slice(0, 60)), false)).toEqual({ name: 'a', namespace: 'n' })
+    expect(scanMetadata(Buffer.from(text.slice(0, 60)), false)).toEqual({ name: 'a', namespace: 'n' })
   })
 })
 
 describe('lines', () => {
   test('that are too long are told with their beginning, and those after them whole', () => {
     const told: [string, boolean][] = []
-    const lines = new LineSlicer((bytes, isWhole) => told.push([bytes.toString(), isWhole]), 5)
+    const lines = new LineSplitter((bytes, isWhole) => told.push([bytes.toString(), isWhole]), 5)
     for (const piece of ['one\ntoo', ' long', ' a line\n\ntwo', '\n']) lines.push(Buffer.from(piece))
     expect(told.map(([text, isWhole]) => [text.slice(0, 3), isWhole])).toEqual([
       ['one', true],
@@ -179,11 +179,11 @@ describe('lines', () => {
 describe('the items of a list', () => {
   test('that are too large are told with their beginning, and those after them whole', () => {
     const told: [string, boolean][] = []
-    const slicer = new ListSlicer(
+    const slicer = new JsonListSplitter(
       {
         item: (bytes, { isWhole }) => told.push([bytes.toString(), isWhole]),
-        guess: () => false,
-        guessRun: () => false,
+        tryItem: () => false,
+        tryRun: () => false,
       },
       20,
     )
@@ -200,7 +200,7 @@ describe('the items of a list', () => {
   test('are not those of other arrays, nor of other depths', () => {
     const told: string[] = []
     const item = (bytes: Buffer): void => void told.push(bytes.toString())
-    const slicer = new ListSlicer({ item, guess: () => false, guessRun: () => false }, 1_000)
+    const slicer = new JsonListSplitter({ item, tryItem: () => false, tryRun: () => false }, 1_000)
     const list = { things: [{ a: 1 }], metadata: { items: [{ b: 2 }] }, text: '"items":[{}]', items: [{ items: [{}] }] }
     slicer.push(bytesOf(list))
     expect(told).toEqual(['{"items":[{}]}'])
@@ -215,11 +215,11 @@ describe('a list whose first item begins at the end of a chunk', () => {
     const at = body.indexOf('[') + 1 + begun
     const wrong: string[] = []
     let items = 0
-    const slicer = new ListSlicer(
+    const slicer = new JsonListSplitter(
       {
         item: () => void items++,
-        guessRun: () => false,
-        guess: (bytes) => {
+        tryRun: () => false,
+        tryItem: (bytes) => {
           const isOne = bytes.toString() === item
           if (isOne) items++
           else wrong.push(bytes.toString())
@@ -234,7 +234,8 @@ describe('a list whose first item begins at the end of a chunk', () => {
 })
 
 describe('what is among the items of a list and is none', () => {
-  const slicer = (): ListSlicer => new ListSlicer({ item: () => {}, guess: () => false, guessRun: () => false }, 1_000)
+  const slicer = (): JsonListSplitter =>
+    new JsonListSplitter({ item: () => {}, tryItem: () => false, tryRun: () => false }, 1_000)
 
   test.each([
     ['null', '[null]'],
@@ -284,11 +285,11 @@ describe('an object that nests deeper than 128 levels', () => {
         types.push(...events.map(({ type }) => type))
         return events.length > 0
       }
-      const slicer = new ListSlicer(
+      const slicer = new JsonListSplitter(
         {
           item: (bytes, shape) => take([decoder.item(bytes, shape)]),
-          guess: (bytes) => take([decoder.guessedItem(bytes) ?? []].flat()),
-          guessRun: (bytes, border) => take(decoder.guessedItems(bytes, border.toString()) ?? []),
+          tryItem: (bytes) => take([decoder.tryItem(bytes) ?? []].flat()),
+          tryRun: (bytes, border) => take(decoder.tryRun(bytes, border.toString()) ?? []),
         },
         1_000_000,
       )
@@ -322,11 +323,11 @@ test('the border between items is looked for seldom where the first item begins 
         return Buffer.prototype.indexOf.apply(piece, args)
       },
     })
-  const slicer = new ListSlicer(
+  const slicer = new JsonListSplitter(
     {
       item: () => void items++,
-      guess: () => false,
-      guessRun: (bytes) => {
+      tryItem: () => false,
+      tryRun: (bytes) => {
         items += (JSON.parse(bytes.toString()) as unknown[]).length
         return true
       },
@@ -347,7 +348,7 @@ describe('several items of a list in one piece', () => {
 
   test('are what each of them is alone', () => {
     const $ = { ...nameless, $: "$&$'" }
-    expect(decoder.guessedItems(bytesOf([nameless, $, nameless]), between)).toEqual(alone(nameless, $, nameless))
+    expect(decoder.tryRun(bytesOf([nameless, $, nameless]), between)).toEqual(alone(nameless, $, nameless))
   })
 
   const text = JSON.stringify([nesting, nameless])
@@ -366,7 +367,7 @@ describe('several items of a list in one piece', () => {
     ['the last one is not whole', Buffer.from(`${text.slice(0, text.indexOf(between, within) + 1)}]`)],
     ['the first one began before', Buffer.from(`[${text.slice(within)}`)],
   ])('are looked at one by one where %s', (_what, run) => {
-    expect(decoder.guessedItems(run, between)).toBeUndefined()
+    expect(decoder.tryRun(run, between)).toBeUndefined()
   })
 
   test('are found wherever the body is cut, and the bytes stay what they were', () => {
@@ -384,12 +385,12 @@ describe('several items of a list in one piece', () => {
         told.push(...events)
         return events.length > 0
       }
-      const slicer = new ListSlicer(
+      const slicer = new JsonListSplitter(
         {
           item: (bytes, shape) => told.push(decoder.item(bytes, shape)),
-          guess: (bytes) => guess([decoder.guessedItem(bytes) ?? []].flat()),
-          guessRun: (bytes, border) => {
-            const isRun = guess(decoder.guessedItems(bytes, border.toString()) ?? [])
+          tryItem: (bytes) => guess([decoder.tryItem(bytes) ?? []].flat()),
+          tryRun: (bytes, border) => {
+            const isRun = guess(decoder.tryRun(bytes, border.toString()) ?? [])
             if (isRun) runs++
             return isRun
           },

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Decoder } from '../../adapters/kubernetes/decode/decoder.js'
-import { ListSlicer } from '../../adapters/kubernetes/decode/json-list-splitter.js'
-import { LineSlicer } from '../../adapters/kubernetes/decode/line-splitter.js'
+import { JsonListSplitter } from '../../adapters/kubernetes/decode/json-list-splitter.js'
+import { LineSplitter } from '../../adapters/kubernetes/decode/line-splitter.js'
 import { runs } from '../support/property.js'
 
 const LARGE = 1_000_000
@@ -37,11 +37,11 @@ test('a list is cut into what JSON.parse finds in it, wherever its bytes are cut
     fc.property(fc.array(item, { maxLength: 8 }), inner, cuts, fc.boolean(), (items, metadata, places, isLast) => {
       const list = isLast ? { kind: 'L', items, metadata } : { metadata, items, kind: 'L' }
       const found: unknown[] = []
-      const slicer = new ListSlicer(
+      const slicer = new JsonListSplitter(
         {
           item: (bytes) => found.push(JSON.parse(bytes.toString())),
-          guessRun: () => false,
-          guess: (bytes) => {
+          tryRun: () => false,
+          tryItem: (bytes) => {
             try {
               found.push(JSON.parse(bytes.toString()))
               return true
@@ -82,16 +82,16 @@ test('a list is told as its items are one by one, wherever its bytes are cut', (
   fc.assert(
     fc.property(fc.array(thing, { maxLength: 8 }), cuts, (items, places) => {
       const told: unknown[] = []
-      const slicer = new ListSlicer(
+      const slicer = new JsonListSplitter(
         {
           item: (bytes, shape) => told.push(decoder.item(bytes, shape)),
-          guess: (bytes) => {
-            const event = decoder.guessedItem(bytes)
+          tryItem: (bytes) => {
+            const event = decoder.tryItem(bytes)
             if (event !== undefined) told.push(event)
             return event !== undefined
           },
-          guessRun: (bytes, between) => {
-            const run = decoder.guessedItems(bytes, between.toString())
+          tryRun: (bytes, between) => {
+            const run = decoder.tryRun(bytes, between.toString())
             if (run !== undefined) told.push(...run)
             return run !== undefined
           },
@@ -111,7 +111,7 @@ test('lines come as they are, wherever their bytes are cut', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 8 }), cuts, (lines, places) => {
       const found: string[] = []
-      const slicer = new LineSlicer((bytes) => found.push(bytes.toString()), LARGE)
+      const slicer = new LineSplitter((bytes) => found.push(bytes.toString()), LARGE)
       const bytes = Buffer.from(lines.map((each) => `${each}\n`).join(''))
       for (const piece of pieces(bytes, places)) slicer.push(piece)
       expect(found).toEqual(lines.map((each) => Buffer.from(each).toString()))

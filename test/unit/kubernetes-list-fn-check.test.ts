@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { type Mirrored, mismatch, type Named } from '../../adapters/kubernetes/client-node/list-fn-check.js'
+import {
+  compareList,
+  type MirrorView,
+  type ObjectIdentity,
+} from '../../adapters/kubernetes/client-node/list-fn-check.js'
 
-const object = (name: string, resourceVersion = '5'): Named => ({
+const object = (name: string, resourceVersion = '5'): ObjectIdentity => ({
   metadata: { name, namespace: 'default', resourceVersion },
 })
 
 /** A mirror of these objects, which may come to have others when it gets to where a list was. */
-function mirrorOf(objects: readonly Named[], later: readonly Named[] = objects): Mirrored {
+function mirrorOf(objects: readonly ObjectIdentity[], later: readonly ObjectIdentity[] = objects): MirrorView {
   let current = objects
   return {
     get size() {
@@ -20,40 +24,40 @@ function mirrorOf(objects: readonly Named[], later: readonly Named[] = objects):
   }
 }
 
-const listOf = (...items: readonly Named[]) => Promise.resolve({ metadata: { resourceVersion: '9' }, items })
+const listOf = (...items: readonly ObjectIdentity[]) => Promise.resolve({ metadata: { resourceVersion: '9' }, items })
 
 describe('a listFn', () => {
   test('that gives what is mirrored says nothing', async () => {
-    expect(await mismatch(mirrorOf([object('a')]), () => listOf(object('a')))).toBeUndefined()
+    expect(await compareList(mirrorOf([object('a')]), () => listOf(object('a')))).toBeUndefined()
   })
 
   test('that selects less is told, and by how much', async () => {
     const mirrored = mirrorOf([object('a'), object('b'), object('c')])
-    expect(await mismatch(mirrored, () => listOf(object('a')))).toBe('listFn leaves out 2 of the 3 objects')
+    expect(await compareList(mirrored, () => listOf(object('a')))).toBe('listFn leaves out 2 of the 3 objects')
   })
 
   test('that selects others is told, and how many', async () => {
-    expect(await mismatch(mirrorOf([object('a')]), () => listOf(object('b'), object('c')))).toBe(
+    expect(await compareList(mirrorOf([object('a')]), () => listOf(object('b'), object('c')))).toBe(
       'listFn leaves out 1 of the 1 objects and gives 2 others',
     )
   })
 
   test('does not leave out what came after its list', async () => {
-    expect(await mismatch(mirrorOf([object('a'), object('b', '10')]), () => listOf(object('a')))).toBeUndefined()
+    expect(await compareList(mirrorOf([object('a'), object('b', '10')]), () => listOf(object('a')))).toBeUndefined()
   })
 
   test.each([
     ['is gone', [object('a'), object('b')], [object('a')], [object('a')]],
     ['has come', [object('a')], [object('a'), object('b')], [object('a'), object('b')]],
   ])('is compared with a mirror that has got as far: what %s meanwhile', async (_what, before, later, listed) => {
-    expect(await mismatch(mirrorOf(before, later), () => listOf(...listed))).toBeUndefined()
+    expect(await compareList(mirrorOf(before, later), () => listOf(...listed))).toBeUndefined()
   })
 
   test.each([
     ['gives nothing', () => Promise.resolve(undefined)],
     ['gives no version', () => Promise.resolve({ items: [] })],
   ])('that %s says nothing', async (_what, listFn) => {
-    expect(await mismatch(mirrorOf([object('a')]), listFn)).toBeUndefined()
+    expect(await compareList(mirrorOf([object('a')]), listFn)).toBeUndefined()
   })
 
   test.each([
@@ -65,13 +69,13 @@ describe('a listFn', () => {
       },
     ],
   ])('that %s is no answer: its error goes to the caller', async (_what, listFn) => {
-    await expect(mismatch(mirrorOf([object('a')]), listFn)).rejects.toThrow('mine')
+    await expect(compareList(mirrorOf([object('a')]), listFn)).rejects.toThrow('mine')
   })
 
   test('is not called where there are many objects', async () => {
     let calls = 0
     const many = Array.from({ length: 1_001 }, (_, at) => object(`o${at}`))
-    await mismatch(mirrorOf(many), () => {
+    await compareList(mirrorOf(many), () => {
       calls++
       return listOf()
     })
