@@ -54,8 +54,13 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'each failed attempt counts as the beginning of the outage',
     breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
     file: at('kubernetes-source'),
-    edits: [['this.#unreachableSince ??= silentSince ?? clock?.now()', 'this.#unreachableSince = silentSince ?? clock?.now()']],
-    test: 'test/kubernetes/audit-after-outage.test.ts',
+    edits: [
+      [
+        'this.#unreachableSince ??= silentSince ?? clock?.now()',
+        'this.#unreachableSince = silentSince ?? clock?.now()',
+      ],
+    ],
+    test: 'kubernetes/audit-after-outage.test.ts',
     named: 'for long enough to be restored is compared',
   },
   {
@@ -64,7 +69,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'Informers that share a watch miss no event, also when another connection takes over.',
     file: at('watch/shared-watch'),
     edits: [['segment.end ??= reader.streamVersion', 'segment.end ??= reader.version']],
-    test: 'test/kubernetes/shared-watch.test.ts',
+    test: 'kubernetes/shared-watch.test.ts',
     named: 'who is ahead of a shared watch takes nothing',
   },
   {
@@ -81,8 +86,13 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     name: 'the connection that was replaced is not closed',
     breaks: 'When another connection has taken over from a silent watch, the silent one is closed.',
     file: at('watch/shared-watch'),
-    edits: [["    before?.interrupt()\n    before?.destroy('another connection has taken over')\n", '    before?.interrupt()\n']],
-    test: 'test/kubernetes/silent-watches.test.ts',
+    edits: [
+      [
+        "    before?.interrupt()\n    before?.destroy('another connection has taken over')\n",
+        '    before?.interrupt()\n',
+      ],
+    ],
+    test: 'kubernetes/silent-watches.test.ts',
     named: 'is not given up before another has taken its place',
   },
   {
@@ -105,7 +115,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
         '      this.#bytes = 0\n      if (this.#bytes >= HIGH_WATER_MARK_BYTES) this.#response.resume()\n',
       ],
     ],
-    test: 'test/unit/kubernetes-response-body.test.ts',
+    test: 'unit/kubernetes-response-body.test.ts',
     named: 'goes on once they are taken',
   },
   {
@@ -124,7 +134,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: "No version of one cluster is compared with the other cluster's: EPOCH_CHANGED instead.",
     file: at('history/version-origins'),
     edits: [['return (other ?? taken)?.clusterId', 'return taken?.clusterId']],
-    test: 'test/unit/kubernetes-version-origins.test.ts',
+    test: 'unit/kubernetes-version-origins.test.ts',
     named: 'is from elsewhere as long as',
   },
   {
@@ -133,7 +143,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'A list has every object as the server has it, wherever its bytes are cut.',
     file: at('decode/json-list-splitter'),
     edits: [['        else if (at === end) this.#isEscaped = true\n        else at++', '        else at++']],
-    test: 'test/property/kubernetes-json-list-splitter.property.test.ts',
+    test: 'property/kubernetes-json-list-splitter.property.test.ts',
     named: 'a list is cut into what JSON.parse finds',
   },
   {
@@ -147,7 +157,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
         '',
       ],
     ],
-    test: 'test/unit/kubernetes-decoder.test.ts',
+    test: 'unit/kubernetes-decoder.test.ts',
     named: 'of a delete that cannot be parsed',
   },
   {
@@ -194,7 +204,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'One question is enough for all who wait, however often: a wait ends within seconds.',
     file: at('watch/probe-schedule'),
     edits: [['this.#at ??= Math.max(now + FIRST_DELAY_MS', 'this.#at = Math.max(now + FIRST_DELAY_MS']],
-    test: 'test/unit/kubernetes-probe-schedule.test.ts',
+    test: 'unit/kubernetes-probe-schedule.test.ts',
     named: 'a moment after somebody begins to wait',
   },
   {
