@@ -11,7 +11,7 @@ import type { Version } from '../../src/contract/version.js'
 import { EntryCodec } from './codec.js'
 import { checkEtcdOptions, type EtcdSourceOptions, PROGRESS_MS, STALL_MS } from './etcd-options.js'
 import { formatHead, formatVersion, includesMark, parseVersion } from './history/etcd-version.js'
-import { Newest } from './history/fingerprint.js'
+import { HistoryFingerprint } from './history/fingerprint.js'
 import { assertSameHistory } from './history/history-check.js'
 import { PageLimit } from './page-limit.js'
 import { firstPage, type PagesOptions, rangePages } from './range-pages.js'
@@ -21,7 +21,7 @@ import { etcd3Transport } from './transport/etcd3-transport.js'
 import { grpcTransport } from './transport/grpc-transport.js'
 import { type KeyBytes, type KeyRange, keyRange, prefixRange } from './transport/key-range.js'
 import { KNOWN_LOSSES, losesEvents } from './transport/server-version.js'
-import { Visit } from './transport/session.js'
+import { Session } from './transport/session.js'
 import type { Transport } from './transport/transport.js'
 import { watchRange } from './watch/watch-loop.js'
 
@@ -93,7 +93,7 @@ class RangeSource<T> implements EtcdSource<T> {
           if (!isLast || !isEnd) yield { events, remaining }
           else {
             const { clusterId, term, revision } = header
-            const fingerprint = Newest.of(count, newest === undefined ? [] : [newest]).fingerprint()
+            const fingerprint = HistoryFingerprint.of(count, newest === undefined ? [] : [newest]).fingerprint()
             const version = formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
             yield { events, version }
           }
@@ -148,7 +148,7 @@ class RangeSource<T> implements EtcdSource<T> {
         clock,
         onProgressRequest,
         requestAudit: (reason: string) => requestAudit?.(reason),
-        served: (version: string) => this.#served(version, warn),
+        onServerVersion: (version: string) => this.#served(version, warn),
       }
       for await (const { events, version } of watchRange(visit, head, from, settings, wishes)) {
         isStuck &&= parseVersion(version).revision <= from.revision
@@ -176,15 +176,15 @@ class RangeSource<T> implements EtcdSource<T> {
     return { range: this.#range, isKeysOnly, limit, clock }
   }
 
-  #visitHead(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Visit, Header]> {
+  #visitHead(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Session, Header]> {
     return this.#visit(context, (visit, timeoutMs) => visit.head(this.#range, timeoutMs))
   }
 
   #visit<V>(
     { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
-    first: (visit: Visit, timeoutMs: number) => Promise<V>,
-  ): Promise<[Visit, V]> {
-    return Visit.begin(this.#transport, { signal, clock, timeoutMs: this.#stallMs }, first)
+    first: (visit: Session, timeoutMs: number) => Promise<V>,
+  ): Promise<[Session, V]> {
+    return Session.open(this.#transport, { signal, clock, timeoutMs: this.#stallMs }, first)
   }
 
   /** Says once of each version of a server what is wrong with it. */

@@ -4,7 +4,7 @@ import type { PageLimit } from './page-limit.js'
 import { isCompacted, isTooLarge, isUnavailable } from './transport/etcd-errors.js'
 import type { Header, KeyValue, RangeResponse } from './transport/etcd-messages.js'
 import { type KeyRange, keyAfter } from './transport/key-range.js'
-import type { Visit } from './transport/session.js'
+import type { Session } from './transport/session.js'
 
 export interface PagesOptions {
   readonly range: KeyRange
@@ -23,7 +23,7 @@ export interface RangePage {
 }
 
 /** The first page of a range, at the current revision. */
-export function firstPage(visit: Visit, options: PagesOptions, timeoutMs?: number): Promise<RangeResponse> {
+export function firstPage(visit: Session, options: PagesOptions, timeoutMs?: number): Promise<RangeResponse> {
   return requestPage(visit, options, { key: options.range.start, revision: 0, remaining: Infinity, timeoutMs })
 }
 
@@ -32,7 +32,7 @@ export function firstPage(visit: Visit, options: PagesOptions, timeoutMs?: numbe
  * serializable read from its cache, which may be older than a restored backup.
  */
 export async function* rangePages(
-  visit: Visit,
+  visit: Session,
   first: RangeResponse,
   options: PagesOptions,
 ): AsyncGenerator<RangePage> {
@@ -73,7 +73,7 @@ interface PageRequest {
 }
 
 async function requestPage(
-  visit: Visit,
+  visit: Session,
   { range, isKeysOnly, limit, clock }: PagesOptions,
   { key, revision, remaining, timeoutMs }: PageRequest,
 ): Promise<RangeResponse> {

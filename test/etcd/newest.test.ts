@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { digestOf, Newest } from '../../adapters/etcd/history/fingerprint.js'
+import { digestOf, HistoryFingerprint } from '../../adapters/etcd/history/fingerprint.js'
 import type { EtcdEvent, KeyValue } from '../../adapters/etcd/transport/etcd-messages.js'
 
 /** Transactions of puts and deletes of a few keys, as batches of events that etcd could tell. */
@@ -13,7 +13,7 @@ test('it knows how many there are and which is the newest, or that it does not k
   fc.assert(
     fc.property(batches, (all) => {
       const entries = new Map<number, KeyValue>()
-      const newest = new Newest(0)
+      const newest = new HistoryFingerprint(0)
       let revision = 1
       for (const transactions of all) {
         const events: EtcdEvent[] = []
@@ -33,7 +33,7 @@ test('it knows how many there are and which is the newest, or that it does not k
             events.push({ isDelete, kv })
           }
         }
-        newest.tell(events)
+        newest.apply(events)
         const { count, newest: at, digest } = newest.fingerprint()
         expect(count).toBe(entries.size)
         const last = Math.max(0, ...[...entries.values()].map(({ modRevision }) => modRevision))
@@ -53,9 +53,9 @@ test('it knows the newest entry after a large batch that ends with deletes', () 
     isDelete,
     kv: { key: Buffer.from(name), value: Buffer.from(''), createRevision: isDelete ? 0 : modRevision, modRevision },
   })
-  const newest = new Newest(0)
-  newest.tell([event('before', 2)])
+  const newest = new HistoryFingerprint(0)
+  newest.apply([event('before', 2)])
   const few = Array.from({ length: 17 }, (_, at) => [event('passing', 4 + 2 * at), event('passing', 5 + 2 * at, true)])
-  newest.tell([event('stays', 3), ...few.flat()])
+  newest.apply([event('stays', 3), ...few.flat()])
   expect(newest.fingerprint()).toMatchObject({ count: 2, newest: 3 })
 })

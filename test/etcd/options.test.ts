@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
-import { isTrustworthy, losesEvents } from '../../adapters/etcd/transport/server-version.js'
+import { hasReliableProgress, losesEvents } from '../../adapters/etcd/transport/server-version.js'
 
 const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
 
@@ -102,7 +102,7 @@ test.each([
   ['3.3.27', false],
   ['', false],
 ])('what etcd %s says of its progress is believed: %s', (version, isBelieved) => {
-  expect(isTrustworthy(version)).toBe(isBelieved)
+  expect(hasReliableProgress(version)).toBe(isBelieved)
 })
 
 test.each([

@@ -1,7 +1,7 @@
 import { Cluster as Cluster6 } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { Route } from '../../adapters/redis/connection/cluster-route.js'
+import { ClusterRoute } from '../../adapters/redis/connection/cluster-route.js'
 import { type RedisClient, redisCollection, redisKeys, redisWriter } from '../../adapters/redis/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/informer.js'
@@ -173,9 +173,9 @@ describeRedis('a cluster', (server) => {
   })
 
   test('has the slot again where its map says, if the server that MOVED named is gone', async () => {
-    const route = new Route(client(), 'key')
+    const route = new ClusterRoute(client(), 'key')
     const open = () => route.open({ signal: new AbortController().signal, clock: systemClock, timeoutMs: 10_000 })
-    route.follow(new Error('MOVED 12539 127.0.0.1:1'))
+    route.noteFailure(new Error('MOVED 12539 127.0.0.1:1'))
     await expect(open()).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringContaining('ECONNREFUSED'),

@@ -9,11 +9,11 @@ const left = vi.hoisted((): { out: 'none' | 'sequence' | 'chain' | 'head' | 'tri
 
 vi.mock('../../adapters/redis/collection/change-log.js', async (original) => {
   const real = await original<typeof CollectionLog>()
-  const following: typeof real.following = (at, entry) => {
-    if ('absentAt' in at) return real.following(at, entry)
-    if (left.out === 'chain') return real.following({ ...at, chain: entry.previous }, entry)
-    if (left.out === 'sequence') return real.following({ ...at, sequence: entry.place.sequence - 1 }, entry)
-    return real.following(at, entry)
+  const following: typeof real.advance = (at, entry) => {
+    if ('absentAt' in at) return real.advance(at, entry)
+    if (left.out === 'chain') return real.advance({ ...at, chain: entry.previous }, entry)
+    if (left.out === 'sequence') return real.advance({ ...at, sequence: entry.position.sequence - 1 }, entry)
+    return real.advance(at, entry)
   }
   const assertSameHistory: typeof real.assertSameHistory = (at, meta) =>
     left.out === 'head' ? undefined : real.assertSameHistory(at, meta)

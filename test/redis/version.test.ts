@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { formatVersion, includesMark, parseVersion } from '../../adapters/redis/collection/collection-version.js'
 import { chainAfter } from '../../adapters/redis/collection/writer-script.js'
-import { AnswerSize, Portion } from '../../adapters/redis/connection/adaptive-page-size.js'
+import { ResponseSizeLimit, AdaptivePageSize } from '../../adapters/redis/connection/adaptive-page-size.js'
 import { unavailable } from '../../adapters/redis/connection/redis-errors.js'
-import { formatPlace, includesMark as includesPlace } from '../../adapters/redis/stream/stream-version.js'
+import { formatPosition, includesMark as includesPlace } from '../../adapters/redis/stream/stream-version.js'
 
 const chain = 'a'.repeat(16)
 const at = (epoch: number, sequence: number, of: string = chain): string =>
@@ -44,7 +44,7 @@ describe('a version', () => {
 
 describe('a place in a stream that others write', () => {
   const of = (id: string, added: number | undefined, digest?: string, origin?: string): string =>
-    formatPlace({ id, added, digest, origin })
+    formatPosition({ id, added, digest, origin })
   const [one, other] = ['a'.repeat(16), 'b'.repeat(16)]
 
   test.each([of('5-0', 3, one, '1-0'), of('18446744073709551615-1', undefined), '0-0'])(
@@ -107,22 +107,22 @@ test('no two different changes make the same chain', () => {
 })
 
 test('the size of an answer is bounded, whatever the values, and never nothing', () => {
-  const portion = new Portion(1_000, new AnswerSize())
+  const portion = new AdaptivePageSize(1_000, new ResponseSizeLimit())
   expect(portion.size).toBe(1)
-  for (let times = 0; times < 10; times++) portion.learn(portion.size, portion.size * 100)
+  for (let times = 0; times < 10; times++) portion.arrived(portion.size, portion.size * 100)
   expect(portion.size).toBe(1_000)
-  portion.learn(10, 10 * 1024 * 1024)
+  portion.arrived(10, 10 * 1024 * 1024)
   expect(portion.size).toBe(4)
-  portion.learn(1, 64 * 1024 * 1024)
+  portion.arrived(1, 64 * 1024 * 1024)
   expect(portion.size).toBe(1)
 })
 
 test('the size of an answer is halved when a connection is lost in it, and doubled again after ten minutes', () => {
-  const answers = new AnswerSize()
+  const answers = new ResponseSizeLimit()
   const lost = unavailable('127.0.0.1:6379 closed the connection')
-  const portion = (): Portion => {
-    const each = new Portion(1_000, answers)
-    for (let times = 0; times < 10; times++) each.learn(each.size, each.size * 10_000)
+  const portion = (): AdaptivePageSize => {
+    const each = new AdaptivePageSize(1_000, answers)
+    for (let times = 0; times < 10; times++) each.arrived(each.size, each.size * 10_000)
     return each
   }
   expect(portion().size).toBe(419)
@@ -138,10 +138,10 @@ test('the size of an answer is halved when a connection is lost in it, and doubl
 })
 
 test('the size of an answer is not changed by a lost connection that had nothing to send', () => {
-  const answers = new AnswerSize()
-  const portion = new Portion(1_000, answers)
-  for (let times = 0; times < 10; times++) portion.learn(portion.size, portion.size * 10_000)
-  portion.learn(0, 0)
+  const answers = new ResponseSizeLimit()
+  const portion = new AdaptivePageSize(1_000, answers)
+  for (let times = 0; times < 10; times++) portion.arrived(portion.size, portion.size * 10_000)
+  portion.arrived(0, 0)
   const lost = unavailable('127.0.0.1:6379 closed the connection')
   expect(portion.failed(lost, 400, 0)).toBe(lost)
   expect(answers.bytes).toBe(4 * 1024 * 1024)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { Newest } from '../../adapters/etcd/history/fingerprint.js'
+import { HistoryFingerprint } from '../../adapters/etcd/history/fingerprint.js'
 import type { RangeRequest } from '../../adapters/etcd/transport/etcd-messages.js'
 import { prefixRange } from '../../adapters/etcd/transport/key-range.js'
-import { Visit } from '../../adapters/etcd/transport/session.js'
-import { Position } from '../../adapters/etcd/watch/watch-position.js'
+import { Session } from '../../adapters/etcd/transport/session.js'
+import { WatchPosition } from '../../adapters/etcd/watch/watch-position.js'
 import { systemClock } from '../../src/contract/clock.js'
 
 test('a position reads the newest entry as it was at its revision, if the one that it knew was deleted', async () => {
@@ -26,10 +26,10 @@ test('a position reads the newest entry as it was at its revision, if the one th
       close: () => {},
     }),
   }
-  const [visit] = await Visit.begin(transport, options, () => Promise.resolve())
+  const [visit] = await Session.open(transport, options, () => Promise.resolve())
   const entry = { key: Buffer.from('k'), value: Buffer.from(''), createRevision: 9, modRevision: 9 }
-  const position = new Position({ clusterId: '7', term: 2, revision: 10, raftIndex: 0 }, Newest.of(2, [entry]))
-  position.tell([{ isDelete: true, kv: { ...entry, createRevision: 0, modRevision: 11 } }])
+  const position = new WatchPosition({ clusterId: '7', term: 2, revision: 10, raftIndex: 0 }, HistoryFingerprint.of(2, [entry]))
+  position.apply([{ isDelete: true, kv: { ...entry, createRevision: 0, modRevision: 11 } }])
   await position.version(visit, prefixRange('k'))
   expect(asked.map(({ revision }) => revision)).toEqual([11])
   visit.close()

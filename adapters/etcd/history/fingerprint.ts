@@ -16,7 +16,7 @@ interface Candidate {
  * Knows how many entries a range has and which of them is the newest, from what a list and a watch tell: by that a
  * history is recognised later.
  */
-export class Newest {
+export class HistoryFingerprint {
   /** By key, oldest first. Invariant: nothing that lives is newer than the oldest of them and not among them. */
   readonly #candidates = new Map<string, Candidate>()
   #count: number
@@ -26,8 +26,8 @@ export class Newest {
   }
 
   /** Remembers these entries, in the order of their revisions. */
-  static of(count: number, kvs: readonly KeyValue[]): Newest {
-    const newest = new Newest(count)
+  static of(count: number, kvs: readonly KeyValue[]): HistoryFingerprint {
+    const newest = new HistoryFingerprint(count)
     newest.learn(kvs)
     return newest
   }
@@ -47,7 +47,7 @@ export class Newest {
   }
 
   /** What happened, in its order. */
-  tell(events: readonly EtcdEvent[]): void {
+  apply(events: readonly EtcdEvent[]): void {
     for (const { isDelete, kv } of events) {
       if (isDelete) this.#count--
       else if (kv.createRevision === kv.modRevision) this.#count++

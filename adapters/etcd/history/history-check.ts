@@ -2,9 +2,9 @@ import { SourceError } from '../../../src/contract/errors.js'
 import { expired, forked, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { Header, RangeResponse, ServerStatus } from '../transport/etcd-messages.js'
 import type { KeyRange } from '../transport/key-range.js'
-import type { Visit } from '../transport/session.js'
+import type { Session } from '../transport/session.js'
 import type { EtcdVersion, Fingerprint } from './etcd-version.js'
-import { digestOf, Newest, REMEMBERED } from './fingerprint.js'
+import { digestOf, HistoryFingerprint, REMEMBERED } from './fingerprint.js'
 
 /** Limit of a read of the newest entries: another history may have any number of them. */
 const MOST_AT_ONCE = 1_000
@@ -25,14 +25,14 @@ export function assertReachable(head: Header, version: EtcdVersion): void {
  * compacted, nothing more can be proved than what the header says.
  */
 export async function assertSameHistory(
-  visit: Visit,
+  visit: Session,
   range: KeyRange,
   version: EtcdVersion,
   head: Header,
 ): Promise<void> {
   assertReachable(head, version)
   try {
-    await recognise(visit, range, version)
+    await verifyHistory(visit, range, version)
   } catch (error) {
     if (!(error instanceof SourceError) || error.code !== 'VERSION_EXPIRED') throw error
   }
@@ -42,7 +42,7 @@ export async function assertSameHistory(
  * Reads the range as it was at the version's revision: its newest entry and how many there were must be what the version
  * says. A restored backup has the same ids and numbers, and is another history; only its content tells.
  */
-export async function recognise(visit: Visit, range: KeyRange, version: EtcdVersion): Promise<Newest> {
+export async function verifyHistory(visit: Session, range: KeyRange, version: EtcdVersion): Promise<HistoryFingerprint> {
   const { revision, count } = version
   const seen = await readNewest(visit, range, version, revision)
   if (seen.count !== count) throw forked(`it had ${seen.count} keys at revision ${revision}, not ${count}`)
@@ -50,15 +50,15 @@ export async function recognise(visit: Visit, range: KeyRange, version: EtcdVers
 }
 
 /** Compares the newest entries of a range with those of the fingerprint. */
-export function assertNewest({ kvs, hasValues }: NewestEntries, { count, newest, digest }: Fingerprint): Newest {
+export function assertNewest({ kvs, hasValues }: NewestEntries, { count, newest, digest }: Fingerprint): HistoryFingerprint {
   // Without a newest entry the range was empty, or the entry was not known: then it is read when it is needed.
-  if (newest === 0) return new Newest(count)
+  if (newest === 0) return new HistoryFingerprint(count)
   const found = kvs.filter(({ modRevision }) => modRevision === newest)
   if (found.length === 0 || found.length !== kvs.length)
     throw forked(`its newest entry is of revision ${kvs[0]?.modRevision ?? 0}, not of ${newest}`)
-  if (!hasValues) return new Newest(count)
+  if (!hasValues) return new HistoryFingerprint(count)
   if (!found.some((kv) => digestOf(kv) === digest)) throw forked(`its entry of revision ${newest} is another`)
-  return Newest.of(count, found)
+  return HistoryFingerprint.of(count, found)
 }
 
 /**
@@ -78,7 +78,7 @@ export interface NewestEntries extends RangeResponse {
 
 /** The entries of a range at a revision (0: now) that are as new as the newest entry of the fingerprint, or newer. */
 export async function readNewest(
-  visit: Visit,
+  visit: Session,
   { start, end }: KeyRange,
   { newest }: Fingerprint,
   revision: number,
@@ -101,7 +101,7 @@ export async function readNewest(
 }
 
 /** Asks for the newest entries at a revision. Where it is compacted nothing is learned: nobody can resume from it anyway. */
-export async function refill(newest: Newest, visit: Visit, { start, end }: KeyRange, revision: number): Promise<void> {
+export async function refillFingerprint(newest: HistoryFingerprint, visit: Session, { start, end }: KeyRange, revision: number): Promise<void> {
   for (const limit of [REMEMBERED, 1]) {
     try {
       const { kvs } = await visit.range({ key: start, end, revision, isNewestFirst: true, limit })

@@ -176,7 +176,7 @@ class Etcd3Stream implements WatchStream {
     this.#duplex.write(message)
   }
 
-  askProgress(): void {
+  requestProgress(): void {
     this.write({ progress_request: {} })
   }
 

@@ -14,7 +14,7 @@ interface WithConnector {
  * A channel that is closed while it waits between two attempts to connect makes one attempt more, and grpc-js keeps that
  * connection open for good. With these credentials it is closed at once. `onSocket` gets each connection that is used.
  */
-export function quiet<C extends object>(credentials: C, onSocket: (socket: Socket) => void): C {
+export function patchCredentials<C extends object>(credentials: C, onSocket: (socket: Socket) => void): C {
   const inner: WithConnector = credentials
   const create = inner._createSecureConnector?.bind(credentials)
   if (create === undefined) return credentials

@@ -17,7 +17,7 @@ import {
   type WatchRequest,
   type WatchResponse,
 } from './etcd-messages.js'
-import { quiet } from './grpc-credentials-patch.js'
+import { patchCredentials } from './grpc-credentials-patch.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
 /** Of the server and of ourselves: PEM. */
@@ -127,7 +127,7 @@ class GrpcConnection implements Connection {
     this.#grpc = grpc
     this.#client = new grpc.Client(
       endpoint,
-      quiet(credentials, (socket) => this.#connected(socket)),
+      patchCredentials(credentials, (socket) => this.#connected(socket)),
       CHANNEL,
     )
     this.#token = token
@@ -260,7 +260,7 @@ class GrpcStream implements WatchStream {
     this.#stream.on('end', () => end(undefined))
   }
 
-  askProgress(): void {
+  requestProgress(): void {
     if (!this.#isOver) this.#stream.write(encodeProgressRequest())
   }
 

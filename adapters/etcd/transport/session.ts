@@ -5,7 +5,7 @@ import type { Header, RangeRequest, RangeResponse, ServerStatus, WatchRequest } 
 import type { KeyRange } from './key-range.js'
 import type { Call, Connection, Transport, WatchStream } from './transport.js'
 
-export interface VisitOptions {
+export interface SessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
   /** Whatever is not answered within this many milliseconds counts as lost. */
@@ -21,9 +21,9 @@ const PROGRESS_BYTES = 1_024
  * One list or one watch at one member, with a deadline on everything: no driver notices a peer that is gone without a
  * word. Rejects with SourceErrors.
  */
-export class Visit {
+export class Session {
   readonly #connection: Connection
-  readonly #options: VisitOptions
+  readonly #options: SessionOptions
   readonly #calls = new Set<Call<unknown>>()
   #fail: ((reason: SourceError) => void) | undefined
   #isLost = false
@@ -33,21 +33,21 @@ export class Visit {
     this.#fail?.(new SourceError('no longer wanted', { code: 'STOPPED' }))
   }
 
-  private constructor(connection: Connection, options: VisitOptions) {
+  private constructor(connection: Connection, options: SessionOptions) {
     this.#connection = connection
     this.#options = options
     options.signal.addEventListener('abort', this.#abort, { once: true })
   }
 
   /** Opens a visit at an endpoint that answers the first request, trying each endpoint once. */
-  static async begin<V>(
+  static async open<V>(
     transport: Transport,
-    options: VisitOptions,
-    first: (visit: Visit, timeoutMs: number) => Promise<V>,
-  ): Promise<[Visit, V]> {
+    options: SessionOptions,
+    first: (visit: Session, timeoutMs: number) => Promise<V>,
+  ): Promise<[Session, V]> {
     for (let tries = transport.endpoints; ; tries--) {
       options.signal.throwIfAborted()
-      const visit = new Visit(await transport.connect(), options)
+      const visit = new Session(await transport.connect(), options)
       const timeoutMs = transport.endpoints > 1 ? Math.min(CONNECT_MS, options.timeoutMs) : options.timeoutMs
       try {
         return [visit, await first(visit, timeoutMs)]
@@ -92,7 +92,7 @@ export class Visit {
   }
 
   /** Returns a function that says whether a part of a message has arrived since its last call. */
-  meter(): () => boolean {
+  progressMeter(): () => boolean {
     let before = this.#connection.received()
     return () => {
       const now = this.#connection.received()
@@ -103,7 +103,7 @@ export class Visit {
   }
 
   /** This endpoint is of no use: the next visit goes to another. */
-  lose(): void {
+  markLost(): void {
     this.#isLost = true
   }
 
@@ -140,7 +140,7 @@ export class Visit {
         )
       })
     } catch (error) {
-      if (isUnavailable(error) && !isTooLarge(error)) this.lose()
+      if (isUnavailable(error) && !isTooLarge(error)) this.markLost()
       call.cancel(isLate ? 'lost' : 'unwanted')
       throw error
     } finally {
@@ -152,7 +152,7 @@ export class Visit {
 
   /** Resolves when nothing has arrived for this long. */
   async #silence(ms: number, signal: AbortSignal): Promise<void> {
-    const hasArrived = this.meter()
+    const hasArrived = this.progressMeter()
     do await this.#options.clock.sleep(ms, signal)
     while (hasArrived())
   }

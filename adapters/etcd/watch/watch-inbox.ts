@@ -5,13 +5,13 @@ import type { WatchResponse } from '../transport/etcd-messages.js'
 import type { WatchStream } from '../transport/transport.js'
 
 /** So many messages wait at most before the server is held up. */
-const MOST_WAITING = 4
+const HIGH_WATER_MARK = 4
 
 /** What comes next: a message, a wish to know where the server is, or nothing for so long. */
-export type Mail = WatchResponse | 'progress-request' | 'silence'
+export type InboxEvent = WatchResponse | 'progress-request' | 'silence'
 
 /** The messages of a stream, one after the other, for whoever asks for the next; and who asks may be nudged. */
-export class Mailbox {
+export class WatchInbox {
   readonly #stream: WatchStream
   readonly #clock: Clock
   readonly #signal: AbortSignal
@@ -38,24 +38,24 @@ export class Mailbox {
     })
   }
 
-  requestProgress(): void {
+  addProgressRequest(): void {
     this.#isProgressRequested = true
     this.#wake?.()
   }
 
   /** Asks the server how far it has told; it answers with a message without events. */
-  askProgress(): void {
-    this.#stream.askProgress()
+  requestProgress(): void {
+    this.#stream.requestProgress()
   }
 
   /** Rejects where the stream has ended, once what came before has been taken. */
-  async next(silenceMs: number): Promise<Mail> {
+  async next(silenceMs: number): Promise<InboxEvent> {
     this.#signal.throwIfAborted()
     if (this.#messages.length === 0 && this.#ending === undefined && !this.#isProgressRequested)
       await this.#wait(silenceMs)
     const message = this.#messages.shift()
     if (message !== undefined) {
-      if (this.#isPaused && this.#messages.length < MOST_WAITING) {
+      if (this.#isPaused && this.#messages.length < HIGH_WATER_MARK) {
         this.#isPaused = false
         this.#stream.resume()
       }
@@ -85,7 +85,7 @@ export class Mailbox {
   #take(response: WatchResponse): void {
     if (this.#ending !== undefined) return
     this.#messages.push(response)
-    if (!this.#isPaused && this.#messages.length >= MOST_WAITING) {
+    if (!this.#isPaused && this.#messages.length >= HIGH_WATER_MARK) {
       this.#isPaused = true
       this.#stream.pause()
     }

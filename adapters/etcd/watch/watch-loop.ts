@@ -6,17 +6,17 @@ import {
   assertReachable,
   type NewestEntries,
   readNewest,
-  recognise,
+  verifyHistory,
   suspicion,
 } from '../history/history-check.js'
 import { etcdError, expired, forked, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { EtcdEvent, Header, WatchResponse } from '../transport/etcd-messages.js'
 import { isInRange, type KeyRange } from '../transport/key-range.js'
-import { isTrustworthy } from '../transport/server-version.js'
-import type { Visit } from '../transport/session.js'
+import { hasReliableProgress } from '../transport/server-version.js'
+import type { Session } from '../transport/session.js'
 import { Fragments, wholeRevisions } from './fragments.js'
-import { type Mail, Mailbox } from './watch-inbox.js'
-import { Position } from './watch-position.js'
+import { type InboxEvent, WatchInbox } from './watch-inbox.js'
+import { WatchPosition } from './watch-position.js'
 
 export interface WatchSettings {
   readonly range: KeyRange
@@ -27,18 +27,18 @@ export interface WatchSettings {
   readonly stallMs: number
 }
 
-export interface WatchWishes {
+export interface WatchCallbacks {
   readonly clock: Clock
   readonly signal: AbortSignal
   onProgressRequest(listener: () => void): void
   /** All that can be proved is right, and yet. */
   requestAudit(reason: string): void
   /** The version of the server that tells. */
-  served(version: string): void
+  onServerVersion(version: string): void
 }
 
 /** Whole revisions, and the version after them; without events, a bookmark. */
-export interface ToldRevisions {
+export interface RevisionBatch {
   readonly events: readonly EtcdEvent[]
   readonly version: string
 }
@@ -48,36 +48,36 @@ export interface ToldRevisions {
  * has the revision of the server then, which may be far ahead of what has been told.
  */
 export async function* watchRange(
-  visit: Visit,
+  visit: Session,
   head: Header,
   from: EtcdVersion,
   settings: WatchSettings,
-  wishes: WatchWishes,
-): AsyncGenerator<ToldRevisions> {
+  wishes: WatchCallbacks,
+): AsyncGenerator<RevisionBatch> {
   const { range, maxCatchup, requireLeader, hasFragments } = settings
   assertReachable(head, from)
   const behind = head.revision - from.revision
   if (behind > maxCatchup)
     throw expired(`${behind} revisions behind, more than maxCatchup (${maxCatchup}), and reading all is cheaper`)
   const request = { key: range.start, end: range.end, startRevision: from.revision + 1, hasFragments }
-  const mailbox = new Mailbox(await visit.watch(request, requireLeader), wishes.clock, wishes.signal)
+  const mailbox = new WatchInbox(await visit.watch(request, requireLeader), wishes.clock, wishes.signal)
   try {
     await created(mailbox, settings.stallMs)
     // Now, and not before: a server that was replaced in between would have ended the stream.
     const status = await visit.status()
-    if (status !== undefined) wishes.served(status.version)
-    const newest = await recognise(visit, range, from)
+    if (status !== undefined) wishes.onServerVersion(status.version)
+    const newest = await verifyHistory(visit, range, from)
     const reason = suspicion(from, head, status)
     if (reason !== undefined) wishes.requestAudit(reason)
-    const position = new Position({ ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex }, newest)
-    const isTrusted = status !== undefined && isTrustworthy(status.version)
-    wishes.onProgressRequest(() => mailbox.requestProgress())
+    const position = new WatchPosition({ ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex }, newest)
+    const isTrusted = status !== undefined && hasReliableProgress(status.version)
+    wishes.onProgressRequest(() => mailbox.addProgressRequest())
     // The position is proved: an idle range is live at once.
     yield { events: [], version: formatVersion(from) }
     yield* new WatchLoop(visit, mailbox, position, settings, wishes.clock, isTrusted).run()
   } catch (error) {
     if (isTooLarge(error)) throw expired(`what came since is one message, ${messageOf(error)}`)
-    if (error instanceof SourceError && error.code === 'UNAVAILABLE') visit.lose()
+    if (error instanceof SourceError && error.code === 'UNAVAILABLE') visit.markLost()
     throw error
   } finally {
     mailbox.close(visit.isLost)
@@ -85,7 +85,7 @@ export async function* watchRange(
 }
 
 /** Waits for the watch to be there; a compacted one is told of right after. */
-async function created(mailbox: Mailbox, timeoutMs: number): Promise<void> {
+async function created(mailbox: WatchInbox, timeoutMs: number): Promise<void> {
   const mail = await mailbox.next(timeoutMs)
   if (mail === 'silence' || mail === 'progress-request') {
     throw new SourceError(`no watch was opened within ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
@@ -94,9 +94,9 @@ async function created(mailbox: Mailbox, timeoutMs: number): Promise<void> {
 }
 
 class WatchLoop {
-  readonly #visit: Visit
-  readonly #mailbox: Mailbox
-  readonly #position: Position
+  readonly #visit: Session
+  readonly #mailbox: WatchInbox
+  readonly #position: WatchPosition
   readonly #settings: WatchSettings
   readonly #clock: Clock
   /** Whether what the server says of its progress is true. */
@@ -110,9 +110,9 @@ class WatchLoop {
   #differsSince: number | undefined
 
   constructor(
-    visit: Visit,
-    mailbox: Mailbox,
-    position: Position,
+    visit: Session,
+    mailbox: WatchInbox,
+    position: WatchPosition,
     settings: WatchSettings,
     clock: Clock,
     isTrusted: boolean,
@@ -123,13 +123,13 @@ class WatchLoop {
     this.#settings = settings
     this.#clock = clock
     this.#isTrusted = isTrusted
-    this.#hasArrived = visit.meter()
+    this.#hasArrived = visit.progressMeter()
     this.#heardAt = this.#comparedAt = clock.now()
   }
 
-  async *run(): AsyncGenerator<ToldRevisions> {
+  async *run(): AsyncGenerator<RevisionBatch> {
     for (;;) {
-      const mail: Mail = await this.#mailbox.next(this.#settings.progressMs)
+      const mail: InboxEvent = await this.#mailbox.next(this.#settings.progressMs)
       if (mail === 'progress-request') {
         if (await this.#answersProgressRequest()) yield await this.#bookmark()
       } else if (mail === 'silence') {
@@ -150,7 +150,7 @@ class WatchLoop {
     if (message.header.clusterId !== this.#position.clusterId) throw forked('the cluster is another')
   }
 
-  async *#told(message: WatchResponse): AsyncGenerator<ToldRevisions> {
+  async *#told(message: WatchResponse): AsyncGenerator<RevisionBatch> {
     const complete = this.#fragments.complete(message)
     const { range } = this.#settings
     const { revision } = this.#position
@@ -158,16 +158,16 @@ class WatchLoop {
     const isNew = ({ kv }: EtcdEvent): boolean => kv.modRevision > revision && isInRange(kv.key, range)
     const events = complete.every(isNew) ? complete : complete.filter(isNew)
     for (const part of wholeRevisions(events)) {
-      this.#position.tell(part)
+      this.#position.apply(part)
       yield { events: part, version: await this.#version() }
     }
     // A fragment in the middle of a revision is a sign of life all the same.
     if (events.length === 0 && message.isFragment) yield await this.#bookmark()
   }
 
-  async #progressed({ header }: WatchResponse): Promise<ToldRevisions> {
+  async #progressed({ header }: WatchResponse): Promise<RevisionBatch> {
     this.#progress = 'answered'
-    if (this.#isTrusted) this.#position.reach(header.revision)
+    if (this.#isTrusted) this.#position.advanceTo(header.revision)
     return await this.#bookmark()
   }
 
@@ -210,7 +210,7 @@ class WatchLoop {
 
   #ask(): void {
     if (this.#progress === 'unasked') this.#progress = 'asked'
-    this.#mailbox.askProgress()
+    this.#mailbox.requestProgress()
   }
 
   /**
@@ -237,7 +237,7 @@ class WatchLoop {
     if (isBehind && isEqual(seen)) seen = await read(true)
     if (isEqual(seen)) {
       assertNewest(seen, fingerprint)
-      this.#position.reach(seen.header.revision)
+      this.#position.advanceTo(seen.header.revision)
       return true
     }
     // Then it has to be told soon, unless nobody is there any more who tells.
@@ -262,7 +262,7 @@ class WatchLoop {
     throw new SourceError(`the term was ${position.term}, and is ${term}`, { code: 'UNAVAILABLE' })
   }
 
-  async #bookmark(): Promise<ToldRevisions> {
+  async #bookmark(): Promise<RevisionBatch> {
     return { events: [], version: await this.#version() }
   }
 

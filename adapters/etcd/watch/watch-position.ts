@@ -1,19 +1,19 @@
 import { type EtcdVersion, type Fingerprint, formatVersion } from '../history/etcd-version.js'
-import type { Newest } from '../history/fingerprint.js'
-import { refill } from '../history/history-check.js'
+import type { HistoryFingerprint } from '../history/fingerprint.js'
+import { refillFingerprint } from '../history/history-check.js'
 import type { EtcdEvent } from '../transport/etcd-messages.js'
 import type { KeyRange } from '../transport/key-range.js'
-import type { Visit } from '../transport/session.js'
+import type { Session } from '../transport/session.js'
 
 /** How far a watch has told, and the proof of what it has told. */
-export class Position {
+export class WatchPosition {
   readonly clusterId: string
   readonly #term: number
   readonly #raftIndex: number
-  readonly #newest: Newest
+  readonly #newest: HistoryFingerprint
   #revision: number
 
-  constructor({ clusterId, term, revision, raftIndex }: Omit<EtcdVersion, keyof Fingerprint>, newest: Newest) {
+  constructor({ clusterId, term, revision, raftIndex }: Omit<EtcdVersion, keyof Fingerprint>, newest: HistoryFingerprint) {
     this.clusterId = clusterId
     this.#term = term
     this.#raftIndex = raftIndex
@@ -30,24 +30,24 @@ export class Position {
   }
 
   /** Everything up to `revision` has been told. */
-  reach(revision: number): void {
+  advanceTo(revision: number): void {
     if (revision > this.#revision) this.#revision = revision
   }
 
   /** These events have been told: whole revisions, in order. */
-  tell(events: readonly EtcdEvent[]): void {
-    this.#newest.tell(events)
-    this.reach(events.at(-1)?.kv.modRevision ?? 0)
+  apply(events: readonly EtcdEvent[]): void {
+    this.#newest.apply(events)
+    this.advanceTo(events.at(-1)?.kv.modRevision ?? 0)
   }
 
   /** The proof of the current position. Reads the newest entry if all remembered entries have been deleted. */
-  async fingerprint(visit: Visit, range: KeyRange): Promise<Fingerprint> {
-    if (this.#newest.isUnknown) await refill(this.#newest, visit, range, this.#revision)
+  async fingerprint(visit: Session, range: KeyRange): Promise<Fingerprint> {
+    if (this.#newest.isUnknown) await refillFingerprint(this.#newest, visit, range, this.#revision)
     return this.#newest.fingerprint()
   }
 
   /** The version of the last event. */
-  async version(visit: Visit, range: KeyRange): Promise<string> {
+  async version(visit: Session, range: KeyRange): Promise<string> {
     const fingerprint = await this.fingerprint(visit, range)
     const [{ clusterId }, term, revision, raftIndex] = [this, this.#term, this.#revision, this.#raftIndex]
     return formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })

@@ -1,6 +1,6 @@
 import type { RedisReply } from '../connection/client.js'
 import { expired, forked } from '../connection/redis-errors.js'
-import type { Absence, Place } from './collection-version.js'
+import type { Absent, Position } from './collection-version.js'
 
 const PUT = 0x75 // u
 
@@ -12,7 +12,7 @@ export interface LogChange {
 
 /** One entry of a collection's stream: one atomic change. */
 export interface LogEntry {
-  readonly place: Place
+  readonly position: Position
   /** The chain that it continues; empty where it begins a history with nothing. */
   readonly previous: string
   readonly changes: readonly LogChange[]
@@ -20,7 +20,7 @@ export interface LogEntry {
 }
 
 /** Where a collection is, and how many fields its hash ought to have. */
-export interface Meta extends Place {
+export interface Meta extends Position {
   readonly count: number
 }
 
@@ -30,7 +30,7 @@ export function readMeta(reply: RedisReply | undefined): Meta | undefined {
     each === null ? '' : String(each),
   )
   if (!epoch || !id || !chain || !count) return undefined
-  const place = placeOf(id, chain)
+  const place = positionOf(id, chain)
   return place === undefined || place.epoch !== Number(epoch) ? undefined : { ...place, count: Number(count) }
 }
 
@@ -58,7 +58,7 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
   const third = about.indexOf(' ', second) + 1
   const committedAt = Number(about.slice(about.indexOf(' ', third) + 1))
   const isOurs = second > 0 && third === second + CHAIN_LENGTH + 1 && committedAt > 0
-  const place = isOurs ? placeOf(String(id), about.slice(second, third - 1)) : undefined
+  const place = isOurs ? positionOf(String(id), about.slice(second, third - 1)) : undefined
   if (place === undefined) return undefined
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
@@ -67,14 +67,14 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
     if (typeof field === 'string') changes.push({ key: field.slice(1), value: field[0] === 'u' ? value : undefined })
     else changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
   }
-  return { place, previous: about.slice(0, second - 1), changes, committedAt }
+  return { position: place, previous: about.slice(0, second - 1), changes, committedAt }
 }
 
 /**
  * Where we are after an entry; throws where it does not follow: a dense sequence shows what is missing, and the chain that the history
  * before it is another than ours, which numbers alone do not show.
  */
-export function following(at: Place | Absence, { place, previous }: LogEntry): Place {
+export function advance(at: Position | Absent, { position: place, previous }: LogEntry): Position {
   if ('absentAt' in at) {
     if (place.sequence > 0) throw expired(`the entries before ${place.sequence} of a new history were trimmed${KEEP}`)
     if (previous !== '') throw forked('it began with what was there already')
@@ -88,7 +88,7 @@ export function following(at: Place | Absence, { place, previous }: LogEntry): P
 }
 
 /** Whether the collection that is there is the one of this place, or a later state of it, as far as it can be told. */
-export function assertSameHistory(at: Place, meta: Meta | undefined): asserts meta is Meta {
+export function assertSameHistory(at: Position, meta: Meta | undefined): asserts meta is Meta {
   if (meta === undefined) throw forked('the collection was deleted')
   if (meta.epoch !== at.epoch) throw forked('the collection was made anew')
   if (meta.sequence < at.sequence) throw forked(`it went back from entry ${at.sequence} to ${meta.sequence}`)
@@ -96,23 +96,23 @@ export function assertSameHistory(at: Place, meta: Meta | undefined): asserts me
 }
 
 /** Throws if `entry`, the oldest one at or after this place, shows that the history up to there is another. */
-export function assertPrecedes(at: Place, { place, previous }: LogEntry): void {
+export function assertPrecedes(at: Position, { position: place, previous }: LogEntry): void {
   const chain = place.sequence === at.sequence ? place.chain : place.sequence === at.sequence + 1 ? previous : at.chain
   if (place.epoch !== at.epoch || chain !== at.chain) throw forked(`entry ${at.sequence} is another`)
 }
 
 /** Whether these entries, read at the same moment, are the next of those that are to come. */
-export function assertNotTrimmed(at: Place, meta: Meta, entries: readonly LogEntry[]): void {
+export function assertNotTrimmed(at: Position, meta: Meta, entries: readonly LogEntry[]): void {
   if (entries.length > 0 || meta.sequence === at.sequence) return
   throw expired(`entries ${at.sequence + 1} to ${meta.sequence} were trimmed${KEEP}`)
 }
 
 /** The place that an id and a chain name. */
-export function placeOf(id: string, chain: string): Place | undefined {
-  return /^[0-9a-f]{16}$/.test(chain) ? placeAt(id, chain) : undefined
+export function positionOf(id: string, chain: string): Position | undefined {
+  return /^[0-9a-f]{16}$/.test(chain) ? positionAt(id, chain) : undefined
 }
 
-function placeAt(id: string, chain: string): Place | undefined {
+function positionAt(id: string, chain: string): Position | undefined {
   const dash = id.indexOf('-')
   const [epoch, sequence] = [Number(id.slice(0, dash)), Number(id.slice(dash + 1))]
   if (dash < 1 || !Number.isSafeInteger(epoch) || !Number.isSafeInteger(sequence)) return undefined

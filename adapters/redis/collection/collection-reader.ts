@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { type AnswerSize, Portion } from '../connection/adaptive-page-size.js'
+import { type ResponseSizeLimit, AdaptivePageSize } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
 import { expired, forked } from '../connection/redis-errors.js'
 import { type RedisCommand, type Session, textOf } from '../connection/session.js'
@@ -14,10 +14,10 @@ import {
   readMeta,
 } from './change-log.js'
 import type { CollectionKeys } from './collection-keys.js'
-import { type Absence, idOf, type Place } from './collection-version.js'
+import { type Absent, idOf, type Position } from './collection-version.js'
 
 /** What is known of one moment. */
-export interface Proof {
+export interface Verification {
   readonly entries: readonly LogEntry[]
   /** Whether there is nothing after these entries. */
   readonly isHead: boolean
@@ -40,7 +40,7 @@ export interface CollectionReaderOptions {
   readonly pageSize: number
   /** Whether keys and values are strings wherever they can be. */
   readonly isText: boolean
-  readonly answers: AnswerSize
+  readonly answers: ResponseSizeLimit
 }
 
 /** What a collection's keys say, over one connection. */
@@ -48,8 +48,8 @@ export class CollectionReader {
   readonly #session: Session
   readonly #keys: CollectionKeys
   readonly #ask: (command: RedisCommand, timeoutMs?: number) => Promise<RedisReply>
-  readonly #fields: Portion
-  readonly #entries: Portion
+  readonly #fields: AdaptivePageSize
+  readonly #entries: AdaptivePageSize
   /** After which entry one that begins a history comes. */
   #before = '0-0'
 
@@ -58,12 +58,12 @@ export class CollectionReader {
     this.#ask = (command, timeoutMs) =>
       isText ? session.texts(command, timeoutMs) : session.command(command, timeoutMs)
     this.#keys = keys
-    this.#fields = new Portion(pageSize, answers)
-    this.#entries = new Portion(pageSize, answers)
+    this.#fields = new AdaptivePageSize(pageSize, answers)
+    this.#entries = new AdaptivePageSize(pageSize, answers)
   }
 
   /** Where the collection is now; where there is none, since when that is certain. */
-  async now(): Promise<Meta | Absence> {
+  async current(): Promise<Meta | Absent> {
     const here = await this.#look()
     if (here !== undefined) return here
     // First the time, then another look: whatever began before that time is gone.
@@ -87,14 +87,14 @@ export class CollectionReader {
       fields.push({ key, value })
       bytes += key.length + value.length
     }
-    this.#fields.learn(fields.length, bytes)
+    this.#fields.arrived(fields.length, bytes)
     return { next: textOf(next), fields }
   }
 
   /**
    * Entries after this place, if there are any now. They are asked for once, as bytes: whatever is asked next is of a later moment.
    */
-  async read(after: Place | Absence): Promise<readonly LogEntry[]> {
+  async read(after: Position | Absent): Promise<readonly LogEntry[]> {
     const reply = this.#session.command(this.#reading(this.#idBefore(after)))
     return written(this.#learned(await this.#within(this.#entries, reply)))
   }
@@ -103,7 +103,7 @@ export class CollectionReader {
    * Entries after this place as they come, until none came for `blockMs`. While some are being used, the next ones are on their way.
    */
   async *follow(
-    after: Place | Absence,
+    after: Position | Absent,
     { blockMs, timeoutMs }: { readonly blockMs: number; readonly timeoutMs: number },
   ): AsyncGenerator<readonly LogEntry[]> {
     const ask = (id: string): Promise<RedisReply> =>
@@ -122,7 +122,7 @@ export class CollectionReader {
    * Entries after this place, of one moment with where the collection is: that it is the one that it was, and that there is nothing
    * more than what its entries say; where there are no entries, that there was no change.
    */
-  async prove(at: Place | Absence): Promise<Proof> {
+  async verify(at: Position | Absent): Promise<Verification> {
     return 'absentAt' in at ? await this.#proveAbsence(at) : await this.#provePlace(at)
   }
 
@@ -130,7 +130,7 @@ export class CollectionReader {
    * Rejects with `EPOCH_CHANGED` if the collection is not a later state of the one that was at `shown`. If the log no longer reaches back to
    * `shown`, only the numbers are compared.
    */
-  async assertContinues(shown: Place | Absence): Promise<void> {
+  async assertContinues(shown: Position | Absent): Promise<void> {
     const { stream, meta } = this.#keys
     const before = 'absentAt' in shown ? '0-0' : idBefore(shown)
     const [place, found] = await this.#session.transaction([
@@ -147,7 +147,7 @@ export class CollectionReader {
     if (entry !== undefined) assertPrecedes(shown, entry)
   }
 
-  async #provePlace(at: Place): Promise<Proof> {
+  async #provePlace(at: Position): Promise<Verification> {
     const { hash, stream, meta } = this.#keys
     const reading = this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
@@ -158,12 +158,12 @@ export class CollectionReader {
     const here = readMeta(place)
     assertSameHistory(at, here)
     const entries = written(this.#learned(found ?? null))
-    const last = entries.at(-1)?.place ?? at
+    const last = entries.at(-1)?.position ?? at
     assertNotTrimmed(at, here, entries)
     return { entries, isHead: last.sequence === here.sequence, count: here.count, flaw: this.#flaw(Number(size), here) }
   }
 
-  async #proveAbsence(at: Absence): Promise<Proof> {
+  async #proveAbsence(at: Absent): Promise<Verification> {
     const { hash, stream, meta } = this.#keys
     const [place, last, size] = await this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
@@ -207,7 +207,7 @@ export class CollectionReader {
     return `${hash} has ${size} fields and no history: apply([]) by a redisWriter makes a collection of it, DEL ${hash} an empty one`
   }
 
-  #idBefore(at: Place | Absence): string {
+  #idBefore(at: Position | Absent): string {
     return 'absentAt' in at ? this.#before : idOf(at)
   }
 
@@ -216,7 +216,7 @@ export class CollectionReader {
   }
 
   /** The answer to a request for a portion, which learns if it does not arrive. */
-  async #within<V>(portion: Portion, reply: Promise<V>, items: number = portion.size): Promise<V> {
+  async #within<V>(portion: AdaptivePageSize, reply: Promise<V>, items: number = portion.size): Promise<V> {
     try {
       return await reply
     } catch (error) {
@@ -229,17 +229,17 @@ export class CollectionReader {
     const entries = entriesOf(reply)
     let bytes = 0
     for (const entry of entries) bytes += bytesOf(Array.isArray(entry) ? (entry as readonly RedisReply[])[1] : null)
-    this.#entries.learn(entries.length, bytes)
+    this.#entries.arrived(entries.length, bytes)
     return entries
   }
 }
 
 /** The last id before this one. */
-function idBefore({ epoch, sequence }: Pick<Place, 'epoch' | 'sequence'>): string {
+function idBefore({ epoch, sequence }: Pick<Position, 'epoch' | 'sequence'>): string {
   return sequence > 0 ? `${epoch}-${sequence - 1}` : `${epoch - 1}-${LAST_SEQUENCE}`
 }
 
-function assertBeganAfter({ absentAt }: Absence, { epoch }: Meta): void {
+function assertBeganAfter({ absentAt }: Absent, { epoch }: Meta): void {
   if (epoch < absentAt) throw forked('the clock of the server went back')
 }
 

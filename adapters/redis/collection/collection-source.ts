@@ -10,17 +10,17 @@ import type {
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { withSignsOfLife } from '../../../src/util/keep-alive.js'
-import { AnswerSize } from '../connection/adaptive-page-size.js'
+import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { keyPrefixOf, type RedisClient } from '../connection/client.js'
-import { Route } from '../connection/cluster-route.js'
+import { ClusterRoute } from '../connection/cluster-route.js'
 import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from '../connection/codec.js'
 import { expired, unavailable } from '../connection/redis-errors.js'
 import { checkRole, checkServer, Warnings } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
-import { following, type LogEntry } from './change-log.js'
+import { advance, type LogEntry } from './change-log.js'
 import { type CollectionKeys, collectionKeys } from './collection-keys.js'
 import { CollectionReader } from './collection-reader.js'
-import { type Absence, formatVersion, includesMark, type Place, parseVersion } from './collection-version.js'
+import { type Absent, formatVersion, includesMark, type Position, parseVersion } from './collection-version.js'
 
 export interface CollectionSettings<T> {
   readonly client: RedisClient
@@ -49,9 +49,9 @@ export class CollectionSource<T> implements RedisCollection<T> {
   readonly #settings: CollectionSettings<T>
   readonly #keys: CollectionKeys
   readonly #codec: EventCodec<T>
-  readonly #route: Route
+  readonly #route: ClusterRoute
   readonly #warnings: Warnings
-  readonly #answers = new AnswerSize()
+  readonly #answers = new ResponseSizeLimit()
 
   constructor(settings: CollectionSettings<T>) {
     this.#settings = settings
@@ -60,7 +60,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
     this.heartbeatMs = settings.blockMs + settings.timeoutMs
     this.#keys = collectionKeys(keyPrefixOf(settings.client), settings.name)
     this.#codec = new EventCodec(settings.codec, settings.keys)
-    this.#route = new Route(settings.client, this.#keys.meta)
+    this.#route = new ClusterRoute(settings.client, this.#keys.meta)
     this.#warnings = new Warnings(this.name)
   }
 
@@ -79,7 +79,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
 
   async head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
     for await (const version of this.#visit(context, 1, async function* (reader) {
-      yield formatVersion(await reader.now())
+      yield formatVersion(await reader.current())
     }))
       return version
     throw unavailable('nothing was heard')
@@ -96,7 +96,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
    * A list that follows `shown` is held against it as a watch from there is: a restored history may have got past it since.
    */
   async *#list(reader: CollectionReader, shown: Version | undefined): AsyncGenerator<ListPage<T>> {
-    const begin = await reader.now()
+    const begin = await reader.current()
     // After `begin`: what is another history at that place was one already, or the entries after it do not continue it.
     if (shown !== undefined) await reader.assertContinues(parseVersion(shown))
     if ('absentAt' in begin) {
@@ -104,7 +104,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
       return
     }
     const keys = new Set<string>()
-    let at: Place | Absence = begin
+    let at: Position | Absent = begin
     const tell = (entries: readonly LogEntry[], events: ListEvent<T>[] = []): ListEvent<T>[] => {
       for (const entry of entries) at = this.#follow(at, entry, events)
       for (const { type, key } of events) {
@@ -130,7 +130,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
       if (next === '0') break
     }
     for (;;) {
-      const { entries, isHead, count, flaw } = await reader.prove(at)
+      const { entries, isHead, count, flaw } = await reader.verify(at)
       const events = tell(entries)
       if (!isHead) yield { events }
       else {
@@ -156,9 +156,9 @@ export class CollectionSource<T> implements RedisCollection<T> {
       return { events, version: formatVersion(at), ...(committedAt === undefined ? {} : { committedAt }) }
     }
     for (;;) {
-      const { entries, flaw } = await reader.prove(at)
+      const { entries, flaw } = await reader.verify(at)
       if (flaw !== undefined) throw expired(flaw)
-      await checkRole(session, this.#warnings.via(warn))
+      await checkRole(session, this.#warnings.through(warn))
       yield batch(entries)
       const again = clock.now() + PROOF_BLOCKS * blockMs
       for await (const news of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) {
@@ -168,8 +168,8 @@ export class CollectionSource<T> implements RedisCollection<T> {
     }
   }
 
-  #follow(at: Place | Absence, entry: LogEntry, events: ListEvent<T>[]): Place {
-    const place = following(at, entry)
+  #follow(at: Position | Absent, entry: LogEntry, events: ListEvent<T>[]): Position {
+    const place = advance(at, entry)
     for (const { key, value } of entry.changes)
       events.push(value === undefined ? this.#codec.delete(key) : this.#codec.put(key, value))
     return place
@@ -185,13 +185,13 @@ export class CollectionSource<T> implements RedisCollection<T> {
     const { timeoutMs, blockMs: everyMs } = this.#settings
     const session = await this.#route.open({ signal, clock, timeoutMs })
     try {
-      await checkServer(session, this.#warnings.via(warn))
+      await checkServer(session, this.#warnings.through(warn))
       const [keys, answers, isText] = [this.#keys, this.#answers, this.#codec.takesText]
       answers.begin(clock.now())
       const steps = run(new CollectionReader(session, { keys, pageSize, isText, answers }), session)
       yield* sign === undefined ? steps : withSignsOfLife(steps, { session, clock, everyMs, sign })
     } catch (error) {
-      this.#route.follow(error)
+      this.#route.noteFailure(error)
       throw error
     } finally {
       session.close()

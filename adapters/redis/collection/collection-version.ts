@@ -2,7 +2,7 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 
 /** A place in the history of a collection. `chain` is the hash of everything up to there, so that forks differ. */
-export interface Place {
+export interface Position {
   /** When this history began, in milliseconds since 1970 by the server's clock; above every earlier one. */
   readonly epoch: number
   /** Dense: the next entry has the next one. */
@@ -11,16 +11,16 @@ export interface Place {
 }
 
 /** There was no collection when the server's clock showed this, in milliseconds. */
-export interface Absence {
+export interface Absent {
   readonly absentAt: number
 }
 
 /** `redis1.<epoch>.<sequence>.<chain>`, or `redis1.absent.<ms>` */
-export function formatVersion(at: Place | Absence): Version {
+export function formatVersion(at: Position | Absent): Version {
   return 'absentAt' in at ? `redis1.absent.${at.absentAt}` : ['redis1', at.epoch, at.sequence, at.chain].join('.')
 }
 
-export function parseVersion(version: Version): Place | Absence {
+export function parseVersion(version: Version): Position | Absent {
   const match = /^redis1\.(?:absent\.(\d{1,16})|(\d{1,16})\.(\d{1,16})\.([0-9a-f]{16}))$/.exec(version)
   if (match === null) throw notOurs(version)
   const [, absentAt, epoch, sequence, chain = ''] = match
@@ -30,7 +30,7 @@ export function parseVersion(version: Version): Place | Absence {
 }
 
 /** The id of an entry in the stream. */
-export function idOf({ epoch, sequence }: Place): string {
+export function idOf({ epoch, sequence }: Position): string {
   return `${epoch}-${sequence}`
 }
 

@@ -3,16 +3,16 @@ import type { Random } from '../../../src/contract/random.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { RedisReply } from '../connection/client.js'
 import { encodeKey, encodeValue, type RedisCodecName, type RedisEncode, type RedisKeys } from '../connection/codec.js'
-import { type LogEntry, placeOf, readEntry } from './change-log.js'
+import { type LogEntry, positionOf, readEntry } from './change-log.js'
 import type { CollectionKeys } from './collection-keys.js'
-import { type Absence, formatVersion, idOf, type Place, parseVersion } from './collection-version.js'
+import { type Absent, formatVersion, idOf, type Position, parseVersion } from './collection-version.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
 import { RedisWriteError } from './write-error.js'
-import type { WriterLink } from './writer-connection.js'
+import type { WriterConnection } from './writer-connection.js'
 import { chainAfter, type EncodedChange, scriptArguments, WRITER_SCRIPT, WRITER_SCRIPT_SHA } from './writer-script.js'
 
 export interface WriterSettings<T> {
-  readonly link: WriterLink
+  readonly connection: WriterConnection
   readonly keys: CollectionKeys
   readonly codec: RedisCodecName | RedisEncode<T>
   readonly keyForm: RedisKeys
@@ -54,10 +54,10 @@ export class CollectionWriter<T> {
 
   async #run(
     changes: readonly EncodedChange[],
-    expected: Place | Absence | undefined,
+    expected: Position | Absent | undefined,
     word: string,
     isAgain: boolean,
-  ): Promise<Place> {
+  ): Promise<Position> {
     const { keys, retention } = this.#settings
     const [id, chain] =
       expected === undefined ? ['', ''] : 'absentAt' in expected ? ['none', ''] : [idOf(expected), expected.chain]
@@ -66,7 +66,7 @@ export class CollectionWriter<T> {
     if (!(answer instanceof Error)) return placeIn(answer)
     const conflict = /^CONFLICT (\S+) (\S+)/.exec(messageOf(answer))
     if (conflict === null) throw refused(answer)
-    const here = placeOf(conflict[1] ?? '', conflict[2] ?? '')
+    const here = positionOf(conflict[1] ?? '', conflict[2] ?? '')
     const ours =
       isAgain && here !== undefined && expected !== undefined
         ? await this.#own(expected, here, word, changes)
@@ -82,34 +82,34 @@ export class CollectionWriter<T> {
 
   /** What the script answers; the server is given it where it does not have it. */
   async #script(rest: readonly (string | number | Buffer)[]): Promise<RedisReply | Error> {
-    const { link } = this.#settings
-    const answer = await link.ask(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
+    const { connection: link } = this.#settings
+    const answer = await link.send(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
     return answer instanceof Error && /^NOSCRIPT /.test(answer.message)
-      ? await link.ask(['EVAL', WRITER_SCRIPT, ...rest])
+      ? await link.send(['EVAL', WRITER_SCRIPT, ...rest])
       : answer
   }
 
   /** Where the entry that follows the expected version is our own, of a call whose answer was lost: its place. */
   async #own(
-    expected: Place | Absence,
-    here: Place,
+    expected: Position | Absent,
+    here: Position,
     word: string,
     changes: readonly EncodedChange[],
-  ): Promise<Place | undefined> {
+  ): Promise<Position | undefined> {
     const next = 'absentAt' in expected ? undefined : { epoch: expected.epoch, sequence: expected.sequence + 1 }
     const found = next === undefined ? undefined : await this.#entry(next)
-    if (found !== undefined && isOwn(found, word, changes)) return found.place
+    if (found !== undefined && isOwn(found, word, changes)) return found.position
     // It may have begun the history that is there now.
     const isAnother = next?.epoch !== here.epoch
     const entry = isAnother ? await this.#entry({ epoch: here.epoch, sequence: 0 }) : found
-    if (entry !== undefined) return isOwn(entry, word, changes) ? entry.place : undefined
+    if (entry !== undefined) return isOwn(entry, word, changes) ? entry.position : undefined
     if (!isAnother && next.sequence > here.sequence) return undefined
     throw new RedisWriteError('OUTCOME_UNKNOWN', 'whether it was written is not known: its entry was trimmed')
   }
 
-  async #entry({ epoch, sequence }: Pick<Place, 'epoch' | 'sequence'>): Promise<LogEntry | undefined> {
+  async #entry({ epoch, sequence }: Pick<Position, 'epoch' | 'sequence'>): Promise<LogEntry | undefined> {
     const id = `${epoch}-${sequence}`
-    const answer = await this.#settings.link.ask(['XRANGE', this.#settings.keys.stream, id, id])
+    const answer = await this.#settings.connection.send(['XRANGE', this.#settings.keys.stream, id, id])
     if (answer instanceof Error) throw refused(answer)
     const [reply] = Array.isArray(answer) ? (answer as readonly RedisReply[]) : []
     return reply === undefined ? undefined : readEntry(reply)
@@ -139,13 +139,13 @@ export class CollectionWriter<T> {
   }
 }
 
-function isOwn({ previous, place }: LogEntry, word: string, changes: readonly EncodedChange[]): boolean {
+function isOwn({ previous, position: place }: LogEntry, word: string, changes: readonly EncodedChange[]): boolean {
   return place.chain === chainAfter({ chain: previous, epoch: place.epoch }, word, changes)
 }
 
-function placeIn(answer: RedisReply): Place {
+function placeIn(answer: RedisReply): Position {
   const [id, chain] = Array.isArray(answer) ? answer.map(String) : []
-  const place = placeOf(id ?? '', chain ?? '')
+  const place = positionOf(id ?? '', chain ?? '')
   if (place === undefined) throw new RedisWriteError('OUTCOME_UNKNOWN', 'the answer was not understood')
   return place
 }

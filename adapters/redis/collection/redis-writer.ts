@@ -10,14 +10,14 @@ import {
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
-import { Route } from '../connection/cluster-route.js'
+import { ClusterRoute } from '../connection/cluster-route.js'
 import { encodeKey, type RedisCodecName, type RedisEncode, type RedisKeys } from '../connection/codec.js'
 import { Warnings } from '../connection/server-checks.js'
 import { collectionKeys, nameFlaw, shardName, shardOf, shardsFlaw } from './collection-keys.js'
 import { parseVersion } from './collection-version.js'
 import { CollectionWriter, keyOf, MOST_CHANGES } from './collection-writer.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
-import { WriterLink } from './writer-connection.js'
+import { WriterConnection } from './writer-connection.js'
 
 export interface RedisWriterOptions<T> {
   /** Your own `Redis` or `Cluster` of ioredis. It stays yours: the writer has a connection of its own, made as it would make one. */
@@ -86,7 +86,7 @@ export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
 }
 
 class SingleWriter<T> implements RedisWriter<T> {
-  readonly #link: WriterLink
+  readonly #link: WriterConnection
   readonly #writer: CollectionWriter<T>
 
   constructor(options: RedisWriterOptions<T>, name: string) {
@@ -94,8 +94,8 @@ class SingleWriter<T> implements RedisWriter<T> {
     const { clock = systemClock, random = systemRandom } = options
     const keys = collectionKeys(keyPrefixOf(client), name)
     const warnings = new Warnings(`redisWriter ${name}`)
-    this.#link = new WriterLink({ route: new Route(client, keys.meta), clock, timeoutMs, warnings })
-    this.#writer = new CollectionWriter<T>({ link: this.#link, keys, codec, keyForm, retention, random })
+    this.#link = new WriterConnection({ route: new ClusterRoute(client, keys.meta), clock, timeoutMs, warnings })
+    this.#writer = new CollectionWriter<T>({ connection: this.#link, keys, codec, keyForm, retention, random })
   }
 
   async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import type { RedisReply } from '../connection/client.js'
-import type { Route } from '../connection/cluster-route.js'
-import { isAnswer, isElsewhere, isOnTheMove, isUnsent, redisError, unavailable } from '../connection/redis-errors.js'
+import type { ClusterRoute } from '../connection/cluster-route.js'
+import { isErrorReply, isRedirected, isSlotMigrating, isUnsent, redisError, unavailable } from '../connection/redis-errors.js'
 import { checkServer, type Warnings } from '../connection/server-checks.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import { RedisWriteError } from './write-error.js'
@@ -12,8 +12,8 @@ const MOST_MOVES = 3
 /** Before the next attempt, in milliseconds. */
 const MOVE_MS = 100
 
-export interface LinkSettings {
-  readonly route: Route
+export interface WriterConnectionSettings {
+  readonly route: ClusterRoute
   readonly clock: Clock
   readonly timeoutMs: number
   readonly warnings: Warnings
@@ -23,8 +23,8 @@ export interface LinkSettings {
  * A writer's own connection: made when it is needed, kept, and made anew after it was lost. What was sent over it is never sent again
  * unless the server has said that it did nothing.
  */
-export class WriterLink {
-  readonly #settings: LinkSettings
+export class WriterConnection {
+  readonly #settings: WriterConnectionSettings
   readonly #closed = new AbortController()
   #opening: Promise<Session> | undefined
   /** The connection for the next command. */
@@ -32,21 +32,21 @@ export class WriterLink {
   /** Connections and how many commands wait for an answer on each; those that are no longer `#open` are closed after the last one. */
   readonly #waiting = new Map<Session, number>()
 
-  constructor(settings: LinkSettings) {
+  constructor(settings: WriterConnectionSettings) {
     this.#settings = settings
   }
 
   /**
    * The answer; as an Error one that says no, or why nothing could be sent. Rejects with `OUTCOME_UNKNOWN` where the answer was lost.
    */
-  async ask(command: RedisCommand): Promise<RedisReply | Error> {
+  async send(command: RedisCommand): Promise<RedisReply | Error> {
     const { clock, timeoutMs } = this.#settings
     const since = clock.now()
     for (let moves = 0; ; ) {
       const answer = await this.#askOnce(command)
       if (!(answer instanceof Error)) return answer
-      if (isElsewhere(answer)) moves++
-      else if (!isOnTheMove(answer)) return answer
+      if (isRedirected(answer)) moves++
+      else if (!isSlotMigrating(answer)) return answer
       if (moves > MOST_MOVES || clock.now() - since >= timeoutMs || this.#closed.signal.aborted) return answer
       await clock.sleep(MOVE_MS, this.#closed.signal).catch(() => {})
     }
@@ -72,8 +72,8 @@ export class WriterLink {
     try {
       return await session.command(command)
     } catch (error) {
-      if (error instanceof Error && isAnswer(error)) {
-        if (isElsewhere(error)) this.#leave(session, error)
+      if (error instanceof Error && isErrorReply(error)) {
+        if (isRedirected(error)) this.#leave(session, error)
         return error
       }
       if (isUnsent(error)) return redisError(error)
@@ -86,7 +86,7 @@ export class WriterLink {
 
   /** Later commands go to another server. Earlier ones may have been carried out here: their answers are waited for. */
   #leave(session: Session, error: Error): void {
-    this.#settings.route.follow(error)
+    this.#settings.route.noteFailure(error)
     if (this.#open === session) this.#open = undefined
   }
 
@@ -113,7 +113,7 @@ export class WriterLink {
     try {
       if (this.#closed.signal.aborted) throw unavailable('the writer was closed')
       session = await route.open({ signal: this.#closed.signal, clock, timeoutMs })
-      await checkServer(session, warnings.via(undefined))
+      await checkServer(session, warnings.through(undefined))
       this.#open = session
       return session
     } catch (error) {

@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { isAnswer, unavailable } from './redis-errors.js'
+import { isErrorReply, unavailable } from './redis-errors.js'
 
 /** How large an answer may become, in bytes, as far as can be guessed from those before. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -14,7 +14,7 @@ const GROWTH = 4
  * How large answers may become for one source, remembered over its connections: a server may close a connection for which it has more
  * to send than its `client-output-buffer-limit` allows.
  */
-export class AnswerSize {
+export class ResponseSizeLimit {
   #bytes = MAX_ANSWER_BYTES
   #changedAt = 0
 
@@ -45,16 +45,16 @@ export class AnswerSize {
  * How many to ask for at once. Redis counts items, not bytes: so many large ones make an answer that holds up the server
  * and both ends, so the size is learned from what has come.
  */
-export class Portion {
+export class AdaptivePageSize {
   readonly #most: number
-  readonly #answers: AnswerSize
+  readonly #answers: ResponseSizeLimit
   /** One, while nobody knows how large they are: a few of 10 MB would not come in time over a slow line. */
   #size = 1
   #itemBytes = 0
   /** Whether an answer with items is due: the first one, and one after an answer with about as many items as were asked for. */
   #isMoreDue = true
 
-  constructor(most: number, answers: AnswerSize) {
+  constructor(most: number, answers: ResponseSizeLimit) {
     this.#most = most
     this.#answers = answers
   }
@@ -64,7 +64,7 @@ export class Portion {
   }
 
   /** So many came, with so many bytes. */
-  learn(items: number, bytes: number): void {
+  arrived(items: number, bytes: number): void {
     this.#isMoreDue = 2 * items > this.#size
     if (items === 0) return
     this.#itemBytes = Math.max(1, bytes / items)
@@ -74,7 +74,7 @@ export class Portion {
 
   /** Why the answer to a request for `items` did not arrive. If the connection was lost, later answers are smaller. */
   failed(error: unknown, items: number, now: number): unknown {
-    const isLost = error instanceof SourceError && error.code === 'UNAVAILABLE' && !isAnswer(error)
+    const isLost = error instanceof SourceError && error.code === 'UNAVAILABLE' && !isErrorReply(error)
     if (!isLost || items === 0 || !this.#isMoreDue) return error
     if (this.#itemBytes > 0) this.#answers.lost(items * this.#itemBytes, now)
     if (!/closed the connection/.test(error.message)) return error

@@ -19,7 +19,7 @@ const LOOK_MS = 25
  * The way to the server that has a key. Of a Cluster only its map of slots and its nodes' options are used: its own
  * connections queue and send again, and follow a slot to another master in the middle of a scan, which then misses a part.
  */
-export class Route {
+export class ClusterRoute {
   readonly #client: RedisClient
   readonly #key: string
   /** Where MOVED said that it is. */
@@ -37,13 +37,13 @@ export class Route {
     const [node, where] = await this.#master(cluster, options)
     // A master that does not answer may have been replaced; who asked comes again.
     return await Session.open(node, options, where).catch((error: unknown) => {
-      this.follow(error)
+      this.noteFailure(error)
       throw error
     })
   }
 
   /** Takes note of why it went wrong. Who asks again is led to where the key is then. */
-  follow(error: unknown): void {
+  noteFailure(error: unknown): void {
     const cluster = asCluster(this.#client)
     if (cluster === undefined) return
     const [, address] = /^MOVED \d+ (\S+:\d+)/.exec(messageOf(error)) ?? []
@@ -61,7 +61,7 @@ export class Route {
     const slot = slotOf(this.#key)
     for (let leftMs = options.timeoutMs; leftMs > 0; leftMs -= LOOK_MS) {
       const address = this.#moved ?? cluster.slots[slot]?.[0]
-      const where = address === undefined ? undefined : seenFromHere(cluster, address)
+      const where = address === undefined ? undefined : mappedAddress(cluster, address)
       const nodes = cluster.nodes('all')
       const node = nodes.find((each) => isAt(each, where)) ?? nodes[0]
       if (node !== undefined && where !== undefined) return [node, where]
@@ -86,7 +86,7 @@ function isAt({ options: { host, port } }: SingleClient, where: HostAndPort | un
 }
 
 /** Of what a node says `host:port`; a host may be an IPv6 address. */
-function seenFromHere({ options }: ClusterClient, address: string): HostAndPort {
+function mappedAddress({ options }: ClusterClient, address: string): HostAndPort {
   const { natMap } = options as { readonly natMap?: NatMap | null }
   const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address]
   if (mapped) return { host: mapped.host, port: mapped.port }

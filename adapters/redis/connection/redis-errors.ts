@@ -47,17 +47,17 @@ export function isNotAllowed(thrown: unknown): boolean {
 }
 
 /** The keys are served by somebody else now: another master of the cluster, or another server that was promoted. */
-export function isElsewhere(thrown: unknown): boolean {
+export function isRedirected(thrown: unknown): boolean {
   return /^(MOVED|READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
 }
 
 /** The slot of the keys is moving from this server to another: some or all of its keys are there already. */
-export function isOnTheMove(thrown: unknown): boolean {
+export function isSlotMigrating(thrown: unknown): boolean {
   return /^(ASK|TRYAGAIN) /.test(messageOf(thrown))
 }
 
 /** An answer of the server, which has not done what it was asked to do; as it came, or as `redisError` made it. */
-export function isAnswer(thrown: unknown): boolean {
+export function isErrorReply(thrown: unknown): boolean {
   const { name, cause } = Object(thrown) as { readonly name?: unknown; readonly cause?: unknown }
   return name === 'ReplyError' || (Object(cause) as { readonly name?: unknown }).name === 'ReplyError'
 }

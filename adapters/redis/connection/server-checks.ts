@@ -17,7 +17,7 @@ export class Warnings {
   }
 
   /** Passes warnings to an informer; without one they are process warnings. */
-  via(warn: Warn | undefined): Warn {
+  through(warn: Warn | undefined): Warn {
     return (message) => {
       if (this.#given.has(message)) return
       this.#given.add(message)

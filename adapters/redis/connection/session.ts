@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
-import { isAnswer, isNotAllowed, redisError, unavailable } from './redis-errors.js'
+import { isErrorReply, isNotAllowed, redisError, unavailable } from './redis-errors.js'
 import { onSentinel, type SentinelConnection } from './sentinel-connection.js'
 
 export interface SessionOptions {
@@ -238,7 +238,7 @@ export class Session {
   /** An answer that says no; anything else is the end of the connection. */
   #meaning(error: unknown, command?: RedisCommand): SourceError {
     const meaning = this.#lost(error, command)
-    if (!isAnswer(error)) this.destroy(meaning)
+    if (!isErrorReply(error)) this.destroy(meaning)
     return meaning
   }
 

@@ -1,5 +1,5 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
-import { type AnswerSize, Portion } from '../connection/adaptive-page-size.js'
+import { type ResponseSizeLimit, AdaptivePageSize } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
 import { unavailable } from '../connection/redis-errors.js'
 import { type Session, textOf } from '../connection/session.js'
@@ -14,17 +14,17 @@ export type Values = ReadonlyMap<string, Buffer | undefined>
 export class KeyReader {
   readonly session: Session
   readonly #prefix: string
-  readonly #portion: Portion
+  readonly #portion: AdaptivePageSize
 
   /** `most` keys are asked for at once, where they are small. */
-  constructor(session: Session, prefix: string, most: number, answers: AnswerSize) {
+  constructor(session: Session, prefix: string, most: number, answers: ResponseSizeLimit) {
     this.session = session
     this.#prefix = prefix
-    this.#portion = new Portion(most, answers)
+    this.#portion = new AdaptivePageSize(most, answers)
   }
 
   /** How many values may be asked for at once, so that the answer is not too large. */
-  get portion(): number {
+  get pageSize(): number {
     return this.#portion.size
   }
 
@@ -49,7 +49,7 @@ export class KeyReader {
     })
     const found = listOf(reply).slice(absent.length).map(bytesOf)
     const bytes = found.reduce((sum, value) => sum + (value?.length ?? 0), 0)
-    if (names.length > 0) this.#portion.learn(names.length, bytes)
+    if (names.length > 0) this.#portion.arrived(names.length, bytes)
     return new Map(names.map((name, at) => [name, found[at]]))
   }
 

@@ -20,9 +20,9 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { AnswerSize } from '../connection/adaptive-page-size.js'
+import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { asCluster, assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
-import { Route } from '../connection/cluster-route.js'
+import { ClusterRoute } from '../connection/cluster-route.js'
 import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from '../connection/codec.js'
 import { redisError } from '../connection/redis-errors.js'
 import { checkRole, checkServer, Warnings } from '../connection/server-checks.js'
@@ -84,9 +84,9 @@ class KeysSource<T> implements RedisKeysSource<T> {
   readonly #codec: EventCodec<T>
   readonly #clientPrefix: Buffer
   readonly #prefix: string
-  readonly #route: Route
+  readonly #route: ClusterRoute
   readonly #warnings: Warnings
-  readonly #answers = new AnswerSize()
+  readonly #answers = new ResponseSizeLimit()
   readonly #maxKeys: number
   readonly #blockMs: number
   readonly #timeoutMs: number
@@ -103,7 +103,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
     this.#timeoutMs = timeoutMs
     this.heartbeatMs = blockMs + timeoutMs
     this.name = `redis:${this.#prefix}*`
-    this.#route = new Route(client, this.#prefix)
+    this.#route = new ClusterRoute(client, this.#prefix)
     this.#warnings = new Warnings(this.name)
   }
 
@@ -134,7 +134,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
         for (;;) {
           const changes = await keys.changes(this.#blockMs)
           if (changes === undefined) break
-          if (changes.size === 0) await checkRole(keys.session, this.#warnings.via(context.warn))
+          if (changes.size === 0) await checkRole(keys.session, this.#warnings.through(context.warn))
           else version = `redisk1.${word}.${++this.#batches}`
           yield { events: this.#events(changes, true), version }
         }
@@ -154,11 +154,11 @@ class KeysSource<T> implements RedisKeysSource<T> {
     try {
       this.#answers.begin(clock.now())
       keys = await TrackedKeys.open(this.#route, { signal, clock, timeoutMs, prefix, maxKeys, answers: this.#answers })
-      await checkServer(keys.session, this.#warnings.via(warn), { mayEvict: true })
+      await checkServer(keys.session, this.#warnings.through(warn), { mayEvict: true })
       const { session } = keys
       yield* withSignsOfLife(act.call(this, keys), { session, clock, everyMs: this.#blockMs, sign })
     } catch (error) {
-      this.#route.follow(error)
+      this.#route.noteFailure(error)
       throw error instanceof OptionError ? error : redisError(error)
     } finally {
       keys?.close()

@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import type { AnswerSize } from '../connection/adaptive-page-size.js'
+import type { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
-import type { Route } from '../connection/cluster-route.js'
+import type { ClusterRoute } from '../connection/cluster-route.js'
 import { isNotAllowed, unavailable } from '../connection/redis-errors.js'
 import { type Session, type SessionOptions, textOf } from '../connection/session.js'
 import { KeyReader, namesOf, type Values } from './key-reader.js'
@@ -19,7 +19,7 @@ export interface TrackedKeysOptions extends SessionOptions {
   /** What all keys begin with. */
   readonly prefix: string
   readonly maxKeys: number
-  readonly answers: AnswerSize
+  readonly answers: ResponseSizeLimit
 }
 
 /**
@@ -45,7 +45,7 @@ export class TrackedKeys {
     for (const session of [values, news]) session.onEnd(() => this.#wake?.())
   }
 
-  static async open(route: Route, options: TrackedKeysOptions): Promise<TrackedKeys> {
+  static async open(route: ClusterRoute, options: TrackedKeysOptions): Promise<TrackedKeys> {
     const values = await route.open(options)
     try {
       const news = await route.open(options)
@@ -166,7 +166,7 @@ export class TrackedKeys {
       let answers = 0
       for (let at = 0; at < all.length || answers === 0; answers++) {
         const isWhole = round > PORTIONED && !this.#options.answers.isLimited
-        const some = all.slice(at, at + (isWhole ? all.length : this.#reader.portion))
+        const some = all.slice(at, at + (isWhole ? all.length : this.#reader.pageSize))
         for (const [name, value] of await this.#reader.read(some)) values.set(name, value)
         at += some.length
       }

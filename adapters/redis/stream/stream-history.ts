@@ -3,7 +3,7 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { RedisReply } from '../connection/client.js'
 import { expired, forked } from '../connection/redis-errors.js'
 import { textOf } from '../connection/session.js'
-import { BEGIN, compareIds, type StreamPlace } from './stream-version.js'
+import { BEGIN, compareIds, type StreamPosition } from './stream-version.js'
 
 /** An entry as it came: names and values in turn. */
 export interface StreamEntry {
@@ -52,7 +52,7 @@ export function factsOf(reply: RedisReply | undefined): StreamFacts {
 }
 
 /** Where a stream ends. */
-export function endOf(facts: StreamFacts): StreamPlace {
+export function endOf(facts: StreamFacts): StreamPosition {
   const { last: id, added, newest } = facts
   // The last one may have been deleted before anybody read it.
   return { id, added, digest: newest?.id === id ? digestOf(newest) : undefined, origin: originOf(facts) }
@@ -64,7 +64,7 @@ export function originOf({ added, length, first }: StreamFacts): string | undefi
 }
 
 /** That this is the history in which `from` was read, as far as the server tells; `at` is the entry that it now has there. */
-export function assertSame(from: StreamPlace, facts: StreamFacts, at: StreamEntry | undefined): void {
+export function assertSame(from: StreamPosition, facts: StreamFacts, at: StreamEntry | undefined): void {
   const { id, digest, origin } = from
   const { added, length, first, last, deleted } = facts
   const begin = originOf(facts)
@@ -87,14 +87,14 @@ export function assertSame(from: StreamPlace, facts: StreamFacts, at: StreamEntr
 }
 
 /** That no more is gone than was read: found out before the end is reached. */
-export function assertReached(from: StreamPlace, { added, length }: StreamFacts): void {
+export function assertReached(from: StreamPosition, { added, length }: StreamFacts): void {
   const gone = added - length
   if (from.added !== undefined && gone > from.added)
     throw expired(`${gone} entries are gone, and ${from.added} were read`)
 }
 
 /** That exactly as many entries were added as were read. */
-export function assertCounted(from: StreamPlace, { added }: StreamFacts, read: number): void {
+export function assertCounted(from: StreamPosition, { added }: StreamFacts, read: number): void {
   if (from.added === undefined) return
   const grown = added - from.added
   if (grown < read) throw forked(`${grown} entries were added after ${from.id}, and ${read} are there`)
@@ -102,7 +102,7 @@ export function assertCounted(from: StreamPlace, { added }: StreamFacts, read: n
 }
 
 /** That the next entry is seen to be the next where numbers are not known; `mayMiss` where what was deleted since is no concern. */
-export function assertWhole({ id }: StreamPlace, facts: StreamFacts, mayMiss: boolean): void {
+export function assertWhole({ id }: StreamPosition, facts: StreamFacts, mayMiss: boolean): void {
   const { added, length, first, last, deleted } = facts
   const isNothingGone = added === length
   const isReachedBack = first !== undefined && compareIds(first, id) <= 0

@@ -1,5 +1,5 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
-import { type AnswerSize, Portion } from '../connection/adaptive-page-size.js'
+import { type ResponseSizeLimit, AdaptivePageSize } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import {
@@ -17,17 +17,17 @@ import {
   type StreamFacts,
   streamEntriesOf,
 } from './stream-history.js'
-import { BEGIN, placeAt, type StreamPlace } from './stream-version.js'
+import { BEGIN, positionAt, type StreamPosition } from './stream-version.js'
 
 export interface StreamReaderOptions {
   readonly key: string
   /** Most entries that one read asks for. */
   readonly most: number
-  readonly answers: AnswerSize
+  readonly answers: ResponseSizeLimit
   /** Whether entries that are gone from the middle of what a snapshot lacks are no concern. */
   readonly isLenient: boolean
   /** Where the stream ended when it was last looked at, where that was before `place` was known. */
-  readonly end?: StreamPlace | undefined
+  readonly end?: StreamPosition | undefined
 }
 
 /** What the server says of the stream, and its answers, at one moment. */
@@ -41,25 +41,25 @@ type Look = readonly [StreamFacts, ...RedisReply[]]
 export class StreamReader {
   readonly #session: Session
   readonly #options: StreamReaderOptions
-  readonly #portion: Portion
-  #place: StreamPlace
+  readonly #portion: AdaptivePageSize
+  #place: StreamPosition
   /** Whether what is read is whatever is left of the stream, up to its end. */
   #isFolding = false
   /** Where the stream ended: a place without numbers says too little, so this one is held against what comes next. */
-  #end: StreamPlace | undefined
+  #end: StreamPosition | undefined
   /** What comes after `#place`, while what came before it is being used. */
   #coming: Promise<Look> | undefined
 
-  constructor(session: Session, place: StreamPlace, options: StreamReaderOptions) {
+  constructor(session: Session, position: StreamPosition, options: StreamReaderOptions) {
     this.#session = session
-    this.#place = place
+    this.#place = position
     this.#options = options
-    this.#portion = new Portion(options.most, options.answers)
+    this.#portion = new AdaptivePageSize(options.most, options.answers)
     this.#end = options.end
   }
 
   /** All entries up to there were given. */
-  get place(): StreamPlace {
+  get place(): StreamPosition {
     return this.#place
   }
 
@@ -70,7 +70,7 @@ export class StreamReader {
     const isCounted = from.added !== undefined
     const [facts, answer, at, atEnd] = await (this.#coming ?? this.#ask())
     const entries = streamEntriesOf(listOf(listOf(answer)[0])[1])
-    this.#portion.learn(entries.length, bytesOf(entries))
+    this.#portion.arrived(entries.length, bytesOf(entries))
     assertSame(from, facts, streamEntriesOf(at)[0])
     if (!isCounted && end !== undefined) assertSame(end, facts, streamEntriesOf(atEnd)[0])
     assertReached(from, facts)
@@ -110,7 +110,7 @@ export class StreamReader {
       )
     }
     // Where it is no concern what is gone, neither is what goes while the rest is read.
-    this.#place = { ...placeAt(BEGIN), added: isLenient ? undefined : gone }
+    this.#place = { ...positionAt(BEGIN), added: isLenient ? undefined : gone }
     this.#isFolding = isLenient
   }
 
@@ -138,13 +138,13 @@ export class StreamReader {
 }
 
 /** The end of the stream now. */
-export async function readEnd(session: Session, key: string): Promise<StreamPlace> {
+export async function readEnd(session: Session, key: string): Promise<StreamPosition> {
   const [facts] = await look(session, key, [])
   return endOf(facts)
 }
 
 /** Rejects with `EPOCH_CHANGED` if the stream is not a later state of the one that was at `shown`, as far as the server tells. */
-export async function assertContinues(session: Session, key: string, shown: StreamPlace): Promise<void> {
+export async function assertContinues(session: Session, key: string, shown: StreamPosition): Promise<void> {
   const [facts, at] = await look(session, key, [entryAt(key, shown.id)])
   assertSame(shown, facts, streamEntriesOf(at)[0])
 }

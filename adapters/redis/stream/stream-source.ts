@@ -19,16 +19,16 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { AnswerSize } from '../connection/adaptive-page-size.js'
+import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
-import { Route } from '../connection/cluster-route.js'
+import { ClusterRoute } from '../connection/cluster-route.js'
 import { redisError, unavailable } from '../connection/redis-errors.js'
 import { checkRole, checkServer, Warnings } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
 import { decodeEntry, type StreamDecode } from './stream-decode.js'
 import type { StreamEntry } from './stream-history.js'
 import { assertContinues, readEnd, StreamReader, type StreamReaderOptions } from './stream-reader.js'
-import { BEGIN, formatPlace, includesMark, parsePlace, placeAt, type StreamPlace } from './stream-version.js'
+import { BEGIN, formatPosition, includesMark, parsePosition, positionAt, type StreamPosition } from './stream-version.js'
 
 /** Most entries that one read asks for. */
 const MOST_ENTRIES = 1_000
@@ -94,9 +94,9 @@ class StreamSource<T> implements RedisStream<T> {
   readonly #key: string
   readonly #blockMs: number
   readonly #timeoutMs: number
-  readonly #route: Route
+  readonly #route: ClusterRoute
   readonly #warnings: Warnings
-  readonly #answers = new AnswerSize()
+  readonly #answers = new ResponseSizeLimit()
 
   constructor(options: RedisStreamOptions<T>) {
     this.#options = options
@@ -106,7 +106,7 @@ class StreamSource<T> implements RedisStream<T> {
     // Nothing comes for as long as it waits, and then for as long as the answer takes.
     this.heartbeatMs = this.#blockMs + this.#timeoutMs
     this.name = `redis:${this.#key}`
-    this.#route = new Route(options.client, this.#key)
+    this.#route = new ClusterRoute(options.client, this.#key)
     this.#warnings = new Warnings(this.name)
   }
 
@@ -116,7 +116,7 @@ class StreamSource<T> implements RedisStream<T> {
     const end = this.#options.snapshot === undefined ? undefined : await this.#end(context)
     const start = await unlessAborted(signal, () => this.#options.snapshot?.({ signal }))
     if (start !== undefined) yield* pagesOf(start, pageSize)
-    const place = start === undefined ? placeAt(BEGIN) : placeOf(start.after)
+    const place = start === undefined ? positionAt(BEGIN) : placeOf(start.after)
     const sign = (): ListPage<T> => ({ events: [] })
     const list = async function* (this: StreamSource<T>, session: Session): AsyncGenerator<ListPage<T>> {
       const reader = this.#reader(session, place, { most: pageSize, end })
@@ -126,22 +126,22 @@ class StreamSource<T> implements RedisStream<T> {
         const events = this.#events(step.entries)
         isAll = step.isAll
         // A list that follows `shown` is held against it as a watch from there is: a restored stream may have got past it since.
-        if (isAll && shown !== undefined) await assertContinues(session, this.#key, parsePlace(shown))
-        yield isAll ? { events, version: formatPlace(reader.place) } : { events }
+        if (isAll && shown !== undefined) await assertContinues(session, this.#key, parsePosition(shown))
+        yield isAll ? { events, version: formatPosition(reader.place) } : { events }
       }
     }
     yield* this.#visit(context, list, sign)
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const place = parsePlace(context.after)
+    const place = parsePosition(context.after)
     const sign = (last?: WatchBatch<T>): WatchBatch<T> => ({ events: [], version: last?.version ?? context.after })
     const watch = async function* (this: StreamSource<T>, session: Session): AsyncGenerator<WatchBatch<T>> {
       const reader = this.#reader(session, place, { most: MOST_ENTRIES })
       for (;;) {
         const { entries, isAll } = await reader.next()
-        if (entries.length === 0) await checkRole(session, this.#warnings.via(context.warn))
-        yield { events: this.#events(entries), version: formatPlace(reader.place) }
+        if (entries.length === 0) await checkRole(session, this.#warnings.through(context.warn))
+        yield { events: this.#events(entries), version: formatPosition(reader.place) }
         if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
       }
     }
@@ -158,7 +158,7 @@ class StreamSource<T> implements RedisStream<T> {
     return includesMark(at, mark)
   }
 
-  async #end(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<StreamPlace> {
+  async #end(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<StreamPosition> {
     const key = this.#key
     for await (const end of this.#visit(context, async function* (session: Session) {
       yield await readEnd(session, key)
@@ -176,19 +176,19 @@ class StreamSource<T> implements RedisStream<T> {
     let session: Session | undefined
     try {
       session = await this.#route.open({ signal, clock, timeoutMs: this.#timeoutMs })
-      await checkServer(session, this.#warnings.via(warn))
+      await checkServer(session, this.#warnings.through(warn))
       const steps = act.call(this, session)
       const everyMs = this.#blockMs
       yield* sign === undefined ? steps : withSignsOfLife(steps, { session, clock, everyMs, sign })
     } catch (error) {
-      this.#route.follow(error)
+      this.#route.noteFailure(error)
       throw error instanceof OptionError ? error : redisError(error)
     } finally {
       session?.close()
     }
   }
 
-  #reader(session: Session, place: StreamPlace, options: Pick<StreamReaderOptions, 'most' | 'end'>): StreamReader {
+  #reader(session: Session, place: StreamPosition, options: Pick<StreamReaderOptions, 'most' | 'end'>): StreamReader {
     const isLenient = this.#options.whenTrimmed === 'fold'
     this.#answers.begin(session.clock.now())
     return new StreamReader(session, place, { ...options, key: this.#key, isLenient, answers: this.#answers })
@@ -226,8 +226,8 @@ function* pagesOf<T>({ entries }: StreamSnapshot<T>, pageSize: number): Generato
 }
 
 /** Where a snapshot is of. Redis takes an id without its second half for the first one. */
-function placeOf(after: string): StreamPlace {
-  if (/^\d{1,20}(-\d{1,20})?$/.test(after)) return placeAt(after.includes('-') ? after : `${after}-0`)
-  if (String(after).startsWith('redisx1.')) return parsePlace(after)
+function placeOf(after: string): StreamPosition {
+  if (/^\d{1,20}(-\d{1,20})?$/.test(after)) return positionAt(after.includes('-') ? after : `${after}-0`)
+  if (String(after).startsWith('redisx1.')) return parsePosition(after)
   throw new SourceError(`the snapshot is of no entry: after is ${JSON.stringify(after)}`, { code: 'PROTOCOL' })
 }

@@ -5,7 +5,7 @@ import type { Version } from '../../../src/contract/version.js'
 export const BEGIN = '0-0'
 
 /** A place in a stream that others write, and by what the history before it can be recognised. */
-export interface StreamPlace {
+export interface StreamPosition {
   /** Everything up to this id was read. */
   readonly id: string
   /** How many entries were ever added up to there; undefined where it is not known. */
@@ -17,16 +17,16 @@ export interface StreamPlace {
 }
 
 /** A place of which no more is known than its id. */
-export function placeAt(id: string): StreamPlace {
+export function positionAt(id: string): StreamPosition {
   return { id, added: undefined, digest: undefined, origin: undefined }
 }
 
 /** `redisx1.<id>.<added>.<digest>.<origin>`; `-` for what is not known. */
-export function formatPlace({ id, added, digest, origin }: StreamPlace): Version {
+export function formatPosition({ id, added, digest, origin }: StreamPosition): Version {
   return ['redisx1', id, added ?? '-', digest ?? '-', origin ?? '-'].join('.')
 }
 
-export function parsePlace(version: Version): StreamPlace {
+export function parsePosition(version: Version): StreamPosition {
   const match = /^redisx1\.(\d{1,20}-\d{1,20})\.(\d{1,16}|-)\.([0-9a-f]{16}|-)\.(\d{1,20}-\d{1,20}|-)$/.exec(version)
   if (match === null) throw notOurs(version)
   const [, id = '', added, digest, origin] = match
@@ -50,9 +50,9 @@ export function compareIds(a: string, b: string): number {
  * known of both must agree, else they are of two histories, `EPOCH_CHANGED`.
  */
 export function includesMark(at: Version, mark: Version): boolean {
-  const here = parsePlace(at)
+  const here = parsePosition(at)
   const isId = /^\d{1,20}(-\d{1,20})?$/.test(mark)
-  const there = isId ? placeAt(mark) : parsePlace(mark)
+  const there = isId ? positionAt(mark) : parsePosition(mark)
   const order = compareIds(here.id, there.id)
   if (here.origin !== undefined && there.origin !== undefined && here.origin !== there.origin)
     throw another(`one began with ${here.origin}, the other with ${there.origin}`)
