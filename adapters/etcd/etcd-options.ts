@@ -10,6 +10,7 @@ import {
   isString,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
+import { isCodec } from '../shared/value-codec.js'
 import type { EtcdCodec, EtcdKeys } from './codec.js'
 import { type EtcdClient, isEtcdClient } from './transport/etcd3-transport.js'
 import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js'
@@ -91,7 +92,7 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
     isKeyBytes((Object(value) as Partial<EtcdRange>).from) === undefined
       ? undefined
       : 'must be { from, to? }, strings or bytes',
-  codec: (value) => (typeof value === 'function' ? undefined : isOneOf('json', 'string', 'bytes')(value)),
+  codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   credentials: (value) =>
     (Object(value) as Partial<EtcdCredentials>).rootCertificate === undefined

@@ -8,14 +8,14 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { EntryCodec } from './codec.js'
+import { expired } from '../shared/source-errors.js'
+import { EntryCodec } from './entry-codec.js'
 import { checkEtcdOptions, type EtcdSourceOptions, PROGRESS_MS, STALL_MS } from './etcd-options.js'
 import { formatHead, formatVersion, includesMark, parseVersion } from './history/etcd-version.js'
 import { HistoryFingerprint } from './history/fingerprint.js'
 import { assertSameHistory } from './history/history-check.js'
 import { PageLimit } from './page-limit.js'
 import { firstPage, type PagesOptions, rangePages } from './range-pages.js'
-import { expired } from './transport/etcd-errors.js'
 import type { Header, KeyValue } from './transport/etcd-messages.js'
 import { etcd3Transport } from './transport/etcd3-transport.js'
 import { grpcTransport } from './transport/grpc-transport.js'
@@ -78,14 +78,14 @@ class RangeSource<T> implements EtcdSource<T> {
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const options = this.#pagesOptions(context, false)
-    const [visit, first] = await this.#visit(context, (to, timeoutMs) => firstPage(to, options, timeoutMs))
+    const [session, first] = await this.#session(context, (opened, timeoutMs) => firstPage(opened, options, timeoutMs))
     try {
       // A list is judged as a resumed watch is. What no proof can see shows in the contents, which the core compares.
       if (context.floor !== undefined)
-        await assertSameHistory(visit, this.#range, parseVersion(context.floor), first.header)
-      const raftIndex = (await visit.status())?.raftIndex ?? 0
+        await assertSameHistory(session, this.#range, parseVersion(context.floor), first.header)
+      const raftIndex = (await session.status())?.raftIndex ?? 0
       let newest: KeyValue | undefined
-      for await (const { header, count, kvs, remaining } of rangePages(visit, first, options)) {
+      for await (const { header, count, kvs, remaining } of rangePages(session, first, options)) {
         for (const kv of kvs) if (newest === undefined || kv.modRevision > newest.modRevision) newest = kv
         const isLast = remaining === 0
         for (const [part, isEnd] of parts(kvs, context.pageSize)) {
@@ -100,21 +100,21 @@ class RangeSource<T> implements EtcdSource<T> {
         }
       }
     } finally {
-      visit.close()
+      session.close()
     }
   }
 
   async *versions(context: ListContext): AsyncGenerator<VersionPage> {
     const options = this.#pagesOptions(context, true)
-    const [visit, first] = await this.#visit(context, (to, timeoutMs) => firstPage(to, options, timeoutMs))
+    const [session, first] = await this.#session(context, (opened, timeoutMs) => firstPage(opened, options, timeoutMs))
     try {
-      for await (const { header, kvs, remaining } of rangePages(visit, first, options)) {
+      for await (const { header, kvs, remaining } of rangePages(session, first, options)) {
         const keys = kvs.map(({ key, modRevision }) => ({ key: this.#codec.key(key), version: String(modRevision) }))
-        const version = formatHead(header.clusterId, header.revision)
+        const version = formatHead(header)
         yield remaining === 0 ? { keys, version } : { keys }
       }
     } finally {
-      visit.close()
+      session.close()
     }
   }
 
@@ -132,7 +132,7 @@ class RangeSource<T> implements EtcdSource<T> {
       this.#stuck = NOT_STUCK
       throw expired(`${attempts} watches in a row ended before a whole revision had arrived`)
     }
-    const [visit, head] = await this.#visitHead({ signal, clock })
+    const [session, head] = await this.#openAtHead({ signal, clock })
     const openedAt = clock.now()
     let isStuck = head.revision > from.revision
     try {
@@ -143,28 +143,28 @@ class RangeSource<T> implements EtcdSource<T> {
         stallMs: this.#stallMs,
         ...this.#settings,
       }
-      const wishes = {
+      const callbacks = {
         signal,
         clock,
         onProgressRequest,
         requestAudit: (reason: string) => requestAudit?.(reason),
         onServerVersion: (version: string) => this.#served(version, warn),
       }
-      for await (const { events, version } of watchRange(visit, head, from, settings, wishes)) {
+      for await (const { events, version } of watchRange(session, head, from, settings, callbacks)) {
         isStuck &&= parseVersion(version).revision <= from.revision
         yield { events: events.map(({ isDelete, kv }) => this.#event(isDelete, kv)), version }
       }
     } finally {
-      visit.close()
+      session.close()
       isStuck &&= clock.now() - openedAt >= this.#progressMs
       this.#stuck = isStuck ? { after, attempts: attempts + 1 } : NOT_STUCK
     }
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const [visit, { clusterId, revision }] = await this.#visitHead(context)
-    visit.close()
-    return formatHead(clusterId, revision)
+    const [session, header] = await this.#openAtHead(context)
+    session.close()
+    return formatHead(header)
   }
 
   hasReached(at: Version, mark: Version): boolean {
@@ -176,13 +176,13 @@ class RangeSource<T> implements EtcdSource<T> {
     return { range: this.#range, isKeysOnly, limit, clock }
   }
 
-  #visitHead(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Session, Header]> {
-    return this.#visit(context, (visit, timeoutMs) => visit.head(this.#range, timeoutMs))
+  #openAtHead(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Session, Header]> {
+    return this.#session(context, (session, timeoutMs) => session.head(this.#range, timeoutMs))
   }
 
-  #visit<V>(
+  #session<V>(
     { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
-    first: (visit: Session, timeoutMs: number) => Promise<V>,
+    first: (session: Session, timeoutMs: number) => Promise<V>,
   ): Promise<[Session, V]> {
     return Session.open(this.#transport, { signal, clock, timeoutMs: this.#stallMs }, first)
   }
@@ -195,8 +195,7 @@ class RangeSource<T> implements EtcdSource<T> {
   }
 
   #event(isDelete: boolean, kv: KeyValue): WatchBatch<T>['events'][number] {
-    if (!isDelete) return this.#codec.put(kv)
-    return { type: 'delete', key: this.#codec.key(kv.key), version: String(kv.modRevision) }
+    return isDelete ? this.#codec.delete(kv) : this.#codec.put(kv)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
+import { isUnavailable, unavailable } from '../shared/source-errors.js'
 import type { PageLimit } from './page-limit.js'
-import { isCompacted, isTooLarge, isUnavailable } from './transport/etcd-errors.js'
+import { isCompacted, isTooLarge } from './transport/etcd-errors.js'
 import type { Header, KeyValue, RangeResponse } from './transport/etcd-messages.js'
 import { type KeyRange, keyAfter } from './transport/key-range.js'
 import type { Session } from './transport/session.js'
@@ -23,8 +23,8 @@ export interface RangePage {
 }
 
 /** The first page of a range, at the current revision. */
-export function firstPage(visit: Session, options: PagesOptions, timeoutMs?: number): Promise<RangeResponse> {
-  return requestPage(visit, options, { key: options.range.start, revision: 0, remaining: Infinity, timeoutMs })
+export function firstPage(session: Session, options: PagesOptions, timeoutMs?: number): Promise<RangeResponse> {
+  return requestPage(session, options, { key: options.range.start, revision: 0, remaining: Infinity, timeoutMs })
 }
 
 /**
@@ -32,7 +32,7 @@ export function firstPage(visit: Session, options: PagesOptions, timeoutMs?: num
  * serializable read from its cache, which may be older than a restored backup.
  */
 export async function* rangePages(
-  visit: Session,
+  session: Session,
   first: RangeResponse,
   options: PagesOptions,
 ): AsyncGenerator<RangePage> {
@@ -48,7 +48,7 @@ export async function* rangePages(
       return
     }
     const request = { key: keyAfter(last.key), revision: header.revision, remaining: count - received }
-    page = await requestPage(visit, options, request)
+    page = await requestPage(session, options, request)
   }
 }
 
@@ -61,7 +61,7 @@ function assertFits({ header, count, kvs, hasMore }: RangeResponse, first: Range
   const detail = isSame
     ? `${count} keys (${kvs.length} on this page) were left instead of ${remaining}`
     : 'the term, the cluster or the revision of the server changed'
-  throw new SourceError(`the pages at revision ${revision} do not fit together: ${detail}`, { code: 'UNAVAILABLE' })
+  throw unavailable(`the pages at revision ${revision} do not fit together: ${detail}`)
 }
 
 interface PageRequest {
@@ -73,7 +73,7 @@ interface PageRequest {
 }
 
 async function requestPage(
-  visit: Session,
+  session: Session,
   { range, isKeysOnly, limit, clock }: PagesOptions,
   { key, revision, remaining, timeoutMs }: PageRequest,
 ): Promise<RangeResponse> {
@@ -81,7 +81,7 @@ async function requestPage(
     const keys = Math.min(limit.keys, remaining)
     const sentAt = clock.now()
     try {
-      const page = await visit.range({ key, end: range.end, limit: keys, revision, isKeysOnly }, timeoutMs)
+      const page = await session.range({ key, end: range.end, limit: keys, revision, isKeysOnly }, timeoutMs)
       limit.arrived(page.kvs, clock.now() - sentAt)
       return page
     } catch (error) {
@@ -91,10 +91,10 @@ async function requestPage(
       }
       const mayBeTooSlow = limit.failed(keys, clock.now() - sentAt)
       // Over the user's client, a page that is still arriving looks like one that is lost: fewer keys may arrive in time.
-      if (mayBeTooSlow && visit.canReconnect && isUnavailable(error)) continue
+      if (mayBeTooSlow && session.canReconnect && isUnavailable(error)) continue
       if (!isCompacted(error)) throw error
       const message = `revision ${revision} was compacted while the list was read; a larger pageSize makes lists faster`
-      throw new SourceError(message, { code: 'UNAVAILABLE', cause: error })
+      throw unavailable(message, error)
     }
   }
 }

@@ -18,8 +18,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-loop'),
     edits: [
       [
-        '      this.#position.tell(part)\n',
-        '      this.#position.tell(part)\n      this.#position.reach(message.header.revision)\n',
+        '      this.#position.apply(part)\n',
+        '      this.#position.apply(part)\n      this.#position.advanceTo(message.header.revision)\n',
       ],
     ],
     test: 'etcd/guarantees.test.ts',
@@ -38,7 +38,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     name: 'believes every server',
     breaks: 'a bookmark comes only where all before it was told',
     file: at('watch/watch-loop'),
-    edits: [['status !== undefined && isTrustworthy(status.version)', 'true']],
+    edits: [['status !== undefined && hasReliableProgress(status.version)', 'true']],
     test: 'etcd/guarantees.test.ts',
     named: 'is not believed',
     server: 'etcd 3.4',
@@ -49,8 +49,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('history/history-check'),
     edits: [
       [
-        '  const seen = await readNewest(visit, range, version, revision)',
-        '  if (version.term > 0) return new Newest(count)\n  const seen = await readNewest(visit, range, version, revision)',
+        '  const seen = await readNewest(session, range, version, revision)',
+        '  if (version.term > 0) return new HistoryFingerprint(count)\n  const seen = await readNewest(session, range, version, revision)',
       ],
     ],
     test: 'etcd/restores.test.ts',
@@ -163,7 +163,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     name: 'has no deadline for the silence of a watch',
     breaks: 'a peer that is gone is noticed within stallMs',
     file: at('watch/watch-loop'),
-    edits: [['if (now - this.#heardAt >= stallMs) throw', 'if (stallMs < 0) throw']],
+    edits: [['if (now - this.#activeAt >= stallMs) throw', 'if (stallMs < 0) throw']],
     test: 'etcd/strange-servers.test.ts',
     named: 'does not any more while its server does',
   },
@@ -179,7 +179,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     name: 'has no deadline for answers',
     breaks: 'a peer that never answers is noticed',
     file: at('transport/session'),
-    edits: [['this.#silence(timeoutMs, timer.signal)', 'this.#silence(timeoutMs * 1_000, timer.signal)']],
+    edits: [['        ms: timeoutMs,\n', '        ms: timeoutMs * 1_000,\n']],
     test: 'etcd/connections.test.ts',
     named: 'does not matter where another endpoint is there',
     server: 'etcd 3.6',
@@ -248,7 +248,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     name: 'ignores progress requests',
     breaks: 'where it is is proved when somebody waits',
     file: at('watch/watch-loop'),
-    edits: [['wishes.onProgressRequest(() => mailbox.requestProgress())', 'wishes.onProgressRequest(() => {})']],
+    edits: [['callbacks.onProgressRequest(() => inbox.addProgressRequest())', 'callbacks.onProgressRequest(() => {})']],
     test: 'conformance/etcd.test.ts',
     named: 'with endpoints.* nudged',
     server: 'etcd 3.6',
@@ -309,8 +309,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
   {
     name: 'stops at a value that does not decode',
     breaks: 'one bad value never stops the mirror',
-    file: at('codec'),
-    edits: [["return { type: 'invalid', key: name, error, version }", 'throw error']],
+    file: at('entry-codec'),
+    edits: [["return { type: 'invalid', key, error, version }", 'throw error']],
     test: 'etcd/values.test.ts',
     named: 'a codec that throws on one value',
     server: 'etcd 3.6',
@@ -337,7 +337,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     name: 'lets a closed channel connect once more',
     breaks: 'nothing is left after a stop',
     file: at('transport/grpc-transport'),
-    edits: [['quiet(credentials, (socket) => this.#connected(socket))', 'credentials']],
+    edits: [['patchCredentials(credentials, (socket) => this.#connected(socket))', 'credentials']],
     test: 'etcd/connections.test.ts',
     named: 'that was refused, and is not wanted any more',
     server: 'etcd 3.6',
@@ -376,8 +376,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-loop'),
     edits: [
       [
-        '    for (const part of wholeRevisions(events)) {\n      this.#position.tell(part)',
-        '    this.#position.tell(events)\n    for (const part of wholeRevisions(events)) {',
+        '    for (const part of wholeRevisions(events)) {\n      this.#position.apply(part)',
+        '    this.#position.apply(events)\n    for (const part of wholeRevisions(events)) {',
       ],
     ],
     test: 'etcd/strange-servers.test.ts',
@@ -390,7 +390,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     breaks:
       'A resume version never passes an event that was not told; old servers that tell progress too early are not believed.',
     file: at('watch/watch-loop'),
-    edits: [['if (this.#isTrusted) this.#position.reach(header.revision)', 'this.#position.reach(header.revision)']],
+    edits: [['if (this.#isTrusted) this.#position.advanceTo(header.revision)', 'this.#position.advanceTo(header.revision)']],
     test: 'etcd/strange-servers.test.ts',
     named: 'an old server that names a later revision',
   },
@@ -403,7 +403,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     edits: [
       [
         'if (now - this.#comparedAt >= stallMs) await this.#compare()',
-        'if (now - this.#heardAt >= stallMs) await this.#compare()',
+        'if (now - this.#activeAt >= stallMs) await this.#compare()',
       ],
     ],
     test: 'etcd/strange-servers.test.ts',
@@ -459,7 +459,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       'A version carries the newest entry of its own revision, so that the same history is resumed without EPOCH_CHANGED.',
     file: at('watch/watch-position'),
     edits: [
-      ['await refill(this.#newest, visit, range, this.#revision)', 'await refill(this.#newest, visit, range, 0)'],
+      ['await refillFingerprint(this.#newest, session, range, this.#revision)', 'await refillFingerprint(this.#newest, session, range, 0)'],
     ],
     test: 'unit/etcd-position.test.ts',
     named: 'as it was at its revision',
@@ -527,8 +527,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/session'),
     edits: [
       [
-        '        visit.close()\n        if (tries <= 1 || options.signal.aborted || !isUnavailable(error)) throw error',
-        '        if (tries <= 1 || options.signal.aborted || !isUnavailable(error)) throw error\n        visit.close()',
+        '        session.close()\n        if (tries <= 1 || options.signal.aborted || !isUnavailable(error)) throw error',
+        '        if (tries <= 1 || options.signal.aborted || !isUnavailable(error)) throw error\n        session.close()',
       ],
     ],
     test: 'etcd/connections.test.ts',
@@ -551,8 +551,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-inbox'),
     edits: [
       [
-        "    this.#ending ??= new SourceError('the watch was closed', { code: 'STOPPED' })\n    this.#messages.length = 0\n",
-        "    this.#messages.length = 0\n    if (this.#ending !== undefined) return\n    this.#ending = new SourceError('the watch was closed', { code: 'STOPPED' })\n",
+        "    this.#ending ??= over\n    this.#messages.length = 0\n",
+        "    this.#messages.length = 0\n    if (this.#ending !== undefined) return\n    this.#ending = over\n",
       ],
     ],
     test: 'unit/etcd-mailbox.test.ts',

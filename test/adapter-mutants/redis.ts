@@ -54,8 +54,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('collection/change-log'),
     edits: [
       [
-        '  if (place.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${place.sequence - 1} were trimmed${KEEP}`)\n  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${place.sequence}`)\n',
-        '  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${place.sequence}`)\n  if (place.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${place.sequence - 1} were trimmed${KEEP}`)\n',
+        '  if (position.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)\n  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${position.sequence}`)\n',
+        '  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${position.sequence}`)\n  if (position.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)\n',
       ],
     ],
     test: 'redis/mutants.test.ts',
@@ -69,7 +69,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('collection/collection-version'),
     edits: [
       [
-        "  if (here.sequence === there.sequence && here.chain !== there.chain) throw another('the history was forked')\n",
+        "  if (here.sequence === there.sequence && here.chain !== there.chain) throw otherHistory('the history was forked')\n",
         '',
       ],
     ],
@@ -207,7 +207,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     name: 'a watch of keys keeps its old version after it has replaced everything',
     breaks: 'After a lost connection everything is read again; a state that differs from what was told last is told.',
     file: at('keys/keys-source'),
-    edits: [['        version = found\n', '']],
+    edits: [['      version = found\n', '']],
     test: 'redis/keys-moments.test.ts',
     named: 'after a second FLUSHALL',
     server: 'redis 7.0',
@@ -219,8 +219,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('keys/tracked-keys'),
     edits: [
       [
-        'const isOneMoment = answers === 1 && isWithin(this.#written, names)',
-        'const isOneMoment = isWithin(this.#written, names)',
+        'const isOneMoment = answers === 1 && isWithin(this.#invalidated, names)',
+        'const isOneMoment = isWithin(this.#invalidated, names)',
       ],
     ],
     test: 'redis/keys-moments.test.ts',

@@ -43,7 +43,7 @@ describeEtcd('keys and values', (server) => {
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/promise/', codec })
     await using informer = createInformer({ source, logger })
     await informer.start().synced({ timeoutMs: 60_000 })
-    expect(informer.invalid.get('/promise/a')?.message).toContain('the codec gave a promise')
+    expect(informer.invalid.get('/promise/a')?.message).toContain('the codec returned a promise')
   })
 
   test('bytes are handed over as they are, and keys that are no UTF-8 on request', async () => {

@@ -91,7 +91,7 @@ describeRedis('a codec of the user', (server) => {
         for (const event of events) if (event.type === 'invalid') errors.push(event.error)
       return errors
     }
-    const promised = expect.objectContaining({ message: expect.stringContaining('gave a promise') })
+    const promised = expect.objectContaining({ message: expect.stringContaining('returned a promise') })
 
     test('makes objects of a collection invalid, and never ends the process', async () => {
       const of = collection()
@@ -118,7 +118,7 @@ describeRedis('a codec of the user', (server) => {
       const of = collection()
       await using writer = redisWriter<unknown>({ ...of, codec: late as unknown as () => string })
       const caught = await unhandled(async () => {
-        await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toThrow('gave a promise')
+        await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toThrow('returned a promise')
       })
       expect(caught).toEqual([])
       expect(await own.redis.client().exists(`{${of.name}}:s`)).toBe(0)

@@ -28,7 +28,10 @@ test('a position reads the newest entry as it was at its revision, if the one th
   }
   const [visit] = await Session.open(transport, options, () => Promise.resolve())
   const entry = { key: Buffer.from('k'), value: Buffer.from(''), createRevision: 9, modRevision: 9 }
-  const position = new WatchPosition({ clusterId: '7', term: 2, revision: 10, raftIndex: 0 }, HistoryFingerprint.of(2, [entry]))
+  const position = new WatchPosition(
+    { clusterId: '7', term: 2, revision: 10, raftIndex: 0 },
+    HistoryFingerprint.of(2, [entry]),
+  )
   position.apply([{ isDelete: true, kv: { ...entry, createRevision: 0, modRevision: 11 } }])
   await position.version(visit, prefixRange('k'))
   expect(asked.map(({ revision }) => revision)).toEqual([11])

@@ -1,5 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
+import { integer, notAVersion, textField, versionFormat } from '../../shared/version-format.js'
 
 /** What tells one history from another that has the same numbers: its newest entry, and how many there are. */
 export interface Fingerprint {
@@ -25,31 +26,40 @@ interface Position {
   readonly revision: number
 }
 
+const OF = 'an etcd source'
+const clusterId = textField(/^[0-9a-f]{1,16}$/)
+
+const versions = versionFormat<EtcdVersion>('etcd1', OF, {
+  clusterId,
+  term: integer,
+  revision: integer,
+  count: integer,
+  newest: integer,
+  digest: textField(/^(?:[\w-]{16}|[-?])$/),
+  raftIndex: integer,
+})
+const heads = versionFormat<{ readonly clusterId: string; readonly revision: number }>('etcdh1', OF, {
+  clusterId,
+  revision: integer,
+})
+
 /** `etcd1.<cluster>.<term>.<revision>.<count>.<newest>.<digest>.<raft index>` */
 export function formatVersion(version: EtcdVersion): Version {
-  const { clusterId, term, revision, count, newest, digest, raftIndex } = version
-  return ['etcd1', clusterId, term, revision, count, newest, digest, raftIndex].join('.')
+  return versions.format(version)
 }
 
-/** `etcdh1.<cluster>.<revision>`: where the server is; nothing can be resumed from it. */
-export function formatHead(clusterId: string, revision: number): Version {
-  return ['etcdh1', clusterId, revision].join('.')
+/** `etcdh1.<cluster>.<revision>`: the current revision of the server. No watch can be resumed from it. */
+export function formatHead({ clusterId, revision }: Pick<EtcdVersion, 'clusterId' | 'revision'>): Version {
+  return heads.format({ clusterId, revision })
 }
 
 export function parseVersion(version: Version): EtcdVersion {
-  const match = /^etcd1\.([0-9a-f]{1,16})\.(\d+)\.(\d+)\.(\d+)\.(\d+)\.([\w-]{16}|[-?])\.(\d+)$/.exec(version)
-  if (match === null) throw notOurs(version)
-  const [, clusterId = '', ...fields] = match
-  const [digest = ''] = fields.splice(4, 1)
-  const numbers = fields.map(Number)
-  if (!numbers.every(Number.isSafeInteger)) throw notOurs(version)
-  const [term = 0, revision = 0, count = 0, newest = 0, raftIndex = 0] = numbers
-  return { clusterId, term, revision, count, newest, digest, raftIndex }
+  return versions.parse(version)
 }
 
 /**
- * Whether a mirror at `at` includes `mark`, which is a version, a head, or the `header.revision` of a write as it is.
- * Throws `EPOCH_CHANGED` for another cluster, `PROTOCOL` for nonsense.
+ * Whether a mirror at `at` includes `mark`: a version, a head, or the `header.revision` of a write.
+ * Throws `EPOCH_CHANGED` for another cluster, and `PROTOCOL` for any other text.
  */
 export function includesMark(at: Version, mark: Version): boolean {
   const [here, there] = [parsePosition(at), parsePosition(mark)]
@@ -60,14 +70,8 @@ export function includesMark(at: Version, mark: Version): boolean {
 }
 
 function parsePosition(version: Version): Position {
-  if (version.startsWith('etcd1.')) return parseVersion(version)
-  const match = /^(?:etcdh1\.([0-9a-f]{1,16})\.)?(\d{1,16})$/.exec(version)
-  const revision = Number(match?.[2])
-  if (!Number.isSafeInteger(revision)) throw notOurs(version)
-  return { clusterId: match?.[1], revision }
-}
-
-function notOurs(version: string): SourceError {
-  const shown = version.length > 60 ? `${version.slice(0, 60)}…` : version
-  return new SourceError(`"${shown}" is no version of an etcd source`, { code: 'PROTOCOL' })
+  if (version.startsWith('etcd1.')) return versions.parse(version)
+  if (version.startsWith('etcdh1.')) return heads.parse(version)
+  if (!integer.allows(version)) throw notAVersion(version, OF)
+  return { clusterId: undefined, revision: Number(version) }
 }

@@ -1,5 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { expired, forked, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
+import { expired, forked } from '../../shared/source-errors.js'
+import { isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { Header, RangeResponse, ServerStatus } from '../transport/etcd-messages.js'
 import type { KeyRange } from '../transport/key-range.js'
 import type { Session } from '../transport/session.js'
@@ -25,14 +26,14 @@ export function assertReachable(head: Header, version: EtcdVersion): void {
  * compacted, nothing more can be proved than what the header says.
  */
 export async function assertSameHistory(
-  visit: Session,
+  session: Session,
   range: KeyRange,
   version: EtcdVersion,
   head: Header,
 ): Promise<void> {
   assertReachable(head, version)
   try {
-    await verifyHistory(visit, range, version)
+    await verifyHistory(session, range, version)
   } catch (error) {
     if (!(error instanceof SourceError) || error.code !== 'VERSION_EXPIRED') throw error
   }
@@ -42,15 +43,22 @@ export async function assertSameHistory(
  * Reads the range as it was at the version's revision: its newest entry and how many there were must be what the version
  * says. A restored backup has the same ids and numbers, and is another history; only its content tells.
  */
-export async function verifyHistory(visit: Session, range: KeyRange, version: EtcdVersion): Promise<HistoryFingerprint> {
+export async function verifyHistory(
+  session: Session,
+  range: KeyRange,
+  version: EtcdVersion,
+): Promise<HistoryFingerprint> {
   const { revision, count } = version
-  const seen = await readNewest(visit, range, version, revision)
+  const seen = await readNewest(session, range, version, revision)
   if (seen.count !== count) throw forked(`it had ${seen.count} keys at revision ${revision}, not ${count}`)
   return assertNewest(seen, version)
 }
 
 /** Compares the newest entries of a range with those of the fingerprint. */
-export function assertNewest({ kvs, hasValues }: NewestEntries, { count, newest, digest }: Fingerprint): HistoryFingerprint {
+export function assertNewest(
+  { kvs, hasValues }: NewestEntries,
+  { count, newest, digest }: Fingerprint,
+): HistoryFingerprint {
   // Without a newest entry the range was empty, or the entry was not known: then it is read when it is needed.
   if (newest === 0) return new HistoryFingerprint(count)
   const found = kvs.filter(({ modRevision }) => modRevision === newest)
@@ -78,7 +86,7 @@ export interface NewestEntries extends RangeResponse {
 
 /** The entries of a range at a revision (0: now) that are as new as the newest entry of the fingerprint, or newer. */
 export async function readNewest(
-  visit: Session,
+  session: Session,
   { start, end }: KeyRange,
   { newest }: Fingerprint,
   revision: number,
@@ -87,24 +95,29 @@ export async function readNewest(
   const request = { key: start, end, revision, isNewestFirst: true, minModRevision: newest }
   const keysOnly = { ...request, limit: newest === 0 ? 1 : MOST_AT_ONCE, isKeysOnly: true }
   try {
-    if (newest === 0 || !hasValues) return { ...(await visit.range(keysOnly, timeoutMs)), hasValues: false }
+    if (newest === 0 || !hasValues) return { ...(await session.range(keysOnly, timeoutMs)), hasValues: false }
     // One entry first: after a break, newer entries may have megabytes, and compete with the watch for the line.
-    const seen = await visit.range({ ...request, limit: 1 }, timeoutMs)
+    const seen = await session.range({ ...request, limit: 1 }, timeoutMs)
     // One transaction wrote several entries: all of them are read.
     const isOneTransaction = seen.hasMore && seen.kvs.every(({ modRevision }) => modRevision === newest)
-    return { ...(isOneTransaction ? await visit.range(request, timeoutMs) : seen), hasValues: true }
+    return { ...(isOneTransaction ? await session.range(request, timeoutMs) : seen), hasValues: true }
   } catch (error) {
-    if (isTooLarge(error)) return { ...(await visit.range(keysOnly, timeoutMs)), hasValues: false }
+    if (isTooLarge(error)) return { ...(await session.range(keysOnly, timeoutMs)), hasValues: false }
     if (!isCompacted(error)) throw error
     throw expired(`revision ${revision} has been compacted`)
   }
 }
 
 /** Asks for the newest entries at a revision. Where it is compacted nothing is learned: nobody can resume from it anyway. */
-export async function refillFingerprint(newest: HistoryFingerprint, visit: Session, { start, end }: KeyRange, revision: number): Promise<void> {
+export async function refillFingerprint(
+  newest: HistoryFingerprint,
+  session: Session,
+  { start, end }: KeyRange,
+  revision: number,
+): Promise<void> {
   for (const limit of [REMEMBERED, 1]) {
     try {
-      const { kvs } = await visit.range({ key: start, end, revision, isNewestFirst: true, limit })
+      const { kvs } = await session.range({ key: start, end, revision, isNewestFirst: true, limit })
       newest.learn(kvs)
       return
     } catch (error) {

@@ -1,5 +1,6 @@
 import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
+import { networkHint } from '../../shared/network-hints.js'
 
 /** gRPC's numbers, as far as etcd uses them. */
 const INVALID_ARGUMENT = 3
@@ -32,16 +33,6 @@ export function etcdError(thrown: unknown): SourceError | OptionError {
   })
 }
 
-/** The history from our version on is gone, or too long to be told: one relist. */
-export function expired(detail: string): SourceError {
-  return new SourceError(`the version has expired: ${detail}`, { code: 'VERSION_EXPIRED' })
-}
-
-/** Another history under the same name. */
-export function forked(detail: string): SourceError {
-  return new SourceError(`this is another history than the version's: ${detail}`, { code: 'EPOCH_CHANGED' })
-}
-
 export function isCompacted(thrown: unknown): boolean {
   return /required revision has been compacted/.test(messageOf(thrown))
 }
@@ -54,10 +45,6 @@ export function isTokenError(thrown: unknown): boolean {
 /** The answer is larger than this client takes. */
 export function isTooLarge(thrown: unknown): boolean {
   return statusOf(thrown) === RESOURCE_EXHAUSTED && /larger than max/.test(messageOf(thrown))
-}
-
-export function isUnavailable(thrown: unknown): boolean {
-  return thrown instanceof SourceError && thrown.code === 'UNAVAILABLE'
 }
 
 function meaningOf(status: number | undefined, message: string): SourceErrorCode {
@@ -82,10 +69,8 @@ function meaningOf(status: number | undefined, message: string): SourceErrorCode
 }
 
 function hintFor(status: number | undefined, message: string): string {
-  if (/ECONNREFUSED/.test(message)) return ' (no server listens there: check host and port)'
-  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/.test(message)) return ' (no such host: check its name)'
-  if (/certificate|SSL|TLS|wrong version number/i.test(message) && status !== PERMISSION_DENIED)
-    return ` (${CHECK_SCHEME})`
+  const hint = status === PERMISSION_DENIED ? undefined : networkHint(message, CHECK_SCHEME)
+  if (hint !== undefined) return ` (${hint})`
   // So ends, by the moment, who is spoken to in TLS and does not understand it.
   if (/No connection established.*ECONNRESET/.test(message))
     return ` (whoever listens there breaks the connection off: check host and port; ${CHECK_SCHEME})`

@@ -1,6 +1,8 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { SourceError } from '../../../src/contract/errors.js'
-import { etcdError, isTooLarge, isUnavailable } from './etcd-errors.js'
+import { over } from '../../../src/contract/errors.js'
+import { DeadlineScope } from '../../shared/deadline-scope.js'
+import { isUnavailable, unavailable } from '../../shared/source-errors.js'
+import { etcdError, isTooLarge } from './etcd-errors.js'
 import type { Header, RangeRequest, RangeResponse, ServerStatus, WatchRequest } from './etcd-messages.js'
 import type { KeyRange } from './key-range.js'
 import type { Call, Connection, Transport, WatchStream } from './transport.js'
@@ -18,41 +20,35 @@ const CONNECT_MS = 3_000
 const PROGRESS_BYTES = 1_024
 
 /**
- * One list or one watch at one member, with a deadline on everything: no driver notices a peer that is gone without a
- * word. Rejects with SourceErrors.
+ * The connection of one list or one watch to one member. Each request has a deadline. Rejects with SourceErrors.
  */
 export class Session {
   readonly #connection: Connection
   readonly #options: SessionOptions
-  readonly #calls = new Set<Call<unknown>>()
-  #fail: ((reason: SourceError) => void) | undefined
+  readonly #scope: DeadlineScope
   #isLost = false
   #isClosed = false
-  readonly #abort = (): void => {
-    for (const call of this.#calls) call.cancel('unwanted')
-    this.#fail?.(new SourceError('no longer wanted', { code: 'STOPPED' }))
-  }
 
   private constructor(connection: Connection, options: SessionOptions) {
     this.#connection = connection
     this.#options = options
-    options.signal.addEventListener('abort', this.#abort, { once: true })
+    this.#scope = new DeadlineScope(options)
   }
 
-  /** Opens a visit at an endpoint that answers the first request, trying each endpoint once. */
+  /** Opens a session at an endpoint that responds to the first request, and tries each endpoint once. */
   static async open<V>(
     transport: Transport,
     options: SessionOptions,
-    first: (visit: Session, timeoutMs: number) => Promise<V>,
+    first: (session: Session, timeoutMs: number) => Promise<V>,
   ): Promise<[Session, V]> {
     for (let tries = transport.endpoints; ; tries--) {
       options.signal.throwIfAborted()
-      const visit = new Session(await transport.connect(), options)
+      const session = new Session(await transport.connect(), options)
       const timeoutMs = transport.endpoints > 1 ? Math.min(CONNECT_MS, options.timeoutMs) : options.timeoutMs
       try {
-        return [visit, await first(visit, timeoutMs)]
+        return [session, await first(session, timeoutMs)]
       } catch (error) {
-        visit.close()
+        session.close()
         if (tries <= 1 || options.signal.aborted || !isUnavailable(error)) throw error
       }
     }
@@ -72,18 +68,18 @@ export class Session {
   }
 
   range(request: RangeRequest, timeoutMs: number = this.#options.timeoutMs): Promise<RangeResponse> {
-    return this.#answer(() => this.#connection.range(request), timeoutMs)
+    return this.#request(() => this.#connection.range(request), timeoutMs)
   }
 
   /** What the member says of itself; undefined where it does not, to this user, or at all. */
   status(): Promise<ServerStatus | undefined> {
-    return this.#answer(() => this.#connection.status(), this.#options.timeoutMs).catch(() => undefined)
+    return this.#request(() => this.#connection.status(), this.#options.timeoutMs).catch(() => undefined)
   }
 
   async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
     const opening = this.#connection.watch(request, requireLeader)
     const abandon = (): void => void opening.then((stream) => stream.cancel('unwanted')).catch(() => {})
-    return await this.#answer(() => ({ response: opening, cancel: abandon }), this.#options.timeoutMs)
+    return await this.#request(() => ({ response: opening, cancel: abandon }), this.#options.timeoutMs)
   }
 
   /** Whether the next request after a lost one goes over another connection. Then bytes of an unfinished response do not show. */
@@ -114,46 +110,32 @@ export class Session {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#options.signal.removeEventListener('abort', this.#abort)
-    for (const call of this.#calls) call.cancel('unwanted')
+    this.#scope.end(over)
     this.#connection.close(this.#isLost)
   }
 
-  /** The answer, or that there was none in time, or that nobody wants it any more. One at a time. */
-  async #answer<V>(begin: () => Call<V>, timeoutMs: number): Promise<V> {
-    const { signal } = this.#options
-    signal.throwIfAborted()
+  /** The response, unless nothing arrives for `timeoutMs` or the signal aborts. */
+  async #request<V>(begin: () => Call<V>, timeoutMs: number): Promise<V> {
+    this.#options.signal.throwIfAborted()
     const call = begin()
-    const timer = new AbortController()
+    const response = call.response.catch((error: unknown) => {
+      throw etcdError(error)
+    })
+    const hasArrived = this.progressMeter()
     let isLate = false
-    this.#calls.add(call)
     try {
-      return await new Promise<V>((resolve, reject) => {
-        this.#fail = reject
-        call.response.then(resolve, (error: unknown) => reject(etcdError(error)))
-        this.#silence(timeoutMs, timer.signal).then(
-          () => {
-            isLate = true
-            reject(new SourceError(`no answer from ${this.endpoint} for ${timeoutMs} ms`, { code: 'UNAVAILABLE' }))
-          },
-          () => {}, // Answered.
-        )
+      return await this.#scope.race(response, {
+        ms: timeoutMs,
+        extendMs: () => (hasArrived() ? timeoutMs : undefined),
+        late: () => {
+          isLate = true
+          throw unavailable(`no answer from ${this.endpoint} for ${timeoutMs} ms`)
+        },
       })
     } catch (error) {
       if (isUnavailable(error) && !isTooLarge(error)) this.markLost()
       call.cancel(isLate ? 'lost' : 'unwanted')
       throw error
-    } finally {
-      this.#fail = undefined
-      timer.abort()
-      this.#calls.delete(call)
     }
-  }
-
-  /** Resolves when nothing has arrived for this long. */
-  async #silence(ms: number, signal: AbortSignal): Promise<void> {
-    const hasArrived = this.progressMeter()
-    do await this.#options.clock.sleep(ms, signal)
-    while (hasArrived())
   }
 }

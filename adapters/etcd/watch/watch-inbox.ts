@@ -1,5 +1,8 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { SourceError } from '../../../src/contract/errors.js'
+import { over } from '../../../src/contract/errors.js'
+import { onAbort } from '../../shared/on-abort.js'
+import { unavailable } from '../../shared/source-errors.js'
+import { WakeableTimer } from '../../shared/wakeable-timer.js'
 import { etcdError } from '../transport/etcd-errors.js'
 import type { WatchResponse } from '../transport/etcd-messages.js'
 import type { WatchStream } from '../transport/transport.js'
@@ -13,34 +16,28 @@ export type InboxEvent = WatchResponse | 'progress-request' | 'silence'
 /** The messages of a stream, one after the other, for whoever asks for the next; and who asks may be nudged. */
 export class WatchInbox {
   readonly #stream: WatchStream
-  readonly #clock: Clock
   readonly #signal: AbortSignal
   readonly #messages: WatchResponse[] = []
   #ending: Error | undefined
   #isProgressRequested = false
   #isPaused = false
-  #wake: (() => void) | undefined
-  readonly #abort = (): void => this.#end(new SourceError('no longer wanted', { code: 'STOPPED' }))
+  readonly #timer: WakeableTimer
+  readonly #unlink: () => void
 
   constructor(stream: WatchStream, clock: Clock, signal: AbortSignal) {
     this.#stream = stream
-    this.#clock = clock
     this.#signal = signal
-    signal.addEventListener('abort', this.#abort, { once: true })
+    this.#timer = new WakeableTimer(clock)
+    this.#unlink = onAbort(signal, () => this.#end(over))
     stream.listen({
-      message: (response) => this.#take(response),
-      ended: (error) =>
-        this.#end(
-          error === undefined
-            ? new SourceError('the server ended the watch', { code: 'UNAVAILABLE' })
-            : etcdError(error),
-        ),
+      message: (response) => this.#enqueue(response),
+      ended: (error) => this.#end(error === undefined ? unavailable('the server ended the watch') : etcdError(error)),
     })
   }
 
   addProgressRequest(): void {
     this.#isProgressRequested = true
-    this.#wake?.()
+    this.#timer.wake()
   }
 
   /** Asks the server how far it has told; it answers with a message without events. */
@@ -52,7 +49,7 @@ export class WatchInbox {
   async next(silenceMs: number): Promise<InboxEvent> {
     this.#signal.throwIfAborted()
     if (this.#messages.length === 0 && this.#ending === undefined && !this.#isProgressRequested)
-      await this.#wait(silenceMs)
+      await this.#timer.sleep(silenceMs)
     const message = this.#messages.shift()
     if (message !== undefined) {
       if (this.#isPaused && this.#messages.length < HIGH_WATER_MARK) {
@@ -69,31 +66,24 @@ export class WatchInbox {
 
   /** `isLost`: the peer is silent. */
   close(isLost: boolean): void {
-    this.#signal.removeEventListener('abort', this.#abort)
-    this.#ending ??= new SourceError('the watch was closed', { code: 'STOPPED' })
+    this.#unlink()
+    this.#ending ??= over
     this.#messages.length = 0
     this.#stream.cancel(isLost ? 'lost' : 'unwanted')
   }
 
-  async #wait(ms: number): Promise<void> {
-    const timer = new AbortController()
-    this.#wake = () => timer.abort()
-    await this.#clock.sleep(ms, timer.signal).catch(() => {}) // Woken.
-    this.#wake = undefined
-  }
-
-  #take(response: WatchResponse): void {
+  #enqueue(response: WatchResponse): void {
     if (this.#ending !== undefined) return
     this.#messages.push(response)
     if (!this.#isPaused && this.#messages.length >= HIGH_WATER_MARK) {
       this.#isPaused = true
       this.#stream.pause()
     }
-    this.#wake?.()
+    this.#timer.wake()
   }
 
   #end(error: Error): void {
     this.#ending ??= error
-    this.#wake?.()
+    this.#timer.wake()
   }
 }

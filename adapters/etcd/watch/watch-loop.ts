@@ -1,15 +1,16 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { messageOf, type SourceError } from '../../../src/contract/errors.js'
+import { expired, forked, isUnavailable, unavailable } from '../../shared/source-errors.js'
 import { type EtcdVersion, formatVersion } from '../history/etcd-version.js'
 import {
   assertNewest,
   assertReachable,
   type NewestEntries,
   readNewest,
-  verifyHistory,
   suspicion,
+  verifyHistory,
 } from '../history/history-check.js'
-import { etcdError, expired, forked, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
+import { etcdError, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { EtcdEvent, Header, WatchResponse } from '../transport/etcd-messages.js'
 import { isInRange, type KeyRange } from '../transport/key-range.js'
 import { hasReliableProgress } from '../transport/server-version.js'
@@ -48,11 +49,11 @@ export interface RevisionBatch {
  * has the revision of the server then, which may be far ahead of what has been told.
  */
 export async function* watchRange(
-  visit: Session,
+  session: Session,
   head: Header,
   from: EtcdVersion,
   settings: WatchSettings,
-  wishes: WatchCallbacks,
+  callbacks: WatchCallbacks,
 ): AsyncGenerator<RevisionBatch> {
   const { range, maxCatchup, requireLeader, hasFragments } = settings
   assertReachable(head, from)
@@ -60,42 +61,45 @@ export async function* watchRange(
   if (behind > maxCatchup)
     throw expired(`${behind} revisions behind, more than maxCatchup (${maxCatchup}), and reading all is cheaper`)
   const request = { key: range.start, end: range.end, startRevision: from.revision + 1, hasFragments }
-  const mailbox = new WatchInbox(await visit.watch(request, requireLeader), wishes.clock, wishes.signal)
+  const inbox = new WatchInbox(await session.watch(request, requireLeader), callbacks.clock, callbacks.signal)
   try {
-    await created(mailbox, settings.stallMs)
+    await created(inbox, settings.stallMs)
     // Now, and not before: a server that was replaced in between would have ended the stream.
-    const status = await visit.status()
-    if (status !== undefined) wishes.onServerVersion(status.version)
-    const newest = await verifyHistory(visit, range, from)
+    const status = await session.status()
+    if (status !== undefined) callbacks.onServerVersion(status.version)
+    const newest = await verifyHistory(session, range, from)
     const reason = suspicion(from, head, status)
-    if (reason !== undefined) wishes.requestAudit(reason)
-    const position = new WatchPosition({ ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex }, newest)
+    if (reason !== undefined) callbacks.requestAudit(reason)
+    const position = new WatchPosition(
+      { ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex },
+      newest,
+    )
     const isTrusted = status !== undefined && hasReliableProgress(status.version)
-    wishes.onProgressRequest(() => mailbox.addProgressRequest())
+    callbacks.onProgressRequest(() => inbox.addProgressRequest())
     // The position is proved: an idle range is live at once.
     yield { events: [], version: formatVersion(from) }
-    yield* new WatchLoop(visit, mailbox, position, settings, wishes.clock, isTrusted).run()
+    yield* new WatchLoop(session, inbox, position, settings, callbacks.clock, isTrusted).run()
   } catch (error) {
     if (isTooLarge(error)) throw expired(`what came since is one message, ${messageOf(error)}`)
-    if (error instanceof SourceError && error.code === 'UNAVAILABLE') visit.markLost()
+    if (isUnavailable(error)) session.markLost()
     throw error
   } finally {
-    mailbox.close(visit.isLost)
+    inbox.close(session.isLost)
   }
 }
 
 /** Waits for the watch to be there; a compacted one is told of right after. */
-async function created(mailbox: WatchInbox, timeoutMs: number): Promise<void> {
-  const mail = await mailbox.next(timeoutMs)
-  if (mail === 'silence' || mail === 'progress-request') {
-    throw new SourceError(`no watch was opened within ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+async function created(inbox: WatchInbox, timeoutMs: number): Promise<void> {
+  const event = await inbox.next(timeoutMs)
+  if (event === 'silence' || event === 'progress-request') {
+    throw unavailable(`no watch was opened within ${timeoutMs} ms`)
   }
-  if (mail.isCanceled) throw canceled(mail)
+  if (event.isCanceled) throw canceled(event)
 }
 
 class WatchLoop {
-  readonly #visit: Session
-  readonly #mailbox: WatchInbox
+  readonly #session: Session
+  readonly #inbox: WatchInbox
   readonly #position: WatchPosition
   readonly #settings: WatchSettings
   readonly #clock: Clock
@@ -103,54 +107,54 @@ class WatchLoop {
   readonly #isTrusted: boolean
   readonly #fragments = new Fragments()
   readonly #hasArrived: () => boolean
-  #heardAt: number
+  #activeAt: number
   /** Whether it was asked for its progress, and has ever answered: what stands between may not pass that on. */
-  #progress: 'unasked' | 'asked' | 'answered' | 'none' = 'unasked'
+  #progress: 'not requested' | 'requested' | 'supported' | 'unsupported' = 'not requested'
   #comparedAt: number
   #differsSince: number | undefined
 
   constructor(
-    visit: Session,
-    mailbox: WatchInbox,
+    session: Session,
+    inbox: WatchInbox,
     position: WatchPosition,
     settings: WatchSettings,
     clock: Clock,
     isTrusted: boolean,
   ) {
-    this.#visit = visit
-    this.#mailbox = mailbox
+    this.#session = session
+    this.#inbox = inbox
     this.#position = position
     this.#settings = settings
     this.#clock = clock
     this.#isTrusted = isTrusted
-    this.#hasArrived = visit.progressMeter()
-    this.#heardAt = this.#comparedAt = clock.now()
+    this.#hasArrived = session.progressMeter()
+    this.#activeAt = this.#comparedAt = clock.now()
   }
 
   async *run(): AsyncGenerator<RevisionBatch> {
     for (;;) {
-      const mail: InboxEvent = await this.#mailbox.next(this.#settings.progressMs)
-      if (mail === 'progress-request') {
+      const event: InboxEvent = await this.#inbox.next(this.#settings.progressMs)
+      if (event === 'progress-request') {
         if (await this.#answersProgressRequest()) yield await this.#bookmark()
-      } else if (mail === 'silence') {
+      } else if (event === 'silence') {
         if (await this.#isAlive()) yield await this.#bookmark()
       } else {
-        this.#heard(mail)
-        if (mail.events.length === 0 && !mail.isFragment && !this.#fragments.isWaiting) {
-          if (!mail.isCreated) yield await this.#progressed(mail)
-        } else yield* this.#told(mail)
+        this.#received(event)
+        if (event.events.length === 0 && !event.isFragment && !this.#fragments.isWaiting) {
+          if (!event.isCreated) yield await this.#progressed(event)
+        } else yield* this.#delivered(event)
       }
     }
   }
 
-  #heard(message: WatchResponse): void {
-    this.#heardAt = this.#clock.now()
+  #received(message: WatchResponse): void {
+    this.#activeAt = this.#clock.now()
     this.#differsSince = undefined
     if (message.isCanceled) throw canceled(message)
     if (message.header.clusterId !== this.#position.clusterId) throw forked('the cluster is another')
   }
 
-  async *#told(message: WatchResponse): AsyncGenerator<RevisionBatch> {
+  async *#delivered(message: WatchResponse): AsyncGenerator<RevisionBatch> {
     const complete = this.#fragments.complete(message)
     const { range } = this.#settings
     const { revision } = this.#position
@@ -166,15 +170,15 @@ class WatchLoop {
   }
 
   async #progressed({ header }: WatchResponse): Promise<RevisionBatch> {
-    this.#progress = 'answered'
+    this.#progress = 'supported'
     if (this.#isTrusted) this.#position.advanceTo(header.revision)
     return await this.#bookmark()
   }
 
   /** Whether we can say more now; else an answer will come as a message. */
   async #answersProgressRequest(): Promise<boolean> {
-    if (this.#isTrusted && this.#progress !== 'none') {
-      this.#ask()
+    if (this.#isTrusted && this.#progress !== 'unsupported') {
+      this.#requestProgress()
       return false
     }
     return await this.#compare()
@@ -186,31 +190,31 @@ class WatchLoop {
     const now = this.#clock.now()
     if (this.#hasArrived()) {
       // A message is on its way: a large one on a slow line, or the response to a read of another part of the loop.
-      this.#heardAt = now
+      this.#activeAt = now
       return true
     }
     switch (this.#progress) {
-      case 'answered':
-        if (now - this.#heardAt >= stallMs) throw stalled(now - this.#heardAt)
-        this.#ask()
+      case 'supported':
+        if (now - this.#activeAt >= stallMs) throw stalled(now - this.#activeAt)
+        this.#requestProgress()
         return false
-      case 'unasked':
-        this.#ask()
+      case 'not requested':
+        this.#requestProgress()
         return false
-      case 'asked':
-        this.#progress = 'none'
+      case 'requested':
+        this.#progress = 'unsupported'
         return await this.#compare()
-      case 'none':
+      case 'unsupported':
         if (now - this.#comparedAt >= stallMs) await this.#compare()
-        else this.#assertSame(await this.#visit.head(this.#settings.range, this.#patienceMs()))
-        this.#heardAt = this.#clock.now()
+        else this.#assertSame(await this.#session.head(this.#settings.range, this.#patienceMs()))
+        this.#activeAt = this.#clock.now()
         return true
     }
   }
 
-  #ask(): void {
-    if (this.#progress === 'unasked') this.#progress = 'asked'
-    this.#mailbox.requestProgress()
+  #requestProgress(): void {
+    if (this.#progress === 'not requested') this.#progress = 'requested'
+    this.#inbox.requestProgress()
   }
 
   /**
@@ -222,13 +226,13 @@ class WatchLoop {
     const { range, stallMs } = this.#settings
     this.#comparedAt = this.#clock.now()
     const { revision } = this.#position
-    const fingerprint = await this.#position.fingerprint(this.#visit, range)
+    const fingerprint = await this.#position.fingerprint(this.#session, range)
     const isEqual = ({ count, kvs }: NewestEntries): boolean =>
       count === fingerprint.count && kvs.every(({ modRevision }) => modRevision <= revision)
     const read = async (hasValues: boolean): Promise<NewestEntries> => {
-      const seen = await readNewest(this.#visit, range, fingerprint, 0, { timeoutMs: this.#patienceMs(), hasValues })
+      const seen = await readNewest(this.#session, range, fingerprint, 0, { timeoutMs: this.#patienceMs(), hasValues })
       this.#assertSame(seen.header)
-      this.#heardAt = this.#clock.now()
+      this.#activeAt = this.#clock.now()
       return seen
     }
     // While the watch is catching up, values of newer entries would compete with its messages for the line.
@@ -250,7 +254,7 @@ class WatchLoop {
   /** How long a read may take: the silence before it counts, so that a dead connection costs one time-out. */
   #patienceMs(): number {
     const { stallMs, progressMs } = this.#settings
-    return Math.max(progressMs, stallMs - (this.#clock.now() - this.#heardAt))
+    return Math.max(progressMs, stallMs - (this.#clock.now() - this.#activeAt))
   }
 
   /** Another term may be that of a restored backup: a new watch compares more. */
@@ -259,7 +263,7 @@ class WatchLoop {
     if (clusterId !== position.clusterId) throw forked('the cluster is another')
     if (revision < position.revision) throw forked(`the revision went back from ${position.revision} to ${revision}`)
     if (term === position.term) return
-    throw new SourceError(`the term was ${position.term}, and is ${term}`, { code: 'UNAVAILABLE' })
+    throw unavailable(`the term was ${position.term}, and is ${term}`)
   }
 
   async #bookmark(): Promise<RevisionBatch> {
@@ -267,12 +271,12 @@ class WatchLoop {
   }
 
   #version(): Promise<string> {
-    return this.#position.version(this.#visit, this.#settings.range)
+    return this.#position.version(this.#session, this.#settings.range)
   }
 }
 
 function stalled(ms: number): SourceError {
-  return new SourceError(`no data for ${Math.round(ms)} ms`, { code: 'UNAVAILABLE' })
+  return unavailable(`no data for ${Math.round(ms)} ms`)
 }
 
 /** Why the server gave up a watch. Of compaction it says nothing but the number. */

@@ -13,7 +13,10 @@ export class WatchPosition {
   readonly #newest: HistoryFingerprint
   #revision: number
 
-  constructor({ clusterId, term, revision, raftIndex }: Omit<EtcdVersion, keyof Fingerprint>, newest: HistoryFingerprint) {
+  constructor(
+    { clusterId, term, revision, raftIndex }: Omit<EtcdVersion, keyof Fingerprint>,
+    newest: HistoryFingerprint,
+  ) {
     this.clusterId = clusterId
     this.#term = term
     this.#raftIndex = raftIndex
@@ -41,14 +44,14 @@ export class WatchPosition {
   }
 
   /** The proof of the current position. Reads the newest entry if all remembered entries have been deleted. */
-  async fingerprint(visit: Session, range: KeyRange): Promise<Fingerprint> {
-    if (this.#newest.isUnknown) await refillFingerprint(this.#newest, visit, range, this.#revision)
+  async fingerprint(session: Session, range: KeyRange): Promise<Fingerprint> {
+    if (this.#newest.isUnknown) await refillFingerprint(this.#newest, session, range, this.#revision)
     return this.#newest.fingerprint()
   }
 
   /** The version of the last event. */
-  async version(visit: Session, range: KeyRange): Promise<string> {
-    const fingerprint = await this.fingerprint(visit, range)
+  async version(session: Session, range: KeyRange): Promise<string> {
+    const fingerprint = await this.fingerprint(session, range)
     const [{ clusterId }, term, revision, raftIndex] = [this, this.#term, this.#revision, this.#raftIndex]
     return formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
   }

@@ -1,5 +1,5 @@
+import { expired, forked } from '../../shared/source-errors.js'
 import type { RedisReply } from '../connection/client.js'
-import { expired, forked } from '../connection/redis-errors.js'
 import type { Absent, Position } from './collection-version.js'
 
 const PUT = 0x75 // u
@@ -30,8 +30,8 @@ export function readMeta(reply: RedisReply | undefined): Meta | undefined {
     each === null ? '' : String(each),
   )
   if (!epoch || !id || !chain || !count) return undefined
-  const place = positionOf(id, chain)
-  return place === undefined || place.epoch !== Number(epoch) ? undefined : { ...place, count: Number(count) }
+  const position = positionOf(id, chain)
+  return position === undefined || position.epoch !== Number(epoch) ? undefined : { ...position, count: Number(count) }
 }
 
 /** The entries that XREAD of one stream, or XRANGE, gave. */
@@ -58,8 +58,8 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
   const third = about.indexOf(' ', second) + 1
   const committedAt = Number(about.slice(about.indexOf(' ', third) + 1))
   const isOurs = second > 0 && third === second + CHAIN_LENGTH + 1 && committedAt > 0
-  const place = isOurs ? positionOf(String(id), about.slice(second, third - 1)) : undefined
-  if (place === undefined) return undefined
+  const position = isOurs ? positionOf(String(id), about.slice(second, third - 1)) : undefined
+  if (position === undefined) return undefined
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]
@@ -67,24 +67,25 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
     if (typeof field === 'string') changes.push({ key: field.slice(1), value: field[0] === 'u' ? value : undefined })
     else changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
   }
-  return { position: place, previous: about.slice(0, second - 1), changes, committedAt }
+  return { position, previous: about.slice(0, second - 1), changes, committedAt }
 }
 
 /**
  * Where we are after an entry; throws where it does not follow: a dense sequence shows what is missing, and the chain that the history
  * before it is another than ours, which numbers alone do not show.
  */
-export function advance(at: Position | Absent, { position: place, previous }: LogEntry): Position {
+export function advance(at: Position | Absent, { position, previous }: LogEntry): Position {
   if ('absentAt' in at) {
-    if (place.sequence > 0) throw expired(`the entries before ${place.sequence} of a new history were trimmed${KEEP}`)
+    if (position.sequence > 0)
+      throw expired(`the entries before ${position.sequence} of a new history were trimmed${KEEP}`)
     if (previous !== '') throw forked('it began with what was there already')
-    return place
+    return position
   }
-  if (place.epoch !== at.epoch) throw forked('the collection was made anew')
-  if (place.sequence > at.sequence + 1)
-    throw expired(`entries ${at.sequence + 1} to ${place.sequence - 1} were trimmed${KEEP}`)
-  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${place.sequence}`)
-  return place
+  if (position.epoch !== at.epoch) throw forked('the collection was made anew')
+  if (position.sequence > at.sequence + 1)
+    throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)
+  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${position.sequence}`)
+  return position
 }
 
 /** Whether the collection that is there is the one of this place, or a later state of it, as far as it can be told. */
@@ -96,9 +97,10 @@ export function assertSameHistory(at: Position, meta: Meta | undefined): asserts
 }
 
 /** Throws if `entry`, the oldest one at or after this place, shows that the history up to there is another. */
-export function assertPrecedes(at: Position, { position: place, previous }: LogEntry): void {
-  const chain = place.sequence === at.sequence ? place.chain : place.sequence === at.sequence + 1 ? previous : at.chain
-  if (place.epoch !== at.epoch || chain !== at.chain) throw forked(`entry ${at.sequence} is another`)
+export function assertPrecedes(at: Position, { position, previous }: LogEntry): void {
+  const chain =
+    position.sequence === at.sequence ? position.chain : position.sequence === at.sequence + 1 ? previous : at.chain
+  if (position.epoch !== at.epoch || chain !== at.chain) throw forked(`entry ${at.sequence} is another`)
 }
 
 /** Whether these entries, read at the same moment, are the next of those that are to come. */

@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { type ResponseSizeLimit, AdaptivePageSize } from '../connection/adaptive-page-size.js'
+import { expired, forked } from '../../shared/source-errors.js'
+import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
-import { expired, forked } from '../connection/redis-errors.js'
 import { type RedisCommand, type Session, textOf } from '../connection/session.js'
 import {
   assertNotTrimmed,
@@ -40,7 +40,7 @@ export interface CollectionReaderOptions {
   readonly pageSize: number
   /** Whether keys and values are strings wherever they can be. */
   readonly isText: boolean
-  readonly answers: ResponseSizeLimit
+  readonly responseSize: ResponseSizeLimit
 }
 
 /** What a collection's keys say, over one connection. */
@@ -53,13 +53,13 @@ export class CollectionReader {
   /** After which entry one that begins a history comes. */
   #before = '0-0'
 
-  constructor(session: Session, { keys, pageSize, isText, answers }: CollectionReaderOptions) {
+  constructor(session: Session, { keys, pageSize, isText, responseSize }: CollectionReaderOptions) {
     this.#session = session
     this.#ask = (command, timeoutMs) =>
       isText ? session.texts(command, timeoutMs) : session.command(command, timeoutMs)
     this.#keys = keys
-    this.#fields = new AdaptivePageSize(pageSize, answers)
-    this.#entries = new AdaptivePageSize(pageSize, answers)
+    this.#fields = new AdaptivePageSize(pageSize, responseSize)
+    this.#entries = new AdaptivePageSize(pageSize, responseSize)
   }
 
   /** Where the collection is now; where there is none, since when that is certain. */

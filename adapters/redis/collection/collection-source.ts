@@ -9,14 +9,15 @@ import type {
   WatchContext,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import { withSignsOfLife } from '../../../src/util/keep-alive.js'
+import { expired, unavailable } from '../../shared/source-errors.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
-import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from '../connection/codec.js'
-import { expired, unavailable } from '../connection/redis-errors.js'
-import { checkRole, checkServer, Warnings } from '../connection/server-checks.js'
+import { EventCodec } from '../connection/codec.js'
+import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
+import { checkRole, Warnings } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
+import { type Connected, plainRunner, type SessionRunner } from '../connection/session-runner.js'
 import { advance, type LogEntry } from './change-log.js'
 import { type CollectionKeys, collectionKeys } from './collection-keys.js'
 import { CollectionReader } from './collection-reader.js'
@@ -49,9 +50,9 @@ export class CollectionSource<T> implements RedisCollection<T> {
   readonly #settings: CollectionSettings<T>
   readonly #keys: CollectionKeys
   readonly #codec: EventCodec<T>
-  readonly #route: ClusterRoute
   readonly #warnings: Warnings
-  readonly #answers = new ResponseSizeLimit()
+  readonly #runner: SessionRunner<Connected>
+  readonly #responseSize = new ResponseSizeLimit()
 
   constructor(settings: CollectionSettings<T>) {
     this.#settings = settings
@@ -60,29 +61,24 @@ export class CollectionSource<T> implements RedisCollection<T> {
     this.heartbeatMs = settings.blockMs + settings.timeoutMs
     this.#keys = collectionKeys(keyPrefixOf(settings.client), settings.name)
     this.#codec = new EventCodec(settings.codec, settings.keys)
-    this.#route = new ClusterRoute(settings.client, this.#keys.meta)
     this.#warnings = new Warnings(this.name)
+    this.#runner = plainRunner(new ClusterRoute(settings.client, this.#keys.meta), this.#warnings, settings)
   }
 
-  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const sign = (): ListPage<T> => ({ events: [] })
-    yield* this.#visit(context, context.pageSize, (reader) => this.#list(reader, context.floor), sign)
+  list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    return this.#runner.list(context, ({ session }) =>
+      this.#list(this.#reader(session, context.pageSize), context.floor),
+    )
   }
 
-  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const { after } = context
-    const run = (reader: CollectionReader, session: Session): AsyncGenerator<WatchBatch<T>> =>
-      this.#watch(reader, session, context)
-    const sign = (last?: WatchBatch<T>): WatchBatch<T> => ({ events: [], version: last?.version ?? after })
-    yield* this.#visit(context, MOST_ENTRIES, run, sign)
+  watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    return this.#runner.watch(context, ({ session }) =>
+      this.#watch(this.#reader(session, MOST_ENTRIES), session, context),
+    )
   }
 
-  async head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
-    for await (const version of this.#visit(context, 1, async function* (reader) {
-      yield formatVersion(await reader.current())
-    }))
-      return version
-    throw unavailable('nothing was heard')
+  head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
+    return this.#runner.once(context, async ({ session }) => formatVersion(await this.#reader(session, 1).current()))
   }
 
   hasReached(at: Version, mark: Version): boolean {
@@ -175,26 +171,9 @@ export class CollectionSource<T> implements RedisCollection<T> {
     return place
   }
 
-  /** One list or one watch, over a connection of its own; with `sign`, a sign of life while a large answer is on its way. */
-  async *#visit<V>(
-    { signal, clock, warn }: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
-    pageSize: number,
-    run: (reader: CollectionReader, session: Session) => AsyncGenerator<V>,
-    sign?: (last: V | undefined) => V,
-  ): AsyncGenerator<V> {
-    const { timeoutMs, blockMs: everyMs } = this.#settings
-    const session = await this.#route.open({ signal, clock, timeoutMs })
-    try {
-      await checkServer(session, this.#warnings.through(warn))
-      const [keys, answers, isText] = [this.#keys, this.#answers, this.#codec.takesText]
-      answers.begin(clock.now())
-      const steps = run(new CollectionReader(session, { keys, pageSize, isText, answers }), session)
-      yield* sign === undefined ? steps : withSignsOfLife(steps, { session, clock, everyMs, sign })
-    } catch (error) {
-      this.#route.noteFailure(error)
-      throw error
-    } finally {
-      session.close()
-    }
+  #reader(session: Session, pageSize: number): CollectionReader {
+    this.#responseSize.begin(session.clock.now())
+    const [keys, responseSize, isText] = [this.#keys, this.#responseSize, this.#codec.takesText]
+    return new CollectionReader(session, { keys, pageSize, isText, responseSize })
   }
 }

@@ -1,5 +1,5 @@
-import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
+import { integer, otherHistory, textField, versionFormat } from '../../shared/version-format.js'
 
 /** A place in the history of a collection. `chain` is the hash of everything up to there, so that forks differ. */
 export interface Position {
@@ -15,18 +15,22 @@ export interface Absent {
   readonly absentAt: number
 }
 
+const OF = 'a Redis collection'
+
+const positions = versionFormat<Position>('redis1', OF, {
+  epoch: integer,
+  sequence: integer,
+  chain: textField(/^[0-9a-f]{16}$/),
+})
+const absences = versionFormat<Absent>('redis1.absent', OF, { absentAt: integer })
+
 /** `redis1.<epoch>.<sequence>.<chain>`, or `redis1.absent.<ms>` */
 export function formatVersion(at: Position | Absent): Version {
-  return 'absentAt' in at ? `redis1.absent.${at.absentAt}` : ['redis1', at.epoch, at.sequence, at.chain].join('.')
+  return 'absentAt' in at ? absences.format(at) : positions.format(at)
 }
 
 export function parseVersion(version: Version): Position | Absent {
-  const match = /^redis1\.(?:absent\.(\d{1,16})|(\d{1,16})\.(\d{1,16})\.([0-9a-f]{16}))$/.exec(version)
-  if (match === null) throw notOurs(version)
-  const [, absentAt, epoch, sequence, chain = ''] = match
-  return absentAt === undefined
-    ? { epoch: Number(epoch), sequence: Number(sequence), chain }
-    : { absentAt: Number(absentAt) }
+  return version.startsWith('redis1.absent.') ? absences.parse(version) : positions.parse(version)
 }
 
 /** The id of an entry in the stream. */
@@ -42,23 +46,14 @@ export function includesMark(at: Version, mark: Version): boolean {
   const [here, there] = [parseVersion(at), parseVersion(mark)]
   if ('absentAt' in here) {
     if ('absentAt' in there) return true
-    if (there.epoch < here.absentAt) throw another('the collection was deleted since')
+    if (there.epoch < here.absentAt) throw otherHistory('the collection was deleted since')
     return false
   }
   if ('absentAt' in there) {
-    if (here.epoch < there.absentAt) throw another('the collection was deleted since')
+    if (here.epoch < there.absentAt) throw otherHistory('the collection was deleted since')
     return true
   }
-  if (here.epoch !== there.epoch) throw another('the collection was made anew')
-  if (here.sequence === there.sequence && here.chain !== there.chain) throw another('the history was forked')
+  if (here.epoch !== there.epoch) throw otherHistory('the collection was made anew')
+  if (here.sequence === there.sequence && here.chain !== there.chain) throw otherHistory('the history was forked')
   return here.sequence >= there.sequence
-}
-
-function another(detail: string): SourceError {
-  return new SourceError(`the version is of another history: ${detail}`, { code: 'EPOCH_CHANGED' })
-}
-
-function notOurs(version: string): SourceError {
-  const shown = version.length > 60 ? `${version.slice(0, 60)}…` : version
-  return new SourceError(`"${shown}" is no version of a Redis collection`, { code: 'PROTOCOL' })
 }

@@ -2,7 +2,8 @@ import { messageOf } from '../../../src/contract/errors.js'
 import type { Random } from '../../../src/contract/random.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { RedisReply } from '../connection/client.js'
-import { encodeKey, encodeValue, type RedisCodecName, type RedisEncode, type RedisKeys } from '../connection/codec.js'
+import { encodeKey, encodeValue } from '../connection/codec.js'
+import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js'
 import { type LogEntry, positionOf, readEntry } from './change-log.js'
 import type { CollectionKeys } from './collection-keys.js'
 import { type Absent, formatVersion, idOf, type Position, parseVersion } from './collection-version.js'
@@ -41,13 +42,13 @@ export class CollectionWriter<T> {
     const call =
       expected === undefined ? undefined : JSON.stringify([ifVersion, chainAfter({ chain: '', epoch: 0 }, '', encoded)])
     const before = call === undefined ? undefined : this.#unknown.get(call)
-    const word = before ?? this.#word()
+    const nonce = before ?? this.#nonce()
     try {
-      const place = await this.#run(encoded, expected, word, before !== undefined)
+      const place = await this.#run(encoded, expected, nonce, before !== undefined)
       if (call !== undefined) this.#unknown.delete(call)
       return formatVersion(place)
     } catch (error) {
-      if (call !== undefined) this.#remember(call, word, error)
+      if (call !== undefined) this.#remember(call, nonce, error)
       throw error
     }
   }
@@ -55,21 +56,21 @@ export class CollectionWriter<T> {
   async #run(
     changes: readonly EncodedChange[],
     expected: Position | Absent | undefined,
-    word: string,
+    nonce: string,
     isAgain: boolean,
   ): Promise<Position> {
     const { keys, retention } = this.#settings
     const [id, chain] =
       expected === undefined ? ['', ''] : 'absentAt' in expected ? ['none', ''] : [idOf(expected), expected.chain]
     const places = [3, keys.hash, keys.stream, keys.meta]
-    const answer = await this.#script([...places, retention, id, chain, word, ...scriptArguments(changes)])
+    const answer = await this.#script([...places, retention, id, chain, nonce, ...scriptArguments(changes)])
     if (!(answer instanceof Error)) return placeIn(answer)
     const conflict = /^CONFLICT (\S+) (\S+)/.exec(messageOf(answer))
     if (conflict === null) throw refused(answer)
     const here = positionOf(conflict[1] ?? '', conflict[2] ?? '')
     const ours =
       isAgain && here !== undefined && expected !== undefined
-        ? await this.#own(expected, here, word, changes)
+        ? await this.#own(expected, here, nonce, changes)
         : undefined
     if (ours !== undefined) return ours
     const version = here === undefined ? undefined : formatVersion(here)
@@ -82,10 +83,10 @@ export class CollectionWriter<T> {
 
   /** What the script answers; the server is given it where it does not have it. */
   async #script(rest: readonly (string | number | Buffer)[]): Promise<RedisReply | Error> {
-    const { connection: link } = this.#settings
-    const answer = await link.send(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
+    const { connection } = this.#settings
+    const answer = await connection.send(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
     return answer instanceof Error && /^NOSCRIPT /.test(answer.message)
-      ? await link.send(['EVAL', WRITER_SCRIPT, ...rest])
+      ? await connection.send(['EVAL', WRITER_SCRIPT, ...rest])
       : answer
   }
 
@@ -93,16 +94,16 @@ export class CollectionWriter<T> {
   async #own(
     expected: Position | Absent,
     here: Position,
-    word: string,
+    nonce: string,
     changes: readonly EncodedChange[],
   ): Promise<Position | undefined> {
     const next = 'absentAt' in expected ? undefined : { epoch: expected.epoch, sequence: expected.sequence + 1 }
     const found = next === undefined ? undefined : await this.#entry(next)
-    if (found !== undefined && isOwn(found, word, changes)) return found.position
+    if (found !== undefined && isOwn(found, nonce, changes)) return found.position
     // It may have begun the history that is there now.
     const isAnother = next?.epoch !== here.epoch
     const entry = isAnother ? await this.#entry({ epoch: here.epoch, sequence: 0 }) : found
-    if (entry !== undefined) return isOwn(entry, word, changes) ? entry.position : undefined
+    if (entry !== undefined) return isOwn(entry, nonce, changes) ? entry.position : undefined
     if (!isAnother && next.sequence > here.sequence) return undefined
     throw new RedisWriteError('OUTCOME_UNKNOWN', 'whether it was written is not known: its entry was trimmed')
   }
@@ -122,25 +123,25 @@ export class CollectionWriter<T> {
     return { key: encodeKey(change.delete, keyForm), value: undefined }
   }
 
-  #remember(call: string, word: string, error: unknown): void {
+  #remember(call: string, nonce: string, error: unknown): void {
     this.#unknown.delete(call)
     if (!(error instanceof RedisWriteError) || error.code === 'CONFLICT') return
     // Also after a call that was refused: it may have been the second, after one that nobody knows of.
-    this.#unknown.set(call, word)
+    this.#unknown.set(call, nonce)
     for (const oldest of this.#unknown.keys()) {
       if (this.#unknown.size <= MOST_UNKNOWN) break
       this.#unknown.delete(oldest)
     }
   }
 
-  #word(): string {
+  #nonce(): string {
     const { random } = this.#settings
     return Array.from({ length: 3 }, () => Math.floor(random.next() * 2 ** 32).toString(36)).join('.')
   }
 }
 
-function isOwn({ previous, position: place }: LogEntry, word: string, changes: readonly EncodedChange[]): boolean {
-  return place.chain === chainAfter({ chain: previous, epoch: place.epoch }, word, changes)
+function isOwn({ previous, position }: LogEntry, nonce: string, changes: readonly EncodedChange[]): boolean {
+  return position.chain === chainAfter({ chain: previous, epoch: position.epoch }, nonce, changes)
 }
 
 function placeIn(answer: RedisReply): Position {

@@ -1,6 +1,7 @@
 import { checkOptions, isCount, isOneOf, isPositive, type OptionCheck } from '../../../src/util/validate-options.js'
+import { isCodec } from '../../shared/value-codec.js'
 import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
-import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec.js'
+import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
 import { nameFlaw, shardName, shardsFlaw } from './collection-keys.js'
 import { CollectionSource, type RedisCollection } from './collection-source.js'
 
@@ -24,7 +25,7 @@ export interface RedisCollectionOptions<T> {
 const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
   name: nameFlaw,
-  codec: (value) => (typeof value === 'function' ? undefined : isOneOf('json', 'string', 'bytes')(value)),
+  codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   blockMs: isCount,
   timeoutMs: isPositive,

@@ -9,9 +9,11 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
+import { isCodec } from '../../shared/value-codec.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
-import { encodeKey, type RedisCodecName, type RedisEncode, type RedisKeys } from '../connection/codec.js'
+import { encodeKey } from '../connection/codec.js'
+import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js'
 import { Warnings } from '../connection/server-checks.js'
 import { collectionKeys, nameFlaw, shardName, shardOf, shardsFlaw } from './collection-keys.js'
 import { parseVersion } from './collection-version.js'
@@ -60,7 +62,7 @@ export interface RedisShardedWriter<T> extends RedisWriter<T> {
 const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
   name: nameFlaw,
-  codec: (value) => (typeof value === 'function' ? undefined : isOneOf('json', 'string', 'bytes')(value)),
+  codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   retention: isCount,
   timeoutMs: isPositive,

@@ -1,5 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { isErrorReply, unavailable } from './redis-errors.js'
+import { unavailable } from '../../shared/source-errors.js'
+import { isErrorReply } from './redis-errors.js'
 
 /** How large an answer may become, in bytes, as far as can be guessed from those before. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -47,16 +48,16 @@ export class ResponseSizeLimit {
  */
 export class AdaptivePageSize {
   readonly #most: number
-  readonly #answers: ResponseSizeLimit
+  readonly #limit: ResponseSizeLimit
   /** One, while nobody knows how large they are: a few of 10 MB would not come in time over a slow line. */
   #size = 1
   #itemBytes = 0
   /** Whether an answer with items is due: the first one, and one after an answer with about as many items as were asked for. */
   #isMoreDue = true
 
-  constructor(most: number, answers: ResponseSizeLimit) {
+  constructor(most: number, limit: ResponseSizeLimit) {
     this.#most = most
-    this.#answers = answers
+    this.#limit = limit
   }
 
   get size(): number {
@@ -68,7 +69,7 @@ export class AdaptivePageSize {
     this.#isMoreDue = 2 * items > this.#size
     if (items === 0) return
     this.#itemBytes = Math.max(1, bytes / items)
-    const fits = Math.floor(this.#answers.bytes / this.#itemBytes)
+    const fits = Math.floor(this.#limit.bytes / this.#itemBytes)
     this.#size = Math.max(1, Math.min(fits, this.#most, this.#size * GROWTH))
   }
 
@@ -76,7 +77,7 @@ export class AdaptivePageSize {
   failed(error: unknown, items: number, now: number): unknown {
     const isLost = error instanceof SourceError && error.code === 'UNAVAILABLE' && !isErrorReply(error)
     if (!isLost || items === 0 || !this.#isMoreDue) return error
-    if (this.#itemBytes > 0) this.#answers.lost(items * this.#itemBytes, now)
+    if (this.#itemBytes > 0) this.#limit.lost(items * this.#itemBytes, now)
     if (!/closed the connection/.test(error.message)) return error
     const due = items === 1 ? 'one item' : `about ${Math.ceil((items * this.#itemBytes) / 1024)} kB`
     return unavailable(

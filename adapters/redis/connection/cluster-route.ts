@@ -1,7 +1,7 @@
 import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
+import { unavailable } from '../../shared/source-errors.js'
 import { asCluster, type ClusterClient, type RedisClient, type SingleClient } from './client.js'
 import { slotOf } from './hash-slot.js'
-import { unavailable } from './redis-errors.js'
 import { Session, type SessionOptions } from './session.js'
 
 interface HostAndPort {

@@ -1,5 +1,6 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
+import { networkHint } from '../../shared/network-hints.js'
 import type { RedisArgument } from './client.js'
 
 /**
@@ -22,20 +23,6 @@ function wrongType(said: string, [name, ...args]: readonly RedisArgument[]): str
   if (typeof name !== 'string' || !/^[HX]/.test(name)) return said
   const key = name === 'XREAD' ? args.at(-2) : args[name === 'XINFO' ? 1 : 0]
   return `WRONGTYPE ${key} is no ${name.startsWith('X') ? 'stream' : 'hash'}`
-}
-
-/** The history from our version on is gone: one relist. */
-export function expired(detail: string): SourceError {
-  return new SourceError(`the version has expired: ${detail}`, { code: 'VERSION_EXPIRED' })
-}
-
-/** Another history under the same name. */
-export function forked(detail: string): SourceError {
-  return new SourceError(`this is another history than the version's: ${detail}`, { code: 'EPOCH_CHANGED' })
-}
-
-export function unavailable(detail: string): SourceError {
-  return new SourceError(detail, { code: 'UNAVAILABLE' })
 }
 
 /** As the server says it of a command, and of a command in a script. */
@@ -75,14 +62,11 @@ function meaningOf(message: string): SourceErrorCode {
 }
 
 function hintFor(message: string): string {
-  const [, hint = ''] = hints.find(([pattern]) => pattern.test(message)) ?? []
-  return hint
+  const [, hint] = hints.find(([pattern]) => pattern.test(message)) ?? []
+  return hint ?? networkHint(message, "check the client's option tls") ?? ''
 }
 
 const hints: readonly (readonly [RegExp, string])[] = [
-  [/ECONNREFUSED/, 'no server listens there: check host and port'],
-  [/ENOTFOUND|EAI_AGAIN/, 'no such host: check its name'],
-  [/certificate|SSL|TLS|wrong version number/i, "check the client's option tls"],
   [
     /^Unknown RESP type|^Protocol error/,
     "what answers there is no Redis, or wants TLS: check the client's port and option tls",

@@ -1,6 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
+import { unavailable } from '../../shared/source-errors.js'
 import type { RedisReply } from './client.js'
-import { isNotAllowed, unavailable } from './redis-errors.js'
+import { isNotAllowed } from './redis-errors.js'
 import { type RedisCommand, type Session, textOf } from './session.js'
 
 const OLDEST = 7

@@ -1,7 +1,9 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { messageOf, over, SourceError } from '../../../src/contract/errors.js'
+import { DeadlineScope } from '../../shared/deadline-scope.js'
+import { unavailable } from '../../shared/source-errors.js'
 import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
-import { isErrorReply, isNotAllowed, redisError, unavailable } from './redis-errors.js'
+import { isErrorReply, isNotAllowed, redisError } from './redis-errors.js'
 import { onSentinel, type SentinelConnection } from './sentinel-connection.js'
 
 export interface SessionOptions {
@@ -10,9 +12,6 @@ export interface SessionOptions {
   /** A connection counts as lost if a command waits and nothing is received for this many milliseconds. Its socket is destroyed. */
   readonly timeoutMs: number
 }
-
-/** One for all: the one that `abort` would make is what most of a small command costs. */
-const ANSWERED = new Error('answered')
 
 export type RedisCommand = readonly [name: string, ...args: RedisArgument[]]
 
@@ -72,18 +71,18 @@ export class Session {
   readonly address: string
   readonly #connection: RedisConnection
   readonly #options: SessionOptions
-  readonly #fails = new Set<(error: SourceError) => void>()
+  readonly #scope: DeadlineScope
   /** That was asked last, for where to connect to. */
   #sentinel: SentinelConnection | undefined
-  #ending: SourceError | undefined
   #hasAnswered = false
   #receivedAt: number
-  readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
 
   private constructor(connection: RedisConnection, options: SessionOptions) {
     this.#connection = connection
     this.#options = options
     this.#receivedAt = options.clock.now()
+    this.#scope = new DeadlineScope(options)
+    this.#scope.onEnd(() => this.#disconnect())
     const { host, port, path } = connection.options
     this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
     onSentinel(connection, (asked) => {
@@ -99,16 +98,17 @@ export class Session {
     options.signal.throwIfAborted()
     const connection = client.duplicate({ ...ownOptions(options.timeoutMs), ...where }) as RedisConnection
     const session = new Session(connection, options)
-    options.signal.addEventListener('abort', session.#abort, { once: true })
     await session.#timed(connection.connect(), options.timeoutMs)
     session.#hasAnswered = false // That was the network.
-    connection.stream?.on('data', () => session.#received())
+    session.onData(() => {
+      session.#receivedAt = options.clock.now()
+    })
     return session
   }
 
   /** Why it is of no use any more. */
   get ending(): SourceError | undefined {
-    return this.#ending
+    return this.#scope.ending
   }
 
   get clock(): Clock {
@@ -122,7 +122,6 @@ export class Session {
 
   /** One command and its answer. Calls may overlap; answers come in the order of the calls. */
   command(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
-    if (this.#ending !== undefined) return Promise.reject(this.#ending)
     return this.#timed(this.#connection.callBuffer(...command) as Promise<RedisReply>, timeoutMs, command)
   }
 
@@ -161,7 +160,6 @@ export class Session {
   }
 
   #texts(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
-    if (this.#ending !== undefined) return Promise.reject(this.#ending)
     return this.#timed(this.#connection.call(...command) as Promise<RedisReply>, timeoutMs, command)
   }
 
@@ -170,29 +168,30 @@ export class Session {
     this.#connection.on('messageBuffer', (_channel, message) => listener(message))
   }
 
-  /** Told when it is of no use any more. */
+  /** Calls `listener` when bytes arrive. */
+  onData(listener: () => void): void {
+    this.#connection.stream?.on('data', listener)
+  }
+
+  /** Calls `listener` when the session ends. */
   onEnd(listener: (error: SourceError) => void): void {
-    this.#fails.add(listener)
+    this.#scope.onEnd(listener)
   }
 
   close(): void {
-    this.destroy(new SourceError('the session was closed', { code: 'STOPPED' }))
+    this.destroy(over)
   }
 
-  /** Ends whatever is under way with `error`, and cuts the connection. */
+  /** Ends all commands under way with `error`, and closes the connection. */
   destroy(error: SourceError): void {
-    if (this.#ending !== undefined) return
-    this.#ending = error
-    this.#options.signal.removeEventListener('abort', this.#abort)
+    this.#scope.end(error)
+  }
+
+  #disconnect(): void {
     for (const each of [this.#connection, this.#sentinel]) {
       each?.disconnect()
-      each?.stream?.destroy() // Else it waits for the other side to say good-bye.
+      each?.stream?.destroy() // Otherwise it waits until the peer closes its side.
     }
-    for (const fail of this.#fails) fail(error)
-  }
-
-  #received(): void {
-    this.#receivedAt = this.#options.clock.now()
   }
 
   /** What to look at where nothing was ever heard. */
@@ -202,36 +201,31 @@ export class Session {
       : " (if nothing ever comes, check the client's port and option tls, and the server's maxclients)"
   }
 
-  /** `work`, or the failure of the connection, or that nothing was received for `timeoutMs`: a large answer may take longer. */
+  /** The result of `work`, unless nothing is received for `timeoutMs`. A large response may take longer. */
   #timed<V>(work: Promise<V>, timeoutMs: number, command?: RedisCommand): Promise<V> {
-    return new Promise<V>((resolve, reject) => {
-      const timer = new AbortController()
-      const done = (): void => {
-        this.#fails.delete(fail)
-        timer.abort(ANSWERED)
-      }
-      const fail = (error: SourceError): void => {
-        done()
-        reject(error)
-      }
-      this.#fails.add(fail)
-      work.then(
-        (value) => {
-          this.#hasAnswered = true
-          done()
-          resolve(value)
-        },
-        (error: unknown) => fail(this.#ending ?? this.#meaning(error, command)),
-      )
-      const { clock } = this.#options
-      const wait = (since: number): void => {
-        const late = (): void => {
-          if (this.#receivedAt > since) wait(this.#receivedAt)
-          else this.destroy(unavailable(`no answer from ${this.address} for ${timeoutMs} ms${this.#hint}`))
-        }
-        clock.sleep(since + timeoutMs - clock.now(), timer.signal).then(late, () => {}) // Answered.
-      }
-      wait(clock.now())
+    const { clock } = this.#options
+    let since = clock.now()
+    const outcome = work.then(
+      (value) => {
+        this.#hasAnswered = true
+        return value
+      },
+      (error: unknown) => {
+        throw this.ending ?? this.#meaning(error, command)
+      },
+    )
+    return this.#scope.race(outcome, {
+      ms: timeoutMs,
+      extendMs: () => {
+        if (this.#receivedAt <= since) return undefined
+        since = this.#receivedAt
+        return since + timeoutMs - clock.now()
+      },
+      late: () => {
+        const error = unavailable(`no answer from ${this.address} for ${timeoutMs} ms${this.#hint}`)
+        this.destroy(error)
+        throw error
+      },
     })
   }
 

@@ -1,7 +1,7 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
-import { type ResponseSizeLimit, AdaptivePageSize } from '../connection/adaptive-page-size.js'
+import { unavailable } from '../../shared/source-errors.js'
+import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
-import { unavailable } from '../connection/redis-errors.js'
 import { type Session, textOf } from '../connection/session.js'
 
 /** How many keys a SCAN looks at. */
@@ -17,10 +17,10 @@ export class KeyReader {
   readonly #portion: AdaptivePageSize
 
   /** `most` keys are asked for at once, where they are small. */
-  constructor(session: Session, prefix: string, most: number, answers: ResponseSizeLimit) {
+  constructor(session: Session, prefix: string, most: number, responseSize: ResponseSizeLimit) {
     this.session = session
     this.#prefix = prefix
-    this.#portion = new AdaptivePageSize(most, answers)
+    this.#portion = new AdaptivePageSize(most, responseSize)
   }
 
   /** How many values may be asked for at once, so that the answer is not too large. */

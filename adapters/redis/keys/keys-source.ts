@@ -6,12 +6,10 @@ import type {
   ListerWatcher,
   ListPage,
   Put,
-  SourceContext,
   WatchBatch,
   WatchContext,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import { withSignsOfLife } from '../../../src/util/keep-alive.js'
 import {
   checkOptions,
   isCount,
@@ -20,12 +18,15 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
+import { isCodec } from '../../shared/value-codec.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { asCluster, assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
-import { EventCodec, type RedisCodecName, type RedisDecode, type RedisKeys } from '../connection/codec.js'
-import { redisError } from '../connection/redis-errors.js'
-import { checkRole, checkServer, Warnings } from '../connection/server-checks.js'
+import { EventCodec } from '../connection/codec.js'
+import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
+import { checkRole, Warnings } from '../connection/server-checks.js'
+import type { SessionOptions } from '../connection/session.js'
+import { SessionRunner } from '../connection/session-runner.js'
 import type { Values } from './key-reader.js'
 import { TrackedKeys } from './tracked-keys.js'
 
@@ -57,7 +58,7 @@ export interface RedisKeysSource<T> extends ListerWatcher<T> {
 const optionChecks: Readonly<Record<keyof RedisKeysOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
   prefix: isName,
-  codec: (value) => (typeof value === 'function' ? undefined : isOneOf('json', 'string', 'bytes')(value)),
+  codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   maxKeys: isCount,
   blockMs: isPositive,
@@ -84,12 +85,9 @@ class KeysSource<T> implements RedisKeysSource<T> {
   readonly #codec: EventCodec<T>
   readonly #clientPrefix: Buffer
   readonly #prefix: string
-  readonly #route: ClusterRoute
   readonly #warnings: Warnings
-  readonly #answers = new ResponseSizeLimit()
-  readonly #maxKeys: number
+  readonly #runner: SessionRunner<TrackedKeys>
   readonly #blockMs: number
-  readonly #timeoutMs: number
   #batches = 0
 
   constructor(options: RedisKeysOptions<T>) {
@@ -98,70 +96,52 @@ class KeysSource<T> implements RedisKeysSource<T> {
     this.#codec = new EventCodec(codec, keys)
     this.#clientPrefix = Buffer.from(keyPrefixOf(client))
     this.#prefix = keyPrefixOf(client) + prefix
-    this.#maxKeys = maxKeys
     this.#blockMs = blockMs
-    this.#timeoutMs = timeoutMs
     this.heartbeatMs = blockMs + timeoutMs
     this.name = `redis:${this.#prefix}*`
-    this.#route = new ClusterRoute(client, this.#prefix)
     this.#warnings = new Warnings(this.name)
-  }
-
-  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const list = async function* (this: KeysSource<T>, keys: TrackedKeys): AsyncGenerator<ListPage<T>> {
-      const values = await keys.all()
-      const events = this.#events(values)
-      const size = context.pageSize
-      for (let at = 0; at + size < events.length; at += size)
-        yield { events: events.slice(at, at + size), remaining: events.length - at - size }
-      const rest = events.length % size || Math.min(size, events.length)
-      yield { events: events.slice(events.length - rest), version: versionOf(values) }
+    const [route, responseSize] = [new ClusterRoute(client, this.#prefix), new ResponseSizeLimit()]
+    const open = async (session: SessionOptions): Promise<TrackedKeys> => {
+      responseSize.begin(session.clock.now())
+      return await TrackedKeys.open(route, { ...session, prefix: this.#prefix, maxKeys, responseSize })
     }
-    yield* this.#visit(context, list, () => ({ events: [] }))
+    this.#runner = new SessionRunner({ route, warnings: this.#warnings, blockMs, timeoutMs, mayEvict: true, open })
   }
 
-  /** Begins with all there is, unless that is what it was at `after`: what happened since, nobody knows. */
-  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const watch = async function* (this: KeysSource<T>, keys: TrackedKeys): AsyncGenerator<WatchBatch<T>> {
-      // Makes versions that name a change differ from all others: nothing can be resumed from them.
-      const word = Math.floor(context.random.next() * 2 ** 48).toString(36)
-      let version = context.after
+  list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    return this.#runner.list(context, (keys) => this.#list(keys, context.pageSize))
+  }
+
+  /** Begins with all keys, unless they have not changed since `after`. */
+  watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    return this.#runner.watch(context, (keys) => this.#watch(keys, context))
+  }
+
+  async *#list(keys: TrackedKeys, size: number): AsyncGenerator<ListPage<T>> {
+    const values = await keys.all()
+    const events = this.#events(values)
+    for (let at = 0; at + size < events.length; at += size)
+      yield { events: events.slice(at, at + size), remaining: events.length - at - size }
+    const rest = events.length % size || Math.min(size, events.length)
+    yield { events: events.slice(events.length - rest), version: versionOf(values) }
+  }
+
+  async *#watch(keys: TrackedKeys, { after, random, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    // Versions after a change differ from the versions of all other watches: no watch can be resumed from them.
+    const nonce = Math.floor(random.next() * 2 ** 48).toString(36)
+    let version = after
+    for (;;) {
+      const all = await keys.all()
+      const found = versionOf(all)
+      yield found === version ? { events: [], version } : this.#replacement(all, found)
+      version = found
       for (;;) {
-        const all = await keys.all()
-        const found = versionOf(all)
-        yield found === version ? { events: [], version } : this.#replacement(all, found)
-        version = found
-        for (;;) {
-          const changes = await keys.changes(this.#blockMs)
-          if (changes === undefined) break
-          if (changes.size === 0) await checkRole(keys.session, this.#warnings.through(context.warn))
-          else version = `redisk1.${word}.${++this.#batches}`
-          yield { events: this.#events(changes, true), version }
-        }
+        const changes = await keys.changes(this.#blockMs)
+        if (changes === undefined) break
+        if (changes.size === 0) await checkRole(keys.session, this.#warnings.through(warn))
+        else version = `redisk1.${nonce}.${++this.#batches}`
+        yield { events: this.#events(changes, true), version }
       }
-    }
-    yield* this.#visit(context, watch, (last) => ({ events: [], version: last?.version ?? context.after }))
-  }
-
-  /** One list or one watch, over connections of its own; `sign` is a sign of life while much is read. */
-  async *#visit<V>(
-    { signal, clock, warn }: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
-    act: (this: KeysSource<T>, keys: TrackedKeys) => AsyncGenerator<V>,
-    sign: (last: V | undefined) => V,
-  ): AsyncGenerator<V> {
-    const [prefix, maxKeys, timeoutMs] = [this.#prefix, this.#maxKeys, this.#timeoutMs]
-    let keys: TrackedKeys | undefined
-    try {
-      this.#answers.begin(clock.now())
-      keys = await TrackedKeys.open(this.#route, { signal, clock, timeoutMs, prefix, maxKeys, answers: this.#answers })
-      await checkServer(keys.session, this.#warnings.through(warn), { mayEvict: true })
-      const { session } = keys
-      yield* withSignsOfLife(act.call(this, keys), { session, clock, everyMs: this.#blockMs, sign })
-    } catch (error) {
-      this.#route.noteFailure(error)
-      throw error instanceof OptionError ? error : redisError(error)
-    } finally {
-      keys?.close()
     }
   }
 

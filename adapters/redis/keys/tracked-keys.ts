@@ -1,8 +1,10 @@
 import { SourceError } from '../../../src/contract/errors.js'
+import { unavailable } from '../../shared/source-errors.js'
+import { WakeableTimer } from '../../shared/wakeable-timer.js'
 import type { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
 import type { ClusterRoute } from '../connection/cluster-route.js'
-import { isNotAllowed, unavailable } from '../connection/redis-errors.js'
+import { isNotAllowed } from '../connection/redis-errors.js'
 import { type Session, type SessionOptions, textOf } from '../connection/session.js'
 import { KeyReader, namesOf, type Values } from './key-reader.js'
 
@@ -19,7 +21,7 @@ export interface TrackedKeysOptions extends SessionOptions {
   /** What all keys begin with. */
   readonly prefix: string
   readonly maxKeys: number
-  readonly answers: ResponseSizeLimit
+  readonly responseSize: ResponseSizeLimit
 }
 
 /**
@@ -29,32 +31,33 @@ export interface TrackedKeysOptions extends SessionOptions {
  */
 export class TrackedKeys {
   readonly #reader: KeyReader
-  readonly #news: Session
+  readonly #invalidations: Session
   readonly #options: TrackedKeysOptions
   /** What there is, as far as it was told. */
   #present = new Set<string>()
-  #written = new Set<string>()
+  #invalidated = new Set<string>()
   #isFlushed = false
-  #wake: (() => void) | undefined
+  readonly #timer: WakeableTimer
 
-  private constructor(values: Session, news: Session, options: TrackedKeysOptions) {
-    this.#reader = new KeyReader(values, options.prefix, MOST, options.answers)
-    this.#news = news
+  private constructor(values: Session, invalidations: Session, options: TrackedKeysOptions) {
+    this.#reader = new KeyReader(values, options.prefix, MOST, options.responseSize)
+    this.#invalidations = invalidations
     this.#options = options
-    news.onMessage((message) => this.#hear(message))
-    for (const session of [values, news]) session.onEnd(() => this.#wake?.())
+    this.#timer = new WakeableTimer(options.clock)
+    invalidations.onMessage((message) => this.#onInvalidation(message))
+    for (const session of [values, invalidations]) session.onEnd(() => this.#timer.wake())
   }
 
   static async open(route: ClusterRoute, options: TrackedKeysOptions): Promise<TrackedKeys> {
     const values = await route.open(options)
     try {
-      const news = await route.open(options)
-      const keys = new TrackedKeys(values, news, options)
+      const invalidations = await route.open(options)
+      const keys = new TrackedKeys(values, invalidations, options)
       try {
         await keys.#track()
         return keys
       } catch (error) {
-        news.close()
+        invalidations.close()
         throw error
       }
     } catch (error) {
@@ -72,13 +75,13 @@ export class TrackedKeys {
   async all(): Promise<Values> {
     for (let tries = 0; tries < MAX_ROUNDS; tries++) {
       this.#isFlushed = false
-      this.#take()
+      this.#drainInvalidated()
       await this.#reader.read([]) // Else another server's keys are looked through, or those of a slot that is still to come.
       const values = new Map<string, Buffer | undefined>()
-      await this.#settle(await this.#scan(), values)
+      await this.#readStable(await this.#scan(), values)
       if (this.#isFlushed) continue
       this.#present.clear()
-      return this.#noted(values)
+      return this.#recordPresence(values)
     }
     throw unavailable('more is written than can be read')
   }
@@ -88,26 +91,26 @@ export class TrackedKeys {
    * milliseconds at most; then there is nothing.
    */
   async changes(waitMs: number): Promise<Values | undefined> {
-    if (this.#written.size === 0 && !this.#isFlushed) await this.#wait(waitMs)
+    if (this.#invalidated.size === 0 && !this.#isFlushed) await this.#wait(waitMs)
     const values = new Map<string, Buffer | undefined>()
     // Also where there are none: else nobody knows whether there was anything to tell.
-    if (!this.#isFlushed) await this.#settle(this.#take(), values)
-    return this.#isFlushed ? undefined : this.#noted(values)
+    if (!this.#isFlushed) await this.#readStable(this.#drainInvalidated(), values)
+    return this.#isFlushed ? undefined : this.#recordPresence(values)
   }
 
   close(): void {
     this.session.close()
-    this.#news.close()
+    this.#invalidations.close()
   }
 
   async #track(): Promise<void> {
     const [id, here, there] = await Promise.all([
-      this.#news.command(['CLIENT', 'ID']),
+      this.#invalidations.command(['CLIENT', 'ID']),
       runOf(this.session),
-      runOf(this.#news),
+      runOf(this.#invalidations),
     ])
     if (here !== there) throw unavailable('two connections led to two servers')
-    await this.#news.command(['subscribe', CHANNEL])
+    await this.#invalidations.command(['subscribe', CHANNEL])
     await this.session.command([
       'CLIENT',
       'TRACKING',
@@ -120,30 +123,27 @@ export class TrackedKeys {
     ])
   }
 
-  #hear(message: RedisReply): void {
+  #onInvalidation(message: RedisReply): void {
     // Nothing is named where everything is gone. What somebody published there is of no concern.
     if (message === null) this.#isFlushed = true
-    else for (const name of namesOf(message)) this.#written.add(name)
-    if (this.#written.size > Math.max(this.#options.maxKeys, MOST)) {
-      this.#take()
+    else for (const name of namesOf(message)) this.#invalidated.add(name)
+    if (this.#invalidated.size > Math.max(this.#options.maxKeys, MOST)) {
+      this.#drainInvalidated()
       this.#isFlushed = true
     }
-    this.#wake?.()
+    this.#timer.wake()
   }
 
-  #take(): Set<string> {
-    const taken = this.#written
-    this.#written = new Set()
+  #drainInvalidated(): Set<string> {
+    const taken = this.#invalidated
+    this.#invalidated = new Set()
     return taken
   }
 
   async #wait(ms: number): Promise<void> {
-    const timer = new AbortController()
-    this.#wake = () => timer.abort()
-    const ending = this.session.ending ?? this.#news.ending
+    const ending = this.session.ending ?? this.#invalidations.ending
     if (ending !== undefined) throw ending
-    await this.#options.clock.sleep(ms, timer.signal).catch(() => {}) // Woken.
-    this.#wake = undefined
+    await this.#timer.sleep(ms)
   }
 
   async #scan(): Promise<Set<string>> {
@@ -159,27 +159,27 @@ export class TrackedKeys {
    * Reads these keys, and what is written meanwhile, until all is as it was at one moment: that of the newest answer, if nothing was written
    * since the older ones but what that one has. Where others never rest, each key is as it was, and what is left is told later.
    */
-  async #settle(first: Set<string>, values: Map<string, Buffer | undefined>): Promise<void> {
+  async #readStable(first: Set<string>, values: Map<string, Buffer | undefined>): Promise<void> {
     let names = first
     for (let round = 1; ; round++) {
       const all = [...names]
       let answers = 0
       for (let at = 0; at < all.length || answers === 0; answers++) {
-        const isWhole = round > PORTIONED && !this.#options.answers.isLimited
+        const isWhole = round > PORTIONED && !this.#options.responseSize.isLimited
         const some = all.slice(at, at + (isWhole ? all.length : this.#reader.pageSize))
         for (const [name, value] of await this.#reader.read(some)) values.set(name, value)
         at += some.length
       }
       await this.#fence()
-      const isOneMoment = answers === 1 && isWithin(this.#written, names)
-      if (this.#isFlushed || this.#written.size === 0 || isOneMoment || round === MAX_ROUNDS) return
-      const told = this.#take()
-      if (answers === 1) for (const name of told) names.add(name)
-      else names = told
+      const isOneMoment = answers === 1 && isWithin(this.#invalidated, names)
+      if (this.#isFlushed || this.#invalidated.size === 0 || isOneMoment || round === MAX_ROUNDS) return
+      const rewritten = this.#drainInvalidated()
+      if (answers === 1) for (const name of rewritten) names.add(name)
+      else names = rewritten
     }
   }
 
-  #noted(values: Values): Values {
+  #recordPresence(values: Values): Values {
     for (const [name, value] of values) {
       if (value === undefined) this.#present.delete(name)
       else this.#present.add(name)
@@ -189,7 +189,7 @@ export class TrackedKeys {
   }
 
   async #fence(): Promise<void> {
-    await this.#news.command(['ping'])
+    await this.#invalidations.command(['ping'])
   }
 
   #assertFits(keys: number): void {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { SourceError } from '../../../src/contract/errors.js'
+import { expired, forked } from '../../shared/source-errors.js'
 import type { RedisReply } from '../connection/client.js'
-import { expired, forked } from '../connection/redis-errors.js'
 import { textOf } from '../connection/session.js'
 import { BEGIN, compareIds, type StreamPosition } from './stream-version.js'
 

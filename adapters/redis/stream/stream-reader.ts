@@ -1,5 +1,5 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
-import { type ResponseSizeLimit, AdaptivePageSize } from '../connection/adaptive-page-size.js'
+import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import {
@@ -23,7 +23,7 @@ export interface StreamReaderOptions {
   readonly key: string
   /** Most entries that one read asks for. */
   readonly most: number
-  readonly answers: ResponseSizeLimit
+  readonly responseSize: ResponseSizeLimit
   /** Whether entries that are gone from the middle of what a snapshot lacks are no concern. */
   readonly isLenient: boolean
   /** Where the stream ended when it was last looked at, where that was before `place` was known. */
@@ -42,31 +42,31 @@ export class StreamReader {
   readonly #session: Session
   readonly #options: StreamReaderOptions
   readonly #portion: AdaptivePageSize
-  #place: StreamPosition
+  #position: StreamPosition
   /** Whether what is read is whatever is left of the stream, up to its end. */
   #isFolding = false
   /** Where the stream ended: a place without numbers says too little, so this one is held against what comes next. */
   #end: StreamPosition | undefined
-  /** What comes after `#place`, while what came before it is being used. */
+  /** What comes after `#position`, while what came before it is being used. */
   #coming: Promise<Look> | undefined
 
   constructor(session: Session, position: StreamPosition, options: StreamReaderOptions) {
     this.#session = session
-    this.#place = position
+    this.#position = position
     this.#options = options
-    this.#portion = new AdaptivePageSize(options.most, options.answers)
+    this.#portion = new AdaptivePageSize(options.most, options.responseSize)
     this.#end = options.end
   }
 
   /** All entries up to there were given. */
-  get place(): StreamPosition {
-    return this.#place
+  get position(): StreamPosition {
+    return this.#position
   }
 
   /** The next entries; none, where there are none now. */
   async next(): Promise<{ readonly entries: readonly StreamEntry[]; readonly isAll: boolean }> {
     const { isLenient } = this.#options
-    const [from, end, count] = [this.#place, this.#end, this.#portion.size]
+    const [from, end, count] = [this.#position, this.#end, this.#portion.size]
     const isCounted = from.added !== undefined
     const [facts, answer, at, atEnd] = await (this.#coming ?? this.#ask())
     const entries = streamEntriesOf(listOf(listOf(answer)[0])[1])
@@ -80,10 +80,10 @@ export class StreamReader {
     const origin = from.origin ?? originOf(facts)
     if (isAll) {
       assertCounted(from, facts, entries.length)
-      this.#place = { ...endOf(facts), origin }
+      this.#position = { ...endOf(facts), origin }
     } else if (last !== undefined) {
       const added = from.added === undefined ? undefined : from.added + entries.length
-      this.#place = { id: last.id, added, digest: digestOf(last), origin }
+      this.#position = { id: last.id, added, digest: digestOf(last), origin }
       if (!isCounted) this.#end = endOf(facts)
     }
     this.#coming = isAll ? undefined : this.#ask()
@@ -94,7 +94,7 @@ export class StreamReader {
   /** Settles when there may be something new, or after so many milliseconds. */
   async wait(ms: number, deadlineMs: number): Promise<void> {
     const { key } = this.#options
-    await this.#session.command(['XREAD', 'COUNT', 1, 'BLOCK', ms, 'STREAMS', key, this.#place.id], deadlineMs)
+    await this.#session.command(['XREAD', 'COUNT', 1, 'BLOCK', ms, 'STREAMS', key, this.#position.id], deadlineMs)
   }
 
   /** From the oldest entry that is there. Rejects where older ones are gone, unless that is no concern. */
@@ -110,13 +110,13 @@ export class StreamReader {
       )
     }
     // Where it is no concern what is gone, neither is what goes while the rest is read.
-    this.#place = { ...positionAt(BEGIN), added: isLenient ? undefined : gone }
+    this.#position = { ...positionAt(BEGIN), added: isLenient ? undefined : gone }
     this.#isFolding = isLenient
   }
 
   #ask(): Promise<Look> {
     const { key } = this.#options
-    const [{ id, added }, end, { size }] = [this.#place, this.#end, this.#portion]
+    const [{ id, added }, end, { size }] = [this.#position, this.#end, this.#portion]
     const reading = this.#look([
       ['XREAD', 'COUNT', size, 'STREAMS', key, id],
       entryAt(key, id),

@@ -1,4 +1,4 @@
-import { OptionError, SourceError } from '../../../src/contract/errors.js'
+import { SourceError } from '../../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
@@ -9,7 +9,6 @@ import type {
   WatchContext,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import { withSignsOfLife } from '../../../src/util/keep-alive.js'
 import {
   checkOptions,
   isCount,
@@ -19,16 +18,25 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
+import { onAbort } from '../../shared/on-abort.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
-import { redisError, unavailable } from '../connection/redis-errors.js'
-import { checkRole, checkServer, Warnings } from '../connection/server-checks.js'
+import { checkRole, Warnings } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
-import { decodeEntry, type StreamDecode } from './stream-decode.js'
+import { type Connected, plainRunner, type SessionRunner } from '../connection/session-runner.js'
+import type { StreamDecode } from './stream-change.js'
+import { decodeEntry } from './stream-decode.js'
 import type { StreamEntry } from './stream-history.js'
 import { assertContinues, readEnd, StreamReader, type StreamReaderOptions } from './stream-reader.js'
-import { BEGIN, formatPosition, includesMark, parsePosition, positionAt, type StreamPosition } from './stream-version.js'
+import {
+  BEGIN,
+  formatPosition,
+  includesMark,
+  parsePosition,
+  positionAt,
+  type StreamPosition,
+} from './stream-version.js'
 
 /** Most entries that one read asks for. */
 const MOST_ENTRIES = 1_000
@@ -94,9 +102,9 @@ class StreamSource<T> implements RedisStream<T> {
   readonly #key: string
   readonly #blockMs: number
   readonly #timeoutMs: number
-  readonly #route: ClusterRoute
   readonly #warnings: Warnings
-  readonly #answers = new ResponseSizeLimit()
+  readonly #runner: SessionRunner<Connected>
+  readonly #responseSize = new ResponseSizeLimit()
 
   constructor(options: RedisStreamOptions<T>) {
     this.#options = options
@@ -106,46 +114,24 @@ class StreamSource<T> implements RedisStream<T> {
     // Nothing comes for as long as it waits, and then for as long as the answer takes.
     this.heartbeatMs = this.#blockMs + this.#timeoutMs
     this.name = `redis:${this.#key}`
-    this.#route = new ClusterRoute(options.client, this.#key)
     this.#warnings = new Warnings(this.name)
+    const [blockMs, timeoutMs] = [this.#blockMs, this.#timeoutMs]
+    this.#runner = plainRunner(new ClusterRoute(options.client, this.#key), this.#warnings, { blockMs, timeoutMs })
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { signal, pageSize, floor: shown } = context
-    // What happens to the stream while its snapshot is on the way is found out by this.
+    const { signal, pageSize } = context
+    // The end is read before the snapshot: it shows whether the stream is replaced while the snapshot is made.
     const end = this.#options.snapshot === undefined ? undefined : await this.#end(context)
     const start = await unlessAborted(signal, () => this.#options.snapshot?.({ signal }))
     if (start !== undefined) yield* pagesOf(start, pageSize)
-    const place = start === undefined ? positionAt(BEGIN) : placeOf(start.after)
-    const sign = (): ListPage<T> => ({ events: [] })
-    const list = async function* (this: StreamSource<T>, session: Session): AsyncGenerator<ListPage<T>> {
-      const reader = this.#reader(session, place, { most: pageSize, end })
-      if (start === undefined) await reader.rewind()
-      for (let isAll = false; !isAll; ) {
-        const step = await reader.next()
-        const events = this.#events(step.entries)
-        isAll = step.isAll
-        // A list that follows `shown` is held against it as a watch from there is: a restored stream may have got past it since.
-        if (isAll && shown !== undefined) await assertContinues(session, this.#key, parsePosition(shown))
-        yield isAll ? { events, version: formatPosition(reader.place) } : { events }
-      }
-    }
-    yield* this.#visit(context, list, sign)
+    const after = start === undefined ? undefined : positionOf(start.after)
+    yield* this.#runner.list(context, ({ session }) => this.#list(session, context, after, end))
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const place = parsePosition(context.after)
-    const sign = (last?: WatchBatch<T>): WatchBatch<T> => ({ events: [], version: last?.version ?? context.after })
-    const watch = async function* (this: StreamSource<T>, session: Session): AsyncGenerator<WatchBatch<T>> {
-      const reader = this.#reader(session, place, { most: MOST_ENTRIES })
-      for (;;) {
-        const { entries, isAll } = await reader.next()
-        if (entries.length === 0) await checkRole(session, this.#warnings.through(context.warn))
-        yield { events: this.#events(entries), version: formatPosition(reader.place) }
-        if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
-      }
-    }
-    yield* this.#visit(context, watch, sign)
+    const position = parsePosition(context.after)
+    yield* this.#runner.watch(context, ({ session }) => this.#watch(session, context, position))
   }
 
   /** The id of the newest entry. */
@@ -159,39 +145,51 @@ class StreamSource<T> implements RedisStream<T> {
   }
 
   async #end(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<StreamPosition> {
-    const key = this.#key
-    for await (const end of this.#visit(context, async function* (session: Session) {
-      yield await readEnd(session, key)
-    }))
-      return end
-    throw unavailable('nothing was heard')
+    return await this.#runner.once(context, ({ session }) => readEnd(session, this.#key))
   }
 
-  /** One list or one watch, over a connection of its own; with `sign`, a sign of life while a large answer is on its way. */
-  async *#visit<V>(
-    { signal, clock, warn }: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
-    act: (this: StreamSource<T>, session: Session) => AsyncGenerator<V>,
-    sign?: (last: V | undefined) => V,
-  ): AsyncGenerator<V> {
-    let session: Session | undefined
-    try {
-      session = await this.#route.open({ signal, clock, timeoutMs: this.#timeoutMs })
-      await checkServer(session, this.#warnings.through(warn))
-      const steps = act.call(this, session)
-      const everyMs = this.#blockMs
-      yield* sign === undefined ? steps : withSignsOfLife(steps, { session, clock, everyMs, sign })
-    } catch (error) {
-      this.#route.noteFailure(error)
-      throw error instanceof OptionError ? error : redisError(error)
-    } finally {
-      session?.close()
+  /** The entries after a snapshot, or all entries. */
+  async *#list(
+    session: Session,
+    { pageSize, floor }: ListContext,
+    after: StreamPosition | undefined,
+    end: StreamPosition | undefined,
+  ): AsyncGenerator<ListPage<T>> {
+    const reader = this.#reader(session, after ?? positionAt(BEGIN), { most: pageSize, end })
+    if (after === undefined) await reader.rewind()
+    for (let isAll = false; !isAll; ) {
+      const step = await reader.next()
+      const events = this.#events(step.entries)
+      isAll = step.isAll
+      // A list that follows `floor` is verified as a watch from there is: a restored stream may have more entries by now.
+      if (isAll && floor !== undefined) await assertContinues(session, this.#key, parsePosition(floor))
+      yield isAll ? { events, version: formatPosition(reader.position) } : { events }
     }
   }
 
-  #reader(session: Session, place: StreamPosition, options: Pick<StreamReaderOptions, 'most' | 'end'>): StreamReader {
+  async *#watch(session: Session, { warn }: WatchContext, position: StreamPosition): AsyncGenerator<WatchBatch<T>> {
+    const reader = this.#reader(session, position, { most: MOST_ENTRIES })
+    for (;;) {
+      const { entries, isAll } = await reader.next()
+      if (entries.length === 0) await checkRole(session, this.#warnings.through(warn))
+      yield { events: this.#events(entries), version: formatPosition(reader.position) }
+      if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
+    }
+  }
+
+  #reader(
+    session: Session,
+    position: StreamPosition,
+    options: Pick<StreamReaderOptions, 'most' | 'end'>,
+  ): StreamReader {
     const isLenient = this.#options.whenTrimmed === 'fold'
-    this.#answers.begin(session.clock.now())
-    return new StreamReader(session, place, { ...options, key: this.#key, isLenient, answers: this.#answers })
+    this.#responseSize.begin(session.clock.now())
+    return new StreamReader(session, position, {
+      ...options,
+      key: this.#key,
+      isLenient,
+      responseSize: this.#responseSize,
+    })
   }
 
   #events(entries: readonly StreamEntry[]): ListEvent<T>[] {
@@ -205,12 +203,11 @@ class StreamSource<T> implements RedisStream<T> {
 async function unlessAborted<V>(signal: AbortSignal, work: () => Promise<V> | undefined): Promise<V | undefined> {
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()
-  const abort = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
+  const unlink = onAbort(signal, () => aborted.reject(signal.reason))
   try {
     return await Promise.race([work(), aborted.promise])
   } finally {
-    signal.removeEventListener('abort', abort)
+    unlink()
   }
 }
 
@@ -226,7 +223,7 @@ function* pagesOf<T>({ entries }: StreamSnapshot<T>, pageSize: number): Generato
 }
 
 /** Where a snapshot is of. Redis takes an id without its second half for the first one. */
-function placeOf(after: string): StreamPosition {
+function positionOf(after: string): StreamPosition {
   if (/^\d{1,20}(-\d{1,20})?$/.test(after)) return positionAt(after.includes('-') ? after : `${after}-0`)
   if (String(after).startsWith('redisx1.')) return parsePosition(after)
   throw new SourceError(`the snapshot is of no entry: after is ${JSON.stringify(after)}`, { code: 'PROTOCOL' })

@@ -1,5 +1,5 @@
-import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
+import { integer, optional, otherHistory, textField, versionFormat } from '../../shared/version-format.js'
 
 /** The place before all entries. */
 export const BEGIN = '0-0'
@@ -21,21 +21,22 @@ export function positionAt(id: string): StreamPosition {
   return { id, added: undefined, digest: undefined, origin: undefined }
 }
 
-/** `redisx1.<id>.<added>.<digest>.<origin>`; `-` for what is not known. */
-export function formatPosition({ id, added, digest, origin }: StreamPosition): Version {
-  return ['redisx1', id, added ?? '-', digest ?? '-', origin ?? '-'].join('.')
+const id = textField(/^\d{1,20}-\d{1,20}$/)
+
+/** `redisx1.<id>.<added>.<digest>.<origin>`; `-` for an unknown field. */
+const positions = versionFormat<StreamPosition>('redisx1', 'a Redis stream', {
+  id,
+  added: optional(integer),
+  digest: optional(textField(/^[0-9a-f]{16}$/)),
+  origin: optional(id),
+})
+
+export function formatPosition(position: StreamPosition): Version {
+  return positions.format(position)
 }
 
 export function parsePosition(version: Version): StreamPosition {
-  const match = /^redisx1\.(\d{1,20}-\d{1,20})\.(\d{1,16}|-)\.([0-9a-f]{16}|-)\.(\d{1,20}-\d{1,20}|-)$/.exec(version)
-  if (match === null) throw notOurs(version)
-  const [, id = '', added, digest, origin] = match
-  return {
-    id,
-    added: added === '-' ? undefined : Number(added),
-    digest: digest === '-' ? undefined : digest,
-    origin: origin === '-' ? undefined : origin,
-  }
+  return positions.parse(version)
 }
 
 /** Below 0 where `a` is before `b`, 0 where they are the same, above 0 where it comes after. */
@@ -55,11 +56,11 @@ export function includesMark(at: Version, mark: Version): boolean {
   const there = isId ? positionAt(mark) : parsePosition(mark)
   const order = compareIds(here.id, there.id)
   if (here.origin !== undefined && there.origin !== undefined && here.origin !== there.origin)
-    throw another(`one began with ${here.origin}, the other with ${there.origin}`)
+    throw otherHistory(`one began with ${here.origin}, the other with ${there.origin}`)
   if (here.added !== undefined && there.added !== undefined && Math.sign(here.added - there.added) !== Math.sign(order))
-    throw another(`${here.added} entries up to ${here.id}, ${there.added} up to ${there.id}`)
+    throw otherHistory(`${here.added} entries up to ${here.id}, ${there.added} up to ${there.id}`)
   if (order === 0 && here.digest !== undefined && there.digest !== undefined && here.digest !== there.digest)
-    throw another(`there are two entries ${here.id}`)
+    throw otherHistory(`there are two entries ${here.id}`)
   return order >= 0
 }
 
@@ -67,13 +68,4 @@ export function includesMark(at: Version, mark: Version): boolean {
 function compareDigits(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-function another(detail: string): SourceError {
-  return new SourceError(`the version is of another history: ${detail}`, { code: 'EPOCH_CHANGED' })
-}
-
-function notOurs(version: string): SourceError {
-  const shown = version.length > 60 ? `${version.slice(0, 60)}…` : version
-  return new SourceError(`"${shown}" is no version of a Redis stream`, { code: 'PROTOCOL' })
 }

@@ -4,7 +4,7 @@ export { type RedisCollectionOptions, redisCollection } from './collection/redis
 export { type RedisShardedWriter, type RedisWriter, type RedisWriterOptions, redisWriter, } from './collection/redis-writer.js';
 export { type RedisWriteCode, RedisWriteError } from './collection/write-error.js';
 export type { RedisClient } from './connection/client.js';
-export type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './connection/codec.js';
+export type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './connection/codec-types.js';
 export { type RedisKeysOptions, type RedisKeysSource, redisKeys } from './keys/keys-source.js';
-export type { StreamChange, StreamDecode } from './stream/stream-decode.js';
+export type { StreamChange, StreamDecode } from './stream/stream-change.js';
 export { type RedisStream, type RedisStreamOptions, redisStream, type StreamSnapshot } from './stream/stream-source.js';

@@ -9,7 +9,7 @@ export interface Call<V> {
 export interface WatchStream {
     listen(to: WatchListener): void;
     /** Asks the server how far it has told. */
-    askProgress(): void;
+    requestProgress(): void;
     /** No more messages, until `resume`: the server is held up, not our memory. */
     pause(): void;
     resume(): void;

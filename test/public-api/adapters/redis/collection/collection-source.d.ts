@@ -1,7 +1,7 @@
 import type { ListContext, ListerWatcher, ListPage, SourceContext, WatchBatch, WatchContext } from '../../../src/contract/source.js';
 import type { Version } from '../../../src/contract/version.js';
 import { type RedisClient } from '../connection/client.js';
-import { type RedisCodecName, type RedisDecode, type RedisKeys } from '../connection/codec.js';
+import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js';
 export interface CollectionSettings<T> {
     readonly client: RedisClient;
     readonly name: string;

@@ -1,5 +1,5 @@
 import { type RedisClient } from '../connection/client.js';
-import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec.js';
+import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js';
 import { type RedisCollection } from './collection-source.js';
 export interface RedisCollectionOptions<T> {
     /** Your own `Redis` or `Cluster` of ioredis. It stays yours: connections are made as it would make them. */

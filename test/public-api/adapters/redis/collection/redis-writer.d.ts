@@ -2,7 +2,7 @@ import { type Clock } from '../../../src/contract/clock.js';
 import { type Random } from '../../../src/contract/random.js';
 import type { Version } from '../../../src/contract/version.js';
 import { type RedisClient } from '../connection/client.js';
-import { type RedisCodecName, type RedisEncode, type RedisKeys } from '../connection/codec.js';
+import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js';
 import type { ApplyOptions, RedisChange } from './redis-change.js';
 export interface RedisWriterOptions<T> {
     /** Your own `Redis` or `Cluster` of ioredis. It stays yours: the writer has a connection of its own, made as it would make one. */

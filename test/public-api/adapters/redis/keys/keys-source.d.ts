@@ -1,6 +1,6 @@
 import type { ListerWatcher } from '../../../src/contract/source.js';
 import { type RedisClient } from '../connection/client.js';
-import { type RedisCodecName, type RedisDecode, type RedisKeys } from '../connection/codec.js';
+import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js';
 export interface RedisKeysOptions<T> {
     /** Your own `Redis` of ioredis, or a `Cluster` where the prefix has a whole hash tag. It stays yours. */
     readonly client: RedisClient;

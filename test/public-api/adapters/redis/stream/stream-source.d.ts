@@ -1,7 +1,7 @@
 import type { ListerWatcher, SourceContext } from '../../../src/contract/source.js';
 import type { Version } from '../../../src/contract/version.js';
 import { type RedisClient } from '../connection/client.js';
-import { type StreamDecode } from './stream-decode.js';
+import type { StreamDecode } from './stream-change.js';
 /** Everything as it was when the entry `after` had been written, and no later one. */
 export interface StreamSnapshot<T> {
     readonly entries: Iterable<readonly [key: string, object: T]>;

@@ -1,5 +1,3 @@
-import type { ListEvent } from '../../../src/contract/source.js';
-import type { StreamEntry } from './stream-history.js';
 /** What an entry says of one key: the object that is there now, that there is none any more, or that it makes no sense. */
 export type StreamChange<T> = {
     readonly key: string;
@@ -13,5 +11,3 @@ export type StreamChange<T> = {
  * spoke: then the mirror names an invalid object without a key, and reads everything again, at most once per 5 minutes.
  */
 export type StreamDecode<T> = (fields: ReadonlyMap<string, string>, id: string) => StreamChange<T> | readonly StreamChange<T>[] | undefined;
-/** Appends the events of an entry. */
-export declare function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEntry, events: ListEvent<T>[]): void;

@@ -1,0 +1,90 @@
+import type { Clock } from '../../src/contract/clock.js'
+import { over, type SourceError } from '../../src/contract/errors.js'
+import { onAbort } from './on-abort.js'
+
+export interface Deadline<L> {
+  /** Milliseconds until `late` is called. */
+  readonly ms: number
+  /** Called when the time is over: returns how many milliseconds more to wait, or undefined. */
+  extendMs?(): number | undefined
+  /** Returns the result of work that took too long, or throws its error. */
+  late(): L
+}
+
+/** The reason of aborted timers. It is shared, because creating an error for each takes most of the time of a small command. */
+const SETTLED = new Error('settled')
+
+/**
+ * The lifetime of a connection: work that waits for a driver rejects when its deadline passes, when the signal aborts, or when the
+ * scope ends. Drivers do not notice a peer that disappeared.
+ */
+export class DeadlineScope {
+  readonly #clock: Clock
+  readonly #listeners = new Set<(error: SourceError) => void>()
+  readonly #unlink: () => void
+  #ending: SourceError | undefined
+
+  constructor({ signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock }) {
+    this.#clock = clock
+    this.#unlink = onAbort(signal, () => this.end(over))
+  }
+
+  /** The error that ended the scope. */
+  get ending(): SourceError | undefined {
+    return this.#ending
+  }
+
+  /** Calls `listener` when the scope ends. */
+  onEnd(listener: (error: SourceError) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  /** Rejects all work under way with `error`, and all later work. Only the first call has an effect. */
+  end(error: SourceError): void {
+    if (this.#ending !== undefined) return
+    this.#ending = error
+    this.#unlink()
+    for (const listener of this.#listeners) listener(error)
+  }
+
+  /** The result of `work`, or of `late` if it takes longer than the deadline. */
+  race<V, L = never>(work: Promise<V>, { ms, extendMs, late }: Deadline<L>): Promise<V | L> {
+    return new Promise<V | L>((resolve, reject) => {
+      const timer = new AbortController()
+      const settle = (): void => {
+        this.#listeners.delete(fail)
+        timer.abort(SETTLED)
+      }
+      const succeed = (value: V | L): void => {
+        settle()
+        resolve(value)
+      }
+      const fail = (error: unknown): void => {
+        settle()
+        reject(error)
+      }
+      work.then(succeed, fail)
+      if (this.#ending !== undefined) {
+        fail(this.#ending)
+        return
+      }
+      this.#listeners.add(fail)
+      const wait = (waitMs: number): void => {
+        this.#clock.sleep(waitMs, timer.signal).then(timedOut, () => {}) // It was settled.
+      }
+      const timedOut = (): void => {
+        const moreMs = extendMs?.()
+        if (moreMs !== undefined) {
+          wait(moreMs)
+          return
+        }
+        try {
+          succeed(late())
+        } catch (error) {
+          fail(error)
+        }
+      }
+      wait(ms)
+    })
+  }
+}

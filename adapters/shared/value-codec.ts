@@ -1,0 +1,76 @@
+import { isUtf8 } from 'node:buffer'
+import { isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
+import { assertJsonDepth, parseJson } from './json-depth.js'
+
+export type CodecName = 'json' | 'string' | 'bytes'
+
+/** `string`: keys are UTF-8. `bytes`: a key is a string with one character, of 0 to 255, for each byte. */
+export type KeyEncoding = 'string' | 'bytes'
+
+type Decode<T> = (value: Uint8Array, key: string) => T
+
+/** A lone surrogate, which UTF-8 cannot encode. It begins the key of an object whose own key is not UTF-8. */
+const NOT_UTF8 = 0xd800
+
+/** The decoder copies bytes, because the received ones are a part of a whole response. */
+const decoders: Readonly<Record<CodecName, (value: Buffer | string) => unknown>> = {
+  json: (value) => {
+    const text = utf8Text(value, 'the value')
+    assertJsonDepth(text)
+    return parseJson(text)
+  },
+  string: (value) => utf8Text(value, 'the value'),
+  bytes: (value) => new Uint8Array(asBuffer(value)),
+}
+
+/** Decodes keys and values that are stored as bytes. A value may be a string already if the codec is `json` or `string`. */
+export class ValueCodec<T> {
+  readonly #decode: (value: Buffer | string, key: string) => T
+  readonly #keys: KeyEncoding
+
+  constructor(codec: CodecName | Decode<T>, keys: KeyEncoding) {
+    this.#decode =
+      typeof codec === 'function'
+        ? (value, key) => notPromised(codec(asBuffer(value), key), 'the codec')
+        : (decoders[codec] as (value: Buffer | string) => T)
+    this.#keys = keys
+  }
+
+  /** The key in the store. If its bytes are not UTF-8, it is a lone surrogate and these bytes in hexadecimal. */
+  key(bytes: Buffer | string): string {
+    if (typeof bytes === 'string') return bytes
+    if (this.#keys === 'bytes') return bytes.toString('latin1')
+    return isUtf8(bytes) ? bytes.toString() : `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex')}`
+  }
+
+  /** The object of a value. Throws if the value, or the key that `key` returned, cannot be decoded. */
+  decode(value: Buffer | string, key: string): T {
+    if (key.charCodeAt(0) === NOT_UTF8) throw notUtf8('the key', 'keys')
+    return this.#decode(value, key)
+  }
+}
+
+/** The check of an option `codec`: one of the names, or a function. */
+export const isCodec: OptionCheck = (value) =>
+  typeof value === 'function' ? undefined : isOneOf('json', 'string', 'bytes')(value)
+
+/** Throws if `value` is a promise. Its rejection is handled, so that it does not end the process. */
+export function notPromised<V>(value: V, by: string): V {
+  if (typeof (Object(value) as { readonly then?: unknown }).then !== 'function') return value
+  Promise.resolve(value).catch(() => {})
+  throw new TypeError(`${by} returned a promise: it must return the object itself`)
+}
+
+function asBuffer(value: Buffer | string): Buffer {
+  return typeof value === 'string' ? Buffer.from(value) : value
+}
+
+function utf8Text(bytes: Buffer | string, what: string): string {
+  if (typeof bytes === 'string') return bytes
+  if (!isUtf8(bytes)) throw notUtf8(what, 'codec')
+  return bytes.toString()
+}
+
+function notUtf8(what: string, option: 'codec' | 'keys'): TypeError {
+  return new TypeError(`${what} is not UTF-8 (${option}: "bytes" accepts any bytes)`)
+}

@@ -1,0 +1,24 @@
+import type { Clock } from '../../src/contract/clock.js'
+
+/** A sleep that can be ended early, for one sleeper. */
+export class WakeableTimer {
+  readonly #clock: Clock
+  #sleeping: AbortController | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Resolves after `ms` milliseconds, or when `wake` is called meanwhile. */
+  async sleep(ms: number): Promise<void> {
+    const sleeping = new AbortController()
+    this.#sleeping = sleeping
+    await this.#clock.sleep(ms, sleeping.signal).catch(() => {}) // It was woken.
+    this.#sleeping = undefined
+  }
+
+  /** Does nothing if no sleep is under way. */
+  wake(): void {
+    this.#sleeping?.abort()
+  }
+}
