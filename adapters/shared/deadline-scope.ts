@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { over, type SourceError } from '../../src/contract/errors.js'
+import { ABORTED, type SourceError } from '../../src/contract/errors.js'
 import { onAbort } from './on-abort.js'
 
 export interface Deadline<L> {
@@ -26,7 +26,7 @@ export class DeadlineScope {
 
   constructor({ signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock }) {
     this.#clock = clock
-    this.#unlink = onAbort(signal, () => this.end(over))
+    this.#unlink = onAbort(signal, () => this.end(ABORTED))
   }
 
   /** The error that ended the scope. */

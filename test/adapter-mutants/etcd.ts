@@ -390,7 +390,9 @@ export const etcdMutants: readonly AdapterMutant[] = [
     breaks:
       'A resume version never passes an event that was not told; old servers that tell progress too early are not believed.',
     file: at('watch/watch-loop'),
-    edits: [['if (this.#isTrusted) this.#position.advanceTo(header.revision)', 'this.#position.advanceTo(header.revision)']],
+    edits: [
+      ['if (this.#isTrusted) this.#position.advanceTo(header.revision)', 'this.#position.advanceTo(header.revision)'],
+    ],
     test: 'etcd/strange-servers.test.ts',
     named: 'an old server that names a later revision',
   },
@@ -459,7 +461,10 @@ export const etcdMutants: readonly AdapterMutant[] = [
       'A version carries the newest entry of its own revision, so that the same history is resumed without EPOCH_CHANGED.',
     file: at('watch/watch-position'),
     edits: [
-      ['await refillFingerprint(this.#newest, session, range, this.#revision)', 'await refillFingerprint(this.#newest, session, range, 0)'],
+      [
+        'await refillFingerprint(this.#newest, session, range, this.#revision)',
+        'await refillFingerprint(this.#newest, session, range, 0)',
+      ],
     ],
     test: 'unit/etcd-position.test.ts',
     named: 'as it was at its revision',
@@ -551,8 +556,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-inbox'),
     edits: [
       [
-        "    this.#ending ??= over\n    this.#messages.length = 0\n",
-        "    this.#messages.length = 0\n    if (this.#ending !== undefined) return\n    this.#ending = over\n",
+        '    this.#ending ??= ABORTED\n    this.#messages.length = 0\n',
+        '    this.#messages.length = 0\n    if (this.#ending !== undefined) return\n    this.#ending = ABORTED\n',
       ],
     ],
     test: 'unit/etcd-mailbox.test.ts',

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { over } from '../../../src/contract/errors.js'
+import { ABORTED } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { isUnavailable, unavailable } from '../../shared/source-errors.js'
 import { etcdError, isTooLarge } from './etcd-errors.js'
@@ -110,7 +110,7 @@ export class Session {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#scope.end(over)
+    this.#scope.end(ABORTED)
     this.#connection.close(this.#isLost)
   }
 

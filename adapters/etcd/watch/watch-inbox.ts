@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { over } from '../../../src/contract/errors.js'
+import { ABORTED } from '../../../src/contract/errors.js'
 import { onAbort } from '../../shared/on-abort.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { WakeableTimer } from '../../shared/wakeable-timer.js'
@@ -28,7 +28,7 @@ export class WatchInbox {
     this.#stream = stream
     this.#signal = signal
     this.#timer = new WakeableTimer(clock)
-    this.#unlink = onAbort(signal, () => this.#end(over))
+    this.#unlink = onAbort(signal, () => this.#end(ABORTED))
     stream.listen({
       message: (response) => this.#enqueue(response),
       ended: (error) => this.#end(error === undefined ? unavailable('the server ended the watch') : etcdError(error)),
@@ -67,7 +67,7 @@ export class WatchInbox {
   /** `isLost`: the peer is silent. */
   close(isLost: boolean): void {
     this.#unlink()
-    this.#ending ??= over
+    this.#ending ??= ABORTED
     this.#messages.length = 0
     this.#stream.cancel(isLost ? 'lost' : 'unwanted')
   }

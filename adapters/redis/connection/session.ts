@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { messageOf, over, SourceError } from '../../../src/contract/errors.js'
+import { ABORTED, messageOf, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { unavailable } from '../../shared/source-errors.js'
 import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
@@ -179,7 +179,7 @@ export class Session {
   }
 
   close(): void {
-    this.destroy(over)
+    this.destroy(ABORTED)
   }
 
   /** Ends all commands under way with `error`, and closes the connection. */
