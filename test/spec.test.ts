@@ -81,9 +81,4 @@ describe('SPEC.md', () => {
     )
     expect(sentences.filter(({ sentence }) => (sentence.match(/\S*\w\S*/g) ?? []).length > 25)).toEqual([])
   })
-
-  test('wraps its prose at 120 columns', () => {
-    const prose = spec.split('\n').filter((line) => !line.startsWith('|') && referencesOf(line).length === 0)
-    expect(prose.filter((line) => line.length > 120)).toEqual([])
-  })
 })

@@ -2,12 +2,24 @@ import { describe, expect, test } from 'vitest'
 import { filesUnder, textOf } from './support/sources.js'
 import { findings, proseOf } from './support/vocabulary.js'
 
-const documents = ['SECURITY.md', ...filesUnder(['docs'], '.md')]
+const documents = [
+  'README.md',
+  'SPEC.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  ...filesUnder(['docs'], '.md'),
+]
 
-describe('the documents for users', () => {
+describe('the documents', () => {
   test.each(documents)('%s has no forbidden phrase', (path) => {
     const found = findings(proseOf(textOf(path)))
     expect(found.map(({ line, phrase, instead }) => `${path}:${line} "${phrase}": write ${instead}`)).toEqual([])
+  })
+
+  test.each(documents)('%s wraps its prose at 120 columns', (path) => {
+    const lines = proseOf(textOf(path)).split('\n')
+    expect(lines.filter((line) => !line.startsWith('|') && line.length > 120)).toEqual([])
   })
 })
 
@@ -72,5 +84,10 @@ describe('proseOf', () => {
   test('leaves out blocks of code, inline code and targets of links, and keeps the lines', () => {
     const document = ['A `where` in', '```sql', 'where it', '```', '[nobody](news.md)'].join('\n')
     expect(findings(proseOf(document)).map(({ line, phrase }) => [line, phrase])).toEqual([[5, 'nobody']])
+  })
+
+  test('leaves out titles of tests, which their own files are checked for', () => {
+    const document = '| a rule | `test/a.test.ts` › "nobody waits", "where it\nwaits" |\n"nobody"'
+    expect(findings(proseOf(document)).map(({ line, phrase }) => [line, phrase])).toEqual([[3, 'nobody']])
   })
 })

@@ -65,9 +65,13 @@ export function findings(text: string): Finding[] {
   ).sort((a, b) => a.line - b.line)
 }
 
-/** A Markdown document without its code and the targets of its links. Every line keeps its number. */
+/**
+ * A Markdown document without its code, the targets of its links and the titles of tests that it refers to. Every line keeps
+ * its number.
+ */
 export function proseOf(document: string): string {
   return document
+    .replace(/ › "[^"]+"(?:,\s+"[^"]+")*/g, (titles) => titles.replace(/[^\n]/g, ''))
     .replace(/^```[\s\S]*?^```$/gm, (block) => block.replace(/[^\n]/g, ''))
     .replace(/`[^`]*`/g, (code) => `\`${code.replace(/[^\n]/g, '')}\``)
     .replace(/\]\([^)\s]*\)/g, ']')
