@@ -8,10 +8,10 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     // The schema changes while a list is read, and the watch is resumed or an audit comes later.
     name: 'a list reads the hash of the schema after the objects',
     breaks: 'A schema that changes what objects look like leads to a list with the new content.',
-    file: at('kubernetes-source'),
+    file: at('api-source'),
     edits: [
       [
-        '      // Before the objects: those of a schema that comes in between are read once more.\n      const schema = await schemaHash(session, requests.resource)\n',
+        '      // Before the objects: if the schema changes during the list, the objects are read again.\n      const schema = await schemaHash(session, requests.resource)\n',
         '',
       ],
       [
@@ -26,11 +26,11 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     // The watch tells a write while fresh() waits for the answer of the server.
     name: 'head notes how far the watches are after it was answered, not before it asks',
     breaks: 'Only a history that went back is EPOCH_CHANGED; fresh() reads during writes without a relist.',
-    file: at('kubernetes-source'),
+    file: at('api-source'),
     edits: [
       [
-        '      const assertNotBack = this.#clusterGuard.beginRead()\n      const version = await this.#head(session, requests)\n',
-        '      const version = await this.#head(session, requests)\n      const assertNotBack = this.#clusterGuard.beginRead()\n',
+        '      const assertNotRewound = this.#clusterGuard.beginRead()\n      const version = await readHead(session, requests)\n',
+        '      const version = await readHead(session, requests)\n      const assertNotRewound = this.#clusterGuard.beginRead()\n',
       ],
     ],
     test: 'kubernetes/history.test.ts',
@@ -40,7 +40,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     // Two informers of one kubeConfig and resource run at once, one with metadataOnly, which opens its watch first.
     name: 'a watch of metadata alone is shared with one of whole objects',
     breaks: 'Only informers of the same objects share a watch, and each shows what it asked for.',
-    file: at('kubernetes-source'),
+    file: at('api-source'),
     edits: [
       ['const { path, accept } = requests.watch({})', 'const { path } = requests.watch({})'],
       ['      path,\n      accept,\n      schema,', '      path,\n      schema,'],
@@ -53,7 +53,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     // history past ours.
     name: 'each failed attempt counts as the beginning of the outage',
     breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
-    file: at('kubernetes-source'),
+    file: at('history/resume-guard'),
     edits: [
       [
         'this.#unreachableSince ??= silentSince ?? clock?.now()',
@@ -84,11 +84,11 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
   {
     // A watch is half open, or silent for heartbeatMs, and goes on over another connection, several times.
     name: 'the connection that was replaced is not closed',
-    breaks: 'When another connection has taken over from a silent watch, the silent one is closed.',
+    breaks: 'When another connection has replaced it from a silent watch, the silent one is closed.',
     file: at('watch/shared-watch'),
     edits: [
       [
-        "    before?.interrupt()\n    before?.destroy('another connection has taken over')\n",
+        "    before?.interrupt()\n    before?.destroy('another connection has replaced it')\n",
         '    before?.interrupt()\n',
       ],
     ],

@@ -1,8 +1,9 @@
 import { OptionError } from '../../../src/contract/errors.js'
 import { createInformer, type Informer } from '../../../src/informer/informer.js'
+import type { KubernetesSource } from '../api-source.js'
 import { isKubeConfig, type KubeConfigLike } from '../http/credentials.js'
 import type { KubernetesSourceOptions } from '../kubernetes-options.js'
-import { type KubernetesSource, kubernetesSource } from '../kubernetes-source.js'
+import { kubernetesSource } from '../kubernetes-source.js'
 import type { KubernetesObject } from '../types/kubernetes-object.js'
 import { compareList, keyOf, type ObjectIdentity } from './list-fn-check.js'
 

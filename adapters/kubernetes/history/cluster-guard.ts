@@ -1,58 +1,64 @@
-import { isEpochChange, SourceError } from '../../../src/contract/errors.js'
+import { isEpochChange, type SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
+import { ClusterChangedError, historyRewound } from './history-errors.js'
 import { compareVersions } from './resource-version.js'
 import { VersionOrigins } from './version-origins.js'
 
-/** A watch that ends where its source turns out to lead elsewhere. */
+/** Held by a watch while it is open. It is revoked if the KubeConfig turns out to point to another cluster. */
 export interface WatchLease {
+  /** Aborts when the watch is no longer wanted, or when the lease is revoked. */
   readonly signal: AbortSignal
-  /** It goes on there. Throws `EPOCH_CHANGED` where what it begins with is from elsewhere. */
+  /** The watch continues on this cluster. Throws `EPOCH_CHANGED` if its first version is from another one. */
   continueOn(clusterId: string | undefined): void
-  /** Everything up to this version is told. */
+  /** Everything up to this version has been delivered. */
   advanceTo(version: Version): void
-  /** Ends it with an error. */
+  /** Ends the watch with this error. */
   revoke(reason: SourceError): void
-  /** With an error that says so, the mirror trusts no version any more. */
+  /** The watch has ended, with this error. After `EPOCH_CHANGED` the mirror trusts none of its versions. */
   release(error?: unknown): void
 }
 
 interface LeaseState {
   at: Version
-  /** Where that is from; undefined where nobody knows. */
+  /** The cluster that issued the first version; undefined if unknown. */
   clusterId: string | undefined
-  /** With `changed`, the mirror is told to list there. */
+  /** With `changed`, the mirror has to list on that cluster. */
   revoke(reason: SourceError, changed?: { readonly clusterId: string | undefined }): void
 }
 
-/** What nobody knows once there have been several: none of them. */
+/** The origin of a version whose cluster is unknown after a cluster change. It equals no real cluster. */
 const UNKNOWN = ''
 
 /**
- * Which cluster a mirror is of, and how far its history was. A version says nothing of that, and a kubeConfig may come to lead to another one
- * once its credentials are refused: then nothing from there may be compared with what is known before all was listed there. Several mirrors may
- * be of one source: each is told for itself, the ones that stay at once, the others when they come back with a version from elsewhere.
+ * Detects that the KubeConfig now points to another cluster. This can happen once its credentials are refused. A
+ * resourceVersion does not identify its cluster, so versions must not be compared across clusters: the first list from the new
+ * cluster throws `EPOCH_CHANGED`. Several mirrors may share a source. Those with an open watch are notified at once, the others
+ * when they resume with a version of the old cluster.
  */
 export class ClusterGuard {
-  /** What the mirror shows comes from there. */
+  /** The cluster whose objects the mirrors show. */
   #clusterId: string | undefined
-  /** The mirror was told that it has to list there, and trusts no version meanwhile. */
+  /** The cluster that a mirror has been told to list. Until it has, no version is trusted. */
   #pendingClusterId: string | undefined
-  /** Another cluster was listed than before. */
+  /** Whether the cluster has changed before. */
   #hasChanged = false
   readonly #leases = new Set<LeaseState>()
   readonly #origins = new VersionOrigins()
 
-  /** A list comes from there, for who shows everything up to `floor`. Throws `EPOCH_CHANGED` where that is another cluster, and the mirror was not told. */
+  /**
+   * A list begins, for a mirror that shows everything up to `floor`. Throws `EPOCH_CHANGED` if it comes from another cluster, and
+   * the mirror has not been notified of that.
+   */
   beginList(clusterId: string | undefined, floor: Version | undefined, signal: AbortSignal): void {
     if (this.#pendingClusterId === undefined || clusterId !== this.#pendingClusterId)
       this.#assertCurrent(clusterId, signal)
     if (floor === undefined) return
-    const from = this.#takeOrigin(floor)
-    if (from !== undefined && from !== clusterId) throw new ClusterChangedError(clusterId)
-    this.#recordOrigin(floor, from)
+    const origin = this.#takeOrigin(floor)
+    if (origin !== undefined && origin !== clusterId) throw new ClusterChangedError(clusterId)
+    this.#recordOrigin(floor, origin)
   }
 
-  /** A whole list came from there, for the same. */
+  /** A list was read to its end, for the same mirror. */
   completeList(clusterId: string | undefined, floor: Version | undefined, version: Version | undefined): void {
     if (!this.#isCurrent(clusterId)) {
       this.#revokeAll(new ClusterChangedError(clusterId))
@@ -61,12 +67,12 @@ export class ClusterGuard {
     this.#clusterId = clusterId
     this.#pendingClusterId = undefined
     if (version === undefined) return
-    // A list that is behind what is floor is refused.
+    // The core rejects a list that ends before the floor.
     if (floor !== undefined && compareVersions(version, floor) >= 0) this.#takeOrigin(floor)
     this.#recordOrigin(version, clusterId)
   }
 
-  /** A version came from there. Throws `EPOCH_CHANGED` where it is none of the mirror's, which then goes there, too. */
+  /** Throws `EPOCH_CHANGED` if this is not the mirrors' cluster. Open watches then end with the same error. */
   assertCluster(clusterId: string | undefined): void {
     if (this.#pendingClusterId === undefined && this.#isCurrent(clusterId)) return
     const error = new ClusterChangedError(clusterId)
@@ -75,8 +81,8 @@ export class ClusterGuard {
   }
 
   /**
-   * Before something is read that is as new as that which a majority of etcd has when it is asked for. What it gives is told at which version
-   * that was, and throws `EPOCH_CHANGED` where a watch was ahead of it; these end so, too.
+   * Call it before a read that a majority of etcd confirms, and call the result with the version of the answer. The result throws
+   * `EPOCH_CHANGED` if an open watch was ahead of that version when the read began. Such watches end with the same error.
    */
   beginRead(): (version: Version) => void {
     const before = Array.from(this.#leases, (state) => ({ state, at: state.at }))
@@ -90,7 +96,7 @@ export class ClusterGuard {
     }
   }
 
-  /** For a watch from `after`, until its signal aborts or home turns out to be elsewhere, or another. */
+  /** Returns the lease of a watch from `after`. */
   lease(signal: AbortSignal, after: Version): WatchLease {
     const until = new AbortController()
     const abort = (): void => until.abort(signal.reason)
@@ -108,7 +114,7 @@ export class ClusterGuard {
     return {
       signal: until.signal,
       continueOn: (clusterId) => {
-        // A shared watch goes on for others when who opened it has left.
+        // A shared watch continues for its other followers after this lease was released.
         if (this.#leases.has(state)) {
           this.#assertCurrent(clusterId, until.signal)
           this.#clusterId = clusterId
@@ -124,17 +130,17 @@ export class ClusterGuard {
         signal.removeEventListener('abort', abort)
         this.#leases.delete(state)
         if (!isEpochChange(error)) this.#recordOrigin(state.at, state.clusterId)
-        // Another source may have found out, whose watch it shared.
+        // Another source that shares the watch may have detected the change.
         else if (error instanceof ClusterChangedError && !signal.aborted && !this.#isCurrent(error.clusterId))
           this.#pendingClusterId = error.clusterId
       },
     }
   }
 
-  /** Where it is not here, all are told: those who stay now, the others when they come back. */
+  /** Revokes all leases and throws if this is not the current cluster. */
   #assertCurrent(clusterId: string | undefined, signal: AbortSignal): void {
     if (this.#isCurrent(clusterId)) return
-    // Whoever listens no more is told nothing.
+    // A mirror that has stopped does not receive the error.
     if (!signal.aborted) this.#pendingClusterId = clusterId
     const error = new ClusterChangedError(clusterId)
     this.#revokeAll(error)
@@ -142,14 +148,14 @@ export class ClusterGuard {
   }
 
   #revokeAll(error: ClusterChangedError): void {
-    for (const { revoke: leave } of [...this.#leases]) leave(error, error)
+    for (const state of [...this.#leases]) state.revoke(error, error)
   }
 
   #isCurrent(clusterId: string | undefined): boolean {
     return this.#clusterId === undefined || clusterId === this.#clusterId
   }
 
-  /** Where a version is from that somebody goes on from. */
+  /** Returns the cluster that issued a version from which a mirror resumes. */
   #takeOrigin(version: Version): string | undefined {
     return this.#origins.take(version, this.#clusterId) ?? (this.#hasChanged ? UNKNOWN : this.#clusterId)
   }
@@ -157,19 +163,4 @@ export class ClusterGuard {
   #recordOrigin(version: Version, clusterId: string | undefined): void {
     if (clusterId !== undefined && clusterId !== UNKNOWN) this.#origins.record(version, clusterId)
   }
-}
-
-/** The mirror was of another cluster than this one. */
-class ClusterChangedError extends SourceError {
-  readonly clusterId: string | undefined
-
-  constructor(clusterId: string | undefined) {
-    super('the kubeConfig leads to another server than before', { code: 'EPOCH_CHANGED' })
-    this.clusterId = clusterId
-  }
-}
-
-/** A history never goes back by itself. */
-export function historyRewound(from: Version, to: Version): SourceError {
-  return new SourceError(`the history went back from ${from} to ${to}: etcd was restored`, { code: 'EPOCH_CHANGED' })
 }

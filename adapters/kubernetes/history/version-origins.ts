@@ -1,9 +1,9 @@
 import type { Version } from '../../../src/contract/version.js'
 
-/** Of so many is known where they came from; the oldest are forgotten first, since who stops does not say so. */
+/** Most versions whose origin is kept. The oldest are dropped first, since a mirror that stops does not report it. */
 const MAX_VERSIONS = 1_000
 
-/** The versions that somebody was given, and has not gone on from yet: each with the clusterId that it came from. */
+/** The clusters that issued the versions from which mirrors may resume. */
 export class VersionOrigins {
   #origins: { readonly version: Version; readonly clusterId: string }[] = []
 
@@ -13,8 +13,8 @@ export class VersionOrigins {
   }
 
   /**
-   * Somebody goes on from there: gives the clusterId that it came from, undefined where nobody knows. Who that is a version does not say:
-   * where another clusterId has given the matching, it is that one, so that nobody ever goes on `current` who should not.
+   * Takes the cluster that issued `version`, or undefined if unknown. If two clusters issued the same version, returns the one other
+   * than `current`, so that a stale reader is never treated as current.
    */
   take(version: Version, current: string | undefined): string | undefined {
     const matching = this.#origins.filter((origin) => origin.version === version)

@@ -6,6 +6,7 @@ import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../../src/contract/errors.js'
 import { parseJson } from '../../shared/json-depth.js'
 import { apiError, apiStatusIn, connectionError, type RequestTarget, retryAfterMsOf, statusOf } from './api-error.js'
+import type { ArrivalOrder } from './arrival-order.js'
 import type { Access, Credentials } from './credentials.js'
 import { IDLE, ResponseBody } from './response-body.js'
 import type { RetryAfterGate } from './retry-after-gate.js'
@@ -15,8 +16,10 @@ export interface ApiSessionOptions {
   readonly clock: Clock
   /** What the server does not answer within so many milliseconds counts as lost. */
   readonly stallMs: number
-  /** Told what it is refused with. */
+  /** Observes the errors of the server. */
   readonly retryAfter?: RetryAfterGate
+  /** Numbers the data of all responses. Default: an order of each response's own. */
+  readonly arrivals?: ArrivalOrder
 }
 
 export interface ApiRequest extends RequestTarget {
@@ -156,9 +159,9 @@ export class ApiSession {
   }
 
   async #send(access: Access, request: ApiRequest): Promise<ResponseBody> {
-    const { clock, retryAfter: wish } = this.#options
+    const { clock, retryAfter, arrivals } = this.#options
     const response = await this.#exchange(access, request)
-    const body = new ResponseBody(response, clock)
+    const body = new ResponseBody(response, clock, arrivals)
     // Whatever happens to the session happens to what it has open.
     const fail = (reason: unknown): void => body.destroy(reason)
     this.#cancellations.add(fail)
@@ -189,7 +192,7 @@ export class ApiSession {
         ? said
         : `HTTP status ${code}: it sends us to ${location.slice(0, 200)}, where nobody follows`
     const error = apiError({ ...status, code, message, retryAfterMs }, request)
-    wish?.observe(error, clock.now())
+    retryAfter?.observe(error, clock.now())
     throw error
   }
 

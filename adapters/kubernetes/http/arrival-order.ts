@@ -1,6 +1,8 @@
-let last = 0
+/** A logical clock: each number is larger than all earlier ones, whatever the system clock says. */
+export class ArrivalOrder {
+  #last = 0
 
-/** Tells what came before what, whatever clocks say: each is more than all before it. */
-export function nextArrival(): number {
-  return ++last
+  next(): number {
+    return ++this.#last
+  }
 }

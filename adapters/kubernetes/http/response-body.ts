@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
-import { nextArrival } from './arrival-order.js'
+import { ArrivalOrder } from './arrival-order.js'
 
 /** Nothing came in time. */
 export const IDLE: unique symbol = Symbol('silence')
@@ -13,6 +13,7 @@ const HIGH_WATER_MARK_BYTES = 512 * 1024
 export class ResponseBody {
   readonly #response: IncomingMessage
   readonly #clock: Clock
+  readonly #arrivals: ArrivalOrder
   #chunks: Buffer[] = []
   #bytes = 0
   #hasEnded = false
@@ -26,11 +27,12 @@ export class ResponseBody {
   #deadline = 0
   #timer: { readonly at: number; readonly control: AbortController } | undefined
 
-  constructor(response: IncomingMessage, clock: Clock) {
+  constructor(response: IncomingMessage, clock: Clock, arrivals: ArrivalOrder = new ArrivalOrder()) {
     this.#response = response
     this.#clock = clock
+    this.#arrivals = arrivals
     response.on('data', (chunk: Buffer) => {
-      if (this.#chunks.length === 0) this.#firstArrival = nextArrival()
+      if (this.#chunks.length === 0) this.#firstArrival = this.#arrivals.next()
       this.#chunks.push(chunk)
       this.#bytes += chunk.length
       if (this.#bytes >= HIGH_WATER_MARK_BYTES) response.pause()

@@ -1,17 +1,17 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { apiStatusIn } from './api-error.js'
 
-/** A timer may ring so much too early, in milliseconds; servers count in seconds. */
+/** A timer may fire this number of milliseconds too early; servers count in seconds. */
 const EARLY_MS = 10
 
-/** A server's wish to be left alone until some moment. Times are a clock's. */
+/** Rejects requests until the time that the server requested with `Retry-After`. Times are those of a `Clock`. */
 export class RetryAfterGate {
   readonly #busyMs: number
   #until = -Infinity
-  /** With which it said so. */
+  /** The error with which the server requested the delay. */
   #error: SourceError | undefined
 
-  /** For so many milliseconds, at the least, is one left alone that is too busy (429). */
+  /** `busyMs` is the shortest delay after a 429, in milliseconds. */
   constructor(busyMs = 0) {
     this.#busyMs = busyMs
   }
@@ -20,12 +20,12 @@ export class RetryAfterGate {
     return this.#until
   }
 
-  /** Whether it was the API server's: one that is there, and too busy. A 503 may be of what stands before one that is not. */
+  /** Whether the API server itself requested the delay (429). A 503 may come from a proxy before a server that is down. */
   get isBusy(): boolean {
     return apiStatusIn(this.#error)?.code === 429
   }
 
-  /** What an error says of it. Other refusals that name a time mean the one request: another one may be answered before. */
+  /** Closes the gate if the error is a 429 or 503 with a delay. Other errors concern one request only. */
   observe(error: unknown, now: number): void {
     const code = apiStatusIn(error)?.code
     if (!(error instanceof SourceError) || (code !== 429 && code !== 503)) return
@@ -35,22 +35,11 @@ export class RetryAfterGate {
     this.#error = error
   }
 
-  /** Throws, with what is left of it, until it is over. */
+  /** Throws the server's error with the remaining delay while the gate is closed. */
   assertOpen(now: number): void {
     const retryAfterMs = this.#until - now
     if (this.#error === undefined || retryAfterMs <= EARLY_MS) return
     const { message, code, cause } = this.#error
     throw new SourceError(message, { code, retryAfterMs, cause })
   }
-}
-
-const wishes = new WeakMap<object, Map<string, RetryAfterGate>>()
-
-/** The one of all who ask for the same with one configuration, and may share a watch of it. */
-export function wishOf(giver: object, what: string): RetryAfterGate {
-  const all = wishes.get(giver) ?? new Map<string, RetryAfterGate>()
-  wishes.set(giver, all)
-  const wish = all.get(what) ?? new RetryAfterGate()
-  all.set(what, wish)
-  return wish
 }

@@ -1,5 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Random } from '../../../src/contract/random.js'
+import { MAX_OUTAGE_MS } from '../history/resume-guard.js'
 import { apiStatusIn } from '../http/api-error.js'
 import type { ApiSession } from '../http/api-session.js'
 
@@ -7,11 +8,6 @@ import type { ApiSession } from '../http/api-session.js'
 const MAX_RETRIES = 5
 /** At most so long is the first rest, and each other twice as long as the one before, in milliseconds. */
 const FIRST_DELAY_MS = 500
-/**
- * Who could not be reached for so long may have been restored, and have got past us since, in milliseconds: pages from before and
- * from after that make no list.
- */
-export const MAX_OUTAGE_MS = 30_000
 /** For so long one that is busy is waited for, in milliseconds: after five minutes it no longer knows what the pages are of. */
 const MAX_BUSY_MS = 120_000
 

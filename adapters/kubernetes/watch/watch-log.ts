@@ -1,6 +1,6 @@
 import type { Version } from '../../../src/contract/version.js'
 import { compareVersions } from '../history/resource-version.js'
-import { nextArrival } from '../http/arrival-order.js'
+import { ArrivalOrder } from '../http/arrival-order.js'
 
 export interface Line {
   readonly bytes: Buffer
@@ -29,8 +29,10 @@ export class WatchLog {
   #first: LogSegment
   #oldest: LogSegment
   #last: LogSegment
+  readonly #arrivals: ArrivalOrder
 
-  constructor(after: Version) {
+  constructor(after: Version, arrivals: ArrivalOrder = new ArrivalOrder()) {
+    this.#arrivals = arrivals
     this.#first = this.#oldest = this.#last = { lines: [], at: 0, arrival: 0, end: after, next: undefined }
   }
 
@@ -46,7 +48,7 @@ export class WatchLog {
     return heard
   }
 
-  append(lines: readonly Line[], end?: Version, arrival: number = nextArrival()): void {
+  append(lines: readonly Line[], end?: Version, arrival: number = this.#arrivals.next()): void {
     const bytes = lines.reduce((sum, line) => sum + line.bytes.length, 0)
     const segment: LogSegment = { lines, at: this.#last.at + bytes, arrival: arrival, end, next: undefined }
     this.#last.next = segment

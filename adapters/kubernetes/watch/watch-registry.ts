@@ -2,66 +2,65 @@ import { isEpochChange } from '../../../src/contract/errors.js'
 import type { WatchBatch } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Decoder } from '../decode/decoder.js'
-import { historyRewound } from '../history/cluster-guard.js'
+import { historyRewound } from '../history/history-errors.js'
 import { compareVersions } from '../history/resource-version.js'
 import { type FollowContext, SharedWatch, type SharedWatchOptions, type WatchEnd } from './shared-watch.js'
 
-/** From where somebody wants to follow. */
+/** The version from which a mirror resumes. */
 export interface ResumePoint {
   readonly after: Version
-  /** Before this moment the list began that `after` goes back to. */
+  /** The arrival number at which the list began that `after` goes back to. */
   readonly listedAt: number
 }
 
-export interface RegistryOptions extends SharedWatchOptions {
-  /** How far the server is: as far as a majority of etcd is when it is asked. */
-  head(): Promise<Version>
-}
+/** The open watches of all sources of one KubeConfig. */
+export class WatchRegistry {
+  /** Watches with the same key deliver the same objects. The newest is the last one. */
+  readonly #watches = new Map<string, readonly SharedWatch[]>()
 
-type WatchesByKey = Map<string, readonly SharedWatch[]>
+  /**
+   * Follows the newest open watch with this key, if it has every event after `after` and none that arrived before `listedAt`.
+   * Otherwise opens another watch with `options`.
+   *
+   * A list contains every event that a watch of the same history has received before the list began. If a watch is ahead of the
+   * list by then, either the list came from a server that is behind, or etcd was restored and the watch shows the old history. The
+   * server's head tells them apart: a watch of the old history ends for all its followers.
+   */
+  async *follow<T>(
+    key: string,
+    { after, listedAt }: ResumePoint,
+    decoder: Decoder<T>,
+    context: FollowContext,
+    options: SharedWatchOptions,
+  ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
+    const ahead = this.#openWatches(key).filter((watch) => !watch.canServe(after, listedAt))
+    if (ahead.length > 0) await failRewound(ahead, options)
+    const open = this.#openWatches(key)
+    const newest = open.at(-1)
+    const watch = newest?.canServe(after, listedAt) === true ? newest : new SharedWatch(after, options)
+    if (watch !== newest) this.#watches.set(key, [...open, watch])
+    try {
+      return yield* watch.follow(after, decoder, context)
+    } catch (error) {
+      // The history has changed for all followers.
+      if (isEpochChange(error)) watch.fail(error)
+      throw error
+    } finally {
+      const left = this.#openWatches(key)
+      if (left.length > 0) this.#watches.set(key, left)
+      else this.#watches.delete(key)
+    }
+  }
 
-/** What is open, the newest last, by what they watch; each by the configuration that it was opened with. */
-const open = new WeakMap<object, WatchesByKey>()
-
-/**
- * Follows a watch that is open already, where nothing is missing in it and all that is read there came after the list had begun; else
- * one that is opened for it. A list has all that anybody was told before it began, if it is of the same history: what a watch has told
- * beyond it by then is of another one, from which etcd was restored, though the versions fit. Where the server says so, too, such a watch
- * is over for all who follow it; else the list came from one that was behind.
- */
-export async function* followShared<T>(
-  { giver, key }: { readonly giver: object; readonly key: string },
-  { after, listedAt }: ResumePoint,
-  decoder: Decoder<T>,
-  context: FollowContext,
-  options: RegistryOptions,
-): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-  const watches: WatchesByKey = open.get(giver) ?? new Map()
-  open.set(giver, watches)
-  const stillOpen = (): readonly SharedWatch[] => (watches.get(key) ?? []).filter(({ isOver }) => !isOver)
-  const ahead = stillOpen().filter((watch) => !watch.canServe(after, listedAt))
-  if (ahead.length > 0) await failRewound(ahead, options)
-  const all = stillOpen()
-  const newest = all.at(-1)
-  const watch = newest?.canServe(after, listedAt) === true ? newest : new SharedWatch(after, options)
-  if (watch !== newest) watches.set(key, [...all, watch])
-  try {
-    return yield* watch.follow(after, decoder, context)
-  } catch (error) {
-    // It is over for all who follow the same.
-    if (isEpochChange(error)) watch.fail(error)
-    throw error
-  } finally {
-    const left = stillOpen()
-    if (left.length > 0) watches.set(key, left)
-    else watches.delete(key)
+  #openWatches(key: string): readonly SharedWatch[] {
+    return (this.#watches.get(key) ?? []).filter(({ isOver }) => !isOver)
   }
 }
 
-/** Ends those that tell of a history that was further than the server is now. */
-async function failRewound(watches: readonly SharedWatch[], { head }: RegistryOptions): Promise<void> {
-  const before = watches.map((watch) => ({ watch, heard: watch.lastVersion }))
-  const now = await head()
-  for (const { watch, heard } of before)
-    if (heard !== undefined && compareVersions(now, heard) < 0) watch.fail(historyRewound(heard, now))
+/** Ends the watches that have received more than the server has now. */
+async function failRewound(watches: readonly SharedWatch[], { connector }: SharedWatchOptions): Promise<void> {
+  const before = watches.map((watch) => ({ watch, version: watch.lastVersion }))
+  const head = await connector.head()
+  for (const { watch, version } of before)
+    if (version !== undefined && compareVersions(head, version) < 0) watch.fail(historyRewound(version, head))
 }

@@ -1,0 +1,341 @@
+import type { Clock } from '../../src/contract/clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type {
+  ListContext,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { Cluster } from './cluster.js'
+import { Decoder } from './decode/decoder.js'
+import { ClusterGuard, type WatchLease } from './history/cluster-guard.js'
+import { assertResourceVersion, compareVersions } from './history/resource-version.js'
+import { ResumeGuard } from './history/resume-guard.js'
+import { SchemaOrigins } from './history/schema-origins.js'
+import { assertHistory, readHead } from './history/server-head.js'
+import { ApiClient } from './http/api-client.js'
+import { ApiRequests } from './http/api-requests.js'
+import type { ApiSession } from './http/api-session.js'
+import type { Credentials } from './http/credentials.js'
+import { findResource, type Resource } from './http/discovery.js'
+import { schemaHash } from './http/schema-hash.js'
+import type { KubernetesSourceOptions } from './kubernetes-options.js'
+import { readList } from './list/list-reader.js'
+import { PageLimit } from './list/page-limit.js'
+import { readPages } from './list/paged-list.js'
+import { reportProgress } from './list/progress-reporter.js'
+import type { FollowContext } from './watch/shared-watch.js'
+import { StuckResumeDetector } from './watch/stuck-resume-detector.js'
+import { WatchConnector } from './watch/watch-connector.js'
+
+/** A source of one kind of objects of a Kubernetes API server. The mark of a write is the `metadata.resourceVersion` it returns. */
+export interface KubernetesSource<T> extends ListerWatcher<T> {
+  /** The longest silence of a healthy watch, in milliseconds. */
+  readonly heartbeatMs: number
+  /** Lists the keys and versions of all objects, from their metadata. */
+  versions(context: ListContext): AsyncIterable<VersionPage>
+  /**
+   * Resolves with the server's current version, which a majority of etcd has confirmed.
+   *
+   * @throws SourceError `EPOCH_CHANGED` if a watch of this source was ahead of it: etcd was restored.
+   */
+  head(context: SourceContext): Promise<Version>
+  /**
+   * Returns whether `at` includes the write with this mark.
+   *
+   * @throws SourceError `PROTOCOL` if one of them is not a resourceVersion.
+   */
+  hasReached(at: Version, mark: Version): boolean
+}
+
+const MAX_OBJECT_BYTES = 16 * 1024 * 1024
+/** A server sends a bookmark every 60 to 63 s, and a machine may be slow. */
+const HEARTBEAT_MS = 75_000
+/** A half-open connection is detected within this number of milliseconds. */
+const PROBE_MS = 20_000
+/** After this number of milliseconds a server that streams no lists is tried again: it may have been upgraded. */
+const STREAM_RETRY_MS = 600_000
+/** The longest watch that is requested, in milliseconds. */
+const MAX_WATCH_MS = 86_400_000
+/** Most objects of a page: they are parsed in one task of the event loop. */
+const PAGE_EVENTS = 256
+/** The kind with which the server returns objects without anything but metadata. */
+const PARTIAL = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
+
+export class ApiSource<T> implements KubernetesSource<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly #options: KubernetesSourceOptions
+  readonly #cluster: Cluster
+  /** Its Retry-After gate stops new requests; a list or watch in progress continues. */
+  readonly #client: ApiClient
+  readonly #stallMs: number
+  readonly #maxObjectBytes: number
+  #resource: Resource | undefined
+  /** When lists are streamed again, after the server did not stream one to its end. */
+  #streamRetryAt = 0
+  /** The arrival number at which the last list began. */
+  #listedAt = 0
+  readonly #clusterGuard = new ClusterGuard()
+  readonly #resumeGuard = new ResumeGuard()
+  readonly #stuckResumes = new StuckResumeDetector()
+  readonly #pageLimit = new PageLimit()
+  readonly #schemas = new SchemaOrigins()
+
+  constructor(options: KubernetesSourceOptions, credentials: Credentials) {
+    const { kubeConfig, apiVersion = 'v1', kind, plural, namespace, stallMs = 15_000 } = options
+    this.#options = options
+    this.#cluster = Cluster.of(kubeConfig)
+    this.#client = new ApiClient({
+      credentials,
+      retryAfter: this.#cluster.retryAfterGate(JSON.stringify([apiVersion, kind, plural, namespace])),
+      arrivals: this.#cluster.arrivals,
+      stallMs,
+    })
+    this.#stallMs = stallMs
+    this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
+    this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
+    const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
+    const resource = `${plural ?? kind}${group === undefined ? '' : `.${group}`}`
+    this.name = `kubernetes:${namespace === undefined ? '' : `${namespace}/`}${resource}`
+  }
+
+  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    const { pageSize, random, clock, floor, signal } = context
+    const { credentials } = this.#client
+    const { removal } = this.#resumeGuard
+    this.#listedAt = this.#cluster.arrivals.next()
+    const session = this.#client.session(context)
+    const stopReporting = reportProgress(context)
+    try {
+      const requests = await this.#requests(session)
+      // Before the objects: if the schema changes during the list, the objects are read again.
+      const schema = await schemaHash(session, requests.resource)
+      let clusterId: string | undefined
+      let version: Version | undefined
+      const assertListHistory = (after: Version): Promise<Version> =>
+        assertHistory(session, requests, after, (id) => this.#clusterGuard.beginList(id, undefined, signal))
+      const pages = readList(session, requests, this.#decoder(requests), {
+        isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamRetryAt,
+        limit: Math.min(this.#options.pageSize ?? 500, pageSize),
+        pageLimit: this.#pageLimit,
+        pageSize: Math.min(pageSize, PAGE_EVENTS),
+        metadataOnly: this.#options.metadataOnly ?? false,
+        maxObjectBytes: this.#maxObjectBytes,
+        stallMs: this.#stallMs,
+        timeoutSeconds: this.#timeoutSeconds(random.next()),
+        random,
+        onPageError: (error) => this.#recordError(error, clock),
+        assertHistory: assertListHistory,
+        onNotStreamed: ({ cause }) => {
+          this.#recordError(cause, clock)
+          this.#streamRetryAt = clock.now() + STREAM_RETRY_MS
+        },
+      })
+      for await (const page of pages) {
+        if (clusterId === undefined) this.#clusterGuard.beginList(session.clusterId, floor, signal)
+        clusterId ??= session.clusterId
+        if (session.clusterId !== clusterId || credentials.clusterId !== clusterId) throw clusterChangedDuringList()
+        // The list ends before the floor: this server is behind, or the history was rewound.
+        if (page.version !== undefined && floor !== undefined && compareVersions(page.version, floor) < 0)
+          await assertListHistory(floor)
+        this.#resumeGuard.recordContact(clock.now())
+        version = page.version ?? version
+        yield page
+      }
+      if (credentials.clusterId !== clusterId) throw clusterChangedDuringList()
+      this.#clusterGuard.completeList(clusterId, floor, version)
+      this.#schemas.recordList(context.mirror ?? this, schema)
+      if (version !== undefined) this.#resumeGuard.recordList(version, removal)
+    } catch (error) {
+      throw this.#recordError(error, clock)
+    } finally {
+      stopReporting()
+      session.close()
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const { after, random, clock } = context
+    assertResourceVersion(after)
+    const mirror = context.mirror ?? this
+    const lease = this.#clusterGuard.lease(context.signal, after)
+    const removeWatch = this.#schemas.addWatch(mirror, lease)
+    let at = after
+    let silentSince: number | undefined
+    let failure: unknown
+    const followContext: FollowContext = {
+      signal: lease.signal,
+      onProgressRequest: (listener) => context.onProgressRequest(listener),
+      hasWaiters: () => context.hasWaiters?.() ?? true,
+      requestProof: () => context.requestProof?.(),
+      onAdvance: (version) => {
+        at = version
+        lease.advanceTo(version)
+      },
+      onSilence: (since) => {
+        silentSince = since
+      },
+    }
+    try {
+      const requests = await this.#prepareWatch(context, lease)
+      const timeoutSeconds = this.#timeoutSeconds(random.next())
+      const key = this.#sharingKey(requests, this.#schemas.of(mirror))
+      const resumePoint = { after, listedAt: this.#listedAt }
+      const end = yield* this.#cluster.watches.follow(key, resumePoint, this.#decoder(requests), followContext, {
+        clock,
+        arrivals: this.#cluster.arrivals,
+        connector: new WatchConnector(this.#client, requests, lease, clock),
+        maxObjectBytes: this.#maxObjectBytes,
+        heartbeatMs: this.heartbeatMs,
+        probeMs: this.#options.probeMs ?? PROBE_MS,
+        timeoutSeconds,
+      })
+      this.#stuckResumes.reset()
+      this.#resumeGuard.recordWatchEnd(at, end)
+    } catch (error) {
+      failure = error
+      throw this.#stuckResumes.classify(this.#recordError(error, clock, silentSince), after)
+    } finally {
+      removeWatch()
+      lease.release(failure)
+    }
+  }
+
+  /** Finds the resource, and verifies the version that the watch resumes from. */
+  async #prepareWatch(context: WatchContext, { continueOn }: WatchLease): Promise<ApiRequests> {
+    const { after, clock } = context
+    const session = this.#client.session(context)
+    try {
+      const requests = await this.#requests(session)
+      continueOn(this.#client.credentials.clusterId)
+      this.#resumeGuard.assertNotRemoved(after)
+      if (this.#resumeGuard.takeVerified(after)) return requests
+      await assertHistory(session, requests, after, continueOn)
+      this.#resumeGuard.recordContact(clock.now())
+      const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaHash(session, requests.resource))
+      if (expired !== undefined) throw expired
+      if (this.#resumeGuard.isAuditDue(clock.now()))
+        context.requestAudit?.(
+          'the API server was unreachable for long enough to be restored with a history that has passed our version',
+        )
+      return requests
+    } finally {
+      session.close()
+    }
+  }
+
+  /** Watches with the same key deliver the same objects, and can be shared. */
+  #sharingKey(requests: ApiRequests, schema: string | undefined): string {
+    const { maxWatchMs, probeMs } = this.#options
+    const { path, accept } = requests.watch({})
+    return JSON.stringify([
+      this.#client.credentials.clusterId,
+      path,
+      accept,
+      schema,
+      maxWatchMs,
+      probeMs,
+      this.heartbeatMs,
+      this.#stallMs,
+      this.#maxObjectBytes,
+    ])
+  }
+
+  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
+    const session = this.#client.session(context)
+    const stopReporting = reportProgress(context)
+    const assertCluster = (id: string | undefined): void => this.#clusterGuard.assertCluster(id)
+    try {
+      const requests = await this.#requests(session)
+      const limit = Math.min(this.#options.pageSize ?? 500, context.pageSize)
+      const options = {
+        limit,
+        pageLimit: this.#pageLimit,
+        pageSize: limit,
+        metadataOnly: true,
+        maxObjectBytes: this.#maxObjectBytes,
+        random: context.random,
+        onPageError: (error: unknown) => void this.#recordError(error),
+        assertHistory: (after: Version) => assertHistory(session, requests, after, assertCluster),
+      }
+      const assertNotRewound = this.#clusterGuard.beginRead()
+      for await (const { events, version } of readPages(session, requests, this.#decoder(requests), options)) {
+        assertCluster(session.clusterId)
+        const keys = events.flatMap(({ key, version: own }) =>
+          key === undefined || own === undefined ? [] : { key, version: own },
+        )
+        if (version !== undefined) assertNotRewound(version)
+        yield version === undefined ? { keys } : { keys, version }
+      }
+      // Keys and versions do not show a change of the schema.
+      this.#schemas.observe(await schemaHash(session, requests.resource))
+    } catch (error) {
+      throw this.#recordError(error)
+    } finally {
+      stopReporting()
+      session.close()
+    }
+  }
+
+  async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
+    const session = this.#client.session(context)
+    try {
+      const requests = await this.#requests(session)
+      const assertNotRewound = this.#clusterGuard.beginRead()
+      const version = await readHead(session, requests)
+      this.#clusterGuard.assertCluster(session.clusterId)
+      assertNotRewound(version)
+      return version
+    } catch (error) {
+      throw this.#recordError(error)
+    } finally {
+      session.close()
+    }
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    assertResourceVersion(at)
+    assertResourceVersion(mark)
+    return compareVersions(at, mark) >= 0
+  }
+
+  /** Throws before the server's Retry-After has passed. */
+  async #requests(session: ApiSession): Promise<ApiRequests> {
+    this.#client.retryAfter.assertOpen(session.clock.now())
+    const { apiVersion = 'v1', kind, plural, namespace } = this.#options
+    const { labelSelector, fieldSelector, metadataOnly = false } = this.#options
+    const resource = this.#resource ?? (await findResource(session, { apiVersion, kind, plural }))
+    this.#resource = resource
+    if (namespace !== undefined && !resource.isNamespaced) {
+      const message = `${resource.plural} are in no namespace (leave out namespace: "${namespace}")`
+      throw new SourceError(message, { code: 'PROTOCOL' })
+    }
+    return new ApiRequests(resource, { namespace, labelSelector, fieldSelector, metadataOnly })
+  }
+
+  #decoder({ resource }: ApiRequests): Decoder<T> {
+    const { stripManagedFields = true, metadataOnly = false } = this.#options
+    const { kind, apiVersion } = metadataOnly ? PARTIAL : resource
+    return new Decoder<T>({ kind, apiVersion, stripManagedFields, metadataOnly, maxObjectBytes: this.#maxObjectBytes })
+  }
+
+  #timeoutSeconds(chance: number): number {
+    const { maxWatchMs = 600_000 } = this.#options
+    return Math.max(1, Math.floor((Math.min(maxWatchMs, MAX_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
+  }
+
+  #recordError(error: unknown, clock?: Clock, silentSince?: number): unknown {
+    this.#resumeGuard.recordError(error, clock, silentSince)
+    if (error instanceof SourceError && error.code === 'NOT_FOUND') this.#resource = undefined
+    return error
+  }
+}
+
+function clusterChangedDuringList(): SourceError {
+  return new SourceError('the kubeConfig switched to another cluster during the list', { code: 'UNAVAILABLE' })
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../../../src/contract/clock.js'
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+import { apiStatusIn } from '../http/api-error.js'
+import { compareVersions } from './resource-version.js'
+
+/**
+ * A server that was unreachable for this number of milliseconds may have been restored, and its new history may have passed the
+ * mirror's version.
+ */
+export const MAX_OUTAGE_MS = 30_000
+/** All mirrors reconnect within this number of milliseconds after an outage: no backoff is longer than half of it. */
+const AUDIT_WINDOW_MS = 60_000
+
+/**
+ * The resource returned `NOT_FOUND`. If it exists again, its history is new: a watch from a version before the first list after
+ * that must list.
+ */
+export interface ResourceRemoval {
+  listedFrom: Version | undefined
+}
+
+/** Decides whether a watch may resume from a version, or has to verify the server's history or list first. */
+export class ResumeGuard {
+  /**
+   * Undefined before the first disconnect. After it: versions at which a list or a watch completed normally. Resuming from one of
+   * them skips the history check. Any other version is verified first, because etcd may have been restored during the disconnect.
+   */
+  #verifiedVersions: Set<Version> | undefined
+  /** Since when no request has succeeded. */
+  #unreachableSince: number | undefined
+  /** After a long outage, each watch that is resumed before this time requests an audit. */
+  #auditUntil = -Infinity
+  #removal: ResourceRemoval | undefined
+
+  /** The last removal of the resource. Read it before a list, for `recordList`. */
+  get removal(): ResourceRemoval | undefined {
+    return this.#removal
+  }
+
+  /** Returns whether a watch may resume from `after` without a history check. A second watch from there needs one. */
+  takeVerified(after: Version): boolean {
+    return this.#verifiedVersions === undefined || this.#verifiedVersions.delete(after)
+  }
+
+  /** Throws `VERSION_EXPIRED` if the resource was removed after `version`. */
+  assertNotRemoved(version: Version): void {
+    if (this.#removal !== undefined && !isListed(this.#removal, version))
+      throw new SourceError('the resource was deleted and recreated', { code: 'VERSION_EXPIRED' })
+  }
+
+  isAuditDue(now: number): boolean {
+    return now < this.#auditUntil
+  }
+
+  /** `removal` is the last one when the list began: a list that began before a removal does not show the new resource. */
+  recordList(version: Version, removal: ResourceRemoval | undefined): void {
+    this.#verifiedVersions?.add(version)
+    if (removal !== undefined && removal === this.#removal && !isListed(removal, version)) removal.listedFrom = version
+  }
+
+  recordWatchEnd(version: Version, end: 'in time' | 'early'): void {
+    if (end === 'early') this.#verifiedVersions = new Set()
+    else this.#verifiedVersions?.add(version)
+  }
+
+  /** A request has succeeded. Other mirrors may have been disconnected for as long, and reconnect later. */
+  recordContact(now: number): void {
+    if (this.#unreachableSince !== undefined && now - this.#unreachableSince >= MAX_OUTAGE_MS)
+      this.#auditUntil = now + AUDIT_WINDOW_MS
+    this.#unreachableSince = undefined
+  }
+
+  /** With `clock`, the outage begins now if it has not begun before; `silentSince` is its beginning if it was noticed late. */
+  recordError(error: unknown, clock?: Clock, silentSince?: number): void {
+    if (!(error instanceof SourceError)) return
+    if (error.code === 'UNAVAILABLE') {
+      this.#verifiedVersions = new Set()
+      // A server that answers 429 is reachable.
+      if (apiStatusIn(error)?.code !== 429) this.#unreachableSince ??= silentSince ?? clock?.now()
+    }
+    if (error.code === 'NOT_FOUND') {
+      this.#verifiedVersions = new Set()
+      this.#removal = { listedFrom: undefined }
+    }
+  }
+}
+
+function isListed({ listedFrom }: ResourceRemoval, version: Version): boolean {
+  return listedFrom !== undefined && compareVersions(version, listedFrom) >= 0
+}

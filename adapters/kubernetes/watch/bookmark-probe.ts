@@ -1,0 +1,92 @@
+import type { Version } from '../../../src/contract/version.js'
+import { compareVersions } from '../history/resource-version.js'
+import type { IDLE } from '../http/response-body.js'
+import type { Line } from './watch-log.js'
+import type { WatchStream } from './watch-stream.js'
+
+/** The length of a probe. A server sends a bookmark two seconds before it ends a stream, so that this one brings it soon. */
+export const PROBE_SECONDS = 3
+/** A probe may end this number of milliseconds late. */
+const PROBE_GRACE_MS = 2_000
+
+interface ProbeStart {
+  /** When the probe was requested. */
+  readonly startedAt: number
+  readonly openedAt: number
+  /** The version from which the probe reads. */
+  readonly after: Version
+}
+
+/** A short watch beside the shared one: its bookmark shows how far the server is, its events what the shared watch has missed. */
+export class BookmarkProbe {
+  readonly after: Version
+  readonly deadline: number
+  readonly #startedAt: number
+  readonly #stream: WatchStream
+  #hasEvents = false
+
+  constructor(stream: WatchStream, { startedAt, openedAt, after }: ProbeStart) {
+    this.after = after
+    this.deadline = openedAt + PROBE_SECONDS * 1_000 + PROBE_GRACE_MS
+    this.#startedAt = startedAt
+    this.#stream = stream
+  }
+
+  get isReady(): boolean {
+    return this.#stream.isReady
+  }
+
+  get takenArrival(): number {
+    return this.#stream.takenArrival
+  }
+
+  get pendingArrival(): number | undefined {
+    return this.#stream.pendingArrival
+  }
+
+  whenReady(listener: () => void): void {
+    this.#stream.whenReady(listener)
+  }
+
+  /** The lines that have arrived; undefined if the probe has ended, failed or reached its deadline. */
+  take(): Promise<readonly Line[] | undefined | typeof IDLE> {
+    return this.#stream.isReady ? this.#stream.take(0).catch(() => undefined) : Promise.resolve(undefined)
+  }
+
+  /** Returns the lines up to the first one that is not an event, and whether there is such a line. */
+  accept(lines: readonly Line[]): { readonly lines: readonly Line[]; readonly hasFailed: boolean } {
+    const types = lines.map(typeOf)
+    const invalidAt = types.indexOf(undefined)
+    const accepted = lines.slice(0, invalidAt === -1 ? undefined : invalidAt)
+    this.#hasEvents ||= accepted.some((_line, at) => types[at] !== 'BOOKMARK')
+    return { lines: accepted, hasFailed: invalidAt !== -1 }
+  }
+
+  /**
+   * Whether `version` is below the head that the server had before the probe. A server sends no newer bookmark if a selector
+   * leaves out the last object that it knows. A server without a watch cache never sends one.
+   */
+  isInconclusive(version: Version | undefined): boolean {
+    const { head } = this.#stream
+    return version !== undefined && head !== undefined && compareVersions(version, head) < 0
+  }
+
+  /** Whether the probe brought events although the other stream, which last received data then, did not: it is half open. */
+  provesHalfOpen(lastDataAt: number): boolean {
+    return this.#hasEvents && lastDataAt < this.#startedAt
+  }
+
+  close(): void {
+    this.#stream.destroy('the probe is complete')
+  }
+}
+
+/** The beginning of a line that is an event or a bookmark. */
+const EVENT_TYPE = /^\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"/
+/** The number of bytes in which the type is looked for. */
+const EVENT_TYPE_BYTES = 64
+
+/** Returns undefined for an error, and for a line that is not an event. */
+function typeOf({ bytes }: Line): string | undefined {
+  return EVENT_TYPE.exec(bytes.subarray(0, EVENT_TYPE_BYTES).toString())?.[1]
+}

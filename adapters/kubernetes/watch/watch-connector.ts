@@ -1,0 +1,57 @@
+import type { Clock } from '../../../src/contract/clock.js'
+import type { SourceError } from '../../../src/contract/errors.js'
+import type { Version } from '../../../src/contract/version.js'
+import type { WatchLease } from '../history/cluster-guard.js'
+import { assertHistory, readHead } from '../history/server-head.js'
+import type { ApiClient } from '../http/api-client.js'
+import { type ApiStatus, apiError } from '../http/api-error.js'
+import type { ApiRequests } from '../http/api-requests.js'
+import type { ApiSession } from '../http/api-session.js'
+import type { OpenedStream } from './watch-stream.js'
+
+/** Opens the streams of one watch. Each answer is checked to come from the cluster that the watch began with. */
+export class WatchConnector {
+  readonly #client: ApiClient
+  readonly #requests: ApiRequests
+  readonly #lease: WatchLease
+  readonly #clock: Clock
+
+  constructor(client: ApiClient, requests: ApiRequests, lease: WatchLease, clock: Clock) {
+    this.#client = client
+    this.#requests = requests
+    this.#lease = lease
+    this.#clock = clock
+  }
+
+  session(signal: AbortSignal): ApiSession {
+    return this.#client.session({ signal, clock: this.#clock })
+  }
+
+  /** Opens a stream after `version`. If the watch resumes, the server's history is checked first. */
+  async open(session: ApiSession, version: Version, timeoutSeconds: number, isResumed: boolean): Promise<OpenedStream> {
+    const { continueOn } = this.#lease
+    this.#client.retryAfter.assertOpen(this.#clock.now())
+    const head = isResumed ? await assertHistory(session, this.#requests, version, continueOn) : undefined
+    const body = await session.open(this.#requests.watch({ resourceVersion: version, timeoutSeconds }))
+    continueOn(session.clusterId)
+    return { body, head }
+  }
+
+  /** Returns the server's current version, read over a connection of its own. */
+  async head(): Promise<Version> {
+    const { signal, continueOn } = this.#lease
+    const session = this.session(signal)
+    try {
+      const head = await readHead(session, this.#requests)
+      continueOn(session.clusterId)
+      return head
+    } finally {
+      session.close()
+    }
+  }
+
+  /** Returns the error for the status with which the server ended the watch. */
+  error(status: ApiStatus): SourceError {
+    return apiError(status, this.#requests.watch({}))
+  }
+}
