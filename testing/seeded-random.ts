@@ -1,13 +1,15 @@
 import type { Random } from '../src/contract/random.js'
 
-/** Chance that a seed reproduces (mulberry32). Not for secrets. */
+/** Random numbers that a seed reproduces (mulberry32). Not for secrets. */
 export class SeededRandom implements Random {
   #state: number
 
+  /** Equal seeds return equal sequences. Only the lower 32 bits of `seed` count. */
   constructor(seed: number) {
     this.#state = seed >>> 0
   }
 
+  /** Returns the next number: at least 0, less than 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -16,16 +18,20 @@ export class SeededRandom implements Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** A whole number from 0 to `below` - 1. */
+  /** Returns an integer from 0 to `below` - 1. */
   below(below: number): number {
     return Math.floor(this.next() * below)
   }
 
-  /** True with this probability. */
+  /** Returns true with this probability, from 0 to 1. */
   chance(probability: number): boolean {
     return this.next() < probability
   }
 
+  /**
+   * Returns one of the values, each with the same probability.
+   * @throws TypeError if there are none.
+   */
   pick<T>(from: readonly T[]): T {
     const picked = from[this.below(from.length)]
     if (picked === undefined && from.length === 0) throw new TypeError('pick: there is nothing to pick from')

@@ -1,6 +1,6 @@
 import type { Clock } from '../src/contract/clock.js'
 
-/** What sleeps until a moment. */
+/** One pending sleep. */
 interface Sleeper {
   readonly due: number
   readonly order: number
@@ -8,28 +8,31 @@ interface Sleeper {
 }
 
 /**
- * Time that only moves when told to. What happens at a moment has all happened, with everything that follows from it
- * without real input or output, when `advance` goes on to the next moment.
+ * A clock for tests whose time changes only by `advance`. Everything that a sleep triggers runs before the time changes again,
+ * except real input and output.
+ * @example const clock = new VirtualClock(); await clock.advance(30_000)
  */
 export class VirtualClock implements Clock {
   readonly #sleepers = new Set<Sleeper>()
   #now: number
   #order = 0
 
-  /** Begins at `start`, milliseconds since the epoch; default 2026-01-01. */
+  /** `start`: the first time, in milliseconds since the epoch. Default 2026-01-01. */
   constructor(start: number = Date.UTC(2026, 0, 1)) {
     this.#now = start
   }
 
-  /** How many sleeps have not ended. */
+  /** The number of sleeps that have not ended. */
   get sleeping(): number {
     return this.#sleepers.size
   }
 
+  /** Returns the time in milliseconds since the epoch. */
   now(): number {
     return this.#now
   }
 
+  /** Resolves when the time has advanced by `ms` milliseconds. Rejects with the signal's reason if it aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {
@@ -57,7 +60,10 @@ export class VirtualClock implements Clock {
     })
   }
 
-  /** Moves on by `ms` milliseconds, waking whoever sleeps until a moment on the way, in order. */
+  /**
+   * Advances the time by `ms` milliseconds, and ends all sleeps that become due, in the order of their times.
+   * @throws TypeError for a negative or infinite number of milliseconds.
+   */
   async advance(ms: number): Promise<void> {
     if (!(ms >= 0 && Number.isFinite(ms)))
       throw new TypeError(`advance: the milliseconds must be a number of at least 0, got ${ms}`)
@@ -82,7 +88,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** All that is ready to happen has happened: a turn of the event loop comes after every microtask. */
+/** Resolves after all pending microtasks: a turn of the event loop follows them. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

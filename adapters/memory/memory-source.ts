@@ -15,51 +15,66 @@ import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/util/validate-options.js'
 
 /**
- * A collection in memory with transactions, versions, compaction and scripted faults: the reference implementation of
- * the source contract, and the fake to test with. Objects are handed over as they are, not copied.
+ * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference implementation of
+ * the source contract, and a fake for tests. Objects are passed on as they are, not copied.
  */
 export interface MemorySource<T> extends ListerWatcher<T> {
-  /** Adds or replaces; gives the version to wait for. */
+  /** Adds or replaces an object. Returns the version of the write, for `waitFor`. */
   put(key: string, object: T): Version
+  /** Deletes an object. Returns the version of the delete, also if the key does not exist. */
   delete(key: string): Version
-  /** Several writes in one version; where `fn` throws, none of them. */
+  /** Applies the writes of `fn` as one transaction, and returns its version. If `fn` throws, nothing is written. */
   transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
-  /** From now on the object under `key` cannot be decoded, until it is written again; where there was none, there is one now. */
+  /**
+   * Replaces the object under `key`, or adds one, that fails to decode with `error` until the key is written again. Returns the
+   * version of this write.
+   */
   corrupt(key: string, error: unknown): Version
   /**
-   * Every open list and watch fails with `UNAVAILABLE`; the next ones work. None is open just after `synced()`, where the watch is still
-   * to be opened: `status.state` is `live` once it is.
+   * Every open list and watch fails with `UNAVAILABLE`; the next ones work. Just after `synced()` the watch of an informer may not
+   * be open yet: it is when `status.state` is `live`.
    */
   disconnect(): void
-  /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. */
+  /** Every open list and watch becomes silent, as on a half-open connection; the next ones work. */
   stall(): void
-  /** Forgets the history: whoever is behind gets `VERSION_EXPIRED`. */
+  /** Removes the history: a watch from an earlier version fails with `VERSION_EXPIRED`. */
   compact(): void
-  /** The next `times` lists and watches (default 1) fail with `error`. */
+  /** Makes the next `times` lists and watches (default 1) fail with `error`. */
   fail(error: SourceError, times?: number): void
-  /** Goes back to these objects, as a restored backup does: another epoch. */
+  /** Replaces all objects and starts a new epoch, like a restored backup. Returns the first version of the epoch. */
   restore(entries: Iterable<readonly [string, T]>): Version
+  /** Returns the version of the last write. */
   head(): Promise<Version>
+  /**
+   * Returns whether `at` includes everything up to `mark`.
+   * @throws SourceError `EPOCH_CHANGED` for a version of another epoch or memory source, `PROTOCOL` for any other text.
+   */
   hasReached(at: Version, mark: Version): boolean
 }
 
+/** Options of `memorySource`. */
 export interface MemorySourceOptions<T> {
+  /** The first objects, by key. Default: none. */
   readonly entries?: Iterable<readonly [string, T]>
-  /** Default "memory". */
+  /** The name in logs and errors. Default "memory". */
   readonly name?: string
-  /** How often a silent watch says where it is, in milliseconds. Default 10 000. */
+  /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
   readonly heartbeatMs?: number
-  /** How many transactions a watch may be behind. Default 100 000. */
+  /** The number of transactions in the history. A watch that is further behind fails with `VERSION_EXPIRED`. Default 100 000. */
   readonly history?: number
 }
 
-/** A versioned, transactional, compacting collection in memory. */
+/**
+ * Returns a source that keeps a collection in memory.
+ * @throws OptionError that names a wrong option.
+ * @example const orders = memorySource({ entries: [['1', { total: 5 }]] })
+ */
 export function memorySource<T>(options: MemorySourceOptions<T> = {}): MemorySource<T> {
   checkOptions('memorySource', options, { entries: isAny, name: isName, heartbeatMs: isPositive, history: isCount })
   return new Memory(options)
 }
 
-/** What cannot be decoded. */
+/** A stored object that fails to decode. */
 interface Broken {
   readonly key: string
   readonly uid: string | undefined
@@ -74,23 +89,23 @@ interface Transaction<T> {
   readonly events: readonly WatchEvent<T>[]
 }
 
-/** One list or watch that is open, and what happens to it. */
+/** An open list or watch, with its scripted fault. */
 interface Call {
   fault: SourceError | 'stall' | undefined
   wake: () => void
 }
 
-/** How many collections there have been, so that none takes another's versions for its own. */
-let collections = 0
+/** The number of created sources. It makes the versions of each source unique. */
+let sourceCount = 0
 
 class Memory<T> implements MemorySource<T> {
   readonly name: string
   readonly heartbeatMs: number
-  readonly #id = ++collections
+  readonly #id = ++sourceCount
   readonly #limit: number
   readonly #stored = new Map<string, Stored<T>>()
   readonly #calls = new Set<Call>()
-  /** Invariant: dense; the first is the transaction after `#compacted`. */
+  /** Invariant: without gaps; the first is the transaction after `#compacted`. */
   #log: Transaction<T>[] = []
   #epoch = 1
   #sequence = 0
@@ -129,7 +144,7 @@ class Memory<T> implements MemorySource<T> {
         writes.push({ key, write })
       },
     })
-    // Only now: `fn` may have written by other ways.
+    // Read after `fn`, which may have called other methods of the source.
     const version = this.#next()
     const last = new Map(writes.map(({ key }, at) => [key, at]))
     const events = writes.map(({ key, write }, at) => write(version, last.get(key) === at))
@@ -143,11 +158,11 @@ class Memory<T> implements MemorySource<T> {
   }
 
   disconnect(): void {
-    this.#strike(() => new SourceError('the connection was lost', { code: 'UNAVAILABLE' }))
+    this.#failOpenCalls(() => new SourceError('the connection was lost', { code: 'UNAVAILABLE' }))
   }
 
   stall(): void {
-    this.#strike(() => 'stall')
+    this.#failOpenCalls(() => 'stall')
   }
 
   compact(): void {
@@ -189,7 +204,7 @@ class Memory<T> implements MemorySource<T> {
       const version = this.#version(this.#sequence)
       const stored = [...this.#stored.values()]
       for (let at = 0; at === 0 || at < stored.length; at += pageSize) {
-        while (!mayPass(call, signal)) await woken(call)
+        while (!canContinue(call, signal)) await nextWakeUp(call)
         const events = stored.slice(at, at + pageSize).map(eventOf)
         const remaining = Math.max(0, stored.length - at - pageSize)
         yield remaining === 0 ? { events, version, remaining } : { events, remaining }
@@ -204,38 +219,38 @@ class Memory<T> implements MemorySource<T> {
     const call = this.#open()
     const stop = (): void => call.wake()
     signal.addEventListener('abort', stop, { once: true })
-    let isAsked = true
-    const ask = (): void => {
-      isAsked = true
+    let isProgressRequested = true
+    const requestProgress = (): void => {
+      isProgressRequested = true
       call.wake()
     }
-    const over = new AbortController()
-    const beat = async (): Promise<void> => {
+    const ended = new AbortController()
+    const heartbeat = async (): Promise<void> => {
       for (;;) {
-        await clock.sleep(this.heartbeatMs, over.signal)
-        ask()
+        await clock.sleep(this.heartbeatMs, ended.signal)
+        requestProgress()
       }
     }
     try {
       const { epoch, sequence } = this.#parse(after)
-      onProgressRequest(ask)
-      beat().catch(() => {}) // Only ever ended with the watch.
+      onProgressRequest(requestProgress)
+      heartbeat().catch(() => {}) // It ends with the watch.
       for (let at = sequence; ; ) {
-        // From here to where it waits there is no other await: what wakes it in between would be lost.
-        while (!mayPass(call, signal)) await woken(call)
+        // This check and the wait have no other await between them: it would lose a wake-up.
+        while (!canContinue(call, signal)) await nextWakeUp(call)
         if (epoch !== this.#epoch) throw new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
         if (at < this.#compacted) throw new SourceError('the history was compacted', { code: 'VERSION_EXPIRED' })
         const next = this.#log[at - this.#compacted]
         if (next !== undefined) {
           at = next.sequence
           yield { events: next.events, version: this.#version(at) }
-        } else if (isAsked) {
-          isAsked = false
+        } else if (isProgressRequested) {
+          isProgressRequested = false
           yield { events: [], version: this.#version(at) }
-        } else await woken(call)
+        } else await nextWakeUp(call)
       }
     } finally {
-      over.abort()
+      ended.abort()
       signal.removeEventListener('abort', stop)
       this.#calls.delete(call)
     }
@@ -253,7 +268,7 @@ class Memory<T> implements MemorySource<T> {
     return call
   }
 
-  #strike(fault: () => SourceError | 'stall'): void {
+  #failOpenCalls(fault: () => SourceError | 'stall'): void {
     for (const call of this.#calls) {
       call.fault = fault()
       call.wake()
@@ -265,7 +280,7 @@ class Memory<T> implements MemorySource<T> {
     for (const [key, object] of entries) this.#store({ key, object, version, uid: '0' })
   }
 
-  /** Equal versions mean equal objects: what the same transaction overwrites has none. */
+  /** Equal versions mean equal objects: an object that the same transaction overwrites has no version. */
   #put(key: string, object: T, version: Version, isLast: boolean): WatchEvent<T> {
     const uid = this.#stored.get(key)?.uid ?? version
     return this.#store(isLast ? { key, object, version, uid } : { key, object, uid })
@@ -288,7 +303,7 @@ class Memory<T> implements MemorySource<T> {
     return this.#version(sequence)
   }
 
-  /** The version of the next transaction, and of what it writes: never used before, not in another epoch either. */
+  /** The version of the next transaction and of its objects. No epoch uses it twice. */
   #next(): Version {
     return this.#version(this.#sequence + 1)
   }
@@ -300,7 +315,7 @@ class Memory<T> implements MemorySource<T> {
   #parse(version: Version): { readonly epoch: number; readonly sequence: number } {
     const [, id, epoch, sequence] = versionPattern.exec(version) ?? []
     if (id === undefined) {
-      throw new SourceError(`"${version}" is no version of a memory source`, { code: 'PROTOCOL' })
+      throw new SourceError(`"${version}" is not a version of a memory source`, { code: 'PROTOCOL' })
     }
     if (Number(id) !== this.#id)
       throw new SourceError('the version is of another memory source', { code: 'EPOCH_CHANGED' })
@@ -317,14 +332,14 @@ function eventOf<T>(stored: Stored<T>): Put<T> | Invalid {
   return { type: 'invalid', key, error, version }
 }
 
-/** Whether an open call goes on; it throws where something has happened to it. */
-function mayPass(call: Call, signal: AbortSignal): boolean {
+/** Returns false while the call is stalled. Throws if the call was aborted or has failed. */
+function canContinue(call: Call, signal: AbortSignal): boolean {
   signal.throwIfAborted()
   if (call.fault instanceof SourceError) throw call.fault
   return call.fault !== 'stall'
 }
 
-function woken(call: Call): Promise<void> {
+function nextWakeUp(call: Call): Promise<void> {
   return new Promise((resolve) => {
     call.wake = resolve
   })

@@ -6,60 +6,77 @@ import { codeOf, postgresError } from './postgres-errors.js'
 import { SCHEMA_SQL } from './schema-sql.js'
 import { quoteIdentifier, quoteLiteral } from './table-catalog.js'
 
-/** A client that is connected, and is left so. */
+/** A connected client. The functions of change logs do not close it. */
 export type PgConnected = Pick<PgClient, 'query'>
 
+/** Options of `installChangeLog` and `installChangeLogSql`. */
 export interface ChangeLogOptions {
-  /** As in SQL: `orders`, `shop.orders`, `"Orders"`. */
+  /** The table's name as in SQL: `orders`, `shop.orders`, `"Orders"`. */
   readonly table: string
-  /** The columns of a unique index without NULLs, where there is no primary key or another is wanted. */
+  /** The columns of a unique index without NULLs, to be used as the key. Default: the columns of the primary key. */
   readonly key?: readonly string[]
-  /** Triggers for each `statement`, or for each `row` as partitions and logical subscribers need. Default `auto`. */
+  /**
+   * Triggers fire for each `statement`, or for each `row`. `auto` chooses `row` for partitions and logical subscribers, which
+   * need it, else `statement`. Default `auto`.
+   */
   readonly level?: 'auto' | 'statement' | 'row'
   /**
-   * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`, a reader may see a
-   * change only when it looks by itself, after `pollIntervalMs` at the latest. Default `auto`: `none` if `max_prepared_transactions` is
-   * above 0, because a transaction that has notified cannot be prepared, else `bucket`.
+   * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`, a reader
+   * may notice a change only by its next poll, after `pollIntervalMs` at the latest. Default `auto`: `none` if
+   * `max_prepared_transactions` is above 0, because a transaction that has notified cannot be prepared, else `bucket`.
    */
   readonly wake?: 'auto' | 'bucket' | 'each' | 'none'
-  /** A statement that changes more rows than this makes readers read the table again. Default 100 000. */
+  /** After a statement that changes more rows than this, readers list the table again. Default 100 000. */
   readonly bulk?: number
-  /** Roles that may mirror the table; they get what that needs and nothing else. */
+  /** Roles that may mirror the table. They are granted only the rights that this needs. Default: none. */
   readonly grant?: readonly string[]
 }
 
-/** A table whose changes are logged. */
+/** The state of one installed change log. */
 export interface ChangeLog {
+  /** The table's name, as SQL needs it on the current search path. */
   readonly table: string
+  /** The name of the log. */
   readonly log: string
+  /** How the triggers fire: `statement` or `row`. */
   readonly level: string
+  /** Which transactions notify readers: `bucket`, `each` or `none`. */
   readonly wake: string
+  /** The columns of the key, in their order. */
   readonly keyColumns: readonly string[]
+  /** The roles to which the installation granted the right to mirror the table. */
   readonly readers: readonly string[]
+  /** The number of rows in the log. */
   readonly logRows: number
+  /** The size of the log and its indexes on disk, in bytes. */
   readonly logBytes: number
-  /** Why the log may not tell every change; empty where all is well. */
+  /** Why the log may miss changes, one line for each reason. Empty if the log is complete. */
   readonly problems: readonly string[]
 }
 
+/** The state of all change logs of a database. */
 export interface ChangeLogStatus {
-  /** The version of the schema; undefined where nothing is installed. */
+  /** The version of the schema `listwatch`; undefined if nothing is installed. */
   readonly schemaVersion: number | undefined
+  /** The installed change logs. */
   readonly tables: readonly ChangeLog[]
-  /** How much of the cluster's queue of notifications is in use, from 0 to 1. */
+  /** The used part of the cluster's queue of notifications, from 0 to 1. */
   readonly notifyQueueUsage: number
-  /** The longest time for which a transaction has been open, in milliseconds: it keeps dead rows of logs alive. */
+  /** The age of the oldest open transaction, in milliseconds. An old one keeps dead rows of the logs on disk. */
   readonly oldestTransactionMs: number
 }
 
-/** How long installing waits for a lock at a time, so that the table's writers never wait longer behind it. */
+/** The longest wait for a lock at one attempt, so that the table's writers never wait longer behind it. */
 const LOCK_TIMEOUT = '3s'
 const LOCK_ATTEMPTS = 5
 
 const isNames: OptionCheck = (value) =>
   Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
 
-/** The migration that makes a table's change log: to be read, and run by whoever may. */
+/**
+ * Returns the SQL of a migration that creates the change log of a table. Any role with the needed rights can run it.
+ * @throws OptionError for a wrong option, TypeError if `table` is missing.
+ */
 export function installChangeLogSql(options: ChangeLogOptions): string {
   checkOptions('installChangeLogSql', options, {
     table: isName,
@@ -82,7 +99,7 @@ export function installChangeLogSql(options: ChangeLogOptions): string {
 SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
 }
 
-/** The migration that removes a table's change log, or everything. */
+/** Returns the SQL of a migration that removes the change log of a table, or with `all` the schema `listwatch`. */
 export function uninstallChangeLogSql(options: { readonly table: string } | { readonly all: true }): string {
   if ('all' in options) {
     return migration(`DO $$ DECLARE rel oid; BEGIN
@@ -93,12 +110,20 @@ DROP SCHEMA listwatch CASCADE;`)
   return migration(`SELECT listwatch.uninstall(${quoteLiteral(options.table)});`)
 }
 
-/** Makes a table's change log. Waits for its lock in short turns, so that the table's writers never wait long behind it. */
+/**
+ * Creates the change log of a table, or replaces it. Each of at most 5 attempts waits at most 3 s for the table's lock, so that
+ * the table's writers never wait long behind it.
+ * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked, and for a table
+ * without a usable key. Then nothing has changed.
+ */
 export function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void> {
   return migrate(client, installChangeLogSql(options), options.table)
 }
 
-/** Removes a table's change log, or with `all` everything. Running mirrors fail with `NOT_FOUND`. */
+/**
+ * Removes the change log of a table, or with `all` the schema `listwatch` with all logs. Running mirrors fail with `NOT_FOUND`.
+ * @throws SourceError like `installChangeLog`.
+ */
 export function uninstallChangeLog(
   client: PgConnected,
   options: { readonly table: string } | { readonly all: true },
@@ -107,7 +132,11 @@ export function uninstallChangeLog(
   return migrate(client, uninstallChangeLogSql(options), 'table' in options ? options.table : 'the schema listwatch')
 }
 
-/** Removes from all logs what is older than `keepSeconds` (default 3 600); gives the number of rows. */
+/**
+ * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600). Returns the number of removed rows;
+ * 0 if another session trims at the same time.
+ * @throws TypeError for a negative or infinite number of seconds; SourceError for an error of the query.
+ */
 export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): Promise<number> {
   const flaw = keepSeconds >= 0 && Number.isFinite(keepSeconds)
   if (!flaw)
@@ -116,7 +145,10 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
   return Math.max(0, Number(row?.['removed']))
 }
 
-/** What is installed, and whether it is well. */
+/**
+ * Returns the state of all change logs of the database, with their problems.
+ * @throws SourceError for an error of a query.
+ */
 export async function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus> {
   const [server] = await rowsOf(client, SERVER_SQL)
   const notifyQueueUsage = Number(server?.['usage'])
@@ -144,7 +176,7 @@ function tableOf(row: Record<string, unknown>, logRows: number): ChangeLog {
   const { fires, wakes, keyColumns, readers } = Object(row['options']) as Record<string, unknown>
   const table = String(row['table']).replaceAll("'", `'\\''`)
   const problems = (row['problems'] as readonly string[]).map(
-    (problem) => `${problem}: changes are not seen; run: listwatch pg install <url> --table '${table}'`,
+    (problem) => `${problem}: changes are missed; run: listwatch pg install <url> --table '${table}'`,
   )
   return {
     table: String(row['table']),
@@ -167,7 +199,7 @@ async function migrate(client: PgConnected, sql: string, table: string): Promise
     } catch (error) {
       await client.query('ROLLBACK')
       if (codeOf(error) === '55P03' && attempt < LOCK_ATTEMPTS) continue
-      if (codeOf(error) === '42501') throw await missingRight(client, error, table)
+      if (codeOf(error) === '42501') throw await missingRightError(client, error, table)
       throw migrationError(error, table)
     }
   }
@@ -177,7 +209,7 @@ function migrationError(error: unknown, table: string): SourceError {
   const { hint } = Object(error) as { readonly hint?: unknown }
   const { message, code, cause } = ownerError(error)
   const more = typeof hint === 'string' ? ` (${hint})` : ''
-  const waited = codeOf(error) === '55P03' ? `${table} is locked by somebody else; nothing was changed: ` : ''
+  const waited = codeOf(error) === '55P03' ? `${table} is locked by another session; nothing was changed: ` : ''
   return new SourceError(waited + message + more, { code, cause })
 }
 
@@ -188,8 +220,8 @@ const ownersSql = (
   (SELECT r.rolname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = to_regclass(${quoteLiteral(table)}) AND NOT pg_has_role(c.relowner, 'USAGE')) AS table_owner,
   to_regnamespace('listwatch') IS NOT NULL AS has_schema`
 
-/** Names the role that may do it, or the GRANT that is missing. */
-async function missingRight(client: PgConnected, thrown: unknown, table: string): Promise<SourceError> {
+/** Returns an error that names the role with the needed right, or the missing GRANT. */
+async function missingRightError(client: PgConnected, thrown: unknown, table: string): Promise<SourceError> {
   const error = ownerError(thrown)
   const { rows } = await client.query(ownersSql(table)).catch(() => ({ rows: [] })) // The first error says more.
   const row = Object(rows[0]) as Readonly<Record<string, unknown>>
@@ -220,7 +252,7 @@ async function rowsOf(client: PgConnected, sql: string): Promise<Record<string, 
   }
 }
 
-/** What a reader is granted does not help who lacks a right here: this is for owners. */
+/** Like `postgresError`, but with hints for owners: rights of readers do not help here. */
 function ownerError(thrown: unknown): SourceError {
   const error = postgresError(thrown)
   if (codeOf(thrown) !== '42501') return error

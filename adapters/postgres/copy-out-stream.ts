@@ -3,8 +3,8 @@ import type { PgConnection, Submittable } from './pg-client.js'
 const NEWLINE = 0x0a
 
 /**
- * `COPY … TO STDOUT` as pages of lines, on a client of pg. It holds at most a few pages: what the consumer has not asked
- * for waits in the socket, and then at the server.
+ * Reads `COPY … TO STDOUT` as pages of lines, on a client of pg. It keeps at most a few pages in memory: further lines wait in
+ * the socket, and then at the server.
  */
 export class CopyOut implements Submittable {
   readonly #text: string
@@ -23,10 +23,10 @@ export class CopyOut implements Submittable {
     this.#pageSize = pageSize
   }
 
-  /** The next lines, at least one; undefined at the end. Rejects with the server's error. */
+  /** Returns the next lines, at least one; undefined at the end. Rejects with the server's error. */
   async next(): Promise<readonly string[] | undefined> {
     while (this.#lines.length < this.#pageSize && !this.#isDone) {
-      this.#flow(true)
+      this.#setFlowing(true)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
@@ -43,18 +43,18 @@ export class CopyOut implements Submittable {
     connection.query(this.#text)
   }
 
-  /** The chunk is a view of the driver's buffer, and must be read now. */
+  /** Reads the chunk at once, because it is a view of the driver's buffer. */
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
     if (chunk.at(-1) === NEWLINE && this.#carry === '' && chunk.indexOf(NEWLINE) === chunk.length - 1) {
       this.#lines.push(chunk.toString('utf8', 0, chunk.length - 1))
     } else {
-      // The server sends a line at a time, but the protocol does not promise it.
+      // The server sends one line in a message, but the protocol does not promise it.
       const lines = (this.#carry + chunk.toString('utf8')).split('\n')
       this.#carry = lines.pop() ?? ''
       this.#lines.push(...lines)
     }
     if (this.#lines.length >= this.#pageSize) this.#wake()
-    if (this.#lines.length >= 4 * this.#pageSize) this.#flow(false)
+    if (this.#lines.length >= 4 * this.#pageSize) this.#setFlowing(false)
   }
 
   handleError(error: unknown): void {
@@ -75,11 +75,11 @@ export class CopyOut implements Submittable {
 
   #finish(): void {
     this.#isDone = true
-    this.#flow(true)
+    this.#setFlowing(true)
     this.#wake()
   }
 
-  #flow(isOpen: boolean): void {
+  #setFlowing(isOpen: boolean): void {
     if (this.#isPaused !== isOpen) return
     this.#isPaused = !isOpen
     if (isOpen) this.#connection?.stream.resume()

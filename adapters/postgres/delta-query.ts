@@ -7,11 +7,11 @@ import type { RowCodec } from './row-codec.js'
 import type { Session } from './session.js'
 import { accessSql, quoteLiteral, type Table } from './table-catalog.js'
 
-/** What has happened to a table since a version, and where that leads. */
+/** The changes of a table since a version. */
 export interface Delta<T> {
   readonly events: readonly (Put<T> | Delete<T> | Invalid)[]
   readonly version: PostgresVersion
-  /** Of the table's definition, in the same snapshot: for the next look of the same session. */
+  /** The fingerprint of the table's definition in the same snapshot, for the next poll of the same session. */
   readonly fingerprint: string
 }
 
@@ -19,9 +19,9 @@ interface Header {
   readonly snapshot: string
   readonly epoch: string | null
   readonly covers: boolean | null
-  /** A transaction that was prepared when the epoch began has ended since the version. */
+  /** Whether a transaction that was prepared when the epoch began has ended since the version. */
   readonly prepared: boolean | null
-  /** Null if the fingerprint did not move. */
+  /** Null if the fingerprint is unchanged. */
   readonly shape: string | null
   readonly fingerprint: string
   readonly access: string
@@ -31,13 +31,17 @@ interface Header {
 }
 
 /**
- * One statement, and so one snapshot: the keys that transactions have logged which the version did not show as ended,
- * the rows of these keys as they are now, and everything by which a version expires. The order of the log does not
- * matter, because rows are read live; nothing is missed, because a transaction logs in itself what it changes.
+ * SQL of the delta. One statement has one snapshot, in which it reads:
+ * - the keys that were logged by transactions that had not ended at the version;
+ * - the current rows of these keys;
+ * - everything that makes a version expire.
  *
- * The shape costs more than all else, and is computed only if the fingerprint of the definition is not the known one ($4).
+ * The order of the log does not matter, because the rows are current. No change is missed, because a transaction writes its
+ * changes and their log entries together.
  *
- * LATERAL with LIMIT holds the planner to the key's index: joined plainly it reads the whole table at each look.
+ * The shape is the most expensive part. It is computed only if the fingerprint differs from the known one ($4).
+ *
+ * LATERAL with LIMIT makes the planner use the index of the key. With a plain join it reads the whole table at each poll.
  */
 export function deltaSql(table: Table, where: string | undefined, maxKeys: number): string {
   const keys = table.keyColumns.map((_, i) => `k${i + 1}`)
@@ -62,7 +66,7 @@ SELECT d.op::text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y'
   LEFT JOIN LATERAL (SELECT ${table.columnList} FROM ${table.name} t WHERE ${isKey}${condition} LIMIT 1) t ON true`
 }
 
-/** Runs it. Throws `VERSION_EXPIRED` if the log does not have all changes. `fingerprint` is that of the last look of this session. */
+/** Runs the delta. Throws `VERSION_EXPIRED` if the log lacks changes. `fingerprint`: that of this session's last poll. */
 export async function readDelta<T>(
   session: Session,
   table: Table,
@@ -86,9 +90,9 @@ export async function readDelta<T>(
 }
 
 /**
- * One statement that does not touch the table, for looks that expect no change: whether anything has happened since a version at
- * which the session knows the fingerprint. If the snapshot is the same, no transaction has ended, and nothing else is looked at.
- * A transaction that was running at the version and has ended is left to the delta, whatever it logged.
+ * SQL of the probe, for polls that expect no change. It does not read the table, and needs a version with a known fingerprint.
+ * If the snapshot is unchanged, no transaction has ended, and nothing else is checked. If a transaction that ran at the
+ * version has ended, the delta is needed, whatever the transaction logged.
  */
 export function probeSql(table: Table): string {
   const { relid, log, name } = table
@@ -100,7 +104,7 @@ export function probeSql(table: Table): string {
   FROM listwatch.state s`
 }
 
-/** Runs it. The version at which the table is the same as at `from`; undefined if only a delta can tell. */
+/** Runs the probe. Returns a later version at which the table is unchanged; undefined if a delta is needed. */
 export async function readProbe(
   session: Session,
   sql: string,
@@ -115,13 +119,13 @@ export async function readProbe(
   return isLater ? { ...from, snapshot } : undefined
 }
 
-/** The log has all later changes at transaction ids from the first on, and at those of the second. */
+/** Later changes are logged under transaction ids from the first value on, and under the ids of the second. */
 function logPosition({ snapshot }: PostgresVersion): readonly [string, readonly string[]] {
   const { xmax, running } = parseSnapshot(snapshot, snapshot)
   return [String(xmax), Array.from(running, String)]
 }
 
-/** An error about something that the statement names, which is dropped or changed, is an expired version. */
+/** Runs a statement. If something that it names was dropped or changed, the version has expired. */
 async function run(
   session: Session,
   sql: string,
@@ -148,9 +152,12 @@ function assertCurrent(header: Header, rows: readonly (string | null)[][], table
   if (header.generation !== from.generation) throw expired('generation', `the triggers of ${name} were installed again`)
   const isMarked = rows.some(([kind]) => kind === 'T')
   if (isMarked)
-    throw expired('truncate or bulk change', `${name} was truncated, or one statement changed very many rows`)
+    throw expired(
+      'truncate or bulk change',
+      `${name} was truncated, or one statement changed more rows than the option bulk allows`,
+    )
   if (header.access !== from.access)
-    throw expired('access', `row security of ${name} applies to this role in another way`)
+    throw expired('access', `row security of ${name} now applies to this role differently`)
   if (header.shape !== null && header.shape !== from.shape)
     throw expired('shape', `${name}, its types, partitions, policies or triggers were changed`)
   if (header.prepared === true)
@@ -158,6 +165,6 @@ function assertCurrent(header: Header, rows: readonly (string | null)[][], table
       'prepared transaction',
       'a transaction ended that was prepared before the server recovered from a crash',
     )
-  if (header.covers !== true) throw expired('trimmed', `the log of ${name} no longer reaches back so far`)
-  if (header.keys > 0 && rows.length === 1) throw expired('too many changes', `reading ${name} again is cheaper`)
+  if (header.covers !== true) throw expired('trimmed', `the log of ${name} was trimmed after the version`)
+  if (header.keys > 0 && rows.length === 1) throw expired('too many changes', `a list of ${name} is cheaper`)
 }

@@ -1,5 +1,5 @@
 /** SQL of the epoch: the incarnation of the database, marks of writers, and comparison of snapshots. */
-export const EPOCH_SQL: string = `-- One row: which incarnation of the database this is, and how far the logs may have been trimmed.
+export const EPOCH_SQL: string = `-- One row: the incarnation of the database, and the snapshot up to which the logs may have been trimmed.
 CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.state (
   one       boolean     PRIMARY KEY DEFAULT true CHECK (one),
   -- A random part, the transaction that seeded it, and when: the later one of two epochs is recognized by these.
@@ -12,7 +12,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.state (
   prepared  xid8[]      NOT NULL DEFAULT '{}'
 );
 
--- Snapshots of the past, each a place to which the logs can be trimmed.
+-- Snapshots of the past. The logs are trimmed up to one of them.
 CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.mark (
   id   bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   at   timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -60,8 +60,8 @@ BEGIN
   RETURN found_epoch;
 END $$;
 
--- What a writer hands to readers, taken inside its own transaction: the epoch and the transaction's id. It never writes:
--- while no epoch is seeded, the snapshot that shows no epoch takes its place.
+-- The mark of a writer's transaction, for readers: the epoch and the transaction's id. It never writes: while no epoch is seeded,
+-- the mark contains the snapshot that shows no epoch instead.
 CREATE OR REPLACE FUNCTION listwatch.mark() RETURNS text LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = '' AS $$
   SELECT pg_catalog.concat_ws('.', 'pgm1', listwatch.system_id(), listwatch.database_id(), coalesce(listwatch.seeded(), s.snapshot), pg_catalog.pg_current_xact_id())
     FROM (SELECT CASE WHEN pg_catalog.length(c.now::pg_catalog.text) <= 100 THEN c.now::pg_catalog.text
@@ -69,7 +69,7 @@ CREATE OR REPLACE FUNCTION listwatch.mark() RETURNS text LANGUAGE sql VOLATILE S
             FROM (SELECT pg_catalog.pg_current_snapshot() AS now) c) s
 $$;
 
--- Does a reader at snapshot s miss nothing that was trimmed up to snapshot f? That is: is all that is visible in f visible in s?
+-- Whether everything that is visible in f is visible in s: then a reader at s misses nothing that was trimmed up to f.
 CREATE OR REPLACE FUNCTION listwatch.covers(s pg_snapshot, f pg_snapshot) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = '' AS $$
 BEGIN
   RETURN pg_catalog.pg_snapshot_xmax(s) >= pg_catalog.pg_snapshot_xmax(f)

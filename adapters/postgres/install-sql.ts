@@ -1,7 +1,7 @@
 import { WAKE_BLOCK } from './wake-sql.js'
 
 /** SQL that installs and removes the log of one table and its triggers, and grants rights to readers. */
-export const INSTALL_SQL: string = `-- Makes the log of a table and the triggers that write it; again, where they are there already.
+export const INSTALL_SQL: string = `-- Creates the log of a table and the triggers that write it. Replaces existing ones.
 CREATE OR REPLACE FUNCTION listwatch.install(
   rel regclass, key text[] DEFAULT NULL, level text DEFAULT 'auto', wake text DEFAULT 'auto',
   bulk integer DEFAULT 100000, readers text[] DEFAULT '{}'
@@ -37,12 +37,12 @@ BEGIN
       HINT = 'Name those that inherit with --table, or use declarative partitioning.';
   END IF;
   IF EXISTS (SELECT FROM pg_catalog.pg_partition_tree(rel) p JOIN pg_catalog.pg_class c ON c.oid = p.relid WHERE c.relkind = 'f') THEN
-    RAISE EXCEPTION '% has partitions that are foreign tables, whose changes nothing here sees', rel USING ERRCODE = '0A000';
+    RAISE EXCEPTION '% has partitions that are foreign tables, whose changes fire no trigger here', rel USING ERRCODE = '0A000';
   END IF;
 
-  -- This lock is CREATE TRIGGER's own: it waits for every writer that began before the triggers were there.
+  -- CREATE TRIGGER takes the same lock: it waits for every writer that began before the triggers existed.
   EXECUTE pg_catalog.format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
-  -- Who may read the log that goes may read the one that comes.
+  -- Roles that may read the old log may read the new one.
   SELECT readers || pg_catalog.array_agg(r.name) INTO readers
     FROM listwatch.logs() l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.options->'readers') r(name)
    WHERE l.relid = rel AND r.name <> ALL (readers) AND EXISTS (SELECT FROM pg_catalog.pg_roles p WHERE p.rolname = r.name);
@@ -86,7 +86,7 @@ BEGIN
   LOOP
     n := n + 1;
     IF NOT col.is_not_null THEN
-      RAISE EXCEPTION 'column % of % may be NULL, which no key is', pg_catalog.quote_ident(col.attname), rel USING ERRCODE = '42704',
+      RAISE EXCEPTION 'column % of % may be NULL, which a key must not be', pg_catalog.quote_ident(col.attname), rel USING ERRCODE = '42704',
         HINT = coalesce(
           (SELECT pg_catalog.format('ALTER TABLE %s VALIDATE CONSTRAINT %I', rel, c.conname) FROM pg_catalog.pg_constraint c
             WHERE c.conrelid = rel AND c.contype = 'n' AND c.conkey = ARRAY[col.attnum] AND NOT c.convalidated),
@@ -147,12 +147,12 @@ BEGIN
       ('u', 'UPDATE', 'REFERENCING OLD TABLE AS o NEW TABLE AS n', 'statement', 'n',
         'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o UNION SELECT ' || pg_catalog.substr(of_new, 3) || ' FROM n'),
       ('d', 'DELETE', 'REFERENCING OLD TABLE AS o', 'statement', 'o', 'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o'),
-      -- Partitions get it too, and may have one of their own: the name tells them apart.
+      -- Partitions get this trigger too, and may have one of their own: the name distinguishes the two.
       ('r_' || pg_catalog.substr(log, 5), 'INSERT OR UPDATE OR DELETE', '', 'row', NULL, NULL),
       ('t', 'TRUNCATE', '', NULL, NULL, NULL)
     ) v(name, on_what, referencing, at_level, rows_of, keys) WHERE v.at_level IS NULL OR v.at_level = chosen_level
   LOOP
-    -- The bodies are literals: names of columns may hold whatever would end another kind of quoting.
+    -- The bodies are literals: a column's name may contain any text that would end another kind of quoting.
     EXECUTE pg_catalog.format('CREATE FUNCTION listwatch.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '''' AS %L',
       log || '_' || event.name, pg_catalog.format($f$
 DECLARE
@@ -181,13 +181,13 @@ END $f$, CASE
         log, names, of_new_row, of_old_row, pg_catalog.substr(of_old_row, 3), pg_catalog.substr(of_new_row, 3), signal)
       ELSE pg_catalog.format($b$INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');%2$s$b$, log, signal)
     END));
-    -- Else anybody could have it write to the log from a table of his own. Who makes a partition needs that for rows.
+    -- Otherwise any role could write to the log from its own table. The creator of a partition needs the right for row triggers.
     IF event.at_level IS DISTINCT FROM 'row' THEN
       EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I() FROM PUBLIC', log || '_' || event.name);
     END IF;
     EXECUTE pg_catalog.format('CREATE TRIGGER zz_listwatch_%s AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I(%L)',
       event.name, event.on_what, rel, event.referencing, CASE event.at_level WHEN 'row' THEN 'ROW' ELSE 'STATEMENT' END, log || '_' || event.name, log);
-    -- Also where a restore or a replication tool has set session_replication_role to replica.
+    -- They fire even if a restore or a replication tool has set session_replication_role to replica.
     EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER zz_listwatch_%s', rel, event.name);
   END LOOP;
 
@@ -200,7 +200,7 @@ END $f$, CASE
   RETURN 'listwatch.' || log;
 END $install$;
 
--- The same again after a change of the table's key, inside the migration that makes it.
+-- Installs again with the same options. Call it in the migration that changes the table's key, after the change.
 CREATE OR REPLACE FUNCTION listwatch.reinstall(rel regclass) RETURNS text LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
   o pg_catalog.jsonb;
@@ -213,7 +213,7 @@ BEGIN
     ARRAY (SELECT pg_catalog.jsonb_array_elements_text(o->'readers')));
 END $$;
 
--- Removes the log and the triggers of a table. True where there were any.
+-- Removes the log and the triggers of a table. Returns whether there was a log.
 CREATE OR REPLACE FUNCTION listwatch.uninstall(rel regclass) RETURNS boolean LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
   log pg_catalog.regclass;
@@ -231,7 +231,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- Gives a role what it needs to mirror the table, and nothing else.
+-- Grants a role the rights that it needs to mirror the table, and no others.
 CREATE OR REPLACE FUNCTION listwatch.grant_to(rel regclass, role_name text) RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
   log pg_catalog.regclass;

@@ -1,6 +1,6 @@
 /** SQL of the change logs: their catalog, and how they are trimmed. The triggers that write them are in install-sql.ts. */
-export const LOG_SQL: string = `-- The logs there are, each with the table whose triggers write it. A log is found through its trigger, not by its name:
--- names come along in a dump, oids do not.
+export const LOG_SQL: string = `-- All logs, each with the table whose triggers write it. A log is found through its trigger, not by its name: a dump contains
+-- names, but not oids.
 CREATE OR REPLACE FUNCTION listwatch.logs() RETURNS TABLE (relid oid, log regclass, options jsonb)
 LANGUAGE sql STABLE SET search_path = '' AS $$
   SELECT t.tgrelid, l.oid::pg_catalog.regclass, pg_catalog.obj_description(l.oid, 'pg_class')::pg_catalog.jsonb
@@ -10,8 +10,8 @@ LANGUAGE sql STABLE SET search_path = '' AS $$
    WHERE t.tgname = 'zz_listwatch_t' AND NOT t.tgisinternal
 $$;
 
--- Removes what was visible \`keep\` ago from all logs, at most \`at_most\` rows of each. Exact: a transaction that runs for long
--- holds nothing up. Gives the number of rows, or -1 where somebody else is trimming. Never moves the floor back.
+-- Removes the rows that were visible \`keep\` ago from all logs, at most \`at_most\` rows of each. It is exact: a long transaction
+-- delays nothing. Returns the number of rows, or -1 if another session is trimming. The floor never decreases.
 CREATE OR REPLACE FUNCTION listwatch.trim(keep interval DEFAULT '1 hour', at_most bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
 DECLARE
@@ -23,7 +23,7 @@ DECLARE
 BEGIN
   IF NOT pg_catalog.pg_try_advisory_xact_lock(7305191, 0) THEN RETURN -1; END IF;
   PERFORM listwatch.epoch();
-  -- Its side effect frees the queue of notifications, which Postgres does not do by itself once it was full.
+  -- Its side effect frees the queue of notifications. Postgres does not free a queue that was full by itself.
   PERFORM pg_catalog.pg_notification_queue_usage();
   INSERT INTO listwatch.mark DEFAULT VALUES;
   SELECT m.* INTO past FROM listwatch.mark m WHERE m.at <= pg_catalog.clock_timestamp() - keep ORDER BY m.id DESC LIMIT 1;
@@ -42,12 +42,12 @@ BEGIN
   RETURN total;
 END $$;
 
--- What every connected reader calls now and then.
+-- Connected readers call this regularly.
 CREATE OR REPLACE FUNCTION listwatch.tend() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = '' AS
   'SELECT listwatch.trim(at_most => 10000)';
 
--- What writers call now and then, so that a log stays bounded also where no reader ever connects. It never fails their
--- statement, and keeps away from transactions that it could disturb.
+-- Writers call this at random, so that a log stays bounded even if no reader ever connects. It never fails their statement, and
+-- does nothing in transactions that it could disturb.
 CREATE OR REPLACE FUNCTION listwatch.tidy(log regclass, written bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
 BEGIN

@@ -1,18 +1,22 @@
 import { OptionError } from '../../src/contract/errors.js'
 
-/** What a source needs of a client, as types: `new pg.Client(…)` of pg 8 fits. It is made anew for each connection. */
+/** The client that the option `client` returns: `new pg.Client(…)` of pg 8, a new one for each connection. */
 export interface PgClient {
+  /** Opens the connection. */
   connect(): Promise<unknown>
+  /** Runs one statement and resolves with its rows. */
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
+  /** Closes the connection. */
   end(): Promise<void>
 }
 
-/** What a source needs of a transaction that is open in the writer. */
+/** The client on which a writer has opened a transaction, as `PostgresSource.mark` needs it. */
 export interface PgTransaction {
+  /** Runs one statement inside the transaction. */
   query(text: string): Promise<{ rows: unknown[] }>
 }
 
-/** One message of COPY's, or the end of a query; pg's own protocol of queries that bring their own reader. */
+/** A query that handles the server's messages itself, by pg's own protocol. */
 export interface Submittable {
   submit(connection: PgConnection): void
   handleError(error: unknown): void
@@ -33,7 +37,7 @@ export interface PgConnection {
     destroy(error?: Error): unknown
     pause(): unknown
     resume(): unknown
-    /** Of a socket; a stream of another kind may not count. */
+    /** The number of received bytes. Sockets have it; other streams may not. */
     readonly bytesRead?: number
   }
 }
@@ -46,7 +50,7 @@ export interface QueryConfig {
   readonly types?: { getTypeParser(): (text: string) => unknown }
 }
 
-/** What a client of pg 8 has besides. */
+/** The members of a client of pg 8 that a source uses. */
 export interface NodePostgresClient {
   connect(): Promise<unknown>
   query(config: QueryConfig): Promise<{ rows: unknown[] }>
@@ -65,19 +69,19 @@ export interface NodePostgresClient {
 const ALLOWED =
   'a function that returns a new, unconnected Client of pg 8 at each call, such as () => new pg.Client(url)'
 
-/** The flaw of a value of the option `client`, as far as it shows without a call of it. */
+/** Describes what is wrong with a value of the option `client`, without a call of it; undefined if nothing is. */
 export function clientFlaw(client: unknown): string | undefined {
   // A class cannot be called without new.
   if (typeof client === 'function' && !/^class\b/.test(Function.prototype.toString.call(client))) return undefined
   return `must be ${ALLOWED}${poolHint(client)}`
 }
 
-/** The user's clients, one for each connection. An OptionError if the option `client` returns what cannot be one. */
+/** Creates the user's clients, one for each connection. Throws an OptionError if the option `client` returns another value. */
 export class ClientFactory {
   readonly #make: () => PgClient | Promise<PgClient>
   readonly #known = new WeakSet<object>()
-  #isProved = false
-  /** Returned by the option already, and not used yet. */
+  #isChecked = false
+  /** A client that the option has returned and no connection uses yet. */
   #spare: NodePostgresClient | undefined
 
   constructor(make: () => PgClient | Promise<PgClient>) {
@@ -91,16 +95,16 @@ export class ClientFactory {
   }
 
   /**
-   * Throws if the option returns the same client twice. Makes the client of the next connection for that, once; a list would
-   * succeed and the watch after it could not begin.
+   * Throws if the option returns the same client twice: otherwise a list would succeed and the watch after it could not begin.
+   * The check happens once, and creates the client of the next connection.
    */
-  async prove(): Promise<void> {
-    if (this.#isProved) return
+  async assertNewClients(): Promise<void> {
+    if (this.#isChecked) return
     try {
       this.#spare = await this.#new()
-      this.#isProved = true
+      this.#isChecked = true
     } catch (error) {
-      if (error instanceof OptionError) throw error // Else the next connection reports it, if it lasts.
+      if (error instanceof OptionError) throw error // The next connection reports another error, if it lasts.
     }
   }
 
@@ -118,7 +122,7 @@ function asNodePostgres(client: unknown): NodePostgresClient {
   const isClient = [connect, query, end, on, getTypeParser].every((method) => typeof method === 'function')
   if (isClient && typeof connection?.stream?.destroy === 'function') return client as NodePostgresClient
   throw wrongClient(
-    client == null ? `it returned ${String(client)}` : `it returned no Client of pg 8${poolHint(client)}`,
+    client == null ? `it returned ${String(client)}` : `it did not return a Client of pg 8${poolHint(client)}`,
   )
 }
 

@@ -1,13 +1,13 @@
 import type { Clock } from '../../src/contract/clock.js'
 
-/** After a sign of life the next look comes so soon, in milliseconds, and then at twice the distance each time. */
+/** The delay of the poll after a change, in milliseconds. It doubles with each poll without a change. */
 const MIN_DELAY_MS = 5
-/** Between looks that nothing woke, a reader rests this many times as long as the last one took: under load a look costs what writers need. */
+/** A reader rests at least this many times as long as its last poll took: under load a poll takes time from writers. */
 const REST_FACTOR = 4
 
 /**
- * When to look next: at once when woken, soon after a sign of life (whose commits were not all announced), and at the
- * latest after `longestMs`.
+ * Schedules the polls of a watch: at once after a wake-up, soon after a change, because not all commits are announced, and at
+ * the latest after `longestMs`.
  */
 export class PollTimer {
   readonly #clock: Clock
@@ -15,43 +15,43 @@ export class PollTimer {
   #delayMs = MIN_DELAY_MS
   #isWoken = false
   #timer: AbortController | undefined
-  /** When the look that runs, or the last one, began. */
-  #lookedAt: number
+  /** When the last poll began. */
+  #polledAt: number
 
   constructor(clock: Clock, longestMs: number) {
     this.#clock = clock
     this.#longestMs = longestMs
-    this.#lookedAt = clock.now()
+    this.#polledAt = clock.now()
   }
 
-  /** Look at once. */
+  /** Ends the wait of `next` at once. */
   wake(): void {
     this.#isWoken = true
     this.#delayMs = MIN_DELAY_MS
     this.#timer?.abort()
   }
 
-  /** Something had changed. */
+  /** Reports that the last poll returned changes. */
   changed(): void {
     this.#delayMs = MIN_DELAY_MS
   }
 
-  /** Resolves when it is time, or when `signal` aborts. True if `wake` was called meanwhile. */
+  /** Resolves when the next poll is due, or when `signal` aborts. Returns true if `wake` was called meanwhile. */
   async next(signal: AbortSignal): Promise<boolean> {
     if (!this.#isWoken && !signal.aborted) {
       const timer = new AbortController()
       this.#timer = timer
       const abort = (): void => timer.abort()
       signal.addEventListener('abort', abort, { once: true })
-      const restMs = Math.min(REST_FACTOR * (this.#clock.now() - this.#lookedAt), this.#longestMs)
-      await this.#clock.sleep(Math.max(this.#delayMs, restMs), timer.signal).catch(() => {}) // Woken, or no longer wanted.
+      const restMs = Math.min(REST_FACTOR * (this.#clock.now() - this.#polledAt), this.#longestMs)
+      await this.#clock.sleep(Math.max(this.#delayMs, restMs), timer.signal).catch(() => {}) // It was woken or aborted.
       signal.removeEventListener('abort', abort)
       this.#timer = undefined
       this.#delayMs = Math.min(this.#delayMs * 2, this.#longestMs)
     }
     const isWoken = this.#isWoken
     this.#isWoken = false
-    this.#lookedAt = this.#clock.now()
+    this.#polledAt = this.#clock.now()
     return isWoken
   }
 }

@@ -1,7 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { redact, redactError } from '../../src/util/redact.js'
 
-/** Why a version can no longer be resumed from. */
+/** Why a watch can no longer resume from a version. */
 export type ExpiredReason =
   | 'trimmed'
   | 'shape'
@@ -11,32 +11,32 @@ export type ExpiredReason =
   | 'too many changes'
   | 'prepared transaction'
 
-/** The history after our version is gone, or does not tell all: one relist. */
+/** The history after the version was removed or is incomplete: the core lists the table once. */
 export function expired(reason: ExpiredReason, detail: string): SourceError {
   return new SourceError(`the version has expired (${reason}): ${detail}`, { code: 'VERSION_EXPIRED' })
 }
 
-/** The SQLSTATE of an error of Postgres, or the code of one of the network. */
+/** Returns the SQLSTATE of an error of Postgres, or the code of a network error. */
 export function codeOf(thrown: unknown): string | undefined {
   const { code } = Object(thrown) as { readonly code?: unknown }
   return typeof code === 'string' ? code : undefined
 }
 
 /**
- * What an error of the driver, the network or the server means. What is not here is transient: Postgres says of most
- * errors only that it did not work this time.
+ * Converts an error of the driver, the network or the server. Codes that are not listed here are transient, because most
+ * errors of Postgres do not say that a retry is useless.
  */
 export function postgresError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
   const code = codeOf(thrown)
   const message = redact(messageOf(thrown))
   return new SourceError(message + hintFor(code, message), {
-    code: meaningOf(code, message),
+    code: sourceErrorCodeOf(code, message),
     cause: redactError(thrown),
   })
 }
 
-function meaningOf(code: string | undefined, message: string): SourceErrorCode {
+function sourceErrorCodeOf(code: string | undefined, message: string): SourceErrorCode {
   switch (code) {
     case '28000': // invalid authorization
     case '28P01': // wrong password
@@ -71,7 +71,15 @@ function hintFor(code: string | undefined, message: string): string {
       return /recovery/.test(message) ? ' (the server is a standby; mirrors need the primary)' : ''
     default:
       return /SASL|client password must be a string/.test(message)
-        ? ' (the server wants a password, and none was given)'
+        ? ' (the server requires a password, and the client has none)'
         : ''
   }
+}
+
+export function isPermissionDenied(error: unknown): boolean {
+  return error instanceof SourceError && codeOf(error.cause) === '42501'
+}
+
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof SourceError && codeOf(error.cause) === '55P03'
 }

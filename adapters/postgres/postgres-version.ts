@@ -1,36 +1,36 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
 
-/** A `pg_snapshot`: a transaction had ended when it was taken, if it is below `xmax` and not among `running`. */
+/** A `pg_snapshot`. A transaction had ended when it was taken if it is below `xmax` and not among `running`. */
 export interface TransactionSnapshot {
   readonly xmax: bigint
   readonly running: ReadonlySet<bigint>
 }
 
-/** Which incarnation of which database: transaction ids mean nothing across two of them. */
+/** The incarnation of a database. Transaction ids of two incarnations cannot be compared. */
 export interface Incarnation {
   readonly system: string
   readonly database: string
   readonly epoch: string
 }
 
-/** Where a mirror of a table is. `snapshot` is Postgres's own text. */
+/** The version of a mirrored table. `snapshot` is Postgres's own text. */
 export interface PostgresVersion extends Incarnation {
   readonly generation: string
   readonly shape: string
-  /** Which rows row security leaves to the role; empty if it does not apply. */
+  /** A hash of the access that row security grants the role; empty if it does not apply. */
   readonly access: string
   readonly snapshot: string
 }
 
-/** What can be waited for: a transaction, or everything that a snapshot shows. */
+/** A mark: a transaction, or everything that a snapshot shows. */
 type Mark = Incarnation &
   ({ readonly transaction: bigint } | { readonly snapshot: string }) & {
-    /** A mark or a head of an epoch that is later than the mirror's is waited for: the mirror lists soon. */
+    /** Whether the mark may be of an epoch after the mirror's. A wait for it continues, because the mirror lists soon. */
     readonly mayBeAhead: boolean
   }
 
-/** The epoch of a head that was taken before anybody seeded one. */
+/** The epoch of a head that was read before an epoch was seeded. */
 const UNSEEDED = '-'
 
 /** `pg1.<system>.<database>.<epoch>.<generation>.<shape>.<access>.<snapshot>` */
@@ -39,7 +39,7 @@ export function formatVersion(version: PostgresVersion): Version {
   return ['pg1', system, database, epoch, generation, shape, access, snapshot].join('.')
 }
 
-/** `pgs1.<system>.<database>.<epoch>.<snapshot>`: where the database is, whatever the table. */
+/** `pgs1.<system>.<database>.<epoch>.<snapshot>`: the current version of the database, for any table. */
 export function formatHead(
   { system, database, epoch }: Omit<Incarnation, 'epoch'> & { readonly epoch: string | undefined },
   snapshot: string,
@@ -55,7 +55,7 @@ export function parseVersion(version: Version): PostgresVersion {
   return { system, database, epoch, generation, shape, access, snapshot }
 }
 
-/** A version, a head, or what `listwatch.mark()` gave a writer. */
+/** Parses a version, a head, or a result of `listwatch.mark()`. */
 function parseMark(mark: Version): Mark {
   if (mark.startsWith('pg1.')) return { ...parseVersion(mark), mayBeAhead: false }
   const [kind, system, database, epoch, at, ...rest] = mark.split('.')
@@ -68,37 +68,37 @@ function parseMark(mark: Version): Mark {
   return { system, database, epoch, transaction: BigInt(at), mayBeAhead: true }
 }
 
-/** Whether a mirror at `at` includes `mark`. Throws `EPOCH_CHANGED` for another incarnation, `PROTOCOL` for nonsense. */
+/** Returns whether `at` includes `mark`. Throws `EPOCH_CHANGED` for another incarnation, `PROTOCOL` for an invalid mark. */
 export function includesMark(at: Version, mark: Version): boolean {
-  const here = parseVersion(at)
-  const there = parseMark(mark)
-  const order = epochOrder(here, there, mark)
-  if (order === 'later' && there.mayBeAhead) return false
-  const change = order === 'same' ? undefined : incarnationChange(here, there)
+  const ours = parseVersion(at)
+  const theirs = parseMark(mark)
+  const order = epochOrder(ours, theirs, mark)
+  if (order === 'later' && theirs.mayBeAhead) return false
+  const change = order === 'same' ? undefined : incarnationChange(ours, theirs)
   if (change !== undefined) throw new SourceError(`the version is of ${change}`, { code: 'EPOCH_CHANGED' })
-  const shown = parseSnapshot(here.snapshot, at)
-  return 'transaction' in there
-    ? hasEnded(there.transaction, shown)
-    : covers(shown, parseSnapshot(there.snapshot, mark))
+  const snapshot = parseSnapshot(ours.snapshot, at)
+  return 'transaction' in theirs
+    ? hasEnded(theirs.transaction, snapshot)
+    : covers(snapshot, parseSnapshot(theirs.snapshot, mark))
 }
 
-/** Whether a mark is certainly of an epoch that began after that of `at`. */
+/** Returns whether a mark is certainly of an epoch that began after that of `at`. */
 export function isLaterEpoch(at: Version, mark: Version): boolean {
-  const there = parseMark(mark)
-  return there.mayBeAhead && epochOrder(parseVersion(at), there, mark) === 'later'
+  const theirs = parseMark(mark)
+  return theirs.mayBeAhead && epochOrder(parseVersion(at), theirs, mark) === 'later'
 }
 
 /**
- * Refuses a snapshot from before the version, in the same epoch: stopped in order and replaced by an older copy of its
- * files, a server keeps its epoch.
+ * Throws `EPOCH_CHANGED` for a snapshot that is older than the version, in the same epoch. A server keeps its epoch if it is
+ * stopped and its files are replaced by an older copy.
  */
 export function assertNotBehind(snapshot: string, { snapshot: known }: PostgresVersion): void {
   if (parseSnapshot(snapshot, snapshot).xmax >= parseSnapshot(known, known).xmax) return
-  const message = 'the server has not come as far as the version: it was replaced by an older copy of itself'
+  const message = 'the server is older than the version: its files were replaced by an older copy'
   throw new SourceError(message, { code: 'EPOCH_CHANGED' })
 }
 
-/** What tells two incarnations apart, in words; undefined where they are one. */
+/** Describes how two incarnations differ; undefined if they are the same. */
 export function incarnationChange(a: Incarnation, b: Incarnation): string | undefined {
   if (a.system !== b.system) return 'another server'
   if (a.database !== b.database) return 'another database'
@@ -107,9 +107,9 @@ export function incarnationChange(a: Incarnation, b: Incarnation): string | unde
 }
 
 /**
- * Whether a mark is of the mirror's epoch, or of a later one; `other` if neither is certain. An epoch has the id of the
- * transaction that seeded it, and the time. A mark that was taken while no epoch was seeded has a snapshot instead:
- * if this shows that the mirror's epoch had been seeded, a crash has removed that epoch since.
+ * Returns whether a mark is of the mirror's epoch or of a later one; `other` if neither is certain. An epoch contains the id of
+ * the transaction that seeded it, and the time. A mark that was taken while no epoch was seeded contains a snapshot instead.
+ * If that snapshot includes the seed of the mirror's epoch, a crash has removed that epoch since.
  */
 function epochOrder(here: Incarnation, there: Incarnation, mark: Version): 'same' | 'later' | 'other' {
   if (here.system !== there.system || here.database !== there.database) return 'other'
@@ -121,7 +121,7 @@ function epochOrder(here: Incarnation, there: Incarnation, mark: Version): 'same
   return theirs !== undefined && theirs.transaction > ours.transaction && theirs.at > ours.at ? 'later' : 'other'
 }
 
-/** `<random>-<transaction>-<milliseconds>`, as listwatch.state has it. */
+/** Parses an epoch of listwatch.state: `<random>-<transaction>-<milliseconds>`. */
 function seedOf(epoch: string): { readonly transaction: bigint; readonly at: bigint } | undefined {
   const [, transaction, at] = /^\w+-(\d{1,20})-(\d{1,20})$/.exec(epoch) ?? []
   return transaction === undefined || at === undefined
@@ -129,7 +129,7 @@ function seedOf(epoch: string): { readonly transaction: bigint; readonly at: big
     : { transaction: BigInt(transaction), at: BigInt(at) }
 }
 
-/** Whether everything that `earlier` shows is shown by `later` too. */
+/** Returns whether `later` shows everything that `earlier` shows. */
 function covers(later: TransactionSnapshot, earlier: TransactionSnapshot): boolean {
   if (later.xmax < earlier.xmax) return false
   for (const transaction of later.running) if (hasEnded(transaction, earlier)) return false
@@ -140,7 +140,7 @@ function hasEnded(transaction: bigint, snapshot: TransactionSnapshot): boolean {
   return transaction < snapshot.xmax && !snapshot.running.has(transaction)
 }
 
-/** `xmin:xmax:xip,xip,…` */
+/** Parses `xmin:xmax:xip,xip,…`. Names `of` in the error. */
 export function parseSnapshot(text: string, of: string): TransactionSnapshot {
   const match = /^\d{1,20}:(\d{1,20}):((?:\d{1,20},)*\d{1,20})?$/.exec(text)
   if (match?.[1] === undefined) throw notOurs(of)
@@ -150,5 +150,5 @@ export function parseSnapshot(text: string, of: string): TransactionSnapshot {
 
 function notOurs(version: string): SourceError {
   const shown = version.length > 60 ? `${version.slice(0, 60)}…` : version
-  return new SourceError(`"${shown}" is no version of a Postgres source`, { code: 'PROTOCOL' })
+  return new SourceError(`"${shown}" is not a version of a Postgres source`, { code: 'PROTOCOL' })
 }

@@ -3,12 +3,12 @@ import type { Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../shared/join-key.js'
 import { assertJsonDepth } from '../shared/json-depth.js'
 
-/** A column that is mirrored. */
+/** A mirrored column. */
 export interface Column {
   readonly name: string
-  /** The type, of a domain the one beneath it, as the server itself reports it. */
+  /** The type as the server reports it with rows. For a domain this is its base type. */
   readonly typeId: number
-  /** Where it stands in the key, from 0; undefined where it is no part of it. */
+  /** The position in the key, from 0; undefined if the column is not part of the key. */
   readonly keyPosition: number | undefined
 }
 
@@ -16,12 +16,12 @@ type Parse = (text: string) => unknown
 
 /** json and jsonb. */
 const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802])
-/** Arrays of them. */
+/** Arrays of json and jsonb. */
 const JSON_ARRAY_TYPES: ReadonlySet<number> = new Set([199, 3807])
 
 /**
- * Makes objects of rows that arrive as texts, by the same parsers whether they come from a list or a delta. A row that
- * cannot be parsed is invalid, and nothing else is harmed by it.
+ * Converts rows of texts to objects, with the same parsers for lists and deltas. A row that cannot be parsed is an `invalid`
+ * event and has no effect on other rows.
  */
 export class RowCodec<T> {
   readonly #columns: readonly Column[]
@@ -43,7 +43,7 @@ export class RowCodec<T> {
     this.#maxObjectBytes = maxObjectBytes
   }
 
-  /** A row of `COPY … TO STDOUT` in text format, without its line end. */
+  /** Converts a row of `COPY … TO STDOUT` in text format, without its line end. */
   fromCopyLine(line: string): Put<T> | Invalid {
     const fields: (string | null)[] = line.split('\t')
     if (line.includes('\\')) {
@@ -52,7 +52,7 @@ export class RowCodec<T> {
     return this.fromTexts(fields)
   }
 
-  /** The texts of a row, in the order of the columns. */
+  /** Converts the texts of a row, in the order of the columns. */
   fromTexts(texts: readonly (string | null)[]): Put<T> | Invalid {
     const key = joinKey(this.#keyAt.map((at) => texts[at] ?? ''))
     try {
@@ -74,7 +74,7 @@ export class RowCodec<T> {
       const text = texts[i]
       const value = text === null || text === undefined ? null : this.#parsers[i]?.(text)
       const name = this.#columns[i]?.name ?? ''
-      // The one name under which an assignment does not make a property.
+      // An assignment to this name does not create a property.
       if (name === '__proto__')
         Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true })
       else object[name] = value
@@ -90,12 +90,12 @@ function shallow(parse: Parse, read: (text: string) => string = (text) => text):
   }
 }
 
-/** An array with its elements as they are: without the quotes around them, inside which nothing counts as nested. */
+/** Removes the quotes around the elements of an array. The depth check ignores everything inside of quotes. */
 function unquoted(text: string): string {
   return text.replace(/\\(.)|"/gs, (_whole, char: string | undefined) => char ?? '')
 }
 
-/** `\N` is NULL; the rest as PostgreSQL's documentation of COPY's text format has it. */
+/** Unescapes a field as PostgreSQL's documentation of COPY's text format describes. `\N` is NULL. */
 function unescaped(field: string): string | null {
   if (field === '\\N') return null
   if (!field.includes('\\')) return field

@@ -11,7 +11,7 @@ export interface SessionOptions {
   readonly timeoutMs: number
 }
 
-/** How values become text, whatever the role or the database is set to: the same in every session. */
+/** How values become text. The same in every session, whatever the settings of the role or the database are. */
 const FORMATS = [
   "datestyle = 'ISO, MDY'",
   "intervalstyle = 'postgres'",
@@ -24,28 +24,28 @@ const FORMATS = [
 /** Names the connection in pg_stat_activity, unless the client has named it. */
 const SET_NAME = `SELECT set_config('application_name', 'listwatch', false) WHERE current_setting('application_name') = ''`
 
-/** A list may receive nothing for this many milliseconds before the server is asked: a reflector waits 30 s for a page. */
-export const MAX_SILENCE_MS = 10_000
+/** After this silence, in milliseconds, a list checks the server: the core waits 30 s for a page or a call of `alive`. */
+const MAX_SILENCE_MS = 10_000
 const SILENT = Symbol('silent')
 
 const TEXTS = { getTypeParser: () => (text: string) => text }
 
-/** How long a closing connection may take, in milliseconds. */
+/** How long the server may take to answer the end of a session, in milliseconds. Then the socket is destroyed. */
 const CLOSE_TIMEOUT_MS = 250
 
 /**
- * One connection, made from the user's factory, with a deadline on everything: no driver notices a peer that is gone
- * without a word. After an error it is of no use any more.
+ * One connection from the user's factory. Every query has a deadline, because no driver notices a peer that disappeared.
+ * After an error of the connection the session cannot be used again.
  */
 export class Session {
   readonly #client: NodePostgresClient
   readonly #options: SessionOptions
-  /** Behind a pooler each transaction may meet another server process: no settings, no LISTEN, no names of statements. */
+  /** Behind a pooler each transaction may use another server process: no settings, no LISTEN, no named statements. */
   isPooled = false
   #serverVersion = 0
   #ending: SourceError | undefined
   #fail: ((error: SourceError) => void) | undefined
-  #turn: Promise<unknown> = Promise.resolve()
+  #lastQuery: Promise<unknown> = Promise.resolve()
   #bytesRead: number | undefined
   #receivedAt: number
   readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
@@ -61,11 +61,11 @@ export class Session {
   static async open(clients: ClientFactory, options: SessionOptions): Promise<Session> {
     options.signal.throwIfAborted()
     const client = await clients.next()
-    options.signal.throwIfAborted() // Whoever was asked for it may have taken long.
+    options.signal.throwIfAborted() // The factory may have taken long.
     const session = new Session(client, options)
     options.signal.addEventListener('abort', session.#abort, { once: true })
     try {
-      await session.#timed(session.#client.connect())
+      await session.#withDeadline(session.#client.connect())
       const [row] = await session.query(
         `SELECT pg_backend_pid() AS pid, current_setting('server_version_num') AS version`,
       )
@@ -81,7 +81,7 @@ export class Session {
   }
 
   #settings(): readonly string[] {
-    // A lock is waited for less long than an answer, so that waiting is not taken for silence.
+    // Shorter than the deadline of a query, so that a wait for a lock is not mistaken for silence.
     const lockTimeoutMs = Math.max(1, Math.floor(this.#options.timeoutMs / 2))
     const limits = [
       'statement_timeout = 0',
@@ -95,12 +95,12 @@ export class Session {
     return [...FORMATS, ...limits]
   }
 
-  /** The number that pg_stat_activity has of us. */
+  /** The process id of this connection in pg_stat_activity. */
   get processId(): number | null {
     return this.#client.processID
   }
 
-  /** When the connection last received bytes, as far as calls of this have noticed. */
+  /** When the connection last received bytes. A call notices only that bytes arrived since the call before it. */
   get receivedAt(): number {
     const { bytesRead } = this.#client.connection.stream
     if (bytesRead !== this.#bytesRead) {
@@ -110,32 +110,33 @@ export class Session {
     return this.#receivedAt
   }
 
+  /** The user's parser of a type. */
   parserOf(typeId: number): (text: string) => unknown {
     return this.#client.getTypeParser(typeId, 'text')
   }
 
   /**
-   * Rows as objects of the server's own texts, one query after the other: the parsers are the user's, and may make
-   * anything of them. Rejects with a SourceError.
+   * Runs one query after the other. Returns rows as objects with the server's own texts, because the user's parsers may
+   * return anything. Rejects with a SourceError.
    */
   query(text: string, values?: readonly unknown[]): Promise<Record<string, string | null>[]> {
     const config: QueryConfig = values === undefined ? { text, types: TEXTS } : { text, values, types: TEXTS }
-    return this.#inTurn(config) as Promise<Record<string, string | null>[]>
+    return this.#enqueue(config) as Promise<Record<string, string | null>[]>
   }
 
-  /** Rows as arrays of the server's own texts. With a name the server keeps the plan. */
+  /** Returns rows as arrays of the server's own texts. The server keeps the plan under `name`. */
   async texts(text: string, values: readonly unknown[], name: string): Promise<(string | null)[][]> {
     const config: QueryConfig = { text, values, rowMode: 'array', types: TEXTS }
-    return (await this.#inTurn(this.isPooled ? config : { ...config, name })) as (string | null)[][]
+    return (await this.#enqueue(this.isPooled ? config : { ...config, name })) as (string | null)[][]
   }
 
-  /** Begins a transaction of this kind: behind a pooler the only way to have settings of one's own. */
+  /** Begins a transaction of this kind. Behind a pooler the session's settings apply only inside of it. */
   async begin(kind: string): Promise<void> {
     const settings = this.isPooled ? this.#settings().map((each) => `SET LOCAL ${each}`) : []
     await this.query([`BEGIN ${kind}`, ...settings].join('; '))
   }
 
-  /** Runs one statement in a transaction that may write, whatever is the default of the role. */
+  /** Runs one statement in a transaction that may write, whatever the default of the role is. */
   async write(text: string): Promise<void> {
     await this.begin('ISOLATION LEVEL READ COMMITTED READ WRITE')
     try {
@@ -147,10 +148,22 @@ export class Session {
     }
   }
 
-  /**
-   * Rows as lines. Where the server is silent for long, `isAlive` is asked; a page without lines then says that it is
-   * still at it.
-   */
+  /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */
+  reportActivity(report: () => void): () => void {
+    const { clock, timeoutMs } = this.#options
+    const everyMs = Math.min(timeoutMs, MAX_SILENCE_MS) / 2
+    const timer = new AbortController()
+    const run = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(everyMs, timer.signal)
+        if (clock.now() - this.receivedAt < everyMs) report()
+      }
+    }
+    run().catch(() => {}) // The timer was aborted.
+    return () => timer.abort()
+  }
+
+  /** Yields rows as pages of lines. If the server is silent for long, the list continues only if `isAlive` returns true. */
   async *copy(text: string, pageSize: number, isAlive: () => Promise<boolean>): AsyncGenerator<readonly string[]> {
     const copy = new CopyOut(text, pageSize)
     this.#client.query(copy)
@@ -163,9 +176,8 @@ export class Session {
         yield lines
         next = copy.next()
       } else if (isOver) {
-        throw new SourceError('no more rows come, and the server is not at it', { code: 'UNAVAILABLE' })
-      } else if (await isAlive()) yield []
-      else isOver = true // It may have ended just now, with its last rows still on their way.
+        throw new SourceError('COPY stalled: no rows arrive, and the server does not run it', { code: 'UNAVAILABLE' })
+      } else isOver = !(await isAlive()) // COPY may have ended just now, with its last rows still on their way.
     }
   }
 
@@ -173,7 +185,7 @@ export class Session {
     this.#client.on('notification', ({ payload }) => listener(payload ?? ''))
   }
 
-  /** Says good-bye, and waits a moment for the answer; who gives none is cut off. */
+  /** Ends the session, and destroys the socket if the server does not answer in time. */
   async close(): Promise<void> {
     const { signal, clock } = this.#options
     signal.removeEventListener('abort', this.#abort)
@@ -186,7 +198,7 @@ export class Session {
     this.#client.connection.stream.destroy()
   }
 
-  /** Ends whatever is under way with `error`. */
+  /** Closes the connection. The query under way and all later ones reject with `error`. */
   destroy(error: SourceError): void {
     this.#options.signal.removeEventListener('abort', this.#abort)
     if (this.#ending === undefined) {
@@ -196,30 +208,30 @@ export class Session {
     this.#fail?.(this.#ending)
   }
 
-  #inTurn(config: QueryConfig): Promise<unknown[]> {
+  #enqueue(config: QueryConfig): Promise<unknown[]> {
     const run = async (): Promise<unknown[]> => {
       if (this.#ending !== undefined) throw this.#ending
-      const { rows } = await this.#timed(this.#client.query(config))
+      const { rows } = await this.#withDeadline(this.#client.query(config))
       return rows
     }
-    const turn = this.#turn.then(run, run)
-    this.#turn = turn
-    return turn
+    const result = this.#lastQuery.then(run, run)
+    this.#lastQuery = result
+    return result
   }
 
-  /** `work`, or the failure of the connection, or that it received nothing for too long. A large response may take long. */
-  #timed<V>(work: Promise<V>): Promise<V> {
+  /** Returns the result of `work`. Rejects if the connection fails or receives nothing for too long; a response may take longer. */
+  #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
-    return this.#raced(work, async (timer) => {
+    return this.#race(work, async (timer) => {
       await this.#silence(timeoutMs / 4, 4, timer)
       throw new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
     })
   }
 
-  /** `work`, or that the connection received nothing for this many quarters of the time-out. */
+  /** Returns the result of `work`, or SILENT if the connection received nothing for this many quarters of the time-out. */
   #untilSilent<V>(work: Promise<V>, quarters: number): Promise<V | typeof SILENT> {
     const quarterMs = Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 4
-    return this.#raced<V | typeof SILENT>(work, async (timer) => {
+    return this.#race<V | typeof SILENT>(work, async (timer) => {
       await this.#silence(quarterMs, quarters, timer)
       return SILENT
     })
@@ -235,8 +247,8 @@ export class Session {
     }
   }
 
-  /** What comes first. A failure of `late` ends the session. */
-  #raced<V>(work: Promise<V>, late: (timer: AbortSignal) => Promise<V>): Promise<V> {
+  /** Returns the result that comes first. If `late` fails, the session ends. */
+  #race<V>(work: Promise<V>, late: (timer: AbortSignal) => Promise<V>): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       const timer = new AbortController()
       const done = (): void => {

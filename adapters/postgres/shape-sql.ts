@@ -1,6 +1,6 @@
 /** SQL of the checks that readers run: the shape of a table, and problems that keep its log from being complete. */
-export const SHAPE_SQL: string = `-- Whether rows of a table are changed by more than statements on the table: by those on the table it is a part of, or by
--- logical replication, which applies changes row by row. Triggers for each statement do not see these.
+export const SHAPE_SQL: string = `-- Whether rows of a table are changed by more than statements on the table: by statements on its parent table, or by logical
+-- replication, which applies changes row by row. Triggers for each statement do not fire for these.
 CREATE OR REPLACE FUNCTION listwatch.needs_row_triggers(rel oid) RETURNS boolean LANGUAGE sql STABLE SET search_path = '' AS $$
   SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = rel AND c.relkind = 'p')
       OR EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = rel)
@@ -20,8 +20,7 @@ CREATE OR REPLACE FUNCTION listwatch.is_not_null(rel oid, attnum int2) RETURNS b
     FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum = $2
 $$;
 
--- What keeps a table's log from telling every change of it, by what became of the table after the installation; empty
--- where all is well.
+-- Why a table's log may miss changes, because of what happened to the table after the installation. Empty if it does not.
 CREATE OR REPLACE FUNCTION listwatch.problems(rel oid) RETURNS text[] LANGUAGE sql STABLE SET search_path = '' AS $$
   SELECT ARRAY (
     SELECT pg_catalog.format('the trigger zz_listwatch_%s %s', name, listwatch.firing(t.tgenabled))
@@ -52,8 +51,8 @@ CREATE OR REPLACE FUNCTION listwatch.problems(rel oid) RETURNS text[] LANGUAGE s
         GROUP BY i.indexrelid, i.indnkeyatts HAVING pg_catalog.count(*) = i.indnkeyatts AND i.indnkeyatts = pg_catalog.cardinality(k.names)))
 $$;
 
--- A hash of everything that changes rows, or what they mean, without firing a trigger: columns and their types, rewrites,
--- partitions, row security, and our own triggers. A reader computes it at first and when the fingerprint moved.
+-- A hash of everything that changes rows, or their meaning, without firing a trigger: columns and their types, rewrites,
+-- partitions, row security, and the triggers of listwatch. A reader computes it first, and when the fingerprint changed.
 CREATE OR REPLACE FUNCTION listwatch.shape(rel oid) RETURNS text LANGUAGE plpgsql STABLE SET search_path = '' AS $$
 BEGIN
   RETURN (WITH RECURSIVE own_type(oid) AS (
@@ -104,9 +103,9 @@ BEGIN
   ) parts);
 END $$;
 
--- A hash of the versions (xmin and ctid) of all catalog rows that the shape reads. DDL that changes the shape moves it, and other
--- DDL may. Costs a fraction of the shape; the plan is kept by plpgsql. XOR does not depend on the order of rows; the seeds
--- tell the catalogs apart. Take care that it reads at least the rows that the shape does.
+-- A hash of the versions (xmin and ctid) of all catalog rows that the shape reads. DDL that changes the shape
+-- changes it too, and other DDL may. It costs a fraction of the shape, and plpgsql keeps its plan. XOR does not depend on the
+-- order of rows. Each catalog has a seed of its own. It must read at least the rows that the shape reads.
 CREATE OR REPLACE FUNCTION listwatch.fingerprint(rel oid) RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = '' AS $$
 DECLARE
   hash pg_catalog.int8;
@@ -146,7 +145,7 @@ BEGIN
       SELECT pg_catalog.hash_record_extended(ROW(t.xmin, t.ctid), 12) FROM leaf JOIN pg_catalog.pg_trigger t ON t.tgrelid = leaf.oid
     ) versions);
   END IF;
-  -- Types that users have made are rare, and looking for what they consist of is not cheap.
+  -- Types of users are rare, and the look-up of their parts is expensive.
   IF has_own_types THEN
     hash := hash OPERATOR(pg_catalog.#) (WITH RECURSIVE own_type(oid) AS (
       SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND a.atttypid >= 16384

@@ -4,18 +4,18 @@ import type { Column } from './row-codec.js'
 import { SCHEMA_VERSION } from './schema-sql.js'
 import type { Session } from './session.js'
 
-/** A table as a reader finds it: what it is called, where its log is, and what of it is mirrored. */
+/** A mirrored table: its name, its log, its key and its mirrored columns. */
 export interface Table {
   readonly relid: string
   /** Qualified and quoted, for SQL. */
   readonly name: string
-  /** The log's name, for SQL. */
+  /** The name of the log, for SQL. */
   readonly log: string
   readonly generation: string
   readonly columns: readonly Column[]
-  /** `"id", "tenant"`: the mirrored columns, for SQL. */
+  /** The mirrored columns, for SQL: `t."id", t."tenant"`. */
   readonly columnList: string
-  /** The key's columns, in their order, for SQL; the log's are k1, k2, … */
+  /** The columns of the key in their order, for SQL. The log names them k1, k2, … */
   readonly keyColumns: readonly string[]
   /** Whether row security applies to this role. */
   readonly isSecured: boolean
@@ -28,23 +28,23 @@ export interface TableOptions {
   readonly rls: 'row-local' | undefined
 }
 
-/** An identifier in quotes. */
+/** Quotes an identifier. Throws a TypeError for an empty name, and for one with a NUL. */
 export function quoteIdentifier(name: string): string {
-  if (name === '' || name.includes('\0')) throw new TypeError(`"${name}" is no name of Postgres`)
+  if (name === '' || name.includes('\0')) throw new TypeError(`"${name}" is not a valid name in Postgres`)
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A text in quotes, whatever standard_conforming_strings says. */
+/** Quotes a text. The result does not depend on standard_conforming_strings. */
 export function quoteLiteral(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`
   return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
 }
 
-/** Looks the table up, and refuses what cannot be mirrored truly. */
+/** Looks the table up. Throws a SourceError for a table that cannot be mirrored completely. */
 export async function findTable(session: Session, options: TableOptions): Promise<Table> {
   const { table } = options
   const [found] = await session.query(FIND_SQL, [table]).catch((error: unknown) => {
-    if (codeOf(Object(error).cause) === '42602') throw notFound(`"${table}" is no name of a table`)
+    if (codeOf(Object(error).cause) === '42602') throw notFound(`"${table}" is not a valid name of a table`)
     throw error
   })
   if (found?.['relid'] === undefined || found['relid'] === null) throw await noSuchTable(session, table)
@@ -57,11 +57,11 @@ export async function findTable(session: Session, options: TableOptions): Promis
   }
   const isSecured = found['is_secured'] === 't'
   if (isSecured && options.rls !== 'row-local') {
-    const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' where no policy reads other rows`
+    const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' if no policy reads other rows`
     throw new SourceError(message, { code: 'UNAUTHORIZED' })
   }
   const { log, generation, keyNames } = await findLog(session, relid, name).catch(async (error: unknown) => {
-    throw await unfit(session, relid, name, error)
+    throw await explainMissingLog(session, relid, name, error)
   })
   const columns = await findColumns(session, relid, name, keyNames, options.columns)
   return {
@@ -77,8 +77,8 @@ export async function findTable(session: Session, options: TableOptions): Promis
 }
 
 /**
- * SQL of the access that row security leaves to this role: an empty text if row security does not apply, else a hash of
- * the role's name and of the policies that apply to it. The server's plan cache does not notice changes of roles and memberships.
+ * SQL of the access that row security grants this role: an empty text if row security does not apply, else a hash of the role's
+ * name and of its policies. It is read each time, because the server's plan cache does not notice changes of memberships.
  */
 export function accessSql(relid: string): string {
   return `CASE WHEN row_security_active(${relid}::oid) THEN (
@@ -88,8 +88,8 @@ export function accessSql(relid: string): string {
 }
 
 /**
- * Refuses a condition that looks beyond its row, or at the clock: a row could enter or leave it without being written.
- * Postgres itself judges, by making a partial index on an empty copy of the table.
+ * Throws for a condition that depends on more than its row, for example the clock: a row could enter or leave it without a
+ * write. Postgres checks the condition when it creates a partial index on an empty copy of the table.
  */
 export async function checkWhere(session: Session, { relid, name, keyColumns }: Table, where: string): Promise<void> {
   const columns = await session.query(READABLE_SQL, [relid])
@@ -101,7 +101,7 @@ export async function checkWhere(session: Session, { relid, name, keyColumns }: 
   } catch (error) {
     await session.query('ROLLBACK').catch(() => {}) // The first error says more.
     const { code, message } = postgresError(error)
-    // What the condition is to blame for: syntax and meaning, values that are none, what an index cannot have.
+    // The condition causes these: wrong syntax, unknown names, invalid values, expressions that an index cannot have.
     if (/^(42|22|0A)/.test(codeOf(Object(error).cause) ?? '')) {
       const flaw = `where: "${where}" must depend on nothing but the row: ${message}`
       throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
@@ -136,10 +136,10 @@ async function findLog(
   }
   // NULL means that the log was dropped since the statement began: its triggers are being installed again.
   if (found['is_readable'] == null) {
-    throw new SourceError(`${name} was changed while it was being looked up`, { code: 'UNAVAILABLE' })
+    throw new SourceError(`${name} was changed during its look-up`, { code: 'UNAVAILABLE' })
   }
   if (found['is_readable'] !== 't') {
-    // A list could do without; the watch after it could not.
+    // A list does not need this right, but the watch after it does.
     const message = `permission denied for the log of ${name}; as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>`
     throw new SourceError(message, { code: 'UNAUTHORIZED' })
   }
@@ -150,25 +150,25 @@ async function findLog(
   if (typeof generation !== 'string' || !Array.isArray(keyColumns)) throw notInstalled(name)
   const [problem] = JSON.parse(found['problems'] ?? '[]') as readonly string[]
   if (problem !== undefined)
-    throw notFound(`the log of ${name} does not tell every change: ${problem}; run: ${installCommand(name)}`)
+    throw notFound(`the log of ${name} misses changes: ${problem}; run: ${installCommand(name)}`)
   return { log: String(found['log']), generation, keyNames: keyColumns.map(String) }
 }
 
-/** The reason why `listwatch pg install`, which the error asks for, could not mend it; else the error. */
-async function unfit(session: Session, relid: string, name: string, error: unknown): Promise<unknown> {
+/** Returns an error that explains why `listwatch pg install` cannot create the log; else the given error. */
+async function explainMissingLog(session: Session, relid: string, name: string, error: unknown): Promise<unknown> {
   if (!(error instanceof SourceError) || error.code !== 'NOT_FOUND') return error
-  const [row] = await session.query(UNFIT_SQL, [relid])
+  const [row] = await session.query(UNSUPPORTED_SQL, [relid])
   if (row?.['has_heirs'] === 't') {
     const message = `${name} has tables that inherit from it, whose rows its triggers do not see; name those that inherit, or use declarative partitioning`
     return new SourceError(message, { code: 'PROTOCOL' })
   }
   if (row?.['has_key'] === 't') return error
-  const message = `${name} has no key by which to tell its rows apart; add one: ALTER TABLE ${name} ADD PRIMARY KEY (…)`
+  const message = `${name} has no key that identifies its rows; add one: ALTER TABLE ${name} ADD PRIMARY KEY (…)`
   return new SourceError(message, { code: 'PROTOCOL' })
 }
 
-/** Only a key that is none at all is noticed: which ones will do, the installation says. */
-const UNFIT_SQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS has_key,
+/** Notices only a table without any unique index. The installation checks whether an index can be the key. */
+const UNSUPPORTED_SQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS has_key,
     c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid) AS has_heirs
   FROM pg_catalog.pg_class c WHERE c.oid = $1::text::oid`
 
@@ -194,7 +194,7 @@ async function findColumns(
     })
 }
 
-/** The type beneath a domain is what the server reports with a query's rows, and what parsers are registered for. */
+/** Resolves domains to their base types: the server reports these with rows, and parsers are registered for them. */
 const COLUMNS_SQL = `WITH RECURSIVE base(attnum, attname, typ) AS (
   SELECT a.attnum, a.attname, a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped
   UNION ALL SELECT b.attnum, b.attname, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype = 'd'
@@ -209,7 +209,7 @@ async function noSuchTable(session: Session, table: string): Promise<SourceError
   const [row] = await session.query(sql, [bare])
   const alike =
     row?.['alike'] == null
-      ? `; name it as in SQL, such as orders, shop.orders or "Orders"`
+      ? `; write its name as in SQL, such as orders, shop.orders or "Orders"`
       : `; there is ${row['alike']}`
   return notFound(`there is no table "${table}" in database "${row?.['database']}" on its search path${alike}`)
 }
@@ -218,7 +218,7 @@ function notInstalled(name: string): SourceError {
   return notFound(`the triggers of listwatch are not installed on ${name}; run: ${installCommand(name)}`)
 }
 
-/** For a shell; without the quotes that the name can do without. */
+/** The command for a shell, without unnecessary quotes around the name. */
 function installCommand(name: string): string {
   const table = name.replace(/^"([a-z_][a-z0-9_]*)"(?=\.)/, '$1').replace(/(?<=\.)"([a-z_][a-z0-9_]*)"$/, '$1')
   return `listwatch pg install <url> --table '${table.replaceAll("'", `'\\''`)}'`

@@ -1,6 +1,6 @@
 /** A wake-up is sent at most once in this many milliseconds under load: about 30 times a second. A power of two. */
 const PERIOD_MS = 32
-/** A claim that follows another one within this many milliseconds finds readers that still look again by themselves. */
+/** Readers still poll often by themselves if the last claim is at most this many milliseconds old. */
 const AWAKE_MS = 250
 
 /** A claim is one bigint: 24 bits of milliseconds, one bit that is set if the claim is the first after quiet, 38 bits of the transaction's id. */
@@ -13,8 +13,8 @@ const XID_BITS = 274877906943
  * not notify. Sequences hold the state, because they are written at once, whatever becomes of the transaction, and without
  * a lock for which another writer waits.
  */
-export const WAKE_SQL: string = `-- claimed: the last claim of a wake-up: when, and by which transaction. announced: when the last claim was made whose
--- transaction is known to have committed, in milliseconds. Unlogged sequences exist since Postgres 15.
+export const WAKE_SQL: string = `-- claimed: the time and the transaction of the last claim of a wake-up. announced: the time, in milliseconds, of the last claim
+-- whose transaction is known to have committed. Unlogged sequences exist since Postgres 15.
 DO $do$ BEGIN
   IF pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 150000 THEN
     CREATE UNLOGGED SEQUENCE IF NOT EXISTS listwatch.claimed MINVALUE 0;
@@ -31,10 +31,11 @@ const LAST_CLAIM = `pg_catalog.pg_sequence_last_value('listwatch.claimed'::pg_ca
 
 /**
  * The block of a trigger function that wakes readers. Transactions claim a wake-up at most once in ${PERIOD_MS} ms, however long
- * claimants take to commit. The others rely on the claim, unless its transaction was rolled back, or still runs and is the
- * first after quiet: then readers may be asleep. A claim is not waited for: with slow commits every transaction would notify.
+ * claimants take to commit. Other transactions rely on the claim, with two exceptions: its transaction was rolled back, or it
+ * still runs and is the first after a quiet period, so that readers may be asleep. No transaction waits for a claim to commit,
+ * because with slow commits every transaction would then notify.
  *
- * Under load nearly all transactions evaluate the first condition alone, because each expression of PL/pgSQL costs a writer about
+ * Under load nearly all transactions evaluate only the first condition, because each expression of PL/pgSQL costs a writer about
  * a microsecond. It is false if the time since the announced claim is from 0 to ${PERIOD_MS - 1} ms: no other bit is set.
  */
 export const WAKE_BLOCK: string = `

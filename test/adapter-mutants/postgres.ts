@@ -9,11 +9,11 @@ export const postgresMutants: readonly AdapterMutant[] = [
     name: 'a list decodes rows with the columns that were looked up before the lock',
     breaks:
       'A table that changes between look-up and list is looked up again, so rows have all columns of the version.',
-    file: at('postgres-source'),
+    file: at('table-list'),
     edits: [
       [
-        'const codec = this.#codec(session, table)\n    const version = await',
-        'const codec = this.#codec(session, unlocked)\n    const version = await',
+        'const codec = access.codec(session, table)\n  const version = await',
+        'const codec = access.codec(session, unlocked)\n  const version = await',
       ],
     ],
     test: 'postgres-faults/busy-tables.test.ts',
@@ -39,7 +39,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     // A condition is refused, and the same source is listed again.
     name: 'a where condition counts as checked although the check refused it',
     breaks: 'A condition that depends on more than the row is refused, at each attempt.',
-    file: at('postgres-source'),
+    file: at('table-access'),
     edits: [
       [
         '      await checkWhere(session, found, where)\n      this.#isWhereChecked = true',
@@ -58,8 +58,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('postgres-source'),
     edits: [
       [
-        '    try {\n      return await headOf(session)\n    } finally {\n      await session.close()\n    }',
-        '    const version = await headOf(session)\n    await session.close()\n    return version',
+        '    try {\n      return await readHead(session)\n    } finally {\n      await session.close()\n    }',
+        '    const version = await readHead(session)\n    await session.close()\n    return version',
       ],
     ],
     test: 'postgres/versions.test.ts',
@@ -71,7 +71,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     name: 'a session connects although it was aborted while the client was being made',
     breaks: 'A source that is stopped, wherever it is, ends at once and leaves no connection.',
     file: at('session'),
-    edits: [['    options.signal.throwIfAborted() // Whoever was asked for it may have taken long.\n', '']],
+    edits: [['    options.signal.throwIfAborted() // The factory may have taken long.\n', '']],
     test: 'postgres-faults/connections.test.ts',
     named: 'while the client is still being made',
     server: 'postgres 18',

@@ -76,7 +76,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
         const name = await protectedRole(db)
         const wrong = await watch(urlOf(db, name, SECRET), 'orders')
         expect(wrong).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
-        const noneGiven = /^cannot connect to .*\(the server wants a password, and none was given\)$/
+        const noneGiven = /^cannot connect to .*\(the server requires a password, and the client has none\)$/
         expect(await watch(urlOf(db, name), 'orders')).toMatch(noneGiven)
         expect(await refusalOf(listwatch(['pg', 'status', urlOf(db, name)]))).toMatch(noneGiven)
         const status = await refusalOf(listwatch(['pg', 'status', urlOf(db, name, SECRET)]))

@@ -1,14 +1,14 @@
 import { type Broken, batches, pages } from './broken.js'
 
-/** The turn in which a source is deaf: one that is missed where only some are tried. */
-const DEAF = 24
+/** The turn in which a source ignores the signal. A check of only some turns misses it. */
+const DEAF_TURN = 24
 
 const never = new AbortController().signal
 
 export const brokenEndings: readonly Broken[] = [
   {
-    name: 'reads its list to the end, wanted or not',
-    refusedBy: ['the signal ends a list within 100 ms, wherever it is'],
+    name: 'ignores the signal of a list',
+    failedCases: ['an aborted list ends within 100 ms at every await'],
     because: /a list, aborted after .* had not ended/,
     flaw: (memory) => ({
       async *list(context) {
@@ -18,8 +18,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'waits for the server before it looks at the signal of a list',
-    refusedBy: ['the signal ends a list within 100 ms between two pages'],
+    name: 'checks the signal of a list only after each response of the server',
+    failedCases: ['a list that is aborted between two pages ends within 100 ms'],
     because: /a list had not ended/,
     flaw: (memory) => ({
       async *list(context) {
@@ -31,8 +31,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'connects for a watch, wanted or not',
-    refusedBy: ['the signal ends a watch within 100 ms, wherever it is'],
+    name: 'ignores the signal while a watch connects',
+    failedCases: ['an aborted watch ends within 100 ms at every await'],
     because: /a watch, aborted after .* had not ended/,
     flaw: (memory) => ({
       async *watch(context) {
@@ -42,14 +42,14 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'ignores the signal while nothing happens',
-    refusedBy: ['the signal ends a watch within 100 ms that waits for something to happen'],
+    name: 'ignores the signal of a watch',
+    failedCases: ['an aborted watch that waits for a change ends within 100 ms'],
     because: /a watch had not ended/,
     flaw: (memory) => ({ watch: (context) => memory.watch({ ...context, signal: never }) }),
   },
   {
-    name: 'looks at the signal, and begins to listen to it later',
-    refusedBy: ['the signal ends a watch within 100 ms, wherever it is'],
+    name: 'checks the signal of a watch before it adds its listener',
+    failedCases: ['an aborted watch ends within 100 ms at every await'],
     because: /a watch, aborted after [1-9]\d* microtasks, had not ended/,
     flaw: (memory) => ({
       async *watch(context) {
@@ -63,25 +63,25 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'is deaf during one turn of many',
-    refusedBy: ['the signal ends a list within 100 ms, wherever it is'],
+    name: 'ignores the signal during one turn of the event loop',
+    failedCases: ['an aborted list ends within 100 ms at every await'],
     because: /a list, aborted after \d+ of \d+ turns of the event loop, had not ended/,
     flaw: (memory) => ({
       async *list(context) {
         for (let turn = 0; turn < 50; turn++) {
           if (context.signal.aborted) return
           await context.clock.sleep(0)
-          if (context.signal.aborted && turn === DEAF) await context.clock.sleep(150)
+          if (context.signal.aborted && turn === DEAF_TURN) await context.clock.sleep(150)
         }
         yield* memory.list(context)
       },
     }),
   },
   {
-    name: 'reads versions() to the end, wanted or not',
-    refusedBy: [
-      'the signal ends versions() within 100 ms, wherever it is',
-      'the signal ends versions() within 100 ms between two pages',
+    name: 'ignores the signal of versions()',
+    failedCases: [
+      'an aborted versions() ends within 100 ms at every await',
+      'a versions() that is aborted between two pages ends within 100 ms',
     ],
     because: /versions\(\).* had not ended/,
     flaw: (_memory, { source }) => ({
@@ -92,8 +92,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'waits for head() however long it takes',
-    refusedBy: ['the signal ends head() within 100 ms, wherever it is'],
+    name: 'ignores the signal of head()',
+    failedCases: ['an aborted head() ends within 100 ms at every await'],
     because: /head.., aborted after .* had not ended/,
     flaw: (memory) => ({
       async head() {
@@ -103,20 +103,20 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'looks at the signal only while it waits',
-    refusedBy: ['the signal that has aborted lets nothing begin'],
-    because: /a list gave something though its signal had aborted/,
+    name: 'starts a list although the signal has aborted',
+    failedCases: ['a call with an aborted signal yields nothing'],
+    because: /a list yielded something although its signal had aborted/,
     flaw: (memory) => ({ list: (context) => memory.list({ ...context, signal: never }) }),
   },
   {
-    name: 'begins versions() whatever the signal says',
-    refusedBy: ['the signal that has aborted lets nothing begin'],
-    because: /versions\(\) gave something though its signal had aborted/,
+    name: 'starts versions() although the signal has aborted',
+    failedCases: ['a call with an aborted signal yields nothing'],
+    because: /versions\(\) yielded something although its signal had aborted/,
     flaw: (_memory, { source }) => ({ versions: (context) => source.versions({ ...context, signal: never }) }),
   },
   {
     name: 'leaves a listener after versions()',
-    refusedBy: ['nothing is left of versions() that was read to its end, or left half-way: no listener, no timer'],
+    failedCases: ['a complete and an abandoned versions() leave no listener and no timer'],
     because: /1 listeners are left/,
     flaw: (_memory, { source }) => ({
       versions: (context) => {
@@ -126,8 +126,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'cleans up at the end of versions() only',
-    refusedBy: ['nothing is left of versions() that was read to its end, or left half-way: no listener, no timer'],
+    name: 'cleans up only at the end of versions()',
+    failedCases: ['a complete and an abandoned versions() leave no listener and no timer'],
     because: /1 listeners are left/,
     flaw: (_memory, { source }) => ({
       async *versions(context) {
@@ -139,10 +139,10 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'cleans up after a watch that was aborted only',
-    refusedBy: [
-      'nothing is left of a watch that was left: no listener, no timer',
-      'nothing is left of a watch that broke off: no listener, no timer',
+    name: 'cleans up only after an aborted watch',
+    failedCases: [
+      'an abandoned watch leaves no listener and no timer',
+      'a failed watch leaves no listener and no timer',
     ],
     because: /1 listeners are left/,
     flaw: (memory) => ({
@@ -153,8 +153,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'leaves the timer of a watch that breaks off',
-    refusedBy: ['nothing is left of a watch that broke off: no listener, no timer'],
+    name: 'leaves the timer of a failed watch',
+    failedCases: ['a failed watch leaves no listener and no timer'],
     because: /until no timer is left/,
     flaw: (memory) => ({
       async *watch(context) {
@@ -164,8 +164,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'listens to the signal once more for each batch',
-    refusedBy: ['nothing is left of the batches of a watch that goes on: no listener, no timer'],
+    name: 'adds a listener to the signal for each batch',
+    failedCases: ['the batches of an open watch leave no listener and no timer'],
     because: /30 more listeners/,
     flaw: (memory) => ({
       watch: batches(memory, (batch, _number, { signal }) => {
@@ -175,8 +175,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'sets a timer for each batch, which it forgets',
-    refusedBy: ['nothing is left of the batches of a watch that goes on: no listener, no timer'],
+    name: 'starts a timer for each batch and never clears it',
+    failedCases: ['the batches of an open watch leave no listener and no timer'],
     because: /30 more timers/,
     flaw: (memory) => ({
       watch: batches(memory, (batch, _number, { clock }) => {
@@ -187,7 +187,7 @@ export const brokenEndings: readonly Broken[] = [
   },
   {
     name: 'leaves a listener after each list',
-    refusedBy: ['nothing is left of a list that was read to its end: no listener, no timer'],
+    failedCases: ['a complete list leaves no listener and no timer'],
     because: /1 listeners are left/,
     flaw: (memory) => ({
       list: (context) => {
@@ -197,8 +197,8 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'cleans up at the end of a list only',
-    refusedBy: ['nothing is left of a list that was left half-way: no listener, no timer'],
+    name: 'cleans up only at the end of a list',
+    failedCases: ['an abandoned list leaves no listener and no timer'],
     because: /1 listeners are left/,
     flaw: (memory) => ({
       async *list(context) {
@@ -211,7 +211,7 @@ export const brokenEndings: readonly Broken[] = [
   },
   {
     name: 'leaves the timer of a watch',
-    refusedBy: ['nothing is left of a watch that was aborted: no timer'],
+    failedCases: ['an aborted watch leaves no timer'],
     because: /until no timer is left/,
     flaw: (memory) => ({
       async *watch(context) {
@@ -222,7 +222,7 @@ export const brokenEndings: readonly Broken[] = [
   },
   {
     name: 'leaves the timer of a deadline after a list',
-    refusedBy: ['nothing is left of a list that was read to its end: no listener, no timer'],
+    failedCases: ['a complete list leaves no listener and no timer'],
     because: /until no timer is left/,
     flaw: (memory) => ({
       list: pages(memory, (page, { clock }) => {
@@ -233,7 +233,7 @@ export const brokenEndings: readonly Broken[] = [
   },
   {
     name: 'leaves a listener after each head()',
-    refusedBy: ['nothing is left of head(): no listener, no timer'],
+    failedCases: ['head() leaves no listener and no timer'],
     because: /3 listeners are left/,
     flaw: (memory) => ({
       async head(context) {
@@ -243,9 +243,9 @@ export const brokenEndings: readonly Broken[] = [
     }),
   },
   {
-    name: 'keeps the connection of a watch that is over',
-    refusedBy: ['nothing is left open of calls that have ended, however they ended'],
-    because: /5 are open/,
+    name: 'leaves the connection of an ended watch open',
+    failedCases: ['calls leave no connection open, in whatever way they end'],
+    because: /5 connections are open/,
     flaw: (memory) => {
       let open = 0
       return {

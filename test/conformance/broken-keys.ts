@@ -2,39 +2,40 @@ import type { WatchEvent } from '../../src/contract/source.js'
 import { type Broken, events } from './broken.js'
 import type { Item } from './memory-harness.js'
 
-/** Sources that make another key of a key, or lose it where that gives none. */
+/** Sources that change a key, or lose it if the changed key is undefined. */
 export const brokenKeys: readonly Broken[] = [
-  mangling('keeps objects in an object literal', '__proto__ comes back as it is', (key) =>
+  mangling('keeps objects in an object literal', returned('__proto__'), (key) =>
     key === '__proto__' ? undefined : key,
   ),
-  mangling('asks "in" whether it knows a key', 'constructor comes back as it is', (key) =>
-    key in {} ? undefined : key,
-  ),
-  mangling('takes no characters for no key', 'of no characters comes back as it is', (key) => key || undefined),
-  mangling('has room for 1 024 characters', 'of 2 000 characters comes back as it is', (key) => key.slice(0, 1_024)),
-  mangling('trims keys', 'of spaces comes back as it is', (key) => key.trim()),
-  mangling('takes a key for a path', 'with slashes comes back as it is', (key) =>
-    new URL(key, 'file:///').pathname.slice(1),
-  ),
-  mangling('keeps what is before a separator', 'with separators comes back as it is', (key) => key.split(/[:|,;]/)[0]),
-  mangling('doubles quotes', 'with quotes comes back as it is', (key) => key.replaceAll("'", "''")),
-  mangling('reads lines', 'with line breaks and tabs comes back as it is', (key) => key.split('\n')[0]),
-  mangling('ends a key at a NUL', 'with a NUL comes back as it is', (key) => key.split('\u0000')[0]),
-  mangling('knows bytes only', 'of other scripts and emoji comes back as it is', (key) =>
+  mangling('looks a key up with "in"', returned('constructor'), (key) => (key in {} ? undefined : key)),
+  mangling('treats an empty key as missing', returned('of no characters'), (key) => key || undefined),
+  mangling('cuts keys after 1 024 characters', returned('of 2 000 characters'), (key) => key.slice(0, 1_024)),
+  mangling('trims keys', returned('of spaces'), (key) => key.trim()),
+  mangling('treats a key as a path', returned('with slashes'), (key) => new URL(key, 'file:///').pathname.slice(1)),
+  mangling('cuts a key at a separator', returned('with separators'), (key) => key.split(/[:|,;]/)[0]),
+  mangling('doubles quotes', returned('with quotes'), (key) => key.replaceAll("'", "''")),
+  mangling('reads lines', returned('with line breaks and tabs'), (key) => key.split('\n')[0]),
+  mangling('ends a key at a NUL', returned('with a NUL'), (key) => key.split('\u0000')[0]),
+  mangling('encodes keys as Latin-1', returned('of other scripts and emoji'), (key) =>
     Buffer.from(key, 'latin1').toString('latin1'),
   ),
-  mangling('repairs characters', 'that ends in half a character comes back as it is', (key) => key.toWellFormed()),
-  mangling('decodes keys', 'that looks like JSON comes back as it is', (key) =>
+  mangling('repairs characters', returned('that ends in an unpaired surrogate'), (key) => key.toWellFormed()),
+  mangling('decodes keys', returned('that looks like JSON'), (key) =>
     key.startsWith('{') ? String(JSON.parse(key)) : key,
   ),
-  mangling('takes the word for the value', 'null comes back as it is', (key) => (key === 'null' ? undefined : key)),
-  mangling('compares keys without case', 'is not taken for another that looks like it', (key) => key.toLowerCase()),
+  mangling('treats the text null as a missing key', returned('"null"'), (key) => (key === 'null' ? undefined : key)),
+  mangling('compares keys without case', 'similar keys are different', (key) => key.toLowerCase()),
 ]
 
-function mangling(name: string, refusedBy: string, mangle: (key: string) => string | undefined): Broken {
+/** The title of the case for a key. */
+function returned(key: string): string {
+  return `a key ${key} is returned unchanged`
+}
+
+function mangling(name: string, failedCases: string, mangle: (key: string) => string | undefined): Broken {
   return {
     name,
-    refusedBy: [`a key ${refusedBy}`],
+    failedCases: [failedCases],
     because: /the list: .* is missing/,
     flaw: (memory) =>
       events(memory, (event): WatchEvent<Item> | undefined => {

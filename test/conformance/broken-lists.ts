@@ -4,14 +4,14 @@ import type { Item } from './memory-harness.js'
 
 export const brokenLists: readonly Broken[] = [
   {
-    name: 'gives no page of an empty collection',
-    refusedBy: ['a list of an empty collection has at least one page, no objects and a version'],
+    name: 'yields no page for an empty collection',
+    failedCases: ['a list of an empty collection has at least one page, no objects and a version'],
     because: /the version of a list's last page is missing/,
     flaw: (memory) => ({ list: pages(memory, (page) => (page.events.length === 0 ? [] : [page])) }),
   },
   {
-    name: 'keeps what was deleted in its list',
-    refusedBy: ['a list holds every object with its value'],
+    name: 'lists deleted objects',
+    failedCases: ['a list contains every object with its value'],
     because: /"k5" should not be there/,
     flaw: (memory, { write }) => {
       const kept = new Map<string, ListEvent<Item>>()
@@ -29,8 +29,8 @@ export const brokenLists: readonly Broken[] = [
     },
   },
   {
-    name: 'takes a full page for one of many, and a short one for the last',
-    refusedBy: ['a list is whole at every page size, also where the objects fill the last page'],
+    name: 'loses an object if the objects fill the last page',
+    failedCases: ['a list is complete at every page size, even if the objects fill the last page'],
     because: /in pages of 1: "k5" is missing/,
     flaw: (memory) => ({
       list: pages(memory, (page, { pageSize }) => {
@@ -41,7 +41,7 @@ export const brokenLists: readonly Broken[] = [
   },
   {
     name: 'ends its list after 1 000 objects',
-    refusedBy: ['a list of 2 500 objects is whole'],
+    failedCases: ['a list of 2 500 objects is complete'],
     because: /"k1000" is missing/,
     flaw: (memory) => ({
       async *list(context) {
@@ -51,8 +51,8 @@ export const brokenLists: readonly Broken[] = [
     }),
   },
   {
-    name: 'names the version on the first page only',
-    refusedBy: ['a list names its version on its last page'],
+    name: 'has its version only on the first page',
+    failedCases: ['the last page of a list has its version'],
     because: /last page is missing/,
     flaw: (memory) => ({
       async *list(context) {
@@ -63,12 +63,12 @@ export const brokenLists: readonly Broken[] = [
     }),
   },
   {
-    name: 'reads each page of a list when it is its turn',
-    refusedBy: [
-      'a list is one snapshot, also where objects are written, added and deleted between its pages',
-      'a list is one snapshot, also where somebody writes all the time',
+    name: 'reads each page of a list in a snapshot of its own',
+    failedCases: [
+      'a list is one snapshot, even if objects are added, changed and deleted between its pages',
+      'a list is one snapshot, even if a writer never pauses',
     ],
-    because: /the list, at .*, shows a state that there was not/,
+    because: /the list, at .*, shows a state that never existed/,
     flaw: (memory) => ({
       async *list(context) {
         for (let at = 0; ; at += context.pageSize) {
@@ -82,8 +82,8 @@ export const brokenLists: readonly Broken[] = [
     }),
   },
   {
-    name: 'lists from a replica that is behind',
-    refusedBy: ['a list shows what was committed before it began'],
+    name: 'lists from a replica that lags behind',
+    failedCases: ['a list shows everything that was committed before it began'],
     because: /"round 0" instead of "round 1"/,
     flaw: (memory) => {
       let last: readonly ListPage<Item>[] | undefined
@@ -98,7 +98,7 @@ export const brokenLists: readonly Broken[] = [
   },
   {
     name: 'has one cursor for all lists',
-    refusedBy: ['a list is independent of another that is read at the same time'],
+    failedCases: ['a list is independent of another list at the same time'],
     because: /last page is missing/,
     flaw: (memory) => {
       let left: ListPage<Item>[] = []
@@ -112,7 +112,7 @@ export const brokenLists: readonly Broken[] = [
   },
   {
     name: 'cuts off values at 512 kB',
-    refusedBy: ['an object of 1 MiB comes whole in a list and in a watch'],
+    failedCases: ['an object of 1 MiB is complete in a list and in a watch'],
     because: /the list: "listed" is/,
     flaw: (memory) =>
       events(memory, (event) =>
@@ -120,8 +120,8 @@ export const brokenLists: readonly Broken[] = [
       ),
   },
   {
-    name: 'uses an object again that it has handed over',
-    refusedBy: ['an object that was handed over stays as it is'],
+    name: 'reuses an object after it was yielded',
+    failedCases: ['an object does not change after the source yielded it'],
     because: /changed after it had been handed over/,
     flaw: (memory) => {
       const objects = new Map<string, { value: string }>()
@@ -135,21 +135,21 @@ export const brokenLists: readonly Broken[] = [
     },
   },
   {
-    name: 'gives every state of an object the same version',
-    refusedBy: ['an object that has the version of another state is equal to it'],
+    name: 'has the same version for every state of an object',
+    failedCases: ['two states of an object with the same version are equal'],
     because: /for two values/,
     flaw: (memory) => events(memory, (event) => (event.type === 'put' ? { ...event, version: '1' } : event)),
   },
   {
-    name: 'takes the key for the identity',
-    refusedBy: ['an object has one uid in lists and watches, and another once it was made anew'],
-    because: /has the uid of the one before/,
+    name: 'uses the key as the uid',
+    failedCases: ['an object has the same uid in lists and watches, and another uid after it was recreated'],
+    because: /has the uid of the object before/,
     flaw: (memory) => events(memory, (event) => (event.type === 'put' ? { ...event, uid: event.key } : event)),
   },
   {
-    name: 'uses up its list by reading it',
-    refusedBy: ['a list after a list is the same where nothing was written'],
-    because: /two lists of the same differ/,
+    name: 'consumes its list by reading it',
+    failedCases: ['two lists without a write in between are equal'],
+    because: /two lists of the same contents differ/,
     flaw: (memory) => {
       const read = new Set<string>()
       return {
@@ -162,9 +162,9 @@ export const brokenLists: readonly Broken[] = [
     },
   },
   {
-    name: 'has versions() that know nothing of deletes',
-    refusedBy: ['an object has one version in lists and in versions()'],
-    because: /do not agree on "k4"/,
+    name: 'has a versions() that includes deleted objects',
+    failedCases: ['an object has the same version in lists and in versions()'],
+    because: /disagree on "k4"/,
     flaw: (memory) => ({
       async *versions(context) {
         for await (const { events, ...page } of memory.list(context)) {
@@ -175,8 +175,8 @@ export const brokenLists: readonly Broken[] = [
     }),
   },
   {
-    name: 'names a version that was read after the objects',
-    refusedBy: ['a watch goes on where the list was: what is written while the list is read is not lost'],
+    name: 'has a list version that is later than its objects',
+    failedCases: ['a watch resumes at the version of the list: writes during the list are not lost'],
     because: /"during1" is missing/,
     flaw: (memory) => ({
       async *list(context) {
@@ -187,8 +187,8 @@ export const brokenLists: readonly Broken[] = [
     }),
   },
   {
-    name: 'has versions with a letter that no header takes',
-    refusedBy: ['a version is printable ASCII of at most 64 KiB, in lists, batches and bookmarks'],
+    name: 'has versions that are not ASCII',
+    failedCases: ['a version of a list, batch or bookmark is printable ASCII of at most 64 KiB'],
     because: /not printable ASCII/,
     flaw: (memory) => ({
       list: pages(memory, ({ version, ...page }) => [
@@ -198,41 +198,41 @@ export const brokenLists: readonly Broken[] = [
     }),
   },
   {
-    name: 'has another name at each look',
-    refusedBy: ['the source has a name, which stays'],
+    name: 'has another name at each read',
+    failedCases: ['the source has a name that never changes'],
     because: /its name was memory/,
     flaw: () => {
-      let looks = 0
-      return { name: () => `memory ${looks++}` }
+      let reads = 0
+      return { name: () => `memory ${reads++}` }
     },
   },
   {
-    name: 'says that versions include each other only where they are equal',
-    refusedBy: ['a version includes itself, and what came before it, but not what came later'],
-    because: /says false of list 1 and the version of list 0/,
+    name: 'says that a version includes only itself',
+    failedCases: ['a version includes itself and earlier versions, but no later one'],
+    because: /returned false for list 1 and the version of list 0/,
     flaw: () => ({ hasReached: (at, mark) => at === mark }),
   },
   {
     name: 'compares versions as text',
-    refusedBy: ['a version of a watch never goes back'],
+    failedCases: ['the versions of a watch never decrease'],
     because: /went back from .*9 to .*10/,
     flaw: () => ({ hasReached: (at, mark) => at >= mark }),
   },
   {
-    name: 'asks a replica that is behind where it is',
-    refusedBy: ['a version that head() gives is included exactly when what was committed before is there'],
+    name: 'reads its head from a replica that lags behind',
+    failedCases: ['the version of head() is reached exactly when everything committed before it is shown'],
     because: /from before a write includes the head after it/,
     flaw: (memory) => ({ head: async () => shifted(await memory.head(), -1) }),
   },
   {
-    name: 'gives writers the version before their write',
-    refusedBy: ['a version that a writer is given is included exactly when what it wrote is there'],
+    name: 'returns the version before a write as its mark',
+    failedCases: ['the mark of a write is reached exactly when the write is shown'],
     because: /from before a write includes its mark/,
     flaw: (_, { write }) => ({ subject: { write: async (changes) => shifted((await write(changes)) ?? '', -1) } }),
   },
   {
-    name: 'takes anything for a version',
-    refusedBy: ['a version that is none of this source is refused as PROTOCOL'],
+    name: 'accepts any text as a version',
+    failedCases: ['a text that is not a version of the source is PROTOCOL'],
     because: /nonsense did not fail/,
     flaw: () => ({ hasReached: (at, mark) => !(sequenceOf(at) < sequenceOf(mark)) }),
   },

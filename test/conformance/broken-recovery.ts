@@ -5,9 +5,9 @@ import type { Item } from './memory-harness.js'
 
 export const brokenRecovery: readonly Broken[] = [
   {
-    name: 'goes on from now where the history is gone',
-    refusedBy: ['a history that was forgotten is VERSION_EXPIRED for a watch from before, which tells nothing'],
-    because: /in vain for the end of the watch/,
+    name: 'resumes from the current version after the compaction',
+    failedCases: ['a watch from before the compaction fails with VERSION_EXPIRED and delivers nothing'],
+    because: /waiting for the end of the watch/,
     flaw: (memory) => ({
       watch: instead(memory.watch.bind(memory), 'VERSION_EXPIRED', async function* (context) {
         yield* memory.watch({ ...context, after: await memory.head() })
@@ -15,9 +15,9 @@ export const brokenRecovery: readonly Broken[] = [
     }),
   },
   {
-    name: 'tells what is left of the history before it says that it has expired',
-    refusedBy: ['a history that was forgotten is VERSION_EXPIRED for a watch from before, which tells nothing'],
-    because: /told 1 events before it ended/,
+    name: 'delivers the rest of the history before VERSION_EXPIRED',
+    failedCases: ['a watch from before the compaction fails with VERSION_EXPIRED and delivers nothing'],
+    because: /delivered 1 events before it ended/,
     flaw: (memory) => ({
       watch: instead(memory.watch.bind(memory), 'VERSION_EXPIRED', async function* ({ after }) {
         yield { events: [{ type: 'put', key: 'k0', object: { value: 'again' } }], version: after }
@@ -26,9 +26,9 @@ export const brokenRecovery: readonly Broken[] = [
     }),
   },
   {
-    name: 'says once that the history is gone, and then goes on from now',
-    refusedBy: ['a history that was forgotten stays expired, however often it is asked for'],
-    because: /in vain for the end of the watch/,
+    name: 'throws VERSION_EXPIRED only once, and then resumes from the current version',
+    failedCases: ['a version before the compaction is expired at every attempt'],
+    because: /waiting for the end of the watch/,
     flaw: (memory) => {
       let times = 0
       return {
@@ -40,8 +40,8 @@ export const brokenRecovery: readonly Broken[] = [
     },
   },
   {
-    name: 'names in its lists a version whose history is gone',
-    refusedBy: ['a history that was forgotten does no harm to a list that is read afterwards, nor to a watch from it'],
+    name: 'lists with a version from before the compaction',
+    failedCases: ['a list after the compaction works, and so does a watch from it'],
     because: /the history was compacted/,
     flaw: (memory) => {
       let before: string | undefined
@@ -59,9 +59,9 @@ export const brokenRecovery: readonly Broken[] = [
     },
   },
   {
-    name: 'falls silent when the history is forgotten',
-    refusedBy: ['a history that was forgotten is either expired or of no concern to a watch that has told all of it'],
-    because: /in vain for what was written/,
+    name: 'becomes silent after the compaction',
+    failedCases: ['an open watch that is up to date continues after the compaction, or fails with VERSION_EXPIRED'],
+    because: /waiting for the written values/,
     flaw: (memory) => ({
       subject: {
         compact: () => {
@@ -72,15 +72,15 @@ export const brokenRecovery: readonly Broken[] = [
     }),
   },
   {
-    name: 'takes a version of another incarnation for its own',
-    refusedBy: ['another incarnation is EPOCH_CHANGED for a watch from before, which tells nothing'],
-    because: /in vain for the end of the watch/,
+    name: 'accepts a version of another incarnation',
+    failedCases: ['a watch from another incarnation fails with EPOCH_CHANGED and delivers nothing'],
+    because: /waiting for the end of the watch/,
     flaw: (memory) => ({ watch: instead(memory.watch.bind(memory), 'EPOCH_CHANGED', fromNow(memory)) }),
   },
   {
-    name: 'goes on in another incarnation as if nothing had happened',
-    refusedBy: ['another incarnation ends a watch that is open, which tells nothing of it'],
-    because: /in vain for the end of the watch/,
+    name: 'continues an open watch in another incarnation',
+    failedCases: ['an open watch ends at a new incarnation and delivers none of its changes'],
+    because: /waiting for the end of the watch/,
     flaw: (memory) => ({
       async *watch(context) {
         try {
@@ -93,8 +93,8 @@ export const brokenRecovery: readonly Broken[] = [
     }),
   },
   {
-    name: 'names the incarnation that it saw first',
-    refusedBy: ['another incarnation can be listed and watched like the first'],
+    name: 'lists with a version of the first incarnation',
+    failedCases: ['a new incarnation can be listed and watched'],
     because: /the collection was restored/,
     flaw: (memory) => {
       let first: string | undefined
@@ -109,16 +109,14 @@ export const brokenRecovery: readonly Broken[] = [
   },
   {
     name: 'compares versions of two incarnations',
-    refusedBy: ['another incarnation has versions that cannot be compared with those from before'],
+    failedCases: ['hasReached() throws EPOCH_CHANGED for versions of two incarnations'],
     because: /across incarnations did not fail/,
     flaw: () => ({ hasReached: (at, mark) => sequenceOf(at) >= sequenceOf(mark) }),
   },
   {
-    name: 'throws what its driver throws',
-    refusedBy: [
-      'a lost connection ends a watch with a SourceError that can be retried, and the next one loses nothing',
-    ],
-    because: /no SourceError: Error: read ECONNRESET/,
+    name: 'throws the errors of its driver',
+    failedCases: ['a lost connection ends a watch with a transient SourceError, and the next watch loses nothing'],
+    because: /not a SourceError: Error: read ECONNRESET/,
     flaw: (memory) => ({
       watch: instead(memory.watch.bind(memory), 'UNAVAILABLE', () => {
         throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
@@ -126,19 +124,19 @@ export const brokenRecovery: readonly Broken[] = [
     }),
   },
   {
-    name: 'leaves out what it cannot decode',
-    refusedBy: [
-      'an object that cannot be decoded is named as invalid by a list, which has all others',
-      'an object that cannot be decoded is named as invalid by a watch, which goes on, until it is written or deleted',
+    name: 'omits undecodable objects',
+    failedCases: [
+      'a list reports an undecodable object as invalid and contains all others',
+      'a watch reports an undecodable object as invalid and continues until it is written or deleted',
     ],
-    because: /does not name it as invalid|in vain for k1 to be invalid/,
+    because: /does not report it as invalid|waiting for k1 to be invalid/,
     flaw: (memory) => events(memory, (event) => (event.type === 'invalid' ? undefined : event)),
   },
   {
-    name: 'breaks off where it cannot decode',
-    refusedBy: [
-      'an object that cannot be decoded is named as invalid by a list, which has all others',
-      'an object that cannot be decoded is named as invalid by a watch, which goes on, until it is written or deleted',
+    name: 'fails at an undecodable object',
+    failedCases: [
+      'a list reports an undecodable object as invalid and contains all others',
+      'a watch reports an undecodable object as invalid and continues until it is written or deleted',
     ],
     because: /SyntaxError: it cannot be decoded/,
     flaw: (memory) =>
@@ -149,7 +147,7 @@ export const brokenRecovery: readonly Broken[] = [
   },
 ]
 
-/** What is done in place of throwing an error of this code. */
+/** Continues with `otherwise` instead of throwing an error of this code. */
 function instead(watch: Watches, code: string, otherwise: Watches): Watches {
   return async function* (context): AsyncIterable<WatchBatch<Item>> {
     try {

@@ -8,37 +8,41 @@ import { brokenRecovery } from './broken-recovery.js'
 import { brokenWatches } from './broken-watches.js'
 import { memoryHarness } from './memory-harness.js'
 
-/** What the kit is worth: sources that break the contract in one way each, and who finds out. */
+/** Sources that violate the contract in one way each. They prove that the cases can fail. */
 const brokenSources = [...brokenLists, ...brokenWatches, ...brokenKeys, ...brokenRecovery, ...brokenEndings]
-const cases = new Map(conformanceCases.map((each) => [`${each.theme} ${each.name}`, each]))
+const cases = new Map(conformanceCases.map((each) => [each.name, each]))
 
 describe.each(brokenSources)('a source that $name', (broken) => {
-  test.each(broken.refusedBy)('is refused by: %s', async (name) => {
+  test.each(broken.failedCases)('fails the case: %s', async (name) => {
     const outcome = await cases.get(name)?.run(brokenHarness(broken)).catch(String)
     expect(outcome).toMatch(broken.because)
   })
 })
 
-test('each case refuses a source, so that none is there in vain', () => {
-  const refusing = new Set(brokenSources.flatMap(({ refusedBy }) => refusedBy))
-  expect([...cases.keys()].filter((name) => !refusing.has(name))).toEqual([])
+test('each case fails for at least one broken source', () => {
+  const failing = new Set(brokenSources.flatMap(({ failedCases }) => failedCases))
+  expect([...cases.keys()].filter((name) => !failing.has(name))).toEqual([])
 })
 
 test('no two cases have the same name', () => {
   expect(cases.size).toBe(conformanceCases.length)
 })
 
-describe('what is not there', () => {
-  const needy = conformanceCases.filter(({ needs }) => needs.length > 0)
+describe('a missing capability', () => {
+  const dependent = conformanceCases.filter(({ needs }) => needs.length > 0)
 
-  test('is skipped with the reason that the harness gives', async () => {
-    const unsupported = Object.fromEntries(needy.flatMap(({ needs }) => needs.map((need) => [need, `no ${need} here`])))
-    const outcomes = await Promise.all(needy.map((each) => each.run({ ...memoryHarness, unsupported })))
-    expect(outcomes).toEqual(needy.map(({ needs }) => ({ type: 'skipped', reason: `no ${needs[0]} here` })))
+  test('skips the case with the reason of the harness', async () => {
+    const unsupported = Object.fromEntries(
+      dependent.flatMap(({ needs }) => needs.map((need) => [need, `no ${need} here`])),
+    )
+    const outcomes = await Promise.all(dependent.map((each) => each.run({ ...memoryHarness, unsupported })))
+    expect(outcomes).toEqual(dependent.map(({ needs }) => ({ type: 'skipped', reason: `no ${needs[0]} here` })))
   })
 
-  test.each(['connections'])('and not said to be lacking is a failure: %s', async (need) => {
-    const asking = needy.find(({ needs }) => needs.some((each) => each === need))
-    await expect(asking?.run({ create: memoryHarness.create })).rejects.toThrow(`say why not in unsupported.${need}`)
+  test.each(['connections'])('that is not declared in unsupported is a failure: %s', async (need) => {
+    const dependentCase = dependent.find(({ needs }) => needs.some((each) => each === need))
+    await expect(dependentCase?.run({ create: memoryHarness.create })).rejects.toThrow(
+      `say why not in unsupported.${need}`,
+    )
   })
 })

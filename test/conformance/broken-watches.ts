@@ -5,17 +5,17 @@ import type { Item } from './memory-harness.js'
 export const brokenWatches: readonly Broken[] = [
   {
     name: 'drops deletes',
-    refusedBy: ['a watch tells what is added, changed and deleted, in order'],
+    failedCases: ['a watch delivers adds, updates and deletes in order'],
     because: /"a" should not be there/,
     flaw: (memory) => ({ watch: only(memory.watch.bind(memory), (event) => event.type !== 'delete') }),
   },
   {
-    name: 'watches from now on, wherever the list was',
-    refusedBy: [
-      'a watch goes on where the list was: what is written while the list is read is not lost',
-      'a version resumed from after deletes were missed tells the deletes',
+    name: 'watches from the current version instead of the version of the list',
+    failedCases: [
+      'a watch resumes at the version of the list: writes during the list are not lost',
+      'a resumed watch delivers the deletes that were missed',
     ],
-    because: /in vain for what was written/,
+    because: /waiting for the written values/,
     flaw: (memory) => ({
       async *watch(context) {
         yield* memory.watch({ ...context, after: await memory.head() })
@@ -24,22 +24,22 @@ export const brokenWatches: readonly Broken[] = [
   },
   {
     name: 'splits a transaction',
-    refusedBy: [
-      'a watch tells a transaction whole or not at all',
-      'a watch and a list show of each of several writers a state that it wrote, in its order',
+    failedCases: [
+      'a watch delivers a transaction atomically',
+      'lists and a watch show the transactions of each writer whole and in order',
     ],
-    because: /shows a state that there was not|a transaction is torn/,
+    because: /shows a state that never existed|a transaction is torn/,
     flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 2) }),
   },
   {
-    name: 'splits a transaction that is long',
-    refusedBy: ['a watch tells a transaction of 1 000 objects whole or not at all'],
-    because: /shows a state that there was not/,
+    name: 'splits a long transaction',
+    failedCases: ['a watch delivers a transaction of 1 000 objects atomically'],
+    because: /shows a state that never existed/,
     flaw: (memory) => ({ watch: splitting(memory.watch.bind(memory), 500) }),
   },
   {
-    name: 'gives a transaction its place when it begins',
-    refusedBy: ['a watch tells a transaction that was open while others were committed'],
+    name: 'orders transactions by their beginning',
+    failedCases: ['a watch delivers a transaction that was open while others were committed'],
     because: /"k0" is "v0" instead of "late"/,
     flaw: (memory, { write }) => {
       const passed = new Set<string>()
@@ -56,8 +56,8 @@ export const brokenWatches: readonly Broken[] = [
     },
   },
   {
-    name: 'tells the deletes of a transaction before its writes',
-    refusedBy: ['a watch shows of a key that a transaction writes several times what it ends with'],
+    name: 'delivers the deletes of a transaction before its writes',
+    failedCases: ['a watch delivers the final state of a key that a transaction writes several times'],
     because: /"gone" should not be there/,
     flaw: (memory) => ({
       watch: batches(memory, (batch) => {
@@ -68,8 +68,8 @@ export const brokenWatches: readonly Broken[] = [
     }),
   },
   {
-    name: 'delivers now and then in another order',
-    refusedBy: ['a watch never takes a key back to an older value, however fast it is written'],
+    name: 'delivers one batch out of order',
+    failedCases: ['a watch never returns a key to an older value, even if it is written fast'],
     because: /went back from/,
     flaw: (memory) => {
       let held: WatchBatch<Item> | undefined
@@ -87,15 +87,15 @@ export const brokenWatches: readonly Broken[] = [
     },
   },
   {
-    name: 'resumes one too early',
-    refusedBy: ['a watch of what was just listed tells nothing that the list has told'],
-    because: /told again what is not later/,
+    name: 'resumes one version too early',
+    failedCases: ['a watch does not repeat the events of the list before it'],
+    because: /repeated an event that is not later/,
     flaw: (memory) => ({ watch: (context) => memory.watch({ ...context, after: shifted(context.after, -1) }) }),
   },
   {
-    name: 'resumes one too late',
-    refusedBy: ['a version of any batch is safe to resume from: nothing after it is lost'],
-    because: /the watch that was resumed at .* shows a state|in vain for what was written/,
+    name: 'resumes one version too late',
+    failedCases: ['a watch resumed at the version of any batch loses nothing'],
+    because: /the watch that was resumed at .* shows a state|waiting for the written values/,
     flaw: (memory) => ({
       async *watch(context) {
         const isBehind = sequenceOf(context.after) > 2 && context.after !== (await memory.head())
@@ -104,15 +104,15 @@ export const brokenWatches: readonly Broken[] = [
     }),
   },
   {
-    name: 'reads ahead for who does not read',
-    refusedBy: ['a watch holds little for a reader who does not read, however much is written'],
-    because: /2\d MiB are held for who does not read; 25 MiB were written/,
+    name: 'reads ahead of a slow reader',
+    failedCases: ['a watch buffers little for a reader that does not read, even if much is written'],
+    because: /2\d MiB are buffered for a reader that does not read; 25 MiB were written/,
     flaw: (memory) => ({ watch: ahead(memory.watch.bind(memory)) }),
   },
   {
-    name: 'drops what a slow reader has not taken',
-    refusedBy: ['a watch waits for a slow reader, and loses nothing meanwhile'],
-    because: /shows a state that there was not|in vain for what was written/,
+    name: 'drops batches of a slow reader',
+    failedCases: ['a watch waits for a slow reader and loses no change'],
+    because: /shows a state that never existed|waiting for the written values/,
     flaw: (memory) => ({
       async *watch(context) {
         const buffer: WatchBatch<Item>[] = []
@@ -129,9 +129,9 @@ export const brokenWatches: readonly Broken[] = [
     }),
   },
   {
-    name: 'gives each batch to one of its watches',
-    refusedBy: ['a watch is independent of others: each gets everything, at its own pace, also when one ends'],
-    because: /in vain for what was written/,
+    name: 'delivers each batch to only one of its watches',
+    failedCases: ['watches are independent: each receives every change at its own pace, even after another ends'],
+    because: /waiting for the written values/,
     flaw: (memory) => {
       const taken = new Set<string>()
       return {
@@ -145,15 +145,15 @@ export const brokenWatches: readonly Broken[] = [
     },
   },
   {
-    name: 'never says that it is alive',
-    refusedBy: ['a watch speaks at least every heartbeatMs, also where nothing happens'],
-    because: /in vain for heartbeat/,
+    name: 'sends no heartbeats',
+    failedCases: ['a watch yields a batch at least every heartbeatMs, even if nothing changes'],
+    because: /waiting for heartbeat/,
     flaw: (memory) => ({ watch: silent(memory.watch.bind(memory)) }),
   },
   {
     name: 'does not answer a progress request',
-    refusedBy: ['a watch answers a progress request with a bookmark'],
-    because: /in vain for the answer to a progress request/,
+    failedCases: ['a watch answers a progress request with a bookmark'],
+    because: /waiting for the answer to a progress request/,
     flaw: (memory) => ({
       watch: (context) => {
         context.onProgressRequest(() => {})
@@ -162,19 +162,19 @@ export const brokenWatches: readonly Broken[] = [
     }),
   },
   {
-    name: 'has bookmarks that run ahead',
-    refusedBy: [
-      'a version of any batch is safe to resume from: nothing after it is lost',
-      'a version of a batch without events says that all up to it was told',
+    name: 'sends bookmarks before the changes they include',
+    failedCases: [
+      'a watch resumed at the version of any batch loses nothing',
+      'the version of a bookmark proves that all earlier changes were delivered',
     ],
-    because: /in vain for what was written/,
+    because: /waiting for the written values/,
     flaw: (memory) => ({
       watch: batches(memory, (batch) => (batch.events.length === 0 ? [batch] : [{ ...batch, events: [] }, batch])),
     }),
   },
   {
-    name: 'keeps no deletes in its history',
-    refusedBy: ['a version resumed from after deletes were missed tells the deletes'],
+    name: 'has no deletes in its history',
+    failedCases: ['a resumed watch delivers the deletes that were missed'],
     because: /"k4" should not be there/,
     flaw: (memory) => ({
       async *watch(context) {
@@ -187,9 +187,9 @@ export const brokenWatches: readonly Broken[] = [
     }),
   },
   {
-    name: 'goes on from the latest version that anybody has asked for',
-    refusedBy: ['a version of long ago and one of now can be resumed from at the same time'],
-    because: /in vain for what was written/,
+    name: 'resumes every watch from the latest requested version',
+    failedCases: ['an old and a recent version can be resumed at the same time'],
+    because: /waiting for the written values/,
     flaw: (memory) => {
       let latest = ''
       return {
@@ -203,7 +203,7 @@ export const brokenWatches: readonly Broken[] = [
   },
   {
     name: 'repeats the version of the list in every bookmark',
-    refusedBy: ['a version of a watch never goes back'],
+    failedCases: ['the versions of a watch never decrease'],
     because: /went back from/,
     flaw: (memory) => ({
       watch: batches(memory, (batch, _, { after }) => [
@@ -212,8 +212,8 @@ export const brokenWatches: readonly Broken[] = [
     }),
   },
   {
-    name: 'ends all of its watches with one',
-    refusedBy: ['the signal of one watch is no business of another'],
+    name: 'ends all watches when one is aborted',
+    failedCases: ['the signal of one watch does not affect another'],
     because: /the connection was lost/,
     flaw: (memory) => ({
       async *watch(context) {
@@ -225,7 +225,7 @@ export const brokenWatches: readonly Broken[] = [
   },
 ]
 
-/** Without the events that are not wanted. */
+/** Removes events for which `isWanted` returns false. */
 function only(watch: Watches, isWanted: (event: WatchEvent<Item>, batch: WatchBatch<Item>) => boolean): Watches {
   return async function* (context) {
     for await (const batch of watch(context))
@@ -233,7 +233,7 @@ function only(watch: Watches, isWanted: (event: WatchEvent<Item>, batch: WatchBa
   }
 }
 
-/** Batches of more than `size` events come in parts. */
+/** Splits batches of more than `size` events. */
 function splitting(watch: Watches, size: number): Watches {
   return async function* (context) {
     let safe = context.after
@@ -251,19 +251,19 @@ function splitting(watch: Watches, size: number): Watches {
   }
 }
 
-/** Without bookmarks, other than the first. */
+/** Removes all bookmarks except the first batch. */
 function silent(watch: Watches): Watches {
   return async function* (context) {
-    let hasSpoken = false
+    let hasYielded = false
     for await (const batch of watch(context)) {
-      if (hasSpoken && batch.events.length === 0) continue
-      hasSpoken = true
+      if (hasYielded && batch.events.length === 0) continue
+      hasYielded = true
       yield batch
     }
   }
 }
 
-/** Reads all that there is, wanted or not, and keeps it until it is. */
+/** Reads all batches at once and keeps them until they are requested. */
 function ahead(watch: Watches): Watches {
   return async function* (context) {
     const kept: WatchBatch<Item>[] = []
@@ -284,7 +284,7 @@ function ahead(watch: Watches): Watches {
   }
 }
 
-/** The same event with a value of its own, as one that came over a network. */
+/** Copies an event and its value, as a network does. */
 function copied(event: WatchEvent<Item>): WatchEvent<Item> {
   return event.type === 'put' ? { ...event, object: { value: Buffer.from(event.object.value).toString() } } : event
 }

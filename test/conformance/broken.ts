@@ -14,7 +14,7 @@ import { type Item, type MemorySubject, memorySubject } from './memory-harness.j
 export type Lists = (context: ListContext) => AsyncIterable<ListPage<Item>>
 export type Watches = (context: WatchContext) => AsyncIterable<WatchBatch<Item>>
 
-/** What is wrong: parts of a source, or of who brings things about, in place of the good ones. */
+/** The broken parts of a source or its harness. They replace the correct ones. */
 export interface Flaw {
   readonly list?: Lists
   readonly watch?: Watches
@@ -22,15 +22,15 @@ export interface Flaw {
   readonly versions?: (context: ListContext) => AsyncIterable<VersionPage>
   readonly hasReached?: MemorySource<Item>['hasReached']
   readonly subject?: Partial<Omit<MemorySubject, 'source' | 'memory'>>
-  /** Read at each look. */
+  /** Called for each read of the name. */
   readonly name?: () => string
 }
 
-/** A source that breaks the contract in one way, and the cases that have to refuse it: `theme name`. */
+/** A source that violates the contract in one way, and the names of the cases that must fail for it. */
 export interface Broken {
   readonly name: string
-  readonly refusedBy: readonly string[]
-  /** What they say: no other reason will do. */
+  readonly failedCases: readonly string[]
+  /** Their message. A case that fails with another message is wrong. */
   readonly because: RegExp
   flaw(memory: MemorySource<Item>, subject: MemorySubject): Flaw
 }
@@ -38,8 +38,8 @@ export interface Broken {
 export function brokenHarness({ flaw }: Broken): ListerWatcherHarness<Item> {
   return {
     timeoutMs: 500,
-    create(wish) {
-      const subject = memorySubject(wish)
+    create(options) {
+      const subject = memorySubject(options)
       const { memory } = subject
       const wrong = flaw(memory, subject)
       return {
@@ -62,7 +62,7 @@ export function brokenHarness({ flaw }: Broken): ListerWatcherHarness<Item> {
   }
 }
 
-/** The pages of the good source, each made into none, one or several. */
+/** The pages of the correct source, each replaced by any number of pages. */
 export function pages(
   memory: MemorySource<Item>,
   change: (page: ListPage<Item>, context: ListContext) => readonly ListPage<Item>[],
@@ -72,7 +72,7 @@ export function pages(
   }
 }
 
-/** The batches of the good source, each made into none, one or several. `number` counts those of one watch from 0. */
+/** The batches of the correct source, each replaced by any number of batches. `number` counts those of one watch from 0. */
 export function batches(
   memory: MemorySource<Item>,
   change: (batch: WatchBatch<Item>, number: number, context: WatchContext) => readonly WatchBatch<Item>[],
@@ -83,7 +83,7 @@ export function batches(
   }
 }
 
-/** The events of lists and watches, each made into none or one. */
+/** The events of lists and watches, each replaced or removed. */
 export function events(
   memory: MemorySource<Item>,
   change: (event: WatchEvent<Item>) => WatchEvent<Item> | undefined,
@@ -102,7 +102,7 @@ export async function allOf<V>(iterable: AsyncIterable<V>): Promise<V[]> {
   return all
 }
 
-/** The version so many transactions later, within the same epoch; never before the first. */
+/** The version `by` transactions later in the same epoch, but never before the first. */
 export function shifted(version: string, by: number): string {
   const parts = version.split('.')
   return [...parts.slice(0, -1), Math.max(0, sequenceOf(version) + by)].join('.')

@@ -60,7 +60,7 @@ async function subjectOf(
     source,
     read: ({ value }) => value,
     keyOf: (key) => prefix + key,
-    refuses: (key) => (key.isWellFormed() ? undefined : 'its half a character is no UTF-8'),
+    refuses: (key) => (key.isWellFormed() ? undefined : 'its unpaired surrogate is not UTF-8'),
     write: (changes) => put(changes, (value) => JSON.stringify({ value })),
     compact: async () => {
       const { header } = await writer.kv.range({ key: Buffer.from(prefix) })

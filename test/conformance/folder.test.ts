@@ -22,7 +22,7 @@ await describeListerWatcher('a folder of JSON files', {
     const replace = async (key: string, text: string): Promise<void> => {
       const writing = join(folder, `writing${++count}`)
       await writeFile(writing, text)
-      await rename(writing, path(key)) // Nobody reads half a file.
+      await rename(writing, path(key)) // No reader sees half a file.
     }
     return {
       source: folderSource<{ readonly value: string }>(folder, { pollMs: 10 }),
@@ -42,21 +42,22 @@ await describeListerWatcher('a folder of JSON files', {
   unsupported: {
     transactions: 'each file is written by itself',
     openTransactions: 'each file is written by itself',
-    compaction: 'there is no history that could be forgotten: a replace tells what is there',
-    epochs: 'a folder that was restored is a folder that has changed',
+    compaction: 'there is no history: a replace has the current objects',
+    epochs: 'a restored folder is a changed folder',
     outage: 'there is no connection that could be lost',
-    connections: 'nothing stays open between two looks',
+    connections: 'nothing stays open between two polls',
     head: 'the version is a hash, which only the objects give',
     hasReached: 'hashes have no order',
     versions: 'objects have no versions that are cheaper than themselves',
-    progressRequests: 'nobody can wait for versions that have no order',
+    progressRequests: 'a reader cannot wait for versions that have no order',
   },
 })
 
 function refusalOf(key: string): string | undefined {
   if (key.includes('/') || key.includes('\0')) return 'no file has such a name'
   if (Buffer.byteLength(key) > 250) return 'a file name has at most 255 bytes'
-  if (!key.isWellFormed()) return 'a file name is of whole characters'
-  if (process.platform !== 'linux' && !/^[a-z0-9_-]+$/.test(key)) return 'file names are not told apart as keys are'
+  if (!key.isWellFormed()) return 'a file name has no unpaired surrogate'
+  if (process.platform !== 'linux' && !/^[a-z0-9_-]+$/.test(key))
+    return 'file names may be equal although the keys differ'
   return undefined
 }

@@ -10,7 +10,7 @@ interface ConfigMap {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** A ConfigMap holds less than 1 MiB; of what is longer so much goes into an annotation. */
+/** A ConfigMap holds less than 1 MiB. This many characters of a longer value are stored in an annotation. */
 const REST_LENGTH = 50_000
 
 /** Two servers that differ in most of what a mirror sees: one answers from its watch cache, the other from etcd. */

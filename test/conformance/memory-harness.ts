@@ -13,7 +13,7 @@ export interface Item {
   readonly value: string
 }
 
-/** The memory source, and who writes to it. */
+/** The memory source with a writer. */
 export interface MemorySubject extends ListerWatcherSubject<Item> {
   readonly memory: MemorySource<Item>
   readonly source: MemorySource<Item> & Required<Pick<ListerWatcher<Item>, 'versions'>>
@@ -47,7 +47,7 @@ export function memorySubject({ heartbeatMs }: ConformanceOptions): MemorySubjec
   }
 }
 
-/** A source has this where it is cheap; here it is there to be judged. */
+/** The real memory source has no versions(). This one exists for its cases. */
 async function* versionsOf(memory: MemorySource<Item>, context: ListContext): AsyncIterable<VersionPage> {
   for await (const { events, ...page } of memory.list(context)) {
     yield { ...page, keys: events.map(({ key = '', version = '' }) => ({ key, version })) }

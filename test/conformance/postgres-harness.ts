@@ -63,7 +63,7 @@ async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>>
   }
 }
 
-/** Makes changes in a transaction that it leaves open; gives its mark. */
+/** Makes changes in a transaction that it leaves open; returns its mark. */
 async function change(
   writer: Client,
   source: PostgresSource<Row>,

@@ -16,7 +16,7 @@ export function redisHarness(server: { readonly redis: RedisServer }, driver: Dr
     unsupported: {
       openTransactions: 'an apply is one script',
       versions: 'a field of a hash has no version',
-      progressRequests: 'whatever is committed is told at once; there is nothing to ask for',
+      progressRequests: 'every commit is delivered at once, so a progress request has no effect',
     },
   }
 }
@@ -40,7 +40,7 @@ async function subjectOf(
   return {
     source,
     read: ({ value }) => value,
-    refuses: (key) => (key.isWellFormed() ? undefined : 'its half a character is no UTF-8'),
+    refuses: (key) => (key.isWellFormed() ? undefined : 'its unpaired surrogate is not UTF-8'),
     write: (changes) =>
       writer.apply(
         changes.map(({ key, value }) => (value === undefined ? { delete: key } : { put: key, object: { value } })),

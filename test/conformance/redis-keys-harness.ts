@@ -23,7 +23,7 @@ export function redisKeysHarness(
       head: 'plain keys have no versions',
       hasReached: 'plain keys have no versions',
       versions: 'plain keys have no versions',
-      progressRequests: 'what is written is told at once; there is nothing to ask for',
+      progressRequests: 'every write is delivered at once, so a progress request has no effect',
     },
   }
 }
@@ -40,7 +40,7 @@ async function subjectOf(
     source: redisKeys<Item>({ client: userClient(driver, proxy.port), prefix, blockMs: heartbeatMs / 2 }),
     read: ({ value }) => value,
     keyOf: (key) => prefix + key,
-    refuses: (key) => (key.isWellFormed() ? undefined : 'its half a character is no UTF-8'),
+    refuses: (key) => (key.isWellFormed() ? undefined : 'its unpaired surrogate is not UTF-8'),
     write: async (changes) => {
       const transaction = writer.multi()
       for (const { key, value } of changes) {

@@ -27,7 +27,7 @@ export function redisStreamHarness(
     unsupported: {
       openTransactions: 'an entry is written by one command',
       versions: 'the objects of a stream have no versions of their own',
-      progressRequests: 'whoever waits for an entry is told of it at once',
+      progressRequests: 'every entry is delivered at once, so a progress request has no effect',
       ...(form === 'snapshot' ? {} : { compaction: 'what is trimmed cannot be listed without a snapshot' }),
     },
   }
@@ -45,7 +45,7 @@ async function subjectOf(
   const state = new Map<string, Item>()
   let after = '0-0'
   let last: Promise<unknown> = Promise.resolve()
-  /** The last one before an entry that nobody can decode: from it on lists meet that entry. */
+  /** The last entry before an undecodable one, which lists from here read. */
   let sound: StreamSnapshot<Item> | undefined
   const snapshot = async (): Promise<StreamSnapshot<Item>> => sound ?? { entries: new Map(state), after }
   const add = (changes: readonly ConformanceChange[], isBroken = false): Promise<string> => {

@@ -122,7 +122,7 @@ describePostgres('installing', (postgres) => {
     test('gives up at last, names the table, and has changed nothing', async () => {
       const { db, holder } = await held()
       const error = await errorOf(installChangeLog(await hasty(db, '50ms'), { table: 't', wake: 'each' }))
-      expect(error.message).toMatch(/^t is locked by somebody else; nothing was changed/)
+      expect(error.message).toMatch(/^t is locked by another session; nothing was changed/)
       expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ wake: 'bucket', problems: [] }])
       await holder.query('ROLLBACK')
     })
@@ -330,9 +330,9 @@ describePostgres('installing', (postgres) => {
         tables: [
           {
             problems: [
-              expect.stringMatching(/zz_listwatch_u is disabled: changes are not seen; run: listwatch pg install/),
+              expect.stringMatching(/zz_listwatch_u is disabled: changes are missed; run: listwatch pg install/),
               expect.stringMatching(
-                /zz_listwatch_d does not fire if session_replication_role is replica .*: changes are not seen; run/,
+                /zz_listwatch_d does not fire if session_replication_role is replica .*: changes are missed; run/,
               ),
             ],
           },

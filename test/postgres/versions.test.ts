@@ -164,9 +164,9 @@ describePostgres('a list', (postgres) => {
     await db.sql(TABLE)
     await db.install('t')
     const source = db.source({ table: 't' })
-    const shown = (await listed(source)).version.replace(/\d+:\d+:[\d,]*$/, '999999999:999999999:')
+    const floor = (await listed(source)).version.replace(/\d+:\d+:[\d,]*$/, '999999999:999999999:')
     const read = async (): Promise<void> => {
-      const context = { ...contextOf(new AbortController().signal), pageSize: 1_000, shown }
+      const context = { ...contextOf(new AbortController().signal), pageSize: 1_000, floor }
       for await (const _ of source.list(context)) {
         // Read to the end.
       }

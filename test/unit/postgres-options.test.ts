@@ -64,7 +64,7 @@ describe('a client at its first use', () => {
   const connected = (): Client => Object.defineProperty(client(), 'processID', { value: 7 })
 
   test.each([
-    ['is none of pg 8', () => other, /it returned no Client of pg 8$/],
+    ['is none of pg 8', () => other, /it did not return a Client of pg 8$/],
     ['is undefined', () => undefined, /it returned undefined$/],
     ['is a Pool', () => new Pool(), /a Pool cannot be used$/],
     ['was connected already', connected, /it returned a client that was connected already$/],

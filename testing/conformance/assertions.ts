@@ -1,24 +1,24 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 
-/** How soon a source has to stop once its signal has aborted, in milliseconds. */
+/** A source has to stop within this time after its signal aborts, in milliseconds. */
 const STOP_TIMEOUT_MS = 100
 
-/** What a case says of a source that broke its contract. */
+/** The error of a case: how a source violates its contract. */
 export class ContractViolation extends Error {
-  override readonly name: string = 'Refusal'
+  override readonly name: string = 'ContractViolation'
 }
 
-export function check(isSo: boolean, otherwise: string): asserts isSo {
-  if (!isSo) throw new ContractViolation(otherwise)
+export function check(condition: boolean, violation: string): asserts condition {
+  if (!condition) throw new ContractViolation(violation)
 }
 
-/** What `work` gives; after `ms`, a refusal that says what was waited for. */
+/** Returns the result of `work`. After `ms` milliseconds it throws a ContractViolation that names `what`. */
 export async function withTimeout<V>(ms: number, what: string, work: Promise<V>): Promise<V> {
   const timer = new AbortController()
   const late = systemClock.sleep(ms, timer.signal).then(
     () => {
-      throw new ContractViolation(`waited in vain for ${what}`)
+      throw new ContractViolation(`timed out waiting for ${what}`)
     },
     () => new Promise<never>(() => {}),
   )
@@ -30,17 +30,17 @@ export async function withTimeout<V>(ms: number, what: string, work: Promise<V>)
 }
 
 /** Waits for a condition to hold. */
-export async function eventually(ms: number, what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+export async function eventually(ms: number, what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = systemClock.now() + ms
-  while (!(await isSo())) {
-    check(systemClock.now() < deadline, `waited in vain until ${what}`)
+  while (!(await condition())) {
+    check(systemClock.now() < deadline, `timed out waiting until ${what}`)
     await systemClock.sleep(5)
   }
 }
 
 /**
- * Refuses what has not ended, one way or another, 100 ms after its signal. The time is counted in small steps, so that
- * a process that hardly gets to run is not taken for a slow source.
+ * Throws unless `work` settles within 100 ms. The time is counted in small steps, so that a starved process is not mistaken for a
+ * slow source.
  */
 export async function assertEndsInTime(what: string, work: Promise<unknown>): Promise<void> {
   let hasEnded = false
@@ -52,19 +52,19 @@ export async function assertEndsInTime(what: string, work: Promise<unknown>): Pr
   check(hasEnded, `${what} had not ended ${STOP_TIMEOUT_MS} ms after its signal`)
 }
 
-/** The SourceError with which `work` rejects; anything else is refused. */
+/** Returns the SourceError with which `work` rejects. Throws for any other outcome. */
 export async function sourceErrorOf(what: string, work: Promise<unknown>): Promise<SourceError> {
   try {
     await work
   } catch (error) {
     if (error instanceof SourceError) return error
     if (error instanceof ContractViolation) throw error
-    throw new ContractViolation(`${what} threw something that is no SourceError: ${String(error)}`, { cause: error })
+    throw new ContractViolation(`${what} threw an error that is not a SourceError: ${String(error)}`, { cause: error })
   }
   throw new ContractViolation(`${what} did not fail`)
 }
 
-/** Real time, by which is known how many sleeps have not ended. */
+/** The system clock, which counts the sleeps that have not ended. */
 export class CountingClock implements Clock {
   sleeping = 0
 

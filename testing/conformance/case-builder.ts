@@ -2,11 +2,11 @@ import { CaseContext, SkipCase } from './case-context.js'
 import type { ConformanceCase, ConformanceOutcome } from './conformance-case.js'
 import type { ConformanceCapability, ListerWatcherHarness, ListerWatcherSubject } from './harness.js'
 
-/** How a case is written down. */
+/** The definition of a case. */
 export interface CaseDefinition {
   readonly name: string
   readonly needs?: readonly ConformanceCapability[]
-  /** How often a silent watch should speak, in milliseconds. Default: so rarely that nobody relies on it. */
+  /** The heartbeat of a silent watch in this case, in milliseconds. Default: 60 000, so that no case relies on it. */
   readonly heartbeatMs?: number
   check(context: CaseContext): Promise<void>
 }
@@ -35,7 +35,7 @@ async function runCase(
     for (const need of needs) {
       const flaw = missingCapability(need, context.subject)
       if (flaw !== undefined)
-        throw new Error(`${flaw}: it is needed for "${name}". Add it, or say why not in unsupported.${need}`)
+        throw new Error(`${flaw}: the case "${name}" needs it. Add it, or say why not in unsupported.${need}`)
     }
     await check(context)
     return { type: 'passed' }
@@ -56,7 +56,7 @@ const hooks = {
   connections: 'connections',
 } as const
 
-/** What is missing on a subject that must have what is needed; undefined where nothing is. */
+/** Describes the member that a subject lacks for a capability; undefined if it has it. */
 function missingCapability(need: ConformanceCapability, subject: ListerWatcherSubject<unknown>): string | undefined {
   switch (need) {
     case 'head':

@@ -13,7 +13,7 @@ import type {
 } from './harness.js'
 import { type Position, WatchRecorder } from './watch-recorder.js'
 
-/** A list that was read to its end. */
+/** A complete list. */
 export interface Listing extends Position {
   readonly pages: readonly ListPage<unknown>[]
 }
@@ -25,15 +25,15 @@ export interface ListingOptions {
   readonly between?: (page: number) => Promise<void>
 }
 
-/** Thrown where a case finds out that there is nothing to check. */
+/** Thrown by a case that does not apply to the source. */
 export class SkipCase extends Error {}
 
-/** One case at work: its source, the writer, and every state that the collection has had. */
+/** The context of one running case: its source, the writer, and every state of the collection so far. */
 export class CaseContext {
   readonly subject: ListerWatcherSubject<unknown>
   readonly timeoutMs: number
   readonly clock: CountingClock = new CountingClock()
-  /** By the source's own keys. A state is here before anybody can see it. */
+  /** All states so far, by the source's keys. A state is added before any reader can see it. */
   readonly states: Values[] = [new Map()]
   readonly #unsupported: ListerWatcherHarness<unknown>['unsupported']
   readonly #watches: WatchRecorder[] = []
@@ -44,15 +44,15 @@ export class CaseContext {
     this.#unsupported = harness.unsupported
   }
 
-  static async create(harness: ListerWatcherHarness<unknown>, wish: ConformanceOptions): Promise<CaseContext> {
-    return new CaseContext(await harness.create(wish), harness)
+  static async create(harness: ListerWatcherHarness<unknown>, options: ConformanceOptions): Promise<CaseContext> {
+    return new CaseContext(await harness.create(options), harness)
   }
 
   get source(): ListerWatcher<unknown> {
     return this.subject.source
   }
 
-  /** What the collection holds. */
+  /** The current contents of the collection. */
   get current(): Values {
     return this.states.at(-1) ?? new Map()
   }
@@ -65,7 +65,7 @@ export class CaseContext {
     return this.subject.keyOf?.(key) ?? key
   }
 
-  /** Writes these as one transaction, or one after the other where the source has none. Gives the last mark. */
+  /** Writes the changes as one transaction, or one by one if the source has no transactions. Returns the last mark. */
   async write(...changes: readonly ConformanceChange[]): Promise<Version | undefined> {
     if (this.supports('transactions')) return await this.#commit(changes)
     let mark: Version | undefined
@@ -81,7 +81,7 @@ export class CaseContext {
     return await this.write({ key, value: undefined })
   }
 
-  /** Makes it undecodable: it is none of what the collection holds any more. */
+  /** Makes the object undecodable. It no longer counts as contents of the collection. */
   async corrupt(key: string): Promise<void> {
     const next = new Map(this.current)
     next.delete(this.keyOf(key))
@@ -93,12 +93,12 @@ export class CaseContext {
     return (await this.subject.connections?.()) ?? 0
   }
 
-  /** Has the harness do something. That it can was made sure of by what the case needs. */
+  /** Calls a hook of the harness. The capabilities that the case needs guarantee that it exists. */
   async callHook(name: 'compact' | 'restore' | 'disconnect'): Promise<void> {
     await this.subject[name]?.()
   }
 
-  /** Makes these changes in a transaction, which is open until what it gives is called. */
+  /** Makes the changes in a transaction. It stays open until the returned function is called. */
   async begin(...changes: readonly ConformanceChange[]): Promise<() => Promise<void>> {
     const commit = await this.subject.begin?.(changes)
     return async () => {
@@ -148,7 +148,7 @@ export class CaseContext {
     return { contents, pages, version }
   }
 
-  /** What `versions` says, with the version of its last page. */
+  /** Returns the keys of `versions`, with the version of its last page. */
   async versions(): Promise<{ readonly keys: ReadonlyMap<string, Version>; readonly version: Version | undefined }> {
     check(this.source.versions !== undefined, 'the source has no versions()')
     const keys = new Map<string, Version>()
@@ -164,7 +164,7 @@ export class CaseContext {
     return new ExpectedContents((object) => this.subject.read(object))
   }
 
-  /** A watch of everything after a list, or after where another watch was. Ended with the case. */
+  /** Starts a watch after a list, or after the position of another watch. It ends with the case. */
   watch(from: Position): WatchRecorder {
     const { source, timeoutMs } = this
     const watch = new WatchRecorder({
@@ -177,7 +177,7 @@ export class CaseContext {
     return watch
   }
 
-  /** Waits until watches are open, by what they tell: a source need not say anything while nothing happens. */
+  /** Waits until watches are open, by a write that they deliver. A source need not yield anything before a change. */
   async untilOpen(...watches: readonly WatchRecorder[]): Promise<void> {
     await this.put('opened', String(this.states.length))
     for (const watch of watches) await watch.untilEqual(this.current)
@@ -195,12 +195,12 @@ export class CaseContext {
     return this.source.hasReached(at, mark)
   }
 
-  /** Refuses what is not the state of now. */
+  /** Throws unless `values` is the current state. */
   expectCurrent(what: string, values: Values): void {
     check(areEqual(values, this.current), `${what}: ${difference(values, this.current)}`)
   }
 
-  /** Refuses positions that are not states which the collection had, one after the other; gives the last one's number. */
+  /** Throws unless the positions are states of the collection, in their order. Returns the number of the last state. */
   expectStates(what: string, positions: readonly Position[], from = 0): number {
     let at = from
     for (const { contents, version } of positions) {
@@ -208,14 +208,14 @@ export class CaseContext {
       if (found < 0) {
         const nearest = this.states[at] ?? this.current
         const why = difference(contents.values, nearest)
-        check(false, `${what}, at ${version}, shows a state that there was not, or one that was over: ${why}`)
+        check(false, `${what}, at ${version}, shows a state that never existed, or an earlier one: ${why}`)
       }
       at = found
     }
     return at
   }
 
-  /** Ends whatever is still open. What does not end in time was judged by the cases for that. */
+  /** Ends everything that is still open. Other cases check that it ends in time. */
   async dispose(): Promise<void> {
     await Promise.allSettled(this.#watches.map((watch) => watch.stop()))
     await this.subject.dispose?.()

@@ -4,18 +4,18 @@ import { assertEndsInTime, check } from './assertions.js'
 import type { CaseContext } from './case-context.js'
 import type { WatchRecorder } from './watch-recorder.js'
 
-/** After how many turns of the event loop a call is aborted: after each, where it ends sooner by itself. */
+/** A call is aborted after each turn of the event loop, or after this many of them, spread over its duration. */
 const MAX_ABORTS = 60
-/** The same for microtasks: as far as a call gets where there is nothing to wait for. */
+/** A call is also aborted after each of this many first microtasks. */
 const MAX_MICROTASKS = 20
 
-/** Writes `k0`, `k1` and so on as one transaction, or one after the other. */
+/** Writes `k0`, `k1` and so on as one transaction, or one by one. */
 export async function writeMany(context: CaseContext, count: number, value = 'v'): Promise<void> {
   const changes = Array.from({ length: count }, (_, at) => ({ key: `k${at}`, value: `${value}${at}` }))
   await context.write(...changes)
 }
 
-/** A watch that has seen some life: writes, deletes, bookmarks between them. */
+/** Returns a watch that has received writes, deletes, and bookmarks between them. */
 export async function watchUnderLoad(context: CaseContext): Promise<WatchRecorder> {
   await writeMany(context, 3)
   const watch = context.watch(await context.list())
@@ -35,7 +35,7 @@ export async function watchUnderLoad(context: CaseContext): Promise<WatchRecorde
   return watch
 }
 
-/** At most so many of them, the first and the last among them. */
+/** Returns at most `count` of the values, evenly spread, with the first and the last. */
 export function sample<V>(all: readonly V[], count: number): readonly V[] {
   if (all.length <= count) return all
   return Array.from({ length: count }, (_, at) => all[Math.round((at * (all.length - 1)) / (count - 1))]).filter(
@@ -47,7 +47,7 @@ export async function readList(context: CaseContext, signal: AbortSignal): Promi
   await drain(context.pages({ pageSize: 3, signal }))
 }
 
-/** What `versions` gives, in pages of a few. */
+/** Returns the pages of `versions`, of 3 keys each. */
 export function versionPages(context: CaseContext, signal: AbortSignal): AsyncIterator<VersionPage> {
   check(context.source.versions !== undefined, 'the source has no versions()')
   return context.source.versions({ ...context.sourceContext(signal), pageSize: 3 })[Symbol.asyncIterator]()
@@ -62,47 +62,47 @@ export async function drain(iterator: AsyncIterator<unknown>): Promise<void> {
 }
 
 /**
- * Lets a call run to its end, counting turns of the event loop; then aborts it after each of its first microtasks, and after
- * each of these turns, or as many of them as `cuts` allows.
+ * Runs a call to its end and counts its turns of the event loop. Then it runs the call again and again, and aborts it after each of
+ * its first microtasks and turns: at most `maxAborts` of each.
  */
 export async function abortEverywhere(
   context: CaseContext,
   what: string,
-  run: (signal: AbortSignal, hasSpoken: () => void) => Promise<void>,
-  cuts: number = MAX_ABORTS,
+  run: (signal: AbortSignal, hasYielded: () => void) => Promise<void>,
+  maxAborts: number = MAX_ABORTS,
 ): Promise<void> {
   const turns = await countTurns(context, what, run)
-  const steps = Array.from({ length: Math.min(MAX_MICROTASKS, cuts) }, (_, step) => ({ turn: 0, step }))
+  const steps = Array.from({ length: Math.min(MAX_MICROTASKS, maxAborts) }, (_, step) => ({ turn: 0, step }))
   const all = Array.from({ length: turns + 1 }, (_, before) => ({ turn: before + 1, step: 0 }))
-  for (const { turn, step } of [...steps, ...sample(all, cuts)]) {
+  for (const { turn, step } of [...steps, ...sample(all, maxAborts)]) {
     const stop = new AbortController()
     const work = run(stop.signal, () => {})
-    work.catch(() => {}) // However it ends, it ends.
+    work.catch(() => {}) // It may fail or succeed.
     for (let at = 0; at < turn; at++) await systemClock.sleep(0)
     for (let at = 0; at < step; at++) await Promise.resolve()
     stop.abort()
-    const moment = turn === 0 ? `${step} microtasks` : `${turn} of ${turns} turns of the event loop`
-    await assertEndsInTime(`${what}, aborted after ${moment},`, work)
+    const progress = turn === 0 ? `${step} microtasks` : `${turn} of ${turns} turns of the event loop`
+    await assertEndsInTime(`${what}, aborted after ${progress},`, work)
   }
 }
 
-/** How long a call lives, or takes to say something. */
+/** Counts the turns of the event loop until a call ends, or yields something. */
 async function countTurns(
   context: CaseContext,
   what: string,
-  run: (signal: AbortSignal, hasSpoken: () => void) => Promise<void>,
+  run: (signal: AbortSignal, hasYielded: () => void) => Promise<void>,
 ): Promise<number> {
   const stop = new AbortController()
-  let isOver = false
+  let isDone = false
   const end = (): void => {
-    isOver = true
+    isDone = true
   }
   const work = run(stop.signal, end)
   work.then(end, end)
   const deadline = systemClock.now() + context.timeoutMs
   let turns = 0
-  for (; !isOver; turns++) {
-    check(systemClock.now() < deadline, `waited in vain for ${what}`)
+  for (; !isDone; turns++) {
+    check(systemClock.now() < deadline, `timed out waiting for ${what}`)
     await systemClock.sleep(0)
   }
   stop.abort()

@@ -9,7 +9,7 @@ import { signalCases } from './signal-cases.js'
 import { versionCases } from './version-cases.js'
 import { watchCases } from './watch-cases.js'
 
-/** Every promise of the source contract that can be judged from outside, for runners of your own. */
+/** All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from outside. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...nameCases,
   ...listCases,

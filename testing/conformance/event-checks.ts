@@ -2,27 +2,27 @@ import type { WatchEvent } from '../../src/contract/source.js'
 import { assertVersion } from '../../src/contract/version.js'
 import { check } from './assertions.js'
 
-/** Refuses events that are none. */
-export function checkEvents(events: unknown, where: 'list' | 'watch'): void {
-  check(Array.isArray(events), `a ${where} gave something whose events are no array`)
-  for (const event of events as readonly WatchEvent<unknown>[]) checkEvent(event, where)
+/** Throws for values that are not events. */
+export function checkEvents(events: unknown, call: 'list' | 'watch'): void {
+  check(Array.isArray(events), `a ${call} yielded events that are not an array`)
+  for (const event of events as readonly WatchEvent<unknown>[]) checkEvent(event, call)
 }
 
-function checkEvent(event: WatchEvent<unknown>, where: 'list' | 'watch'): void {
+function checkEvent(event: WatchEvent<unknown>, call: 'list' | 'watch'): void {
   switch (event.type) {
     case 'put':
     case 'delete':
-      check(typeof event.key === 'string', `a ${where} gave a ${event.type} without a key`)
+      check(typeof event.key === 'string', `a ${call} yielded a ${event.type} without a key`)
       break
     case 'invalid':
-      check(event.error !== undefined, `a ${where} gave an invalid event without an error`)
+      check(event.error !== undefined, `a ${call} yielded an invalid event without an error`)
       break
     case 'replace':
-      check(where === 'watch', 'a list gave a replace')
+      check(call === 'watch', 'a list yielded a replace')
       for (const { key } of event.entries) check(typeof key === 'string', 'an entry of a replace has no key')
       break
     default:
-      check(false, `a ${where} gave an event of the type ${String((event as { readonly type?: unknown }).type)}`)
+      check(false, `a ${call} yielded an event of the type ${String((event as { readonly type?: unknown }).type)}`)
   }
 }
 

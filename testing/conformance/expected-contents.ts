@@ -1,9 +1,9 @@
 import type { WatchEvent } from '../../src/contract/source.js'
 
-/** What a collection holds: values by key. */
+/** The contents of a collection: values by key. */
 export type Values = ReadonlyMap<string, string>
 
-/** What events add up to. */
+/** The contents that result from events. */
 export class ExpectedContents {
   readonly values: Map<string, string>
   readonly invalid: Set<string>
@@ -46,7 +46,7 @@ export function areEqual(a: Values, b: Values): boolean {
   return true
 }
 
-/** How `actual` differs from `expected`, in words. */
+/** Describes how `actual` differs from `expected`. */
 export function difference(actual: Values, expected: Values): string {
   const differences: string[] = []
   for (const [key, value] of expected) {
@@ -60,7 +60,7 @@ export function difference(actual: Values, expected: Values): string {
   return `${differences.slice(0, 5).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`
 }
 
-/** A key or a value as it can be printed. */
+/** Quotes a key or a value, and shortens it. */
 export function printable(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 }

@@ -2,12 +2,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { systemClock } from '../../src/contract/clock.js'
 
-/** How many bytes this process holds and cannot let go of; undefined where its collector cannot be told to look. */
+/** Returns the bytes that this process uses after garbage collection; undefined if the collector cannot be called. */
 export async function usedHeapBytes(): Promise<number | undefined> {
   const collect = garbageCollector()
   if (collect === undefined) return undefined
-  // What is let go of at the first look may hold something that only the second one finds.
-  for (let looks = 0; looks < 2; looks++) {
+  // The first collection may release objects that keep others, which only the second one finds.
+  for (let runs = 0; runs < 2; runs++) {
     collect()
     await systemClock.sleep(0)
   }

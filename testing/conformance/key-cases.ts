@@ -3,7 +3,7 @@ import { buildCases } from './case-builder.js'
 import { SkipCase } from './case-context.js'
 import type { ConformanceCase } from './conformance-case.js'
 
-/** Keys over which a careless source trips, each with a name that can be printed. */
+/** Keys that careless sources mishandle, each with a printable name. */
 const HOSTILE: readonly (readonly [name: string, key: string])[] = [
   ['__proto__', '__proto__'],
   ['constructor', 'constructor'],
@@ -16,19 +16,19 @@ const HOSTILE: readonly (readonly [name: string, key: string])[] = [
   ['with line breaks and tabs', 'a\nb\r\nc\td'],
   ['with a NUL', 'a\u0000b'],
   ['of other scripts and emoji', 'żółć 日本語 עברית 👩‍👩‍👧'],
-  ['that ends in half a character', 'a\ud83d'],
+  ['that ends in an unpaired surrogate', 'a\ud83d'],
   ['that looks like JSON', '{"a":[1,null]}'],
-  ['null', 'null'],
+  ['"null"', 'null'],
 ]
 
-/** Keys that are different and look alike. */
+/** Different keys that look alike. */
 const SIMILAR: readonly string[] = ['a', 'A', ' a', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
 
 export const keyCases: readonly ConformanceCase[] = [
   ...buildCases(
-    'a key',
+    'keys',
     HOSTILE.map(([name, key]) => ({
-      name: `${name} comes back as it is`,
+      name: `a key ${name} is returned unchanged`,
       async check(context) {
         const why = context.subject.refuses?.(key)
         if (why !== undefined) throw new SkipCase(why)
@@ -40,7 +40,7 @@ export const keyCases: readonly ConformanceCase[] = [
         await watch.untilEqual(context.current)
         await context.delete(key)
         await watch.untilEqual(context.current)
-        await context.put(key, 'made anew')
+        await context.put(key, 'recreated')
         await watch.untilEqual(context.current)
         context.expectCurrent('another list', (await context.list()).contents.values)
         const { prototype } = Object
@@ -48,12 +48,12 @@ export const keyCases: readonly ConformanceCase[] = [
       },
     })),
   ),
-  ...buildCases('a key', [
+  ...buildCases('keys', [
     {
-      name: 'is not taken for another that looks like it',
+      name: 'similar keys are different',
       async check(context) {
         const keys = SIMILAR.filter((key) => context.subject.refuses?.(key) === undefined)
-        if (keys.length < 2) throw new SkipCase('this source takes no two keys that look alike')
+        if (keys.length < 2) throw new SkipCase('this source accepts no two similar keys')
         await context.write(...keys.map((key, at) => ({ key, value: `value ${at}` })))
         const listing = await context.list()
         context.expectCurrent('the list', listing.contents.values)

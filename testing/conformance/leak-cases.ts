@@ -5,13 +5,13 @@ import type { CaseContext } from './case-context.js'
 import { abortEverywhere, readList, readVersions, versionPages, writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 
-/** Batches of a watch; and how many listeners and timers more or less a watch may have, by where it is. */
+/** The number of batches, and the allowed difference in listeners and timers of a watch. */
 const ROUNDS = 30
 const TOLERANCE = 5
 
-export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left', [
+export const leakCases: readonly ConformanceCase[] = buildCases('leaks', [
   {
-    name: 'of a list that was read to its end: no listener, no timer',
+    name: 'a complete list leaves no listener and no timer',
     async check(context) {
       await writeMany(context, 5)
       const { signal } = new AbortController()
@@ -20,18 +20,18 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
     },
   },
   {
-    name: 'of a list that was left half-way: no listener, no timer',
+    name: 'an abandoned list leaves no listener and no timer',
     async check(context) {
       await writeMany(context, 20)
       const { signal } = new AbortController()
       const pages = context.pages({ pageSize: 5, signal })
       await withTimeout(context.timeoutMs, 'the first page', pages.next())
-      await withTimeout(context.timeoutMs, 'the end of a list that was left', Promise.resolve(pages.return?.()))
+      await withTimeout(context.timeoutMs, 'the end of an abandoned list', Promise.resolve(pages.return?.()))
       await expectNoLeak(context, signal)
     },
   },
   {
-    name: 'of head(): no listener, no timer',
+    name: 'head() leaves no listener and no timer',
     needs: ['head'],
     async check(context) {
       const { signal } = new AbortController()
@@ -40,7 +40,7 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
     },
   },
   {
-    name: 'of versions() that was read to its end, or left half-way: no listener, no timer',
+    name: 'a complete and an abandoned versions() leave no listener and no timer',
     needs: ['versions'],
     async check(context) {
       await writeMany(context, 20)
@@ -49,12 +49,12 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
       await expectNoLeak(context, signal)
       const pages = versionPages(context, signal)
       await withTimeout(context.timeoutMs, 'the first page', pages.next())
-      await withTimeout(context.timeoutMs, 'the end of versions() that was left', Promise.resolve(pages.return?.()))
+      await withTimeout(context.timeoutMs, 'the end of an abandoned versions()', Promise.resolve(pages.return?.()))
       await expectNoLeak(context, signal)
     },
   },
   {
-    name: 'of a watch that was left: no listener, no timer',
+    name: 'an abandoned watch leaves no listener and no timer',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
@@ -63,7 +63,7 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
     },
   },
   {
-    name: 'of a watch that broke off: no listener, no timer',
+    name: 'a failed watch leaves no listener and no timer',
     needs: ['outage'],
     async check(context) {
       const watch = context.watch(await context.list())
@@ -75,7 +75,7 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
     },
   },
   {
-    name: 'of the batches of a watch that goes on: no listener, no timer',
+    name: 'the batches of an open watch leave no listener and no timer',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
@@ -90,7 +90,7 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
     },
   },
   {
-    name: 'of a watch that was aborted: no timer',
+    name: 'an aborted watch leaves no timer',
     async check(context) {
       const listing = await context.list()
       for (let times = 0; times < 5; times++) {
@@ -102,15 +102,15 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
     },
   },
   {
-    name: 'open of calls that have ended, however they ended',
+    name: 'calls leave no connection open, in whatever way they end',
     needs: ['connections'],
     async check(context) {
       await writeMany(context, 20)
       const before = await context.connections()
       const listing = await context.list({ pageSize: 5 })
-      const left = context.pages({ pageSize: 5 })
-      await withTimeout(context.timeoutMs, 'the first page', left.next())
-      await left.return?.()
+      const abandoned = context.pages({ pageSize: 5 })
+      await withTimeout(context.timeoutMs, 'the first page', abandoned.next())
+      await abandoned.return?.()
       await abortEverywhere(context, 'a list', (signal) => readList(context, signal), 10)
       for (let times = 0; times < 5; times++) {
         const watch = context.watch(listing)
@@ -119,12 +119,12 @@ export const leakCases: readonly ConformanceCase[] = buildCases('nothing is left
       }
       let count = before
       try {
-        await eventually(context.timeoutMs, 'as much is open as before', async () => {
+        await eventually(context.timeoutMs, 'no more is open than before', async () => {
           count = await context.connections()
           return count <= before
         })
       } catch (error) {
-        throw new Error(`${count} are open; it were ${before} before all calls ended`, { cause: error })
+        throw new Error(`${count} connections are open; there were ${before} before the calls`, { cause: error })
       }
     },
   },

@@ -4,17 +4,17 @@ import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { areEqual, difference } from './expected-contents.js'
 
-export const listCases: readonly ConformanceCase[] = buildCases('a list', [
+export const listCases: readonly ConformanceCase[] = buildCases('lists', [
   {
-    name: 'of an empty collection has at least one page, no objects and a version',
+    name: 'a list of an empty collection has at least one page, no objects and a version',
     async check(context) {
       const { pages, contents } = await context.list()
-      check(pages.length > 0, 'a list of an empty collection gave no page')
+      check(pages.length > 0, 'a list of an empty collection yielded no page')
       context.expectCurrent('the list of an empty collection', contents.values)
     },
   },
   {
-    name: 'holds every object with its value',
+    name: 'a list contains every object with its value',
     async check(context) {
       await writeMany(context, 7)
       await context.put('k3', 'written again')
@@ -23,7 +23,7 @@ export const listCases: readonly ConformanceCase[] = buildCases('a list', [
     },
   },
   {
-    name: 'is whole at every page size, also where the objects fill the last page',
+    name: 'a list is complete at every page size, even if the objects fill the last page',
     async check(context) {
       await writeMany(context, 6)
       for (const pageSize of [1, 2, 3, 5, 6, 7]) {
@@ -33,14 +33,14 @@ export const listCases: readonly ConformanceCase[] = buildCases('a list', [
     },
   },
   {
-    name: 'of 2 500 objects is whole',
+    name: 'a list of 2 500 objects is complete',
     async check(context) {
       await writeMany(context, 2_500)
       context.expectCurrent('the list', (await context.list()).contents.values)
     },
   },
   {
-    name: 'names its version on its last page',
+    name: 'the last page of a list has its version',
     async check(context) {
       await writeMany(context, 5)
       const { pages } = await context.list({ pageSize: 2 })
@@ -50,7 +50,7 @@ export const listCases: readonly ConformanceCase[] = buildCases('a list', [
     },
   },
   {
-    name: 'is one snapshot, also where objects are written, added and deleted between its pages',
+    name: 'a list is one snapshot, even if objects are added, changed and deleted between its pages',
     async check(context) {
       await writeMany(context, 12)
       const { contents, version } = await context.list({
@@ -68,12 +68,12 @@ export const listCases: readonly ConformanceCase[] = buildCases('a list', [
     },
   },
   {
-    name: 'is one snapshot, also where somebody writes all the time',
+    name: 'a list is one snapshot, even if a writer never pauses',
     async check(context) {
       await writeMany(context, 10)
-      let isOver = false
+      let isStopped = false
       const writing = (async () => {
-        for (let round = 0; round < 150 && !isOver; round++) {
+        for (let round = 0; round < 150 && !isStopped; round++) {
           await context.write({ key: `k${round % 10}`, value: `round ${round}` }, { key: 'k9', value: `all ${round}` })
           await context.clock.sleep(0)
         }
@@ -81,18 +81,18 @@ export const listCases: readonly ConformanceCase[] = buildCases('a list', [
       try {
         for (let times = 0; times < 5; times++) {
           const from = context.states.length - 1
-          // A state that was over when the list began is none that a list may give to whoever reads their own writes.
+          // The list must not show a state from before it began: readers expect to see their own writes.
           const { contents, version } = await context.list({ pageSize: 3 })
           context.expectStates('the list', [{ contents, version }], Math.max(0, from - 1))
         }
       } finally {
-        isOver = true
+        isStopped = true
         await writing
       }
     },
   },
   {
-    name: 'shows what was committed before it began',
+    name: 'a list shows everything that was committed before it began',
     async check(context) {
       for (let round = 0; round < 10; round++) {
         await context.put('k', `round ${round}`)
@@ -101,7 +101,7 @@ export const listCases: readonly ConformanceCase[] = buildCases('a list', [
     },
   },
   {
-    name: 'is independent of another that is read at the same time',
+    name: 'a list is independent of another list at the same time',
     async check(context) {
       await writeMany(context, 9)
       const lists = await Promise.all([context.list({ pageSize: 2 }), context.list({ pageSize: 4 }), context.list()])
@@ -109,12 +109,12 @@ export const listCases: readonly ConformanceCase[] = buildCases('a list', [
     },
   },
   {
-    name: 'after a list is the same where nothing was written',
+    name: 'two lists without a write in between are equal',
     async check(context) {
       await writeMany(context, 4)
       const [first, second] = [await context.list(), await context.list({ pageSize: 1 })]
       const [a, b] = [first.contents.values, second.contents.values]
-      check(areEqual(a, b), `two lists of the same differ: ${difference(a, b)}`)
+      check(areEqual(a, b), `two lists of the same contents differ: ${difference(a, b)}`)
     },
   },
 ])

@@ -3,9 +3,9 @@ import { buildCases } from './case-builder.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 
-export const nameCases: readonly ConformanceCase[] = buildCases('the source', [
+export const nameCases: readonly ConformanceCase[] = buildCases('name', [
   {
-    name: 'has a name, which stays',
+    name: 'the source has a name that never changes',
     async check(context) {
       const { name, heartbeatMs } = context.source
       check(typeof name === 'string' && name.trim() !== '', `its name is ${JSON.stringify(name)}`)

@@ -8,9 +8,9 @@ import { printable } from './expected-contents.js'
 
 const BIG = 'big ü '.repeat(150_000)
 
-export const objectCases: readonly ConformanceCase[] = buildCases('an object', [
+export const objectCases: readonly ConformanceCase[] = buildCases('objects', [
   {
-    name: 'of 1 MiB comes whole in a list and in a watch',
+    name: 'an object of 1 MiB is complete in a list and in a watch',
     needs: ['bigObjects'],
     async check(context) {
       await context.put('listed', BIG)
@@ -22,7 +22,7 @@ export const objectCases: readonly ConformanceCase[] = buildCases('an object', [
     },
   },
   {
-    name: 'that was handed over stays as it is',
+    name: 'an object does not change after the source yielded it',
     async check(context) {
       await writeMany(context, 3)
       const listing = await context.list()
@@ -39,7 +39,7 @@ export const objectCases: readonly ConformanceCase[] = buildCases('an object', [
     },
   },
   {
-    name: 'that has the version of another state is equal to it',
+    name: 'two states of an object with the same version are equal',
     async check(context) {
       const values = new Map<string, string>()
       const note = (key: string, version: string | undefined, object: unknown): void => {
@@ -61,11 +61,11 @@ export const objectCases: readonly ConformanceCase[] = buildCases('an object', [
           else if (event.type === 'replace') for (const each of event.entries) note(each.key, each.version, each.object)
         }
       }
-      if (values.size === 0) throw new SkipCase('the source gives its objects no versions')
+      if (values.size === 0) throw new SkipCase('objects of this source have no versions')
     },
   },
   {
-    name: 'has one uid in lists and watches, and another once it was made anew',
+    name: 'an object has the same uid in lists and watches, and another uid after it was recreated',
     async check(context) {
       await context.put('k', 'first')
       const listing = await context.list()
@@ -79,14 +79,14 @@ export const objectCases: readonly ConformanceCase[] = buildCases('an object', [
       await watch.untilEqual(context.current)
       const uids = [uidOf(listing.pages), changed, uidOf(watch.batches), uidOf((await context.list()).pages)]
       const [first, second, third, fourth] = uids
-      if (first === undefined) throw new SkipCase('the source knows no identities')
-      check(first === second, `an object that was changed has another uid: ${first}, then ${second}`)
-      check(second !== third, `an object that was made anew has the uid of the one before: ${third}`)
-      check(third === fourth, `the watch says that the uid is ${third}, the list ${fourth}`)
+      if (first === undefined) throw new SkipCase('objects of this source have no uids')
+      check(first === second, `a changed object has another uid: ${first}, then ${second}`)
+      check(second !== third, `a recreated object has the uid of the object before it: ${third}`)
+      check(third === fourth, `the watch yields the uid ${third}, the list ${fourth}`)
     },
   },
   {
-    name: 'has one version in lists and in versions()',
+    name: 'an object has the same version in lists and in versions()',
     needs: ['versions'],
     async check(context) {
       await writeMany(context, 7)
@@ -100,12 +100,12 @@ export const objectCases: readonly ConformanceCase[] = buildCases('an object', [
       const differing = [...new Set([...keys.keys(), ...listed.keys()])].find(
         (key) => keys.get(key) !== listed.get(key),
       )
-      check(differing === undefined, `versions() and a list do not agree on ${printable(differing ?? '')}`)
+      check(differing === undefined, `versions() and a list disagree on ${printable(differing ?? '')}`)
     },
   },
 ])
 
-/** The last uid that was told. */
+/** Returns the uid of the last event that has one. */
 function uidOf(parts: readonly { readonly events: readonly object[] }[]): string | undefined {
   const last = parts.flatMap(({ events }) => events).findLast((event) => 'uid' in event)
   return last !== undefined && 'uid' in last ? String(last.uid) : undefined

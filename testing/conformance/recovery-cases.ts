@@ -6,9 +6,9 @@ import type { ConformanceCase } from './conformance-case.js'
 import type { Position, WatchRecorder } from './watch-recorder.js'
 
 export const recoveryCases: readonly ConformanceCase[] = [
-  ...buildCases('a history that was forgotten', [
+  ...buildCases('compaction', [
     {
-      name: 'is VERSION_EXPIRED for a watch from before, which tells nothing',
+      name: 'a watch from before the compaction fails with VERSION_EXPIRED and delivers nothing',
       needs: ['compaction'],
       async check(context) {
         await writeMany(context, 3)
@@ -20,7 +20,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       },
     },
     {
-      name: 'stays expired, however often it is asked for',
+      name: 'a version before the compaction is expired at every attempt',
       needs: ['compaction'],
       async check(context) {
         const listing = await context.list()
@@ -31,7 +31,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       },
     },
     {
-      name: 'does no harm to a list that is read afterwards, nor to a watch from it',
+      name: 'a list after the compaction works, and so does a watch from it',
       needs: ['compaction'],
       async check(context) {
         await writeMany(context, 3)
@@ -43,7 +43,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       },
     },
     {
-      name: 'is either expired or of no concern to a watch that has told all of it',
+      name: 'an open watch that is up to date continues after the compaction, or fails with VERSION_EXPIRED',
       needs: ['compaction'],
       async check(context) {
         const watch = context.watch(await context.list())
@@ -61,9 +61,9 @@ export const recoveryCases: readonly ConformanceCase[] = [
       },
     },
   ]),
-  ...buildCases('another incarnation', [
+  ...buildCases('incarnations', [
     {
-      name: 'is EPOCH_CHANGED for a watch from before, which tells nothing',
+      name: 'a watch from another incarnation fails with EPOCH_CHANGED and delivers nothing',
       needs: ['epochs'],
       async check(context) {
         await writeMany(context, 3)
@@ -74,7 +74,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       },
     },
     {
-      name: 'ends a watch that is open, which tells nothing of it',
+      name: 'an open watch ends at a new incarnation and delivers none of its changes',
       needs: ['epochs'],
       async check(context) {
         await writeMany(context, 3)
@@ -86,7 +86,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       },
     },
     {
-      name: 'can be listed and watched like the first',
+      name: 'a new incarnation can be listed and watched',
       needs: ['epochs'],
       async check(context) {
         await writeMany(context, 3)
@@ -99,7 +99,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       },
     },
     {
-      name: 'has versions that cannot be compared with those from before',
+      name: 'hasReached() throws EPOCH_CHANGED for versions of two incarnations',
       needs: ['epochs', 'hasReached'],
       async check(context) {
         await writeMany(context, 3)
@@ -111,16 +111,16 @@ export const recoveryCases: readonly ConformanceCase[] = [
           [after, before],
           [before, after],
         ] as const) {
-          const asking = async (): Promise<unknown> => context.hasReached(at, mark)
-          const { code } = await sourceErrorOf('hasReached() across incarnations', asking())
+          const compare = async (): Promise<unknown> => context.hasReached(at, mark)
+          const { code } = await sourceErrorOf('hasReached() across incarnations', compare())
           check(code === 'EPOCH_CHANGED', `hasReached() across incarnations threw ${code}`)
         }
       },
     },
   ]),
-  ...buildCases('a lost connection', [
+  ...buildCases('connections', [
     {
-      name: 'ends a watch with a SourceError that can be retried, and the next one loses nothing',
+      name: 'a lost connection ends a watch with a transient SourceError, and the next watch loses nothing',
       needs: ['outage'],
       async check(context) {
         await writeMany(context, 3)
@@ -128,27 +128,27 @@ export const recoveryCases: readonly ConformanceCase[] = [
         await context.untilOpen(watch)
         await context.callHook('disconnect')
         await context.delete('k1')
-        await context.put('k0', 'while nobody looked')
+        await context.put('k0', 'while disconnected')
         const code = await endCode(watch)
         check(code === 'UNAVAILABLE' || code === 'TIMEOUT', `the watch ended with ${code}`)
         await context.watch(watch.position()).untilEqual(context.current)
       },
     },
   ]),
-  ...buildCases('an object that cannot be decoded', [
+  ...buildCases('invalid objects', [
     {
-      name: 'is named as invalid by a list, which has all others',
+      name: 'a list reports an undecodable object as invalid and contains all others',
       needs: ['corruption'],
       async check(context) {
         await writeMany(context, 3)
         await context.corrupt('k1')
         const { contents } = await context.list({ pageSize: 2 })
         context.expectCurrent('the list', contents.values)
-        check(contents.invalid.has(context.keyOf('k1')), 'the list does not name it as invalid')
+        check(contents.invalid.has(context.keyOf('k1')), 'the list does not report it as invalid')
       },
     },
     {
-      name: 'is named as invalid by a watch, which goes on, until it is written or deleted',
+      name: 'a watch reports an undecodable object as invalid and continues until it is written or deleted',
       needs: ['corruption'],
       async check(context) {
         await writeMany(context, 3)
@@ -159,8 +159,8 @@ export const recoveryCases: readonly ConformanceCase[] = [
           await watch.until(`${key} to be invalid`, () => watch.contents.invalid.has(context.keyOf(key)))
         }
         await context.write({ key: 'k1', value: 'good again' }, { key: 'k2', value: undefined })
-        const isOver = (): boolean => watch.contents.invalid.size === 0
-        await watch.until('the invalid objects to be over', isOver)
+        const areValid = (): boolean => watch.contents.invalid.size === 0
+        await watch.until('no object to be invalid', areValid)
         await watch.untilEqual(context.current)
       },
     },

@@ -4,43 +4,43 @@ import { buildCases } from './case-builder.js'
 import { abortEverywhere, drain, readList, readVersions, versionPages, writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 
-export const signalCases: readonly ConformanceCase[] = buildCases('the signal', [
+export const signalCases: readonly ConformanceCase[] = buildCases('signals', [
   {
-    name: 'ends a list within 100 ms, wherever it is',
+    name: 'an aborted list ends within 100 ms at every await',
     async check(context) {
       await writeMany(context, 20)
       await abortEverywhere(context, 'a list', (signal) => readList(context, signal))
     },
   },
   {
-    name: 'ends a watch within 100 ms, wherever it is',
+    name: 'an aborted watch ends within 100 ms at every await',
     async check(context) {
       const { version: after } = await context.list()
       await writeMany(context, 20)
-      await abortEverywhere(context, 'a watch', async (signal, hasSpoken) => {
+      await abortEverywhere(context, 'a watch', async (signal, hasYielded) => {
         for await (const _ of context.source.watch({
           ...context.sourceContext(signal),
           after,
           onProgressRequest: () => {},
         }))
-          hasSpoken()
+          hasYielded()
       })
     },
   },
   {
-    name: 'ends a watch within 100 ms that waits for something to happen',
+    name: 'an aborted watch that waits for a change ends within 100 ms',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
-      const waiting = watch.next('something that never comes').catch(() => {})
+      const waiting = watch.next('a change that never happens').catch(() => {})
       await systemClock.sleep(20)
       await watch.stop()
       watch.abort()
-      await assertEndsInTime('what waited for a watch', waiting)
+      await assertEndsInTime('a pending call of next()', waiting)
     },
   },
   {
-    name: 'ends a list within 100 ms between two pages',
+    name: 'a list that is aborted between two pages ends within 100 ms',
     async check(context) {
       await writeMany(context, 20)
       const stop = new AbortController()
@@ -51,7 +51,7 @@ export const signalCases: readonly ConformanceCase[] = buildCases('the signal', 
     },
   },
   {
-    name: 'ends head() within 100 ms, wherever it is',
+    name: 'an aborted head() ends within 100 ms at every await',
     needs: ['head'],
     async check(context) {
       await abortEverywhere(context, 'head()', async (signal) => {
@@ -60,7 +60,7 @@ export const signalCases: readonly ConformanceCase[] = buildCases('the signal', 
     },
   },
   {
-    name: 'ends versions() within 100 ms, wherever it is',
+    name: 'an aborted versions() ends within 100 ms at every await',
     needs: ['versions'],
     async check(context) {
       await writeMany(context, 20)
@@ -68,7 +68,7 @@ export const signalCases: readonly ConformanceCase[] = buildCases('the signal', 
     },
   },
   {
-    name: 'ends versions() within 100 ms between two pages',
+    name: 'a versions() that is aborted between two pages ends within 100 ms',
     needs: ['versions'],
     async check(context) {
       await writeMany(context, 20)
@@ -80,7 +80,7 @@ export const signalCases: readonly ConformanceCase[] = buildCases('the signal', 
     },
   },
   {
-    name: 'that has aborted lets nothing begin',
+    name: 'a call with an aborted signal yields nothing',
     async check(context) {
       await writeMany(context, 2)
       const { version: after } = await context.list()
@@ -96,12 +96,12 @@ export const signalCases: readonly ConformanceCase[] = buildCases('the signal', 
         if (iterator === undefined) continue
         const first = iterator.next().catch(() => ({ done: true }))
         await assertEndsInTime(what, first)
-        check((await first).done === true, `${what} gave something though its signal had aborted before`)
+        check((await first).done === true, `${what} yielded something although its signal had aborted before`)
       }
     },
   },
   {
-    name: 'of one watch is no business of another',
+    name: 'the signal of one watch does not affect another',
     async check(context) {
       const listing = await context.list()
       const [one, other] = [context.watch(listing), context.watch(listing)]

@@ -6,9 +6,9 @@ import type { ConformanceCase } from './conformance-case.js'
 import { checkVersion } from './event-checks.js'
 import { areEqual } from './expected-contents.js'
 
-export const versionCases: readonly ConformanceCase[] = buildCases('a version', [
+export const versionCases: readonly ConformanceCase[] = buildCases('versions', [
   {
-    name: 'is printable ASCII of at most 64 KiB, in lists, batches and bookmarks',
+    name: 'a version of a list, batch or bookmark is printable ASCII of at most 64 KiB',
     async check(context) {
       checkVersion((await context.list()).version, 'the list of an empty collection')
       const watch = await watchUnderLoad(context)
@@ -17,21 +17,21 @@ export const versionCases: readonly ConformanceCase[] = buildCases('a version', 
     },
   },
   {
-    name: 'of any batch is safe to resume from: nothing after it is lost',
+    name: 'a watch resumed at the version of any batch loses nothing',
     async check(context) {
       const watch = await watchUnderLoad(context)
       await context.write({ key: 'late', value: 'x' }, { key: 'k0', value: undefined })
       for (const cut of sample(watch.positions, 25)) {
         const resumed = context.watch(cut)
         await resumed.untilEqual(context.current)
-        const began = context.expectStates('where the watch was broken off', [cut])
+        const began = context.expectStates('the position of the interrupted watch', [cut])
         context.expectStates(`the watch that was resumed at ${cut.version}`, resumed.positions, began)
         await resumed.stop()
       }
     },
   },
   {
-    name: 'of a batch without events says that all up to it was told',
+    name: 'the version of a bookmark proves that all earlier changes were delivered',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
@@ -51,7 +51,7 @@ export const versionCases: readonly ConformanceCase[] = buildCases('a version', 
     },
   },
   {
-    name: 'resumed from after deletes were missed tells the deletes',
+    name: 'a resumed watch delivers the deletes that were missed',
     async check(context) {
       await writeMany(context, 5)
       const listing = await context.list()
@@ -60,14 +60,14 @@ export const versionCases: readonly ConformanceCase[] = buildCases('a version', 
       const position = watch.position()
       await watch.stop()
       await context.write({ key: 'k1', value: undefined }, { key: 'k2', value: undefined })
-      await context.put('k2', 'made anew')
+      await context.put('k2', 'recreated')
       await context.delete('k4')
       await context.watch(position).untilEqual(context.current)
       await context.watch(listing).untilEqual(context.current)
     },
   },
   {
-    name: 'of long ago and one of now can be resumed from at the same time',
+    name: 'an old and a recent version can be resumed at the same time',
     async check(context) {
       const old = await context.list()
       await writeMany(context, 5)
@@ -76,12 +76,15 @@ export const versionCases: readonly ConformanceCase[] = buildCases('a version', 
       const [behind, ahead] = [context.watch(old), context.watch(recent)]
       await ahead.untilEqual(context.current)
       await behind.untilEqual(context.current)
-      const told = ahead.batches.flatMap(({ events }) => events).filter(({ type }) => type !== 'replace')
-      check(told.length <= 1, `the watch from a recent version told ${told.length} events; one had happened`)
+      const delivered = ahead.batches.flatMap(({ events }) => events).filter(({ type }) => type !== 'replace')
+      check(
+        delivered.length <= 1,
+        `the watch from a recent version delivered ${delivered.length} events; one change was made`,
+      )
     },
   },
   {
-    name: 'includes itself, and what came before it, but not what came later',
+    name: 'a version includes itself and earlier versions, but no later one',
     needs: ['hasReached'],
     async check(context) {
       const versions: string[] = []
@@ -92,13 +95,13 @@ export const versionCases: readonly ConformanceCase[] = buildCases('a version', 
       for (const [at, version] of versions.entries()) {
         for (const [mark, other] of versions.entries()) {
           const has = context.hasReached(version, other)
-          check(has === at >= mark, `hasReached says ${has} of list ${at} and the version of list ${mark}`)
+          check(has === at >= mark, `hasReached() returned ${has} for list ${at} and the version of list ${mark}`)
         }
       }
     },
   },
   {
-    name: 'of a watch never goes back',
+    name: 'the versions of a watch never decrease',
     needs: ['hasReached'],
     async check(context) {
       const { positions: trail } = await watchUnderLoad(context)
@@ -109,7 +112,7 @@ export const versionCases: readonly ConformanceCase[] = buildCases('a version', 
     },
   },
   {
-    name: 'that head() gives is included exactly when what was committed before is there',
+    name: 'the version of head() is reached exactly when everything committed before it is shown',
     needs: ['hasReached', 'head'],
     async check(context) {
       const before = await context.list()
@@ -120,31 +123,31 @@ export const versionCases: readonly ConformanceCase[] = buildCases('a version', 
       check(context.hasReached((await context.list()).version, head), 'a list does not include the head before it')
       const watch = context.watch(before)
       await watch.until('the head', () => context.hasReached(watch.version, head))
-      context.expectStates('what a watch holds that has reached the head', [watch], written)
+      context.expectStates('a watch that has reached the head', [watch], written)
     },
   },
   {
-    name: 'that a writer is given is included exactly when what it wrote is there',
+    name: 'the mark of a write is reached exactly when the write is shown',
     needs: ['hasReached'],
     async check(context) {
       const watch = context.watch(await context.list())
       for (let round = 0; round < 5; round++) {
         const { version } = watch
         const mark = await context.write({ key: 'k', value: `round ${round}` })
-        if (mark === undefined) throw new SkipCase('the writers of this source are given no marks')
+        if (mark === undefined) throw new SkipCase('the writers of this source receive no marks')
         check(!context.hasReached(version, mark), 'a version from before a write includes its mark')
         await watch.until('the mark of a write', () => context.hasReached(watch.version, mark))
-        check(areEqual(watch.values, context.current), 'the mark of a write is included, and the write is not there')
+        check(areEqual(watch.values, context.current), 'the mark of a write is included, but the write is not shown')
       }
     },
   },
   {
-    name: 'that is none of this source is refused as PROTOCOL',
+    name: 'a text that is not a version of the source is PROTOCOL',
     needs: ['hasReached'],
     async check(context) {
       const { version } = await context.list()
-      const asking = async (): Promise<unknown> => context.hasReached(version, 'no version of anybody')
-      const { code } = await sourceErrorOf('hasReached() with nonsense', asking())
+      const compare = async (): Promise<unknown> => context.hasReached(version, 'not a version')
+      const { code } = await sourceErrorOf('hasReached() with nonsense', compare())
       check(code === 'PROTOCOL', `hasReached() with nonsense threw ${code}`)
     },
   },

@@ -1,13 +1,14 @@
 import { conformanceCases } from './cases.js'
 import type { ListerWatcherHarness } from './harness.js'
 
-/** How long a case may take, in milliseconds. */
+/** The timeout of a case, in milliseconds. */
 const CASE_TIMEOUT_MS = 60_000
 
 /**
- * Tests that a source keeps the contract, for vitest: `await describeListerWatcher('my source', { create() { … } })` at the
- * top of a test file, or in a `describe` that is async. What the harness does not support becomes a skipped test that says why.
- * Rejects where vitest is not there; nothing else of `listwatch/testing` needs it.
+ * Defines vitest tests that a source keeps the contract, one for each conformance case. Cases that the harness does not support
+ * become skipped tests with the reason.
+ * @throws Error if vitest is not installed. Nothing else of `listwatch/testing` needs vitest.
+ * @example await describeListerWatcher('my source', { create() { … } }) // at the top of a test file, or in an async `describe`
  */
 export async function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void> {
   const { describe, test } = await import('vitest').catch((cause: unknown) => {

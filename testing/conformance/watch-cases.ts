@@ -9,9 +9,9 @@ import { printable } from './expected-contents.js'
 import { usedHeapBytes } from './heap-size.js'
 import type { Position } from './watch-recorder.js'
 
-export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
+export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
   {
-    name: 'tells what is added, changed and deleted, in order',
+    name: 'a watch delivers adds, updates and deletes in order',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
@@ -24,7 +24,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'goes on where the list was: what is written while the list is read is not lost',
+    name: 'a watch resumes at the version of the list: writes during the list are not lost',
     async check(context) {
       await writeMany(context, 6)
       const listing = await context.list({
@@ -41,7 +41,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'tells a transaction whole or not at all',
+    name: 'a watch delivers a transaction atomically',
     needs: ['transactions'],
     async check(context) {
       const watch = context.watch(await context.list())
@@ -59,7 +59,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'tells a transaction of 1 000 objects whole or not at all',
+    name: 'a watch delivers a transaction of 1 000 objects atomically',
     needs: ['transactions'],
     async check(context) {
       const watch = context.watch(await context.list())
@@ -71,7 +71,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'tells a transaction that was open while others were committed',
+    name: 'a watch delivers a transaction that was open while others were committed',
     needs: ['openTransactions'],
     async check(context) {
       await writeMany(context, 3)
@@ -89,7 +89,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'shows of a key that a transaction writes several times what it ends with',
+    name: 'a watch delivers the final state of a key that a transaction writes several times',
     needs: ['transactions'],
     async check(context) {
       await context.put('gone', 'x')
@@ -108,7 +108,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'never takes a key back to an older value, however fast it is written',
+    name: 'a watch never returns a key to an older value, even if it is written fast',
     async check(context) {
       const watch = context.watch(await context.list())
       for (let round = 0; round < 150; round++) await context.put('k', String(round))
@@ -122,17 +122,17 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'and a list show of each of several writers a state that it wrote, in its order',
+    name: 'lists and a watch show the transactions of each writer whole and in order',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
-      let isOver = false
+      let isDone = false
       const writing = Promise.all(WRITERS.map((writer) => writeRounds(context, writer))).finally(() => {
-        isOver = true
+        isDone = true
       })
-      writing.catch(() => {}) // It is awaited below, unless a list is refused before.
+      writing.catch(() => {}) // It is awaited below, unless a list fails first.
       const lists: Position[] = []
-      for (let hasEnded = false; !hasEnded && lists.length < 20; hasEnded = isOver)
+      for (let hasEnded = false; !hasEnded && lists.length < 20; hasEnded = isDone)
         lists.push(await context.list({ pageSize: 4 }))
       await writing
       await watch.untilEqual(context.current)
@@ -140,19 +140,19 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'of what was just listed tells nothing that the list has told',
+    name: 'a watch does not repeat the events of the list before it',
     async check(context) {
       await writeMany(context, 4)
       await context.delete('k3')
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
-      const told = watch.batches.flatMap(({ events }) => events)
-      const again = told.find((event) => event.type !== 'replace' && event.key !== context.keyOf('opened'))
-      check(again === undefined, `the watch told again what is not later than its version: ${nameOf(again)}`)
+      const delivered = watch.batches.flatMap(({ events }) => events)
+      const again = delivered.find((event) => event.type !== 'replace' && event.key !== context.keyOf('opened'))
+      check(again === undefined, `the watch repeated an event that is not later than its version: ${nameOf(again)}`)
     },
   },
   {
-    name: 'waits for a slow reader, and loses nothing meanwhile',
+    name: 'a watch waits for a slow reader and loses no change',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
@@ -168,25 +168,25 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'holds little for a reader who does not read, however much is written',
+    name: 'a watch buffers little for a reader that does not read, even if much is written',
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
-      // The same two strings again and again: what this side remembers of them costs nothing.
+      // Only two strings are written: the recorder's references to them need no memory.
       const values = ['a'.repeat(BIG), 'b'.repeat(BIG)]
       const before = await usedHeapBytes()
-      if (before === undefined) throw new SkipCase('what this process holds cannot be measured')
+      if (before === undefined) throw new SkipCase('the heap of this process cannot be measured')
       for (let round = 0; round < WRITES; round++) await context.put('k', values[round % 2] ?? '')
-      // Who reads ahead does so at once.
-      for (let looks = 0; looks < 10; looks++) await systemClock.sleep(20)
+      // A source that reads ahead needs time for that.
+      for (let times = 0; times < 10; times++) await systemClock.sleep(20)
       const held = Math.round((((await usedHeapBytes()) ?? 0) - before) / MIB)
       const written = (WRITES * BIG) / MIB
-      check(held < written / 2, `${held} MiB are held for who does not read; ${written} MiB were written`)
+      check(held < written / 2, `${held} MiB are buffered for a reader that does not read; ${written} MiB were written`)
       await watch.untilEqual(context.current)
     },
   },
   {
-    name: 'is independent of others: each gets everything, at its own pace, also when one ends',
+    name: 'watches are independent: each receives every change at its own pace, even after another ends',
     async check(context) {
       const listing = await context.list()
       const [quick, slow, brief] = [context.watch(listing), context.watch(listing), context.watch(listing)]
@@ -202,21 +202,21 @@ export const watchCases: readonly ConformanceCase[] = buildCases('a watch', [
     },
   },
   {
-    name: 'speaks at least every heartbeatMs, also where nothing happens',
+    name: 'a watch yields a batch at least every heartbeatMs, even if nothing changes',
     heartbeatMs: 50,
     async check(context) {
       const { heartbeatMs = DEFAULT_HEARTBEAT_MS } = context.source
       check(heartbeatMs > 0 && Number.isFinite(heartbeatMs), `heartbeatMs is ${heartbeatMs}`)
       const watch = context.watch(await context.list())
-      // As long as a reflector waits before it takes the source for dead, less its five seconds; one for a busy machine.
+      // The idle time-out of a reflector, with one second instead of its five for a busy machine.
       const silenceMs = 2 * heartbeatMs + 1_000
       for (let beats = 0; beats < 4; beats++) await watch.next(`heartbeat ${beats}`, silenceMs)
       const { events = [] } = watch.batches.find((batch) => batch.events.length > 0) ?? {}
-      check(events.length === 0, 'the watch told something, and nothing had happened')
+      check(events.length === 0, 'the watch delivered an event although nothing changed')
     },
   },
   {
-    name: 'answers a progress request with a bookmark',
+    name: 'a watch answers a progress request with a bookmark',
     needs: ['progressRequests'],
     async check(context) {
       const watch = context.watch(await context.list())
@@ -246,7 +246,7 @@ async function writeRounds(context: CaseContext, writer: string): Promise<void> 
   }
 }
 
-/** Refuses rounds that are torn, or out of their writer's order. */
+/** Throws for rounds that are torn, or out of their writer's order. */
 function checkRounds(context: CaseContext, seen: readonly Position[]): void {
   for (const writer of WRITERS) {
     let last = 0

@@ -5,7 +5,7 @@ import { assertEndsInTime, ContractViolation, check, withTimeout } from './asser
 import { checkEvents, checkVersion } from './event-checks.js'
 import { areEqual, difference, type ExpectedContents, type Values } from './expected-contents.js'
 
-/** Where a watch can go on from: a version, and what the collection held at it. */
+/** A position from which a watch can resume: a version, and the contents of the collection at that version. */
 export interface Position {
   readonly version: Version
   readonly contents: ExpectedContents
@@ -18,17 +18,17 @@ export interface WatchRecorderOptions {
   watch(context: WatchContext): AsyncIterable<WatchBatch<unknown>>
 }
 
-/** A watch that is read batch by batch, and what its batches add up to. */
+/** Reads a watch batch by batch, and records its batches and the resulting contents. */
 export class WatchRecorder implements Position {
   readonly contents: ExpectedContents
   readonly batches: WatchBatch<unknown>[] = []
-  /** Where it was, after each batch. The first is where it began. */
+  /** The position after each batch. The first one is the start of the watch. */
   readonly positions: Position[]
   readonly progressRequests: (() => void)[] = []
   readonly #timeoutMs: number
   readonly #stop = new AbortController()
   readonly #iterator: AsyncIterator<WatchBatch<unknown>>
-  /** What was asked for and has not come yet. */
+  /** A call of the iterator that has not settled. */
   #pending: Promise<IteratorResult<WatchBatch<unknown>>> | undefined
 
   constructor({ context, from, timeoutMs, watch }: WatchRecorderOptions) {
@@ -44,12 +44,12 @@ export class WatchRecorder implements Position {
     this.#iterator = watched[Symbol.asyncIterator]()
   }
 
-  /** Where it is. */
+  /** The version of the last batch. */
   get version(): Version {
     return this.batches.at(-1)?.version ?? this.positions[0]?.version ?? ''
   }
 
-  /** What it was given to be stopped by. */
+  /** The signal of the watch. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
@@ -63,14 +63,14 @@ export class WatchRecorder implements Position {
     return { version: this.version, contents: this.contents.copy() }
   }
 
-  /** The next batch. Rejects with the watch's own error, or when none comes. */
+  /** Returns the next batch. Rejects with the error of the watch, or if no batch arrives in time. */
   async next(what = 'a batch', ms: number = this.#timeoutMs): Promise<WatchBatch<unknown>> {
     this.#pending ??= this.#iterator.next()
-    this.#pending.catch(() => {}) // It may fail when nobody waits for it any more.
-    // What is late is still to come: the next call waits for the same.
+    this.#pending.catch(() => {}) // It may fail after the wait has timed out.
+    // After a timeout the batch may still arrive: the next call waits for the same one.
     const { done, value } = await withTimeout(ms, what, this.#pending)
     this.#pending = undefined
-    check(done !== true, `the watch ended while it was wanted, and ${what} was waited for`)
+    check(done !== true, `the watch ended instead of yielding ${what}`)
     checkEvents(value.events, 'watch')
     checkVersion(value.version, 'a batch')
     this.contents.apply(value.events)
@@ -79,16 +79,16 @@ export class WatchRecorder implements Position {
     return value
   }
 
-  /** Reads on until it is so. */
-  async until(what: string, isSo: () => boolean): Promise<void> {
+  /** Reads until the condition holds. */
+  async until(what: string, condition: () => boolean): Promise<void> {
     const deadline = systemClock.now() + this.#timeoutMs
-    while (!isSo()) await this.next(what, Math.max(0, deadline - systemClock.now()))
+    while (!condition()) await this.next(what, Math.max(0, deadline - systemClock.now()))
   }
 
-  /** Reads on until the collection holds this. */
+  /** Reads until the contents are these values. */
   async untilEqual(values: Values): Promise<void> {
     try {
-      await this.until('what was written', () => areEqual(this.values, values))
+      await this.until('the written values', () => areEqual(this.values, values))
     } catch (error) {
       if (!(error instanceof ContractViolation)) throw error
       throw new ContractViolation(`${error.message}: ${difference(this.values, values)}`, { cause: error })
@@ -99,16 +99,16 @@ export class WatchRecorder implements Position {
     for (const listener of this.progressRequests) listener()
   }
 
-  /** Leaves the loop as `break` does. The signal stays as it is. */
+  /** Ends the watch like `break` in a loop. The signal does not abort. */
   async leave(): Promise<void> {
-    await withTimeout(this.#timeoutMs, 'the end of a watch that was left', Promise.resolve(this.#iterator.return?.()))
+    await withTimeout(this.#timeoutMs, 'the end of an abandoned watch', Promise.resolve(this.#iterator.return?.()))
   }
 
   abort(): void {
     this.#stop.abort()
   }
 
-  /** Aborts it and reads it to its end, which has to come in time. */
+  /** Aborts the watch and reads it to its end. Throws if it does not end in time. */
   async stop(): Promise<void> {
     this.abort()
     await assertEndsInTime('a watch', this.#drain())

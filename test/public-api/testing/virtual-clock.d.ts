@@ -1,16 +1,22 @@
 import type { Clock } from '../src/contract/clock.js';
 /**
- * Time that only moves when told to. What happens at a moment has all happened, with everything that follows from it
- * without real input or output, when `advance` goes on to the next moment.
+ * A clock for tests whose time changes only by `advance`. Everything that a sleep triggers runs before the time changes again,
+ * except real input and output.
+ * @example const clock = new VirtualClock(); await clock.advance(30_000)
  */
 export declare class VirtualClock implements Clock {
     #private;
-    /** Begins at `start`, milliseconds since the epoch; default 2026-01-01. */
+    /** `start`: the first time, in milliseconds since the epoch. Default 2026-01-01. */
     constructor(start?: number);
-    /** How many sleeps have not ended. */
+    /** The number of sleeps that have not ended. */
     get sleeping(): number;
+    /** Returns the time in milliseconds since the epoch. */
     now(): number;
+    /** Resolves when the time has advanced by `ms` milliseconds. Rejects with the signal's reason if it aborts. */
     sleep(ms: number, signal?: AbortSignal): Promise<void>;
-    /** Moves on by `ms` milliseconds, waking whoever sleeps until a moment on the way, in order. */
+    /**
+     * Advances the time by `ms` milliseconds, and ends all sleeps that become due, in the order of their times.
+     * @throws TypeError for a negative or infinite number of milliseconds.
+     */
     advance(ms: number): Promise<void>;
 }

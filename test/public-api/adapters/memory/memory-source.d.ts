@@ -2,44 +2,59 @@ import { SourceError } from '../../src/contract/errors.js';
 import { type ListerWatcher } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
 /**
- * A collection in memory with transactions, versions, compaction and scripted faults: the reference implementation of
- * the source contract, and the fake to test with. Objects are handed over as they are, not copied.
+ * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference implementation of
+ * the source contract, and a fake for tests. Objects are passed on as they are, not copied.
  */
 export interface MemorySource<T> extends ListerWatcher<T> {
-    /** Adds or replaces; gives the version to wait for. */
+    /** Adds or replaces an object. Returns the version of the write, for `waitFor`. */
     put(key: string, object: T): Version;
+    /** Deletes an object. Returns the version of the delete, also if the key does not exist. */
     delete(key: string): Version;
-    /** Several writes in one version; where `fn` throws, none of them. */
+    /** Applies the writes of `fn` as one transaction, and returns its version. If `fn` throws, nothing is written. */
     transaction(fn: (tx: {
         put(key: string, object: T): void;
         delete(key: string): void;
     }) => void): Version;
-    /** From now on the object under `key` cannot be decoded, until it is written again; where there was none, there is one now. */
+    /**
+     * Replaces the object under `key`, or adds one, that fails to decode with `error` until the key is written again. Returns the
+     * version of this write.
+     */
     corrupt(key: string, error: unknown): Version;
     /**
-     * Every open list and watch fails with `UNAVAILABLE`; the next ones work. None is open just after `synced()`, where the watch is still
-     * to be opened: `status.state` is `live` once it is.
+     * Every open list and watch fails with `UNAVAILABLE`; the next ones work. Just after `synced()` the watch of an informer may not
+     * be open yet: it is when `status.state` is `live`.
      */
     disconnect(): void;
-    /** Every open list and watch falls silent, as behind a half-open connection; the next ones work. */
+    /** Every open list and watch becomes silent, as on a half-open connection; the next ones work. */
     stall(): void;
-    /** Forgets the history: whoever is behind gets `VERSION_EXPIRED`. */
+    /** Removes the history: a watch from an earlier version fails with `VERSION_EXPIRED`. */
     compact(): void;
-    /** The next `times` lists and watches (default 1) fail with `error`. */
+    /** Makes the next `times` lists and watches (default 1) fail with `error`. */
     fail(error: SourceError, times?: number): void;
-    /** Goes back to these objects, as a restored backup does: another epoch. */
+    /** Replaces all objects and starts a new epoch, like a restored backup. Returns the first version of the epoch. */
     restore(entries: Iterable<readonly [string, T]>): Version;
+    /** Returns the version of the last write. */
     head(): Promise<Version>;
+    /**
+     * Returns whether `at` includes everything up to `mark`.
+     * @throws SourceError `EPOCH_CHANGED` for a version of another epoch or memory source, `PROTOCOL` for any other text.
+     */
     hasReached(at: Version, mark: Version): boolean;
 }
+/** Options of `memorySource`. */
 export interface MemorySourceOptions<T> {
+    /** The first objects, by key. Default: none. */
     readonly entries?: Iterable<readonly [string, T]>;
-    /** Default "memory". */
+    /** The name in logs and errors. Default "memory". */
     readonly name?: string;
-    /** How often a silent watch says where it is, in milliseconds. Default 10 000. */
+    /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
     readonly heartbeatMs?: number;
-    /** How many transactions a watch may be behind. Default 100 000. */
+    /** The number of transactions in the history. A watch that is further behind fails with `VERSION_EXPIRED`. Default 100 000. */
     readonly history?: number;
 }
-/** A versioned, transactional, compacting collection in memory. */
+/**
+ * Returns a source that keeps a collection in memory.
+ * @throws OptionError that names a wrong option.
+ * @example const orders = memorySource({ entries: [['1', { total: 5 }]] })
+ */
 export declare function memorySource<T>(options?: MemorySourceOptions<T>): MemorySource<T>;

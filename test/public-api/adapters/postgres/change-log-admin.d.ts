@@ -1,63 +1,95 @@
 import type { PgClient } from './pg-client.js';
-/** A client that is connected, and is left so. */
+/** A connected client. The functions of change logs do not close it. */
 export type PgConnected = Pick<PgClient, 'query'>;
+/** Options of `installChangeLog` and `installChangeLogSql`. */
 export interface ChangeLogOptions {
-    /** As in SQL: `orders`, `shop.orders`, `"Orders"`. */
+    /** The table's name as in SQL: `orders`, `shop.orders`, `"Orders"`. */
     readonly table: string;
-    /** The columns of a unique index without NULLs, where there is no primary key or another is wanted. */
+    /** The columns of a unique index without NULLs, to be used as the key. Default: the columns of the primary key. */
     readonly key?: readonly string[];
-    /** Triggers for each `statement`, or for each `row` as partitions and logical subscribers need. Default `auto`. */
+    /**
+     * Triggers fire for each `statement`, or for each `row`. `auto` chooses `row` for partitions and logical subscribers, which
+     * need it, else `statement`. Default `auto`.
+     */
     readonly level?: 'auto' | 'statement' | 'row';
     /**
-     * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`, a reader may see a
-     * change only when it looks by itself, after `pollIntervalMs` at the latest. Default `auto`: `none` if `max_prepared_transactions` is
-     * above 0, because a transaction that has notified cannot be prepared, else `bucket`.
+     * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`, a reader
+     * may notice a change only by its next poll, after `pollIntervalMs` at the latest. Default `auto`: `none` if
+     * `max_prepared_transactions` is above 0, because a transaction that has notified cannot be prepared, else `bucket`.
      */
     readonly wake?: 'auto' | 'bucket' | 'each' | 'none';
-    /** A statement that changes more rows than this makes readers read the table again. Default 100 000. */
+    /** After a statement that changes more rows than this, readers list the table again. Default 100 000. */
     readonly bulk?: number;
-    /** Roles that may mirror the table; they get what that needs and nothing else. */
+    /** Roles that may mirror the table. They are granted only the rights that this needs. Default: none. */
     readonly grant?: readonly string[];
 }
-/** A table whose changes are logged. */
+/** The state of one installed change log. */
 export interface ChangeLog {
+    /** The table's name, as SQL needs it on the current search path. */
     readonly table: string;
+    /** The name of the log. */
     readonly log: string;
+    /** How the triggers fire: `statement` or `row`. */
     readonly level: string;
+    /** Which transactions notify readers: `bucket`, `each` or `none`. */
     readonly wake: string;
+    /** The columns of the key, in their order. */
     readonly keyColumns: readonly string[];
+    /** The roles to which the installation granted the right to mirror the table. */
     readonly readers: readonly string[];
+    /** The number of rows in the log. */
     readonly logRows: number;
+    /** The size of the log and its indexes on disk, in bytes. */
     readonly logBytes: number;
-    /** Why the log may not tell every change; empty where all is well. */
+    /** Why the log may miss changes, one line for each reason. Empty if the log is complete. */
     readonly problems: readonly string[];
 }
+/** The state of all change logs of a database. */
 export interface ChangeLogStatus {
-    /** The version of the schema; undefined where nothing is installed. */
+    /** The version of the schema `listwatch`; undefined if nothing is installed. */
     readonly schemaVersion: number | undefined;
+    /** The installed change logs. */
     readonly tables: readonly ChangeLog[];
-    /** How much of the cluster's queue of notifications is in use, from 0 to 1. */
+    /** The used part of the cluster's queue of notifications, from 0 to 1. */
     readonly notifyQueueUsage: number;
-    /** The longest time for which a transaction has been open, in milliseconds: it keeps dead rows of logs alive. */
+    /** The age of the oldest open transaction, in milliseconds. An old one keeps dead rows of the logs on disk. */
     readonly oldestTransactionMs: number;
 }
-/** The migration that makes a table's change log: to be read, and run by whoever may. */
+/**
+ * Returns the SQL of a migration that creates the change log of a table. Any role with the needed rights can run it.
+ * @throws OptionError for a wrong option, TypeError if `table` is missing.
+ */
 export declare function installChangeLogSql(options: ChangeLogOptions): string;
-/** The migration that removes a table's change log, or everything. */
+/** Returns the SQL of a migration that removes the change log of a table, or with `all` the schema `listwatch`. */
 export declare function uninstallChangeLogSql(options: {
     readonly table: string;
 } | {
     readonly all: true;
 }): string;
-/** Makes a table's change log. Waits for its lock in short turns, so that the table's writers never wait long behind it. */
+/**
+ * Creates the change log of a table, or replaces it. Each of at most 5 attempts waits at most 3 s for the table's lock, so that
+ * the table's writers never wait long behind it.
+ * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked, and for a table
+ * without a usable key. Then nothing has changed.
+ */
 export declare function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void>;
-/** Removes a table's change log, or with `all` everything. Running mirrors fail with `NOT_FOUND`. */
+/**
+ * Removes the change log of a table, or with `all` the schema `listwatch` with all logs. Running mirrors fail with `NOT_FOUND`.
+ * @throws SourceError like `installChangeLog`.
+ */
 export declare function uninstallChangeLog(client: PgConnected, options: {
     readonly table: string;
 } | {
     readonly all: true;
 }): Promise<void>;
-/** Removes from all logs what is older than `keepSeconds` (default 3 600); gives the number of rows. */
+/**
+ * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600). Returns the number of removed rows;
+ * 0 if another session trims at the same time.
+ * @throws TypeError for a negative or infinite number of seconds; SourceError for an error of the query.
+ */
 export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number): Promise<number>;
-/** What is installed, and whether it is well. */
+/**
+ * Returns the state of all change logs of the database, with their problems.
+ * @throws SourceError for an error of a query.
+ */
 export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>;

@@ -1,18 +1,22 @@
-/** What a source needs of a client, as types: `new pg.Client(…)` of pg 8 fits. It is made anew for each connection. */
+/** The client that the option `client` returns: `new pg.Client(…)` of pg 8, a new one for each connection. */
 export interface PgClient {
+    /** Opens the connection. */
     connect(): Promise<unknown>;
+    /** Runs one statement and resolves with its rows. */
     query(text: string, values?: unknown[]): Promise<{
         rows: unknown[];
     }>;
+    /** Closes the connection. */
     end(): Promise<void>;
 }
-/** What a source needs of a transaction that is open in the writer. */
+/** The client on which a writer has opened a transaction, as `PostgresSource.mark` needs it. */
 export interface PgTransaction {
+    /** Runs one statement inside the transaction. */
     query(text: string): Promise<{
         rows: unknown[];
     }>;
 }
-/** One message of COPY's, or the end of a query; pg's own protocol of queries that bring their own reader. */
+/** A query that handles the server's messages itself, by pg's own protocol. */
 export interface Submittable {
     submit(connection: PgConnection): void;
     handleError(error: unknown): void;
@@ -34,7 +38,7 @@ export interface PgConnection {
         destroy(error?: Error): unknown;
         pause(): unknown;
         resume(): unknown;
-        /** Of a socket; a stream of another kind may not count. */
+        /** The number of received bytes. Sockets have it; other streams may not. */
         readonly bytesRead?: number;
     };
 }
@@ -47,7 +51,7 @@ export interface QueryConfig {
         getTypeParser(): (text: string) => unknown;
     };
 }
-/** What a client of pg 8 has besides. */
+/** The members of a client of pg 8 that a source uses. */
 export interface NodePostgresClient {
     connect(): Promise<unknown>;
     query(config: QueryConfig): Promise<{
@@ -64,16 +68,16 @@ export interface NodePostgresClient {
     readonly connection: PgConnection;
     readonly processID: number | null;
 }
-/** The flaw of a value of the option `client`, as far as it shows without a call of it. */
+/** Describes what is wrong with a value of the option `client`, without a call of it; undefined if nothing is. */
 export declare function clientFlaw(client: unknown): string | undefined;
-/** The user's clients, one for each connection. An OptionError if the option `client` returns what cannot be one. */
+/** Creates the user's clients, one for each connection. Throws an OptionError if the option `client` returns another value. */
 export declare class ClientFactory {
     #private;
     constructor(make: () => PgClient | Promise<PgClient>);
     next(): Promise<NodePostgresClient>;
     /**
-     * Throws if the option returns the same client twice. Makes the client of the next connection for that, once; a list would
-     * succeed and the watch after it could not begin.
+     * Throws if the option returns the same client twice: otherwise a list would succeed and the watch after it could not begin.
+     * The check happens once, and creates the client of the next connection.
      */
-    prove(): Promise<void>;
+    assertNewClients(): Promise<void>;
 }

@@ -1,3 +1,3 @@
 import type { ConformanceCase } from './conformance-case.js';
-/** Every promise of the source contract that can be judged from outside, for runners of your own. */
+/** All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from outside. */
 export declare const conformanceCases: readonly ConformanceCase[];

@@ -1,17 +1,19 @@
 import type { ConformanceCapability, ListerWatcherHarness } from './harness.js';
-/** What became of a case that did not fail. */
+/** The outcome of a case that did not fail. `reason`: why the case does not apply. */
 export type ConformanceOutcome = {
     readonly type: 'passed';
 } | {
     readonly type: 'skipped';
     readonly reason: string;
 };
-/** One promise of the source contract, and how it is judged. */
+/** One promise of the source contract, with its check. */
 export interface ConformanceCase {
+    /** The group of the case, such as `lists`. */
     readonly theme: string;
-    /** A sentence of the contract. Unique. */
+    /** The promise as a sentence. No two cases have the same. */
     readonly name: string;
+    /** The case is skipped if the harness does not support one of these. */
     readonly needs: readonly ConformanceCapability[];
-    /** Judges a source; rejects where it breaks the contract, with what was seen. */
+    /** Checks a source. Rejects with a description if the source violates the contract. */
     run(harness: ListerWatcherHarness<unknown>): Promise<ConformanceOutcome>;
 }

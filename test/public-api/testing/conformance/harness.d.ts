@@ -1,69 +1,72 @@
 import type { ListerWatcher } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
 /**
- * What not every source can do, or not every harness bring about:
+ * A capability that not every source has, or not every harness can bring about:
  *
  * | | |
  * |---|---|
  * | `transactions` | `write` commits several changes as one |
  * | `openTransactions` | `begin`: a transaction stays open while others are committed |
- * | `bigObjects` | an object may hold a value of 1 MiB |
- * | `compaction` | `compact`: the history is forgotten |
- * | `epochs` | `restore`: the collection becomes another incarnation of itself |
+ * | `bigObjects` | an object may have a value of 1 MiB |
+ * | `compaction` | `compact`: the history is removed |
+ * | `epochs` | `restore`: the collection becomes another incarnation |
  * | `corruption` | `corrupt`: an object cannot be decoded |
- * | `outage` | `disconnect`: the server ends what is open |
- * | `connections` | `connections`: what the source holds open can be counted |
- * | `head`, `hasReached`, `versions` | the source has these methods |
+ * | `outage` | `disconnect`: the server ends everything that is open |
+ * | `connections` | `connections`: the source's open connections can be counted |
+ * | `head`, `hasReached`, `versions` | the source has this method |
  * | `progressRequests` | a watch answers a progress request with a bookmark |
  */
 export type ConformanceCapability = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'progressRequests';
-/** The object under `key` now holds `value`; without one it is deleted. */
+/** One write to the collection. */
 export interface ConformanceChange {
+    /** The key of the object, as the cases name it. */
     readonly key: string;
+    /** The new value of the object; undefined deletes the object. */
     readonly value: string | undefined;
 }
-/** Commits a transaction that was open. */
+/** Commits the open transaction. Returns its mark, if the source's writers have marks. */
 export type CommitTransaction = () => Promise<Version | undefined> | Version | undefined;
-/** What a case would like its source to be like, where the harness can choose. */
+/** Options of a source that a case prefers. A harness that cannot choose them ignores them. */
 export interface ConformanceOptions {
-    /** How often a silent watch should say where it is, in milliseconds. */
+    /** The time between two bookmarks of a silent watch, in milliseconds. */
     readonly heartbeatMs: number;
 }
-/** How the cases get at a source, and at the collection behind it. */
+/** How the conformance cases create a source and write to its collection. */
 export interface ListerWatcherHarness<T> {
-    /** A source over a collection of its own, which is empty. Called once for each case. */
-    create(wish: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>;
-    /** What cannot be had, and why: the cases that need it are skipped with this reason. */
+    /** Creates a source with a new, empty collection. Called once for each case. */
+    create(options: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>;
+    /** The missing capabilities, each with the reason. The cases that need one are skipped with this reason. Default: none. */
     readonly unsupported?: Readonly<Partial<Record<ConformanceCapability, string>>> | undefined;
-    /** How long a case waits for what has to come, in milliseconds. Default 10 000. */
+    /** The timeout of each wait in a case, in milliseconds. Default 10 000. */
     readonly timeoutMs?: number | undefined;
 }
-/** One source, and a writer to its collection that does not go through it. */
+/** One source, with a writer to its collection that is independent of the source. */
 export interface ListerWatcherSubject<T> {
+    /** The source under test. */
     readonly source: ListerWatcher<T>;
     /**
-     * Commits all of the changes as one transaction; settles when it is committed. Gives the mark to wait for, where the
-     * source's writers have one. Calls may overlap.
+     * Commits all changes as one transaction, and settles after the commit. Returns the mark of the transaction, if the source's
+     * writers have marks. Calls may overlap.
      */
     write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined;
-    /** Makes these changes in a transaction that stays open; what it gives commits it. */
+    /** Makes the changes in a transaction that stays open. The returned function commits it. */
     begin?(changes: readonly ConformanceChange[]): Promise<CommitTransaction> | CommitTransaction;
-    /** The value that was written into this object. */
+    /** Returns the value that was written into this object. */
     read(object: T): string;
-    /** The key under which the source shows what is written under `key`. Default: the same. */
+    /** Returns the key in the source for an object that is written under `key`. Default: the same key. */
     keyOf?(key: string): string;
-    /** Why nothing can be written under this key; undefined where it can. Default: everything can. */
+    /** Returns why the backend cannot store this key; undefined if it can. Default: it can store every key. */
     refuses?(key: string): string | undefined;
-    /** Forgets the history: whoever is behind now has expired. */
+    /** Removes the history, so that a watch from an earlier version expires. */
     compact?(): Promise<void> | void;
-    /** Makes it another incarnation with the same objects, as a backup that was restored. */
+    /** Turns the collection into another incarnation with the same objects, like a restored backup. */
     restore?(): Promise<void> | void;
-    /** Makes what is stored under this key into something that cannot be decoded. */
+    /** Replaces the object under this key by one that cannot be decoded. */
     corrupt?(key: string): Promise<void> | void;
-    /** Ends every list and watch that is open, from the server's side. */
+    /** Ends all open lists and watches from the server's side. */
     disconnect?(): Promise<void> | void;
-    /** How many connections, files or watchers the source holds open. */
+    /** Returns the number of connections, files or watchers that the source has open. */
     connections?(): Promise<number> | number;
-    /** Called when the case is over. */
+    /** Called at the end of the case. */
     dispose?(): Promise<void> | void;
 }

@@ -1,0 +1,46 @@
+import { SourceError } from '../../src/contract/errors.js'
+import type { Version } from '../../src/contract/version.js'
+import { formatHead, incarnationChange, type PostgresVersion } from './postgres-version.js'
+import type { Session } from './session.js'
+import { accessSql, type Table } from './table-catalog.js'
+
+const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database, listwatch.seeded() AS epoch, pg_current_snapshot()::text AS snapshot`
+
+/** Returns the current version of the database. */
+export async function readHead(session: Session): Promise<Version> {
+  const [row] = await session.query(HEAD_SQL)
+  return formatHead(
+    { system: String(row?.['system']), database: String(row?.['database']), epoch: row?.['epoch'] ?? undefined },
+    String(row?.['snapshot']),
+  )
+}
+
+/** Returns the version of a list, in the snapshot of its open transaction. `unlocked`: the table before it was locked. */
+export async function readListVersion(session: Session, table: Table, unlocked: Table): Promise<PostgresVersion> {
+  const { relid, name, log, generation, isSecured } = table
+  const facts = `listwatch.shape(${relid}::oid) AS shape, ${accessSql(relid)} AS access, to_regclass($1)::oid::text AS relid, to_regclass($2) IS NOT NULL AS has_log`
+  const [row] = await session.query(HEAD_SQL.replace('SELECT ', `SELECT ${facts}, `), [name, log])
+  const isSame = row?.['relid'] === relid && name === unlocked.name && (row['access'] !== '') === isSecured
+  if (row?.['epoch'] == null || row['has_log'] !== 't' || !isSame) {
+    throw new SourceError(`${name} was changed during its look-up`, { code: 'UNAVAILABLE' })
+  }
+  return {
+    system: String(row['system']),
+    database: String(row['database']),
+    epoch: String(row['epoch']),
+    generation,
+    shape: String(row['shape']),
+    access: String(row['access']),
+    snapshot: String(row['snapshot']),
+  }
+}
+
+/** Throws `EPOCH_CHANGED` for a version of another server or database. A delta cannot notice that from transaction ids. */
+export async function assertSameDatabase(session: Session, version: PostgresVersion): Promise<void> {
+  const [row] = await session.query(
+    'SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database',
+  )
+  const current = { system: String(row?.['system']), database: String(row?.['database']), epoch: version.epoch }
+  const change = incarnationChange(current, version)
+  if (change !== undefined) throw new SourceError(`this is ${change} than the version's`, { code: 'EPOCH_CHANGED' })
+}

@@ -1,0 +1,113 @@
+import type { ListContext, ListEvent, ListPage } from '../../src/contract/source.js'
+import { readListVersion } from './head-query.js'
+import { isLockTimeout, isPermissionDenied } from './postgres-errors.js'
+import { assertNotBehind, formatVersion, incarnationChange, parseVersion } from './postgres-version.js'
+import type { Session } from './session.js'
+import type { TableAccess } from './table-access.js'
+import type { Table } from './table-catalog.js'
+
+const TRANSACTION = 'ISOLATION LEVEL REPEATABLE READ READ ONLY'
+
+/** Lists the table by one COPY in one transaction. */
+export async function* listTable<T>(access: TableAccess<T>, context: ListContext): AsyncGenerator<ListPage<T>> {
+  const session = await access.connect(context)
+  const stopReports = session.reportActivity(() => context.alive?.())
+  try {
+    yield* copyTable(access, session, context)
+  } finally {
+    stopReports()
+    await session.close()
+  }
+}
+
+async function* copyTable<T>(
+  access: TableAccess<T>,
+  session: Session,
+  context: ListContext,
+): AsyncGenerator<ListPage<T>> {
+  const unlocked = await access.findTable(session)
+  await session.write('SELECT listwatch.epoch()')
+  // While another session changes the table and holds its lock, the server is alive.
+  while (!(await begin(access, session, unlocked, context))) context.alive?.()
+  // Looked up again: a column that was added before the lock is in the version's shape, and must be in its rows.
+  const table = await access.findTable(session)
+  const codec = access.codec(session, table)
+  const version = await readListVersion(session, table, unlocked)
+  if (context.floor !== undefined) {
+    const before = parseVersion(context.floor)
+    if (incarnationChange(version, before) === undefined) assertNotBehind(version.snapshot, before)
+  }
+  const { where } = access.options
+  const condition = where === undefined ? '' : ` WHERE (${where}\n)`
+  const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
+  for await (const lines of session.copy(copy, context.pageSize, () => isCopying(access, session, context))) {
+    const events: ListEvent<T>[] = lines.map((line) => codec.fromCopyLine(line))
+    yield { events }
+  }
+  await session.query('COMMIT')
+  await access.clients.assertNewClients()
+  yield { events: [], version: formatVersion(version) }
+}
+
+/** Begins the transaction of a list. Returns false if another session holds a lock on the table. */
+async function begin(
+  access: TableAccess<unknown>,
+  session: Session,
+  table: Table,
+  context: ListContext,
+): Promise<boolean> {
+  try {
+    // The lock comes before the snapshot: a snapshot that is older than a rewrite finds the table empty.
+    await session.begin(TRANSACTION)
+    await session.query(`LOCK TABLE ${table.name} IN ACCESS SHARE MODE`)
+    return true
+  } catch (error) {
+    await session.query('ROLLBACK')
+    if (isLockTimeout(error)) return false
+    if (!isPermissionDenied(error)) throw error
+    return await beginGuarded(access, session, table, context)
+  }
+}
+
+/**
+ * Begins the transaction of a list for a role that may read only some columns, for which LOCK fails. A query takes its lock
+ * after its snapshot, so a second session keeps the table unchanged until the first one has both.
+ */
+async function beginGuarded(
+  access: TableAccess<unknown>,
+  session: Session,
+  table: Table,
+  context: ListContext,
+): Promise<boolean> {
+  const touch = `SELECT ${table.keyColumns[0]} FROM ${table.name} LIMIT 0`
+  const guard = await access.connect(context)
+  try {
+    await guard.begin('ISOLATION LEVEL READ COMMITTED READ ONLY')
+    await guard.query(touch)
+    await session.begin(TRANSACTION)
+    await session.query(touch)
+    return true
+  } catch (error) {
+    await session.query('ROLLBACK')
+    if (isLockTimeout(error)) return false
+    throw error
+  } finally {
+    await guard.close()
+  }
+}
+
+/**
+ * Returns whether the server still runs a silent COPY: it may be reading rows that the condition excludes. Uses a second
+ * connection.
+ */
+async function isCopying(access: TableAccess<unknown>, copying: Session, context: ListContext): Promise<boolean> {
+  const session = await access.connect(context)
+  try {
+    const sql = `SELECT FROM pg_catalog.pg_stat_activity WHERE pid = $1 AND state = 'active' AND wait_event IS DISTINCT FROM 'ClientWrite'`
+    const isActive = (await session.query(sql, [copying.processId])).length > 0
+    if (isActive) context.alive?.()
+    return isActive
+  } finally {
+    await session.close()
+  }
+}

@@ -1,0 +1,37 @@
+import type { SourceContext } from '../../src/contract/source.js'
+import type { Session } from './session.js'
+
+/** The channel on which writers wake readers. The payload has no content, because it could not be trusted. */
+const CHANNEL = 'listwatch'
+/** If the test notification takes longer than this to arrive, in milliseconds, the session stops listening. */
+const SELF_TEST_MS = 2_000
+const TEST_PREFIX = 'test:'
+
+export interface WakeUps {
+  /** Called for each notification of a writer. */
+  onWakeUp(): void
+  /** Called when the test notification has arrived. */
+  onWorking(): void
+}
+
+/** Listens for wake-ups, and tests that they arrive: a pooler may accept LISTEN and deliver nothing. */
+export async function listenForWakeUps(
+  session: Session,
+  { clock, signal }: SourceContext,
+  { onWakeUp, onWorking }: WakeUps,
+): Promise<void> {
+  const test = `${TEST_PREFIX}${session.processId}`
+  let hasArrived = false
+  session.onNotification((payload) => {
+    if (payload === test) hasArrived = true
+    if (!payload.startsWith(TEST_PREFIX)) onWakeUp()
+    else if (hasArrived) onWorking()
+  })
+  await session.query(`LISTEN ${CHANNEL}`)
+  await session.query('SELECT pg_notify($1, $2)', [CHANNEL, test])
+  const unlistenIfBroken = async (): Promise<void> => {
+    await clock.sleep(SELF_TEST_MS, signal)
+    if (!hasArrived) await session.query(`UNLISTEN ${CHANNEL}`)
+  }
+  unlistenIfBroken().catch(() => {}) // The session ended first, and the watch reports its error.
+}

@@ -1,0 +1,71 @@
+import type { ListerWatcher, SourceContext } from '../../src/contract/source.js';
+import type { Version } from '../../src/contract/version.js';
+import { type PgClient, type PgTransaction } from './pg-client.js';
+/** Options of `postgresSource`. */
+export interface PostgresSourceOptions {
+    /**
+     * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. It is called for each connection.
+     * A Pool, a connected client or the same client again is an OptionError, with which `synced()` rejects.
+     */
+    readonly client: () => PgClient | Promise<PgClient>;
+    /**
+     * The table's name as in SQL: `orders`, `shop.orders`, `"Orders"`. The table needs a primary key, and the triggers of
+     * `listwatch pg install`.
+     */
+    readonly table: string;
+    /** The names of the mirrored columns. The columns of the key are always mirrored. Default: all columns. */
+    readonly columns?: readonly string[];
+    /**
+     * A condition in SQL that depends on nothing but the row, with unqualified columns: `status <> 'archived'`. It is not
+     * escaped. The check of the condition needs the right to create temporary tables.
+     */
+    readonly where?: string;
+    /**
+     * `row-local` accepts a table whose row security applies to the reader, if no policy reads other rows.
+     * Default: such a table is refused with `UNAUTHORIZED`.
+     */
+    readonly rls?: 'row-local';
+    /** The longest time between two polls of the change log, in milliseconds. Default 1 000. */
+    readonly pollIntervalMs?: number;
+    /** A connection that receives nothing for this many milliseconds while a query runs counts as lost. Default 5 000. */
+    readonly heartbeatTimeoutMs?: number;
+    /** If more keys than this changed since the last poll, the table is listed again. Default 250 000. */
+    readonly maxDeltaRows?: number;
+    /** A row with more characters than this is invalid. Default 16 Mi. */
+    readonly maxObjectBytes?: number;
+    /** The time between two calls that trim the log, in milliseconds. `false`: this reader never trims. Default 30 000. */
+    readonly trimEveryMs?: number | false;
+    /** `poll` never listens. Default `notify`: it listens, and polls only if notifications do not arrive. */
+    readonly wake?: 'notify' | 'poll';
+}
+/**
+ * A source that mirrors a table of Postgres. Its versions are transaction snapshots: they are exact, can be resumed from,
+ * and are not held up by long transactions.
+ */
+export interface PostgresSource<T> extends ListerWatcher<T> {
+    /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs` plus `heartbeatTimeoutMs`. */
+    readonly heartbeatMs: number;
+    /**
+     * Returns the mark of a transaction. Call it inside the writer's open transaction, in any process. After the commit
+     * `await informer.waitFor(mark)` resolves when the mirror shows what the transaction wrote.
+     * @throws TypeError for a pool, and if no transaction is open.
+     * @throws SourceError with the error of the query, for example `NOT_FOUND` if nothing is installed.
+     */
+    mark(tx: PgTransaction): Promise<Version>;
+    /**
+     * Returns the key of a row. `columns`: the values of its key columns in the order of the key, as Postgres writes them.
+     * @throws TypeError for values that are not strings, numbers or bigints.
+     */
+    key(...columns: readonly (string | number | bigint)[]): string;
+    /** How the open watch notices changes: by notifications, or by polls alone. Undefined if no watch is open. */
+    readonly waking: 'notify' | 'poll' | undefined;
+    /** Returns the current version of the database. It includes everything that was committed before the call. */
+    head(context: SourceContext): Promise<Version>;
+    /**
+     * Returns whether `at` includes everything up to `mark`: a version, a head, or the mark of a transaction.
+     * @throws SourceError `EPOCH_CHANGED` for another incarnation of the database, `PROTOCOL` for any other text.
+     */
+    hasReached(at: Version, mark: Version): boolean;
+}
+/** Throws an OptionError that names the first wrong or missing option. */
+export declare function checkPostgresOptions(options: PostgresSourceOptions): void;
