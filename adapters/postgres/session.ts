@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
+import { ABORTED, SourceError } from '../../src/contract/errors.js'
 import { CopyOut } from './copy-out-stream.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig } from './pg-client.js'
 import { postgresError } from './postgres-errors.js'
@@ -48,7 +48,7 @@ export class Session {
   #lastQuery: Promise<unknown> = Promise.resolve()
   #bytesRead: number | undefined
   #receivedAt: number
-  readonly #abort = (): void => this.destroy(new SourceError('no longer wanted', { code: 'STOPPED' }))
+  readonly #abort = (): void => this.destroy(ABORTED)
 
   private constructor(client: NodePostgresClient, options: SessionOptions) {
     this.#client = client

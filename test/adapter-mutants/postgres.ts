@@ -155,7 +155,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('pg-client'),
     edits: [
       [
-        '    } catch (error) {\n      if (error instanceof OptionError) throw error // Else the next connection reports it, if it lasts.\n    }',
+        '    } catch (error) {\n      if (error instanceof OptionError) throw error // The next connection reports another error, if it lasts.\n    }',
         '    } catch {\n      // The next connection reports it, if it lasts.\n    }',
       ],
     ],
