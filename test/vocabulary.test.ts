@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { proseOfTypeScript } from './support/prose-of-typescript.js'
 import { filesUnder, textOf } from './support/sources.js'
 import { findings, proseOf } from './support/vocabulary.js'
 
@@ -89,5 +90,52 @@ describe('proseOf', () => {
   test('leaves out titles of tests, which their own files are checked for', () => {
     const document = '| a rule | `test/a.test.ts` › "nobody waits", "where it\nwaits" |\n"nobody"'
     expect(findings(proseOf(document)).map(({ line, phrase }) => [line, phrase])).toEqual([[3, 'nobody']])
+  })
+})
+
+describe('proseOfTypeScript', () => {
+  function wordsOf(text: string): string {
+    return proseOfTypeScript(text).replace(/\s+/g, ' ').trim()
+  }
+
+  test.each([
+    ['a line comment', 'run() // It runs.', '. It runs.'],
+    ['a line comment over two lines as one text', '// It goes\n  // on.\nrun()', '. It goes on.'],
+    ['two comments with code between as two texts', 'a() // It goes\nb() // on.', '. It goes . on.'],
+    ['a block comment without its stars', '/**\n * It goes\n * on.\n */', '. It goes on.'],
+    ['a comment without its code', '/* If `where` is set. */', '. If `` is set.'],
+    ['strings of two words', `f('no one', "not 'one'")`, ". no one . not 'one'"],
+    ['a string with an escaped quote', `f('it isn\\'t so')`, ". it isn\\'t so"],
+    [
+      'a template with the texts in its expressions',
+      `f(\`not \${g('two words', \`an \${b} word\`)} yet\`)`,
+      '. not _ yet . two words . an _ word',
+    ],
+    [
+      'a string behind braces in a template',
+      `f(\`an \${{ a: 1 }.a} object\`); g("two words")`,
+      '. an _ object . two words',
+    ],
+    ['a comment behind a regular expression with a quote', "x.replace(/['/]/g, y) // It runs.", '. It runs.'],
+    ['a string behind a regular expression that is returned', `return /"/.test('two words')`, '. two words'],
+    ['a comment behind a division', 'a = b / c // It runs.', '. It runs.'],
+  ])('keeps %s', (_, text, words) => {
+    expect(wordsOf(text)).toBe(words)
+  })
+
+  test.each([
+    ['code', 'const where = nobody(news)'],
+    ['single words and paths', `import './where/nobody.js'; f('nobody', \`\${where}-news\`)`],
+    ['code in strings', `f('if (nobody) return', 'const news = 1', '() => where it')`],
+    ['regular expressions', 'a = /where it/; b(/[/]nobody/.exec(c), x ? /news it/ : 0)'],
+    ['keywords of SQL', 'f(`SELECT a FROM b WHERE c = 1`, "WHERE it")'],
+  ])('leaves out %s', (_, text) => {
+    expect(findings(proseOfTypeScript(text))).toEqual([])
+  })
+
+  test('keeps the number of every line', () => {
+    const text = ['/*', ' * a', ' */', 'f(`two', '${x(', '  1)} words`)', '', "g('nobody waits')"].join('\n')
+    expect(findings(proseOfTypeScript(text)).map(({ line }) => line)).toEqual([8])
+    expect(proseOfTypeScript(text).split('\n')).toHaveLength(8)
   })
 })
