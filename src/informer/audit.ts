@@ -5,8 +5,8 @@ import { LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type Vers
 import { assertVersion, type Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
 import { close } from '../reflector/reflector.js'
-import type { StorePart } from '../store/partition.js'
-import type { WriteRecord } from '../store/transaction.js'
+import type { Partition } from '../store/partition.js'
+import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
 
 /** How often a store is compared with its source where nothing else is said, in milliseconds. */
@@ -28,7 +28,7 @@ const SLICE_MS = 8
 
 export interface AuditHost<S, T> {
   readonly source: ListerWatcher<S>
-  readonly part: StorePart<T>
+  readonly part: Partition<T>
   readonly clock: Clock
   readonly random: Random
   /** Whether there is something to compare: after the first list, while the watch is open. */
@@ -150,7 +150,7 @@ export class Audit<S, T> {
     const { clock, part, proven } = this.#host
     const until = clock.now() + Math.min(this.#periodMs, AUDIT_PERIOD_MS)
     for (let round = 1; ; round++) {
-      const written = part.record()
+      const written = part.recordWrites()
       try {
         const snapshot = await this.#snapshot(attempt)
         const isReached = await attempt.pauseWatchdog(
@@ -245,10 +245,10 @@ export class Audit<S, T> {
   #differs(item: Item<S>): boolean {
     const { part } = this.#host
     const { key } = item
-    if (key === undefined || item.type === 'delete' || part.isOthers(key)) return false
+    if (key === undefined || item.type === 'delete' || part.isOwnedByOther(key)) return false
     if (item.type === 'invalid') return !part.isInvalid(key)
-    if (item.type === 'put') return !part.isHeld(item)
-    const passedOver = part.passedOver(key)
+    if (item.type === 'put') return !part.isUpToDate(item)
+    const passedOver = part.unstored(key)
     if (passedOver !== undefined) return passedOver.version !== undefined && passedOver.version !== item.version
     const current = part.entryOf(key)
     return current === undefined || (current.version !== undefined && current.version !== item.version)

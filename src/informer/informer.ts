@@ -130,9 +130,8 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
         ...(options.equals === undefined ? {} : { equals: options.equals }),
         freeze: options.freeze ?? isDevelopment(),
         onInvalid: options.onInvalid,
-        onCommit: (commit) => this.#committed(commit),
         onReleased: (source) => this.#mirrors.get(source)?.reflector.relist('another source gave up a key'),
-        remembersOmitted:
+        remembersFiltered:
           this.#set === undefined
             ? isAudited(options.source as ListerWatcher<S>, options.audit)
             : options.audit !== false,
@@ -170,10 +169,12 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
   }
 
   #mirror(name: string, source: ListerWatcher<S>): SourceRunner<S, T> {
-    const part = this.#set === undefined ? this.#indexer.whole : this.#indexer.part(name)
+    const part = this.#set === undefined ? this.#indexer.whole : this.#indexer.partition(name)
     const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
     const auditMs = isAudited(source, this.#audit) && periodMs
-    return new SourceRunner<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
+    const mirror = new SourceRunner<S, T>(name, source, part, { ...this.#mirrorHost, auditMs })
+    part.onCommit = (commit) => this.#committed(mirror, commit)
+    return mirror
   }
 
   /** Sources come and go between two steps of the store: what asks for it may be a function that the store calls in one. */
@@ -232,7 +233,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
 
   /** @internal */
   get [pinsOf](): number {
-    return this.#indexer.store.pins
+    return this.#indexer.store.pinCount
   }
 
   /** @internal */
@@ -646,10 +647,9 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Limit
     return (at, mark) => source.hasReached?.(at, mark) === true
   }
 
-  #committed(commit: Commit<T>): void {
-    const { version, committedAt, changes } = commit
-    const mirror = this.#mirrorOf('commit', commit.source)
-    mirror.committed(commit.type !== 'changed', committedAt)
+  #committed(mirror: SourceRunner<S, T>, commit: Commit<T>): void {
+    const { origin, version, committedAt, changes } = commit
+    mirror.committed(origin === 'initial' || origin === 'relist', committedAt)
     if (!this.#openIfListed()) this.#router.route(commit)
     if (channels.batch.hasSubscribers) {
       const { lagMs, source } = mirror

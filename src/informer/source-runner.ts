@@ -6,7 +6,7 @@ import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import { Reflector, type ReflectorHooks } from '../reflector/reflector.js'
 import type { ReflectorState } from '../reflector/reflector-state.js'
-import type { StorePart } from '../store/partition.js'
+import type { Partition } from '../store/partition.js'
 import { VersionWaiters } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
 import { Audit } from './audit.js'
@@ -34,7 +34,7 @@ export class SourceRunner<S, T> {
   /** What it is called among the others. */
   readonly name: string
   readonly source: ListerWatcher<S>
-  readonly part: StorePart<T>
+  readonly part: Partition<T>
   readonly reflector: Reflector<S>
   readonly waiters: VersionWaiters
   readonly #host: RunnerHost<S, T>
@@ -59,7 +59,7 @@ export class SourceRunner<S, T> {
   /** Whether the store shows a history that is not known to be over. */
   #isCurrent = false
 
-  constructor(name: string, source: ListerWatcher<S>, part: StorePart<T>, host: RunnerHost<S, T>) {
+  constructor(name: string, source: ListerWatcher<S>, part: Partition<T>, host: RunnerHost<S, T>) {
     this.name = name
     this.source = source
     this.part = part
@@ -86,7 +86,7 @@ export class SourceRunner<S, T> {
       acquireRelistSlot: (signal) => host.admit(signal),
     }
     // What the source gives becomes what the store holds inside the indexer, by `schema` and `transform`.
-    const sink = part as unknown as StorePart<S>
+    const sink = part as unknown as Partition<S>
     this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, hooks)
   }
 

@@ -1,23 +1,27 @@
 import type { WatchEvent } from '../contract/source.js'
 import { namedInvalid } from '../queue/change.js'
-import type { Ordinal, Store } from './store.js'
+import type { Store } from './store.js'
+import type { Ordinal } from './store-index.js'
 
-/** What has to be known to say whether something fits. */
-export interface Room {
-  readonly store: Pick<Store<unknown>, 'size' | 'room' | 'ordinalOf' | 'overflow'>
-  /** Whether the entry at an ordinal is of the source that gives the new ones. */
+type StoreSize = Pick<Store<unknown>, 'size' | 'freeCapacity' | 'ordinalOf' | 'overflowError'>
+
+/** The entries of the source that writes. */
+interface OwnEntries {
+  readonly size: number
   owns(ordinal: Ordinal): boolean
-  /** How many entries are that source's. */
-  owned(): number
 }
 
-/** Refuses a batch that the store could not hold on the way: it is applied whole or not at all. */
-export function assertRoom(events: readonly WatchEvent<unknown>[], { store, owns, owned }: Room): void {
+/**
+ * Checks a batch before it is written, so that it is applied completely or not at all.
+ *
+ * @throws SourceError PROTOCOL when the store would exceed its limit after any event of the batch.
+ */
+export function assertCapacity(events: readonly WatchEvent<unknown>[], store: StoreSize, own: OwnEntries): void {
   let arriving = 0
   for (const event of events) arriving += event.type === 'replace' ? event.entries.length : 1
-  if (arriving <= store.room) return
-  const most = store.size + store.room
-  /** What differs from the store on the way, or from what others gave once a replace has come. */
+  if (arriving <= store.freeCapacity) return
+  const limit = store.size + store.freeCapacity
+  /** Keys whose presence differs from the store, or after a replace from the entries of other sources. */
   const changed = new Map<string, boolean>()
   let isReplaced = false
   let size = store.size
@@ -25,12 +29,12 @@ export function assertRoom(events: readonly WatchEvent<unknown>[], { store, owns
     const known = changed.get(key)
     if (known !== undefined) return known
     const ordinal = store.ordinalOf(key)
-    return ordinal !== undefined && !(isReplaced && owns(ordinal))
+    return ordinal !== undefined && !(isReplaced && own.owns(ordinal))
   }
-  const set = (key: string, isThere: boolean): void => {
-    if (has(key) !== isThere) size += isThere ? 1 : -1
-    changed.set(key, isThere)
-    if (size > most) throw store.overflow()
+  const set = (key: string, isPresent: boolean): void => {
+    if (has(key) !== isPresent) size += isPresent ? 1 : -1
+    changed.set(key, isPresent)
+    if (size > limit) throw store.overflowError()
   }
   for (const event of events) {
     if (event.type === 'put') set(event.key, true)
@@ -41,7 +45,7 @@ export function assertRoom(events: readonly WatchEvent<unknown>[], { store, owns
         const kept = [...keep].filter(has)
         changed.clear()
         isReplaced = true
-        size = store.size - owned()
+        size = store.size - own.size
         for (const key of kept) set(key, true)
       }
       for (const { key } of event.entries) set(key, true)
@@ -49,15 +53,21 @@ export function assertRoom(events: readonly WatchEvent<unknown>[], { store, owns
   }
 }
 
-/** The same for a list: `listed` says which ordinals it names, `pending` what it will write. */
-export function assertRoomForList(
+/**
+ * Checks a list before it is written. `listed` has a 1 at each stored ordinal that the list contains, `pending` has the keys
+ * that it writes.
+ *
+ * @throws SourceError PROTOCOL when the store would exceed its limit.
+ */
+export function assertListCapacity(
   listed: Uint8Array,
   pending: ReadonlyMap<string, unknown>,
   isComplete: boolean,
-  { store, owned }: Room,
+  store: StoreSize,
+  own: OwnEntries,
 ): void {
   let { size } = store
-  if (isComplete) size += listed.reduce((sum, each) => sum + each, 0) - owned()
+  if (isComplete) size += listed.reduce((sum, each) => sum + each, 0) - own.size
   for (const key of pending.keys()) if (store.ordinalOf(key) === undefined) size++
-  if (size > store.size + store.room) throw store.overflow()
+  if (size > store.size + store.freeCapacity) throw store.overflowError()
 }

@@ -5,15 +5,17 @@ import type { DeltaBatch } from '../queue/change.js'
 import { checkOptions, isFunction } from '../util/validate-options.js'
 import { type DeclaredIndex, declareIndexes } from './indexes/index-builder.js'
 import type { IndexBuilder } from './indexes/index-types.js'
-import { newPart } from './key-ownership.js'
-import { StorePart } from './partition.js'
+import { Partition } from './partition.js'
+import { Snapshot } from './snapshot.js'
 import { pairsOf, Store } from './store.js'
-import { Snapshot, type StoreView } from './store-view.js'
-import { StoreWriter, type WriterHooks } from './transaction.js'
+import type { StoreView } from './store-view.js'
+import { StoreWriter, type WriterHooks } from './store-writer.js'
 
 /**
- * The indexed store, and the sink that a reflector writes to. One writer; every batch, and every list, becomes visible
- * in one synchronous step. Objects that are equal to what is there keep their identity and are no change.
+ * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole, in
+ * one synchronous step. An object that is equal to the stored one does not replace it, and is not a change.
+ *
+ * Like all sinks it has one writer. It holds at most 16 million objects.
  */
 export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   readonly by: I
@@ -21,8 +23,8 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   readonly writer: StoreWriter<T>
   /** @internal */
   readonly store: Store<T>
-  /** @internal The whole store, as what its only source has in it. */
-  readonly whole: StorePart<T>
+  /** @internal The partition of a single source: the whole store. */
+  readonly whole: Partition<T>
   readonly #declared = new Map<string, DeclaredIndex<T>>()
 
   constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
@@ -35,7 +37,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     checkOptions('new Indexer', options, { indexes: isFunction })
     this.writer = new StoreWriter(hooks)
     this.store = this.writer.store
-    this.whole = new StorePart(this.writer, this.writer.whole)
+    this.whole = new Partition(this.writer)
     const declare = options.indexes as ((ix: IndexBuilder<T>) => I & object) | undefined
     this.by = declare === undefined ? (Object.create(null) as I) : this.#declare(declare)
   }
@@ -85,7 +87,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   /** @internal */
   addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X {
     if (this.#declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
-    return this.writer.inOneStep(
+    return this.writer.runExclusive(
       'addIndex',
       () => (this.#declare((ix) => ({ [name]: build(ix) })) as Record<string, X>)[name] as X,
     )
@@ -101,10 +103,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     )
   }
 
-  /** @internal From now on the store is in parts; this is a new one. */
-  part(name: string): StorePart<T> {
+  /** @internal Adds the partition of one of several sources. */
+  partition(name: string): Partition<T> {
     this.writer.ownership.share()
-    return new StorePart(this.writer, newPart(name))
+    return new Partition(this.writer, name)
   }
 
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
@@ -117,8 +119,8 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   #declare<X extends object>(declare: (ix: IndexBuilder<T>) => X): X {
     const { by, declared } = declareIndexes(this.store, declare, (message, cause, key) => {
-      const said = `${message}; such objects are left out of it`
-      this.writer.warn(new SourceError(said, { code: 'DECODE', phase: 'apply', cause, key }))
+      const full = `${message}; such objects are not in this index`
+      this.writer.warn(new SourceError(full, { code: 'DECODE', phase: 'apply', cause, key }))
     })
     for (const index of declared) this.#declared.set(index.name, index)
     if (this.by !== undefined) Object.assign(this.by as object, by)

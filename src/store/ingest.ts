@@ -3,73 +3,74 @@ import type { Entry } from '../contract/source.js'
 import { redact } from '../util/redact.js'
 import { deepFreeze } from './deep-freeze.js'
 
-/** How objects become what the store holds. */
-export interface IntakeOptions<T> {
-  /** The source's object as the store's; `undefined`: not mirrored. What it throws makes the object invalid. */
+/** How the source's objects become stored objects. */
+export interface IngestOptions<T> {
+  /** Returns the object to store; `undefined` filters it out. If it throws, the object is invalid. */
   readonly prepare?: ((object: unknown, key: string) => T | undefined) | undefined
   readonly equals: (a: T, b: T) => boolean
   /** Whether plain objects and arrays are deep-frozen. */
   readonly freeze: boolean
-  /** The name of the source that a part of the store mirrors, for messages. */
-  readonly sourceOf?: ((part: string | undefined) => string | undefined) | undefined
-  /** Told of the first time that `equals` throws. */
+  /** Returns the name of the source of a partition, for messages. */
+  readonly sourceOf?: ((partition: string | undefined) => string | undefined) | undefined
+  /** Called once, when `equals` throws for the first time. */
   readonly report: (error: SourceError) => void
 }
 
-/** The store has this already. */
-export const SAME: unique symbol = Symbol('same')
-/** `prepare` left it out. */
-export const OMITTED: unique symbol = Symbol('omitted')
+/** The store has this object already. */
+export const UNCHANGED: unique symbol = Symbol('unchanged')
+/** `prepare` has filtered the object out. */
+export const FILTERED: unique symbol = Symbol('filtered')
 
 /**
- * Decides what an object that arrives means, beside what the store holds of its key:
- * nothing (`SAME`), an entry to write, that it is not wanted (`OMITTED`), or that it is invalid (a SourceError).
- * An entry with the current object means that only its version moved on.
+ * Validates, transforms and freezes an object that arrives, and compares it with the stored object of its key. Returns
+ * the entry to write, `UNCHANGED`, `FILTERED`, or the error of an invalid object. An entry that has the stored object
+ * differs only in its version or uid.
  */
-export class Intake<T> {
-  readonly #options: IntakeOptions<T>
+export class Ingest<T> {
+  readonly #options: IngestOptions<T>
   #hasEqualsFailed = false
 
-  constructor(options: IntakeOptions<T>) {
+  constructor(options: IngestOptions<T>) {
     this.#options = options
   }
 
-  take(
+  ingest(
     arrived: Entry<unknown>,
     current: Entry<T> | undefined,
     ignoreVersions: boolean,
-    part?: string,
-  ): Entry<T> | SourceError | typeof SAME | typeof OMITTED {
+    partition?: string,
+  ): Entry<T> | SourceError | typeof UNCHANGED | typeof FILTERED {
     const isOther = current === undefined || isOtherIdentity(current, arrived)
-    if (!isOther && !ignoreVersions && current.version !== undefined && current.version === arrived.version) return SAME
+    if (!isOther && !ignoreVersions && current.version !== undefined && current.version === arrived.version)
+      return UNCHANGED
     const { prepare, freeze } = this.#options
     let object = arrived.object as T | undefined
     if (prepare !== undefined) {
       try {
         object = prepare(arrived.object, arrived.key)
       } catch (error) {
-        return this.invalid(arrived.key, error, part)
+        return this.invalid(arrived.key, error, partition)
       }
     }
-    if (object === undefined) return OMITTED
+    if (object === undefined) return FILTERED
     if (!isOther && this.#equals(current.object, object)) {
-      if (current.version === arrived.version && current.uid === arrived.uid) return SAME
+      if (current.version === arrived.version && current.uid === arrived.uid) return UNCHANGED
       return { ...arrived, object: current.object }
     }
     try {
       if (freeze) deepFreeze(object)
     } catch (error) {
-      return this.invalid(arrived.key, error, part) // A getter of the object's own, or a proxy, threw.
+      return this.invalid(arrived.key, error, partition) // A getter of the object, or a proxy, threw.
     }
     return object === arrived.object ? (arrived as Entry<T>) : { ...arrived, object }
   }
 
-  /** What `informer.invalid` says of an object of this part of the store. */
-  invalid(key: string | undefined, error: unknown, part: string | undefined): SourceError {
-    return invalid(key, error, this.#options.sourceOf?.(part))
+  /** Returns the error that `informer.invalid` contains for an object of this partition. */
+  invalid(key: string | undefined, error: unknown, partition: string | undefined): SourceError {
+    return invalid(key, error, this.#options.sourceOf?.(partition))
   }
 
-  /** The last state that a delete brought with it, where it is usable. */
+  /** Returns the last state that a delete event contains, or undefined if there is none or if it is invalid. */
   lastState(key: string, object: unknown): T | undefined {
     const { prepare, freeze } = this.#options
     if (object === undefined) return undefined
@@ -77,7 +78,7 @@ export class Intake<T> {
       const last = prepare === undefined ? (object as T) : prepare(object, key)
       return freeze ? deepFreeze(last) : last
     } catch {
-      return undefined // The object goes anyway; the state that the store holds is told instead.
+      return undefined // The key is deleted anyway, with the stored state.
     }
   }
 
@@ -95,12 +96,12 @@ export class Intake<T> {
   }
 }
 
-/** Whether two entries of one key are two objects; where one of them has no uid nobody can tell, and they count as one. */
+/** Whether two entries of one key are different objects. If an entry has no uid, they count as the same object. */
 export function isOtherIdentity(a: Entry<unknown>, b: Entry<unknown>): boolean {
   return a.uid !== undefined && b.uid !== undefined && a.uid !== b.uid
 }
 
-/** The error of an object that cannot be decoded. It names the object, and the source if that is known. */
+/** Returns the error of an object that cannot be decoded. It names the object, and the source if that is known. */
 export function invalid(key: string | undefined, error: unknown, source?: string): SourceError {
   const of = source === undefined ? '' : ` of ${source}`
   const what = key === undefined ? `an object${of} whose key is unknown` : `the object "${key}"${of}`

@@ -1,34 +1,27 @@
 import type { ListEvent } from '../contract/source.js'
-import type { Version } from '../contract/version.js'
-import type { Ordinal, Store } from './store.js'
-import { Journal, type Undoable, UndoableMap } from './undo-journal.js'
+import type { Store } from './store.js'
+import type { Ordinal } from './store-index.js'
+import { type Undoable, UndoableMap, UndoJournal } from './undo-journal.js'
 
-/** What one source gave to a store. */
-export interface Part {
-  /** Undefined where one source has the whole store. */
+/** A partition, as far as the ownership of keys needs it. */
+export interface KeyOwner {
+  /** Undefined if one source has the whole store. */
   readonly name: string | undefined
-  version: Version | undefined
-  /** Keys of objects that are invalid, with their versions. */
-  readonly invalid: UndoableMap<string, Version | undefined>
-  /** Keys that `prepare` left out, where somebody wants to know. */
-  readonly omitted: UndoableMap<string, Version | undefined>
-}
-
-export function newPart(name?: string): Part {
-  return { name, version: undefined, invalid: new UndoableMap(), omitted: new UndoableMap() }
+  /** The keys of its invalid objects. */
+  readonly invalid: ReadonlyMap<string, unknown>
 }
 
 /**
- * Whose each key is: all of one source, or over several that of the source that gave it first, until that source takes it
- * back; what others say of it meanwhile is a claim, and changes nothing.
+ * The owner of each key. A single source owns all keys. Of several sources, the first that lists a key owns it until that
+ * source deletes it. Events of other sources for that key are claims: they are remembered, and change nothing.
  */
-export class Ownership implements Undoable {
+export class KeyOwnership implements Undoable {
   readonly #store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>
-  /** Keys of objects that are invalid, of all sources. */
+  /** Keys of invalid objects, of all sources. */
   readonly #invalid: ReadonlyMap<string, unknown>
-  readonly #owners: (Part | undefined)[] = []
-  readonly #journal = new Journal<Ordinal, Part | undefined>()
-  readonly #claims = new UndoableMap<string, ReadonlySet<Part>>()
+  readonly #owners: (KeyOwner | undefined)[] = []
+  readonly #journal = new UndoJournal<Ordinal, KeyOwner | undefined>()
+  readonly #claims = new UndoableMap<string, ReadonlySet<KeyOwner>>()
   #isShared = false
 
   constructor(store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>, invalid: ReadonlyMap<string, unknown>) {
@@ -41,88 +34,93 @@ export class Ownership implements Undoable {
     this.#claims.begin()
   }
 
-  end(): void {
-    this.#journal.end()
-    this.#claims.end()
+  commit(): void {
+    this.#journal.commit()
+    this.#claims.commit()
   }
 
-  undo(): void {
-    this.#claims.undo()
-    this.#journal.undo((ordinal, owner) => {
+  rollback(): void {
+    this.#claims.rollback()
+    this.#journal.rollback((ordinal, owner) => {
       this.#owners[ordinal] = owner
     })
   }
 
-  /** Whether there are several sources. */
+  /** Whether several sources share the store. */
   get isShared(): boolean {
     return this.#isShared
   }
 
-  /** From now on there are. */
+  /** Several sources share the store from now on. */
   share(): void {
     this.#isShared = true
   }
 
-  remove(part: Part): void {
-    for (const key of [...this.#claims.keys()]) this.disclaim(part, key)
+  owns(owner: KeyOwner, ordinal: Ordinal): boolean {
+    return !this.#isShared || this.#owners[ordinal] === owner
   }
 
-  owns(part: Part, ordinal: Ordinal): boolean {
-    return !this.#isShared || this.#owners[ordinal] === part
-  }
-
-  sizeOf(part: Part): number {
+  /** Returns the number of stored entries that `owner` has. */
+  countOf(owner: KeyOwner): number {
     if (!this.#isShared) return this.#store.size
-    let size = 0
+    let count = 0
     for (let ordinal = 0; ordinal < this.#store.ordinalLimit; ordinal++) {
-      if (this.#store.entryAt(ordinal) !== undefined && this.owns(part, ordinal)) size++
+      if (this.#store.entryAt(ordinal) !== undefined && this.owns(owner, ordinal)) count++
     }
-    return size
+    return count
   }
 
-  set(part: Part | undefined, ordinal: Ordinal): void {
+  assign(owner: KeyOwner | undefined, ordinal: Ordinal): void {
     if (!this.#isShared) return
-    this.#journal.note(ordinal, this.#owners[ordinal])
-    this.#owners[ordinal] = part
+    this.#journal.record(ordinal, this.#owners[ordinal])
+    this.#owners[ordinal] = owner
   }
 
-  /** Whether another source has a key; one whose object is invalid may have no place in the store. */
-  isOthers(part: Part, key: string, ordinal: Ordinal | undefined): boolean {
+  /** Whether another source owns a key. A key whose object is invalid may have no ordinal. */
+  isOwnedByOther(owner: KeyOwner, key: string, ordinal: Ordinal | undefined): boolean {
     if (!this.#isShared) return false
-    return ordinal === undefined ? this.#invalid.has(key) && !part.invalid.has(key) : !this.owns(part, ordinal)
+    return ordinal === undefined ? this.#invalid.has(key) && !owner.invalid.has(key) : !this.owns(owner, ordinal)
   }
 
-  /** Whether an event is about what another source gave, and so changes nothing. A claim that is news goes to `claimed`. */
+  /**
+   * Returns whether another source owns the key of an event, so that the event changes nothing but the claims. A key that
+   * `owner` claims for the first time is added to `claimed`.
+   */
   isForeign(
+    owner: KeyOwner,
     key: string,
     type: ListEvent<unknown>['type'],
     ordinal: Ordinal | undefined,
-    { part, claimed }: { readonly part: Part; readonly claimed: string[] },
+    claimed: string[],
   ): boolean {
-    if (!this.isOthers(part, key, ordinal)) return false
-    if (type === 'delete') this.disclaim(part, key)
-    else if (this.#claim(part, key)) claimed.push(key)
+    if (!this.isOwnedByOther(owner, key, ordinal)) return false
+    if (type === 'delete') this.disclaim(owner, key)
+    else if (this.#claim(owner, key)) claimed.push(key)
     return true
   }
 
-  /** Remembers that `part` gives a key that is another's. Whether that is news. */
-  #claim(part: Part, key: string): boolean {
-    const claimants = this.#claims.get(key) ?? new Set<Part>()
-    if (claimants.has(part)) return false
-    this.#claims.set(key, new Set(claimants).add(part))
+  /** Returns whether the claim is new. */
+  #claim(owner: KeyOwner, key: string): boolean {
+    const claimants = this.#claims.get(key) ?? new Set<KeyOwner>()
+    if (claimants.has(owner)) return false
+    this.#claims.set(key, new Set(claimants).add(owner))
     return true
   }
 
-  disclaim(part: Part, key: string): void {
-    if (this.#claims.get(key)?.has(part) !== true) return
+  disclaim(owner: KeyOwner, key: string): void {
+    if (this.#claims.get(key)?.has(owner) !== true) return
     const claimants = new Set(this.#claims.get(key))
-    claimants.delete(part)
+    claimants.delete(owner)
     if (claimants.size === 0) this.#claims.delete(key)
     else this.#claims.set(key, claimants)
   }
 
-  /** The claims to a key that is nobody's any more; they are forgotten. */
-  release(key: string): ReadonlySet<Part> | undefined {
+  disclaimAll(owner: KeyOwner): void {
+    for (const key of [...this.#claims.keys()]) this.disclaim(owner, key)
+  }
+
+  /** Removes the claims to a key without an owner, and returns them. */
+  releaseClaims(key: string): ReadonlySet<KeyOwner> | undefined {
     const claimants = this.#claims.get(key)
     this.#claims.delete(key)
     return claimants

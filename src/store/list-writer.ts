@@ -1,123 +1,153 @@
 import { SourceError } from '../contract/errors.js'
 import type { Entry, ListEvent, ListTransaction } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
-import { assertRoomForList } from './capacity.js'
-import { OMITTED, SAME } from './ingest.js'
-import type { Part } from './key-ownership.js'
-import type { StoreWriter } from './transaction.js'
+import { assertListCapacity } from './capacity.js'
+import { FILTERED, UNCHANGED } from './ingest.js'
+import type { Ordinal } from './store-index.js'
+import type { StoreWriter } from './store-writer.js'
+import { StoreTransaction, type WritablePartition } from './transaction.js'
 
-/** The first list: it fills the store directly, which nobody can see until it is whole. */
-export function fill<T>(writer: StoreWriter<T>, part: Part): ListTransaction<T> {
-  const { store } = writer
-  store.isVisible = false
-  const step = writer.begin(part, 'initial', undefined)
-  return {
-    page: (events) => {
-      for (const event of events) writer.event(event, step)
-    },
-    commit: (version) => {
-      store.isVisible = true
-      writer.end(step, version)
-    },
-    abandon: () => {
-      store.clear()
-      writer.invalid.clear()
-      part.invalid.clear()
-      part.omitted.clear()
-      store.isVisible = true
-    },
+/** A partition, as far as its lists need it. */
+interface ListedPartition<T> extends WritablePartition<T> {
+  /** The number of its stored entries. */
+  readonly size: number
+  owns(ordinal: Ordinal): boolean
+}
+
+/** The first list. It writes to the store directly; the store is invisible until the list is complete. */
+export class InitialList<T> implements ListTransaction<T> {
+  readonly #writer: StoreWriter<T>
+  readonly #partition: WritablePartition<T>
+  readonly #transaction: StoreTransaction<T>
+
+  constructor(writer: StoreWriter<T>, partition: WritablePartition<T>) {
+    this.#writer = writer
+    this.#partition = partition
+    writer.store.isVisible = false
+    this.#transaction = new StoreTransaction(writer, partition, 'initial')
+  }
+
+  page(events: readonly ListEvent<T>[]): void {
+    for (const event of events) this.#transaction.apply(event)
+  }
+
+  commit(version: Version): void {
+    this.#writer.store.isVisible = true
+    this.#transaction.commit(version)
+  }
+
+  abandon(): void {
+    const { store, invalid } = this.#writer
+    store.clear()
+    invalid.clear()
+    this.#partition.invalid.clear()
+    this.#partition.filtered.clear()
+    store.isVisible = true
   }
 }
 
-/** A later list: compared with the store as it comes, written in one step at its end. */
+/** A later list. Its pages are compared with the store as they arrive; the differences are written by `commit`. */
 export class Relist<T> implements ListTransaction<T> {
   readonly #writer: StoreWriter<T>
-  readonly part: Part
-  /** Keys that another source has given already. */
-  readonly claimed: string[] = []
+  readonly #partition: ListedPartition<T>
   readonly #ignoreVersions: boolean
-  /** By ordinal, of what the store held when it began: 1 where the list has it. */
+  /** Has a 1 at each ordinal that the list contains, of the ordinals that existed when it began. */
   readonly #listed: Uint8Array
-  /** What is new, or not wanted. */
-  readonly #pending = new Map<string, Entry<T> | typeof OMITTED>()
-  readonly #bad = new Map<string, SourceError>()
-  /** Of what is bad, or left out. */
+  /** The keys to write: new or changed entries, and keys that `prepare` filters out. */
+  readonly #pending = new Map<string, Entry<T> | typeof FILTERED>()
+  readonly #invalid = new Map<string, SourceError>()
+  /** The versions of invalid and of filtered objects. */
   readonly #versions = new Map<string, Version | undefined>()
-  /** Whether it is known of every object which one it is. */
+  /** Keys of other sources that the list claims for the first time. */
+  readonly #claimed: string[] = []
+  /** False after an invalid object without a key: it may be any key, so no key is known to be deleted. */
   #isComplete = true
 
-  constructor(writer: StoreWriter<T>, part: Part, ignoreVersions: boolean) {
+  constructor(writer: StoreWriter<T>, partition: ListedPartition<T>, ignoreVersions: boolean) {
     this.#writer = writer
-    this.part = part
+    this.#partition = partition
     this.#ignoreVersions = ignoreVersions
     this.#listed = new Uint8Array(writer.store.ordinalLimit)
   }
 
   page(events: readonly ListEvent<T>[]): void {
-    for (const event of events) this.#take(event)
+    for (const event of events) this.#compare(event)
   }
 
-  #take(event: ListEvent<T>): void {
+  #compare(event: ListEvent<T>): void {
     const { key } = event
+    const partition = this.#partition
     if (key === undefined) {
       this.#isComplete = false
-      if (event.type === 'invalid') this.#writer.refuseUnnamed(event.error, this.part)
+      if (event.type === 'invalid') this.#writer.reportUnnamed(event.error, partition)
       return
     }
-    const { store, intake, ownership } = this.#writer
+    const { store, ingest, ownership } = this.#writer
     const ordinal = store.ordinalOf(key)
-    if (ownership.isForeign(key, event.type, ordinal, this)) return
+    if (ownership.isForeign(partition, key, event.type, ordinal, this.#claimed)) return
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     if (this.#pending.size > 0) this.#pending.delete(key)
-    if (this.#bad.size > 0) this.#bad.delete(key)
+    if (this.#invalid.size > 0) this.#invalid.delete(key)
     if (ordinal !== undefined) this.#listed[ordinal] = event.type === 'delete' ? 0 : 1
     if (event.type === 'delete') return
-    const taken =
+    const result =
       event.type === 'invalid'
-        ? intake.invalid(key, event.error, this.part.name)
-        : intake.take(event, current, this.#ignoreVersions, this.part.name)
-    if (taken instanceof SourceError || taken === OMITTED) this.#versions.set(key, event.version)
-    if (taken instanceof SourceError) this.#bad.set(key, taken)
-    else if (taken !== SAME) this.#pending.set(key, taken)
-    else if (current !== undefined && this.part.invalid.has(key)) this.#pending.set(key, current) // It is good again.
+        ? ingest.invalid(key, event.error, partition.name)
+        : ingest.ingest(event, current, this.#ignoreVersions, partition.name)
+    if (result instanceof SourceError || result === FILTERED) this.#versions.set(key, event.version)
+    if (result instanceof SourceError) this.#invalid.set(key, result)
+    else if (result !== UNCHANGED) this.#pending.set(key, result)
+    else if (current !== undefined && partition.invalid.has(key)) this.#pending.set(key, current) // It is valid again.
   }
 
   commit(version: Version): void {
-    const { part, claimed } = this
-    const [writer, pending, bad] = [this.#writer, this.#pending, this.#bad]
-    const { store, ownership } = writer
-    // Another source may have given a key meanwhile.
-    for (const keys of ownership.isShared ? [pending, bad] : [])
-      for (const key of keys.keys()) if (ownership.isForeign(key, 'put', store.ordinalOf(key), this)) keys.delete(key)
-    if (pending.size > store.room) assertRoomForList(this.#listed, pending, this.#isComplete, writer.roomOf(part))
-    const step = { ...writer.begin(part, 'relist', version, this.#ignoreVersions), claimed }
-    writer.recordReplaced(part)
-    for (const [key, error] of bad) writer.markInvalid(key, error, this.#versions.get(key), step)
+    const writer = this.#writer
+    const partition = this.#partition
+    const ignoreVersions = this.#ignoreVersions
+    const { store } = writer
+    this.#dropForeign()
+    if (this.#pending.size > store.freeCapacity)
+      assertListCapacity(this.#listed, this.#pending, this.#isComplete, store, partition)
+    const claimed = this.#claimed
+    const transaction = new StoreTransaction(writer, partition, 'relist', { version, ignoreVersions, claimed })
+    writer.replaced(partition)
+    for (const [key, error] of this.#invalid) transaction.markInvalid(key, error, this.#versions.get(key))
     if (this.#isComplete) {
-      for (const key of part.invalid.keys()) if (!bad.has(key)) writer.markValid(key, step)
-      part.omitted.clear()
-      this.#eachUnlisted((key) => writer.remove(key, undefined, step))
+      for (const key of partition.invalid.keys()) if (!this.#invalid.has(key)) transaction.markValid(key)
+      partition.filtered.clear()
+      this.#eachUnlisted((key) => transaction.remove(key))
     }
-    if (this.#ignoreVersions) {
-      for (const key of bad.keys()) this.#forgetVersion(key)
+    if (ignoreVersions) {
+      for (const key of this.#invalid.keys()) this.#forgetVersion(key)
       if (!this.#isComplete) this.#eachUnlisted((key) => this.#forgetVersion(key))
     }
-    for (const [key, taken] of pending) {
-      writer.markValid(key, step)
-      if (taken === OMITTED) writer.omit(key, this.#versions.get(key), step)
-      else writer.write(taken, store.ordinalOf(key), step)
+    for (const [key, result] of this.#pending) {
+      transaction.markValid(key)
+      if (result === FILTERED) transaction.filter(key, this.#versions.get(key))
+      else transaction.write(result, store.ordinalOf(key))
     }
-    writer.end(step, version)
+    transaction.commit(version)
   }
 
-  /** What was not told yet is news again. */
+  /** The next list reports the claims of this one. */
   abandon(): void {
-    for (const key of this.claimed) this.#writer.ownership.disclaim(this.part, key)
+    for (const key of this.#claimed) this.#writer.ownership.disclaim(this.#partition, key)
+  }
+
+  /** Drops keys that another source has written since their page arrived. */
+  #dropForeign(): void {
+    const { store, ownership } = this.#writer
+    if (!ownership.isShared) return
+    for (const keys of [this.#pending, this.#invalid]) {
+      for (const key of keys.keys()) {
+        if (ownership.isForeign(this.#partition, key, 'put', store.ordinalOf(key), this.#claimed)) keys.delete(key)
+      }
+    }
   }
 
   /**
-   * What a list of another history kept without having seen it: its version is of the old history, and one of the new may
-   * read the same.
+   * Removes the version of an entry that a list of another history has kept without its object: the same version may
+   * name another state in the new history.
    */
   #forgetVersion(key: string): void {
     const { store } = this.#writer
@@ -128,12 +158,11 @@ export class Relist<T> implements ListTransaction<T> {
     store.touch(ordinal, rest)
   }
 
-  /** What the store has of this source, and the list does not. */
+  /** Calls `act` for each stored key of the partition that the list does not contain. */
   #eachUnlisted(act: (key: string) => void): void {
-    const { store, ownership } = this.#writer
     for (let ordinal = 0; ordinal < this.#listed.length; ordinal++) {
-      const entry = this.#listed[ordinal] === 1 ? undefined : store.entryAt(ordinal)
-      if (entry !== undefined && ownership.owns(this.part, ordinal)) act(entry.key)
+      const entry = this.#listed[ordinal] === 1 ? undefined : this.#writer.store.entryAt(ordinal)
+      if (entry !== undefined && this.#partition.owns(ordinal)) act(entry.key)
     }
   }
 }

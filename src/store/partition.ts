@@ -2,150 +2,135 @@ import { SourceError } from '../contract/errors.js'
 import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
-import { assertRoom } from './capacity.js'
-import { OMITTED, SAME } from './ingest.js'
-import type { Part } from './key-ownership.js'
-import { fill, Relist } from './list-writer.js'
-import type { Step, StoreWriter, WriteRecord } from './transaction.js'
+import { assertCapacity } from './capacity.js'
+import type { Commit } from './commit.js'
+import { FILTERED, UNCHANGED } from './ingest.js'
+import { InitialList, Relist } from './list-writer.js'
+import type { Ordinal } from './store-index.js'
+import type { StoreWriter, WriteRecord } from './store-writer.js'
+import { StoreTransaction, type WritablePartition } from './transaction.js'
+import { UndoableMap } from './undo-journal.js'
 
-/** What one source has in a store: all of it, or over several sources a part. Its reflector writes to it. */
-export class StorePart<T> implements Sink<T> {
+/** The objects of one source in a store, and the sink that its reflector writes to. A single source has the whole store. */
+export class Partition<T> implements Sink<T>, WritablePartition<T> {
+  readonly name: string | undefined
+  version: Version | undefined
+  readonly invalid: UndoableMap<string, Version | undefined> = new UndoableMap()
+  readonly filtered: UndoableMap<string, Version | undefined> = new UndoableMap()
+  /** Called after each commit. */
+  onCommit: ((commit: Commit<T>) => void) | undefined
   readonly #writer: StoreWriter<T>
-  readonly #part: Part
 
-  constructor(writer: StoreWriter<T>, part: Part) {
+  constructor(writer: StoreWriter<T>, name?: string) {
     this.#writer = writer
-    this.#part = part
+    this.name = name
+    this.onCommit = writer.hooks.onCommit
   }
 
-  get version(): Version | undefined {
-    return this.#part.version
+  /** The number of its stored entries. */
+  get size(): number {
+    return this.#writer.ownership.countOf(this)
+  }
+
+  owns(ordinal: Ordinal): boolean {
+    return this.#writer.ownership.owns(this, ordinal)
   }
 
   entryOf(key: string): Entry<T> | undefined {
-    const { store, ownership } = this.#writer
+    const { store } = this.#writer
     const ordinal = store.ordinalOf(key)
-    return ordinal !== undefined && ownership.owns(this.#part, ordinal) ? store.entryAt(ordinal) : undefined
+    return ordinal !== undefined && this.owns(ordinal) ? store.entryAt(ordinal) : undefined
   }
 
-  /** Of what it holds, and of what is invalid. */
+  /** Returns the keys of its stored and of its invalid objects. */
   *keys(): Generator<string> {
-    const { store, ownership } = this.#writer
+    const { store } = this.#writer
     for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
       const entry = store.entryAt(ordinal)
-      if (entry !== undefined && ownership.owns(this.#part, ordinal)) yield entry.key
+      if (entry !== undefined && this.owns(ordinal)) yield entry.key
     }
-    for (const key of this.#part.invalid.keys()) if (store.ordinalOf(key) === undefined) yield key
+    for (const key of this.invalid.keys()) if (store.ordinalOf(key) === undefined) yield key
   }
 
-  /** Whether another source of the set has a key. */
-  isOthers(key: string): boolean {
+  /** Whether another source of the set owns a key. */
+  isOwnedByOther(key: string): boolean {
     const { store, ownership } = this.#writer
-    return ownership.isOthers(this.#part, key, store.ordinalOf(key))
+    return ownership.isOwnedByOther(this, key, store.ordinalOf(key))
   }
 
   isInvalid(key: string): boolean {
-    return this.#part.invalid.has(key)
+    return this.invalid.has(key)
   }
 
-  /** What is known of an object that is invalid, or was left out. */
-  passedOver(key: string): { readonly version: Version | undefined } | undefined {
-    const { invalid, omitted } = this.#part
-    if (invalid.has(key)) return { version: invalid.get(key) }
-    return omitted.has(key) ? { version: omitted.get(key) } : undefined
+  /** Returns the version of an object that is invalid or filtered out; undefined for all other keys. */
+  unstored(key: string): { readonly version: Version | undefined } | undefined {
+    if (this.invalid.has(key)) return { version: this.invalid.get(key) }
+    return this.filtered.has(key) ? { version: this.filtered.get(key) } : undefined
   }
 
-  /** Whether the store holds what it would make of an object that arrives. */
-  isHeld(arrived: Entry<unknown>): boolean {
+  /** Whether the store would not change if this object arrived. */
+  isUpToDate(arrived: Entry<unknown>): boolean {
     const current = this.entryOf(arrived.key)
-    const taken = this.#writer.intake.take(arrived, current, true)
+    const result = this.#writer.ingest.ingest(arrived, current, true)
     const isInvalid = this.isInvalid(arrived.key)
-    if (isInvalid || taken instanceof SourceError) return isInvalid && taken instanceof SourceError
-    if (taken === SAME) return true
-    return taken === OMITTED ? current === undefined : taken.object === current?.object
+    if (isInvalid || result instanceof SourceError) return isInvalid && result instanceof SourceError
+    if (result === UNCHANGED) return true
+    return result === FILTERED ? current === undefined : result.object === current?.object
   }
 
-  /** Keeps the keys that are written from now on, also by others, until it is stopped. */
-  record(): WriteRecord {
-    return this.#writer.record(this.#part)
+  /** Records all keys that are written from now on, also by other partitions, until `stop` is called. */
+  recordWrites(): WriteRecord {
+    return this.#writer.recordWrites(this)
   }
 
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
-    this.#writer.inOneStep('apply', () => this.#apply(batch))
-  }
-
-  #apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
-    const writer = this.#writer
-    const part = this.#part
-    const step = writer.begin(part, 'watch', batch.version)
-    const isOfDeltas = 'deltas' in batch
-    const events: readonly WatchEvent<T>[] = isOfDeltas ? batch.deltas.map(eventOf) : batch.events
-    assertRoom(events, writer.roomOf(part))
-    for (const event of events) {
-      if (event.type === 'replace') this.#replaceBy(event.entries, namedInvalid(events), step)
-      else writer.event(event, step)
-    }
-    writer.end(step, batch.version ?? part.version, isOfDeltas ? undefined : batch.committedAt)
-  }
-
-  /** A polled source's whole collection, inside a batch. `keep` counts as listed; without it nothing is known to be gone. */
-  #replaceBy(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined, step: Step<T>): void {
-    this.#writer.recordReplaced(this.#part)
-    if (keep !== undefined) {
-      const keys = new Set(keep)
-      for (const { key } of entries) keys.add(key)
-      this.#removeAll((key) => !keys.has(key), step)
-    }
-    for (const entry of entries) this.#writer.put(entry, step)
+    this.#writer.runExclusive('apply', () => {
+      const { version } = batch
+      const isOfDeltas = 'deltas' in batch
+      const events: readonly WatchEvent<T>[] = isOfDeltas ? batch.deltas.map(eventOf) : batch.events
+      const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
+      assertCapacity(events, this.#writer.store, this)
+      for (const event of events) {
+        if (event.type === 'replace') transaction.replace(event.entries, namedInvalid(events))
+        else transaction.apply(event)
+      }
+      transaction.commit(version ?? this.version, isOfDeltas ? undefined : batch.committedAt)
+    })
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
-    const [writer, part] = [this.#writer, this.#part]
+    const writer = this.#writer
     const isFirst = writer.commits === 0 && writer.store.size === 0 && !writer.ownership.isShared
-    const list = isFirst ? fill(writer, part) : new Relist(writer, part, ignoreVersions)
+    const list = isFirst ? new InitialList(writer, this) : new Relist(writer, this, ignoreVersions)
     return {
-      page: (events) => writer.inOneStep('page', () => list.page(events)),
-      commit: (version) => writer.inOneStep('commit', () => list.commit(version)),
-      abandon: () => writer.inOneStep('abandon', () => list.abandon()),
+      page: (events: readonly ListEvent<T>[]) => writer.runExclusive('page', () => list.page(events)),
+      commit: (version) => writer.runExclusive('commit', () => list.commit(version)),
+      abandon: () => writer.runExclusive('abandon', () => list.abandon()),
     }
   }
 
-  /** Takes all of it out of the store. */
+  /** Removes all objects of this source, and its claims: the source was removed from its set. */
   drop(): void {
-    const [writer, part] = [this.#writer, this.#part]
-    writer.inOneStep('drop', () => {
-      const step = writer.begin(part, 'relist', undefined)
-      this.#removeAll(() => true, step)
-      writer.ownership.remove(part)
-      writer.end(step, undefined)
+    this.#writer.runExclusive('drop', () => {
+      const transaction = new StoreTransaction(this.#writer, this, 'relist')
+      transaction.removeAll(() => true)
+      this.#writer.ownership.disclaimAll(this)
+      transaction.commit(undefined)
     })
   }
 
-  /** Deletes all objects of this source, which may not be read any more. The store has no version until the next list. */
+  /** Deletes all objects of this source, because access to it was lost. It has no version until the next list. */
   clear(): void {
-    const [writer, part] = [this.#writer, this.#part]
-    writer.inOneStep('clear', () => {
-      const step = writer.begin(part, 'access-lost', undefined)
-      writer.recordReplaced(part)
-      this.#removeAll(() => true, step)
-      writer.end(step, undefined)
+    this.#writer.runExclusive('clear', () => {
+      const transaction = new StoreTransaction(this.#writer, this, 'access-lost')
+      this.#writer.replaced(this)
+      transaction.removeAll(() => true)
+      transaction.commit(undefined)
     })
-  }
-
-  /** Takes out what this source gave, where `isGone`, and forgets what was left out. */
-  #removeAll(isGone: (key: string) => boolean, step: Step<T>): void {
-    const [writer, part] = [this.#writer, this.#part]
-    for (const key of part.invalid.keys()) if (isGone(key)) writer.markValid(key, step)
-    part.omitted.clear()
-    for (const key of writer.store.keys()) {
-      const ordinal = writer.store.ordinalOf(key)
-      const isOwn = ordinal !== undefined && writer.ownership.owns(part, ordinal)
-      if (isOwn && isGone(key)) writer.remove(key, undefined, { ...step, finalState: 'unknown' })
-    }
   }
 }
 
-/** A delta as an event. Its version is that of its batch, not the object's own, so that it says nothing of equality. */
+/** Returns a delta as an event. It has no version: that of its batch is not the object's own, and proves no equality. */
 function eventOf<T>({ type, key, object }: Delta<T>): ListEvent<T> {
   return { type: type === 'deleted' ? 'delete' : 'put', key, object }
 }

@@ -1,345 +1,278 @@
 import { SourceError } from '../contract/errors.js'
-import { emitWarning } from '../contract/runtime.js'
 import type { Delete, Entry, Invalid, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
-import { RunToCompletion } from '../util/run-to-completion.js'
-import type { Room } from './capacity.js'
-import type { Commit, Membership } from './commit.js'
-import { isDevelopment } from './deep-freeze.js'
+import type { Commit, CommitOrigin, Membership } from './commit.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
-import { Intake, type IntakeOptions, isOtherIdentity, OMITTED, SAME } from './ingest.js'
-import { newPart, Ownership, type Part } from './key-ownership.js'
-import { type Ordinal, Store } from './store.js'
-import { structuralEqual } from './structural-equal.js'
-import { type Undoable, UndoableMap } from './undo-journal.js'
+import { FILTERED, isOtherIdentity, UNCHANGED } from './ingest.js'
+import type { KeyOwner } from './key-ownership.js'
+import type { Ordinal } from './store-index.js'
+import type { StoreWriter } from './store-writer.js'
+import type { Undoable, UndoableMap } from './undo-journal.js'
 
-/** What was written while it was kept. */
-export interface WriteRecord {
-  readonly keys: ReadonlySet<string>
-  /** Whether this part went on by a whole collection, which does not tell what came and went in between. */
-  readonly isReplaced: boolean
-  stop(): void
+/** A partition, as far as its transactions need it. */
+export interface WritablePartition<T> extends KeyOwner {
+  /** Set by each commit. */
+  version: Version | undefined
+  /** The keys of its invalid objects, with their versions. */
+  readonly invalid: UndoableMap<string, Version | undefined>
+  /** The keys that `prepare` filtered out, with their versions, if these are remembered. */
+  readonly filtered: UndoableMap<string, Version | undefined>
+  readonly onCommit: ((commit: Commit<T>) => void) | undefined
 }
 
-/** What an informer adds to its indexer. */
-export interface WriterHooks<T> extends Partial<IntakeOptions<T>> {
-  /** `source`: over several sources, the one that it is about, where it is about one. */
-  readonly report?: (error: SourceError, source?: string) => void
-  readonly onInvalid?: 'omit' | 'keep-previous' | undefined
-  readonly onCommit?: (commit: Commit<T>) => void
-  /** A key that this source gave, and that was another's, is nobody's now. */
-  readonly onReleased?: (source: string) => void
-  readonly maxObjects?: number | undefined
-  /** Whether to know what `prepare` left out. */
-  readonly remembersOmitted?: boolean | undefined
-}
-
-/** A commit on its way. */
-export interface Step<T> {
-  readonly part: Part
-  readonly origin: keyof typeof COMMIT_TYPES
-  readonly version: Version | undefined
-  readonly finalState: 'known' | 'unknown'
-  readonly ignoreVersions: boolean
-  /** Whether nobody wants to know. */
-  readonly isSilent: boolean
-  readonly changes: Change<T>[]
-  readonly memberships: Membership[]
-  readonly tracked: readonly DeclaredIndex<T>[]
-  /** Keys that another source has given already. */
-  readonly claimed: string[]
-  /** Keys that the source gave, and that may be nobody's now. */
-  readonly released: string[]
+export interface TransactionOptions {
+  /** The version of the changes. */
+  readonly version?: Version | undefined
+  /** Compares all objects by their content. Default: false. */
+  readonly ignoreVersions?: boolean
+  /** Keys of other sources that the partition has claimed before the transaction. */
+  readonly claimed?: string[]
 }
 
 const NOTHING: readonly never[] = []
-const COMMIT_TYPES = { initial: 'filled', relist: 'listed', watch: 'changed', 'access-lost': 'changed' } as const
 
 /**
- * The one writer of a store: what an event does to it, and the commits that tell of that. Everything between `begin` and
- * `end` is one step; who takes one does so inside `inOneStep`.
+ * One atomic write to a store: a batch, or a list. It begins when it is created and ends with `commit`, which reports its
+ * changes. Both happen inside `StoreWriter.runExclusive`, which rolls it back on an error.
  */
-export class StoreWriter<T> {
-  readonly store: Store<T>
-  readonly intake: Intake<T>
-  readonly ownership: Ownership
-  /** What is invalid, of all sources. */
-  readonly invalid: UndoableMap<string, SourceError> = new UndoableMap()
-  /** What a single source has: everything. */
-  readonly whole: Part = newPart()
-  /** What may not come in the middle of a step of the store, or of what looks at all of it. */
-  readonly reentrancy: RunToCompletion = new RunToCompletion()
-  /** Told of functions of the user's that failed. */
-  readonly warn: (error: SourceError) => void
-  readonly #hooks: WriterHooks<T>
-  /** Indexes whose values commits carry, because somebody's scope asks for them. */
-  readonly #tracked = new Map<DeclaredIndex<T>, number>()
-  /** Those who want to know which keys are written. */
-  readonly #recorders = new Set<{ readonly keys: Set<string>; readonly part: Part; isReplaced: boolean }>()
-  #commits = 0
-  /** What the step that is under way can take back. */
-  #undoables: readonly Undoable[] = NOTHING
-  /** Whether the user's functions may be called between two parts of one step. */
-  #isWriting = false
+export class StoreTransaction<T> {
+  readonly #writer: StoreWriter<T>
+  readonly #partition: WritablePartition<T>
+  readonly #origin: CommitOrigin
+  readonly #version: Version | undefined
+  /** The final state of deleted objects: only a watch reports deletions, a list lacks the keys. */
+  readonly #finalState: 'known' | 'unknown'
+  readonly #ignoreVersions: boolean
+  /** Whether changes are not collected, because no one reads them. */
+  readonly #isSilent: boolean
+  readonly #tracked: readonly DeclaredIndex<T>[]
+  readonly #undoables: readonly Undoable[]
+  readonly #changes: Change<T>[] = []
+  readonly #memberships: Membership[] = []
+  readonly #claimed: string[]
+  /** Keys that the partition has given up. They may have no owner now. */
+  readonly #released: string[] = []
 
-  constructor(hooks: WriterHooks<T>) {
-    this.#hooks = hooks
-    this.warn = hooks.report ?? (({ message, code }) => emitWarning(message, { code }))
-    this.store = new Store(hooks.maxObjects, hooks.freeze ?? isDevelopment())
-    this.intake = new Intake({
-      prepare: hooks.prepare,
-      equals: hooks.equals ?? structuralEqual,
-      freeze: hooks.freeze ?? false,
-      sourceOf: hooks.sourceOf,
-      report: this.warn,
-    })
-    this.ownership = new Ownership(this.store, this.invalid)
+  constructor(
+    writer: StoreWriter<T>,
+    partition: WritablePartition<T>,
+    origin: CommitOrigin,
+    { version, ignoreVersions = false, claimed = [] }: TransactionOptions = {},
+  ) {
+    const { store, ownership, invalid, tracked } = writer
+    store.assertIndexed()
+    this.#writer = writer
+    this.#partition = partition
+    this.#origin = origin
+    this.#version = version
+    this.#finalState = origin === 'watch' ? 'known' : 'unknown'
+    this.#ignoreVersions = ignoreVersions
+    this.#isSilent = origin === 'initial' || partition.onCommit === undefined
+    this.#tracked = tracked.size === 0 ? NOTHING : [...tracked.keys()]
+    this.#claimed = claimed
+    // The first list is not rolled back: if it fails, the whole store is cleared.
+    this.#undoables =
+      origin === 'initial' ? NOTHING : [store, ownership, invalid, partition.invalid, partition.filtered]
+    writer.begun(this)
+    for (const each of this.#undoables) each.begin()
   }
 
-  /** How many steps the store has taken. */
-  get commits(): number {
-    return this.#commits
-  }
-
-  /** Where the store is: its version; over several sources a count of its own. */
-  get position(): Version | undefined {
-    return this.ownership.isShared ? String(this.#commits) : this.whole.version
-  }
-
-  /** Makes commits carry the values of an index, until the result is called. */
-  track(index: DeclaredIndex<T>): () => void {
-    this.#tracked.set(index, (this.#tracked.get(index) ?? 0) + 1)
-    return () => {
-      const users = (this.#tracked.get(index) ?? 1) - 1
-      if (users === 0) this.#tracked.delete(index)
-      else this.#tracked.set(index, users)
-    }
-  }
-
-  get tracked(): Iterable<DeclaredIndex<T>> {
-    return this.#tracked.keys()
-  }
-
-  /** Keeps the keys that are written from now on, until it is stopped. */
-  record(part: Part): WriteRecord {
-    const record = { keys: new Set<string>(), part, isReplaced: false, stop: () => this.#recorders.delete(record) }
-    this.#recorders.add(record)
-    return record
-  }
-
-  recordReplaced(part: Part): void {
-    for (const record of this.#recorders) if (record.part === part) record.isReplaced = true
-  }
-
-  /** Refuses a call out of a function that the store calls while it is written. */
-  assertNotWriting(call: string): void {
-    if (!this.#isWriting) return
-    throw new TypeError(
-      `${call}: the store is being written; schema, transform, equals and index functions may only read the object that they are given`,
-    )
-  }
-
-  /**
-   * One thing at a time: `act` calls the user's functions, which may not write what is being written. A step that throws
-   * before its commit is undone, and nothing of it is shown or told.
-   */
-  inOneStep<V>(call: string, act: () => V): V {
-    this.assertNotWriting(call)
-    return this.reentrancy.run(() => {
-      this.#isWriting = true
-      try {
-        return act()
-      } catch (error) {
-        for (const each of this.#undoables) each.undo()
-        this.#undoables = NOTHING
-        throw error
-      } finally {
-        this.#isWriting = false
-      }
-    })
-  }
-
-  roomOf(part: Part): Room {
-    const { store, ownership } = this
-    return { store, owns: (ordinal) => ownership.owns(part, ordinal), owned: () => ownership.sizeOf(part) }
-  }
-
-  begin(part: Part, origin: keyof typeof COMMIT_TYPES, version: Version | undefined, ignoreVersions = false): Step<T> {
-    this.store.assertIndexed()
-    // The first list is not undone, but abandoned as a whole.
-    if (origin !== 'initial') {
-      this.#undoables = [this.store, this.ownership, this.invalid, part.invalid, part.omitted]
-      for (const each of this.#undoables) each.begin()
-    }
-    return {
-      part,
-      origin,
+  /** Ends the transaction and reports it. A new version of the partition is visible from here on. */
+  commit(version: Version | undefined, committedAt?: number): void {
+    const partition = this.#partition
+    const writer = this.#writer
+    partition.version = version
+    for (const each of this.#undoables) each.commit()
+    writer.committed(version)
+    partition.onCommit?.({
+      origin: this.#origin,
+      changes: this.#changes,
+      memberships: this.#memberships,
+      tracked: this.#tracked,
       version,
-      finalState: origin === 'watch' ? 'known' : 'unknown',
-      ignoreVersions,
-      isSilent: origin === 'initial' || this.#hooks.onCommit === undefined,
-      changes: [],
-      memberships: [],
-      tracked: this.#tracked.size === 0 ? NOTHING : [...this.#tracked.keys()],
-      claimed: [],
-      released: [],
-    }
+      position: writer.position,
+      source: partition.name,
+      committedAt,
+    })
+    if (writer.ownership.isShared) this.#settleClaims()
   }
 
-  end(step: Step<T>, version: Version | undefined, committedAt?: number): void {
-    const { part, changes, memberships, tracked } = step
-    part.version = version
-    this.#commits++
-    for (const each of this.#undoables) each.end()
-    this.#undoables = NOTHING
-    this.#isWriting = false // The store is whole.
-    const { position } = this
-    const type = COMMIT_TYPES[step.origin]
-    this.#hooks.onCommit?.({ type, changes, memberships, tracked, version, position, source: part.name, committedAt })
-    if (this.ownership.isShared) this.#settleClaims(step)
+  rollback(): void {
+    for (const each of this.#undoables) each.rollback()
   }
 
-  /** Tells of keys that two sources give, and gives those that are nobody's any more to the next. */
-  #settleClaims({ part, claimed, released }: Step<T>): void {
-    const [first] = claimed
+  /** Reports keys that two sources list. Notifies the claimants of keys that have no owner any more. */
+  #settleClaims(): void {
+    const { store, invalid, ownership, hooks } = this.#writer
+    const { name } = this.#partition
+    const [first] = this.#claimed
     if (first !== undefined) {
-      const others = claimed.length === 1 ? '' : ` and ${claimed.length - 1} more`
-      const message = `another source of the set has the key "${first}"${others} already; what "${part.name}" says of it is left out`
-      this.#hooks.report?.(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }), part.name)
+      const others = this.#claimed.length === 1 ? '' : ` and ${this.#claimed.length - 1} more`
+      const message = `another source of the set has the key "${first}"${others} already; the events of "${name}" for it are ignored`
+      hooks.report?.(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }), name)
     }
-    const next = new Set<string>()
-    for (const key of released) {
-      if (this.store.ordinalOf(key) !== undefined || this.invalid.has(key)) continue
-      for (const { name } of this.ownership.release(key) ?? []) if (name !== undefined) next.add(name)
+    const claimants = new Set<string>()
+    for (const key of this.#released) {
+      if (store.ordinalOf(key) !== undefined || invalid.has(key)) continue
+      for (const claimant of ownership.releaseClaims(key) ?? [])
+        if (claimant.name !== undefined) claimants.add(claimant.name)
     }
-    for (const name of next) this.#hooks.onReleased?.(name)
+    for (const claimant of claimants) hooks.onReleased?.(claimant)
   }
 
-  event(event: ListEvent<T>, step: Step<T>): void {
+  apply(event: ListEvent<T>): void {
     switch (event.type) {
       case 'put':
-        this.put(event, step)
+        this.put(event)
         break
       case 'delete':
-        this.#delete(event, step)
+        this.#delete(event)
         break
       case 'invalid':
-        this.#refuse(event, step)
+        this.#reject(event)
         break
     }
   }
 
-  put(arrived: Entry<unknown>, step: Step<T>): void {
-    const ordinal = this.store.ordinalOf(arrived.key)
-    if (this.ownership.isForeign(arrived.key, 'put', ordinal, step)) return
-    const current = ordinal === undefined ? undefined : this.store.entryAt(ordinal)
-    const taken = this.intake.take(arrived, current, step.ignoreVersions, step.part.name)
-    if (taken instanceof SourceError) {
-      this.markInvalid(arrived.key, taken, arrived.version, step)
+  put(arrived: Entry<unknown>): void {
+    const { store, ingest, invalid } = this.#writer
+    const ordinal = store.ordinalOf(arrived.key)
+    if (this.#isForeign(arrived.key, 'put', ordinal)) return
+    const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
+    const result = ingest.ingest(arrived, current, this.#ignoreVersions, this.#partition.name)
+    if (result instanceof SourceError) {
+      this.markInvalid(arrived.key, result, arrived.version)
       return
     }
-    if (this.invalid.size > 0) this.markValid(arrived.key, step)
-    if (taken === OMITTED) this.omit(arrived.key, arrived.version, step)
-    else if (taken !== SAME) this.write(taken, ordinal, step)
+    if (invalid.size > 0) this.markValid(arrived.key)
+    if (result === FILTERED) this.filter(arrived.key, arrived.version)
+    else if (result !== UNCHANGED) this.write(result, ordinal)
   }
 
-  #delete({ key, object }: Delete<unknown>, step: Step<T>): void {
-    if (this.ownership.isForeign(key, 'delete', this.store.ordinalOf(key), step)) return
-    this.markValid(key, step)
-    step.part.omitted.delete(key)
-    this.remove(key, this.intake.lastState(key, object), step)
+  #delete({ key, object }: Delete<unknown>): void {
+    if (this.#isForeign(key, 'delete', this.#writer.store.ordinalOf(key))) return
+    this.markValid(key)
+    this.#partition.filtered.delete(key)
+    this.remove(key, this.#finalState, this.#writer.ingest.lastState(key, object))
   }
 
-  #refuse({ key, error, version }: Invalid, step: Step<T>): void {
-    if (key === undefined) this.refuseUnnamed(error, step.part)
-    else if (!this.ownership.isForeign(key, 'invalid', this.store.ordinalOf(key), step))
-      this.markInvalid(key, this.intake.invalid(key, error, step.part.name), version, step)
+  #reject({ key, error, version }: Invalid): void {
+    const { store, ingest } = this.#writer
+    if (key === undefined) this.#writer.reportUnnamed(error, this.#partition)
+    else if (!this.#isForeign(key, 'invalid', store.ordinalOf(key)))
+      this.markInvalid(key, ingest.invalid(key, error, this.#partition.name), version)
   }
 
-  /** Nobody knows what it was. */
-  refuseUnnamed(error: unknown, part: Part): void {
-    this.#hooks.report?.(this.intake.invalid(undefined, error, part.name), part.name)
+  #isForeign(key: string, type: ListEvent<T>['type'], ordinal: Ordinal | undefined): boolean {
+    return this.#writer.ownership.isForeign(this.#partition, key, type, ordinal, this.#claimed)
   }
 
-  markValid(key: string, { part, released }: Step<T>): void {
-    if (!part.invalid.delete(key)) return
-    this.invalid.delete(key)
-    this.#record(key)
-    released.push(key)
+  markValid(key: string): void {
+    if (!this.#partition.invalid.delete(key)) return
+    this.#writer.invalid.delete(key)
+    this.#writer.written(key)
+    this.#released.push(key)
   }
 
-  markInvalid(key: string, error: SourceError, version: Version | undefined, step: Step<T>): void {
-    const known = this.invalid.get(key)
-    this.invalid.set(key, error)
-    step.part.invalid.set(key, version)
-    this.#record(key)
-    if (known?.message !== error.message) this.#hooks.report?.(error, step.part.name)
-    if (this.#hooks.onInvalid === 'omit') this.remove(key, undefined, { ...step, finalState: 'unknown' })
+  markInvalid(key: string, error: SourceError, version: Version | undefined): void {
+    const { invalid, hooks } = this.#writer
+    const known = invalid.get(key)
+    invalid.set(key, error)
+    this.#partition.invalid.set(key, version)
+    this.#writer.written(key)
+    if (known?.message !== error.message) hooks.report?.(error, this.#partition.name)
+    if (hooks.onInvalid === 'omit') this.remove(key, 'unknown')
   }
 
-  /** What `prepare` does not want. */
-  omit(key: string, version: Version | undefined, step: Step<T>): void {
-    this.remove(key, undefined, step)
-    if (this.#hooks.remembersOmitted === true) step.part.omitted.set(key, version)
+  /** Removes an object that `prepare` filters out. */
+  filter(key: string, version: Version | undefined): void {
+    this.remove(key)
+    if (this.#writer.hooks.remembersFiltered === true) this.#partition.filtered.set(key, version)
   }
 
-  write(entry: Entry<T>, ordinal: Ordinal | undefined, step: Step<T>): void {
-    const current = ordinal === undefined ? undefined : this.store.entryAt(ordinal)
+  /** Replaces all objects of a source that polls. Keys in `keep` are not deleted; without `keep`, no key is. */
+  replace(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined): void {
+    this.#writer.replaced(this.#partition)
+    if (keep !== undefined) {
+      const keys = new Set(keep)
+      for (const { key } of entries) keys.add(key)
+      this.removeAll((key) => !keys.has(key))
+    }
+    for (const entry of entries) this.put(entry)
+  }
+
+  /** Removes the keys of the partition for which `isGone` returns true, and forgets all filtered keys. */
+  removeAll(isGone: (key: string) => boolean): void {
+    const { store, ownership } = this.#writer
+    const partition = this.#partition
+    for (const key of partition.invalid.keys()) if (isGone(key)) this.markValid(key)
+    partition.filtered.clear()
+    for (const key of store.keys()) {
+      const ordinal = store.ordinalOf(key)
+      const isOwn = ordinal !== undefined && ownership.owns(partition, ordinal)
+      if (isOwn && isGone(key)) this.remove(key, 'unknown')
+    }
+  }
+
+  /** Writes an ingested entry. */
+  write(entry: Entry<T>, ordinal: Ordinal | undefined): void {
+    const { store, ownership } = this.#writer
+    const { filtered } = this.#partition
+    const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     const isOther = current !== undefined && isOtherIdentity(current, entry)
-    if (this.#recorders.size > 0) this.#record(entry.key)
+    this.#writer.written(entry.key)
     if (ordinal !== undefined && current?.object === entry.object && !isOther) {
-      this.store.touch(ordinal, entry)
+      store.touch(ordinal, entry)
       return
     }
-    if (step.part.omitted.size > 0) step.part.omitted.delete(entry.key)
-    const was = step.isSilent ? NOTHING : valuesAt(ordinal, step)
-    const at = this.store.set(entry, ordinal)
-    this.ownership.set(step.part, at)
-    if (step.isSilent) return
-    const is = valuesAt(at, step)
+    if (filtered.size > 0) filtered.delete(entry.key)
+    const was = this.#isSilent ? NOTHING : this.#valuesAt(ordinal)
+    const at = store.set(entry, ordinal)
+    ownership.assign(this.#partition, at)
+    if (this.#isSilent) return
+    const is = this.#valuesAt(at)
     const { key, object } = entry
-    const { version, origin } = step
+    const version = this.#version
+    const origin = this.#origin
     if (current === undefined) {
-      this.#tell({ type: 'add', key, object, previous: undefined, version, origin }, was, is, step)
+      this.#record({ type: 'add', key, object, previous: undefined, version, origin }, was, is)
       return
     }
     const previous = current.object
     if (!isOther) {
-      this.#tell({ type: 'update', key, object, previous, version, origin }, was, is, step)
+      this.#record({ type: 'update', key, object, previous, version, origin }, was, is)
       return
     }
-    const gone: Change<T> = { type: 'delete', key, object: previous, previous, version, origin, finalState: 'unknown' }
-    this.#tell(gone, was, [], step)
-    this.#tell({ type: 'add', key, object, previous: undefined, version, origin }, [], is, step)
+    this.#record({ type: 'delete', key, object: previous, previous, version, origin, finalState: 'unknown' }, was, [])
+    this.#record({ type: 'add', key, object, previous: undefined, version, origin }, [], is)
   }
 
-  remove(key: string, last: T | undefined, step: Step<T>): void {
-    const ordinal = this.store.ordinalOf(key)
-    const was = valuesAt(ordinal, step)
-    const entry = this.store.delete(key)
-    if (this.#recorders.size > 0) this.#record(key)
-    if (ordinal !== undefined && this.ownership.isShared) {
-      this.ownership.set(undefined, ordinal)
-      step.released.push(key)
+  /** Removes a key. `last` is the last state of its object, if the source has sent it. */
+  remove(key: string, finalState = this.#finalState, last?: T): void {
+    const { store, ownership } = this.#writer
+    const ordinal = store.ordinalOf(key)
+    const was = this.#valuesAt(ordinal)
+    const entry = store.delete(key)
+    this.#writer.written(key)
+    if (ordinal !== undefined && ownership.isShared) {
+      ownership.assign(undefined, ordinal)
+      this.#released.push(key)
     }
-    if (entry === undefined || step.isSilent) return
-    const { version, origin, finalState } = step
+    if (entry === undefined || this.#isSilent) return
     const previous = entry.object
     const object = last === undefined ? previous : last
-    this.#tell({ type: 'delete', key, object, previous, version, origin, finalState }, was, [], step)
+    const version = this.#version
+    this.#record({ type: 'delete', key, object, previous, version, origin: this.#origin, finalState }, was, [])
   }
 
-  #tell(change: Change<T>, was: readonly unknown[], is: readonly unknown[], step: Step<T>): void {
-    step.changes.push(change)
-    if (step.tracked.length > 0) step.memberships.push({ was, is })
+  #record(change: Change<T>, was: readonly unknown[], is: readonly unknown[]): void {
+    this.#changes.push(change)
+    if (this.#tracked.length > 0) this.#memberships.push({ was, is })
   }
 
-  #record(key: string): void {
-    for (const { keys } of this.#recorders) keys.add(key)
+  #valuesAt(ordinal: Ordinal | undefined): readonly unknown[] {
+    const tracked = this.#tracked
+    return ordinal === undefined || tracked.length === 0 ? NOTHING : tracked.map(({ index }) => index.valueAt(ordinal))
   }
-}
-
-function valuesAt<T>(ordinal: Ordinal | undefined, { tracked }: Step<T>): readonly unknown[] {
-  return ordinal === undefined || tracked.length === 0 ? NOTHING : tracked.map(({ index }) => index.valueAt(ordinal))
 }

@@ -6,8 +6,8 @@ import { Indexer } from '../../src/store/indexer.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { compareScalars, type Scalar, sameScalar } from '../../src/store/indexes/scalar.js'
 import type { StoreView } from '../../src/store/store-view.js'
+import type { WriterHooks } from '../../src/store/store-writer.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
-import type { WriterHooks } from '../../src/store/transaction.js'
 import { keyPool, keys, runs } from '../support/property.js'
 
 interface Item {
@@ -435,8 +435,8 @@ describe('Indexer', () => {
         const told = new Map<string, Item>()
         for (const each of all) {
           world.run(each)
-          for (const { type, changes } of world.commits.splice(0)) {
-            if (type === 'filled') for (const [key, object] of world.indexer.entries()) told.set(key, object)
+          for (const { origin, changes } of world.commits.splice(0)) {
+            if (origin === 'initial') for (const [key, object] of world.indexer.entries()) told.set(key, object)
             for (const change of changes) {
               const { key, object, previous } = change
               expect(change.type === 'add').toBe(!told.has(key))

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/contract/source.js'
-import { type Ordinal, type Pin, Store, type StoreIndex } from '../../src/store/store.js'
+import type { Pin } from '../../src/store/pin.js'
+import { Store } from '../../src/store/store.js'
+import type { Ordinal, StoreIndex } from '../../src/store/store-index.js'
 import { keys, runs } from '../support/property.js'
 
 type Step =
@@ -99,7 +101,7 @@ class World {
       expect(mirror.held.get(ordinal)).toBe(entry.object)
     }
     expect(mirror.held.size).toBe(model.size)
-    expect(store.pins).toBe(this.pins.length)
+    expect(store.pinCount).toBe(this.pins.length)
     for (const { list, copy } of this.#lists) expect(list).toEqual(copy)
   }
 
@@ -172,7 +174,7 @@ describe('Store', () => {
               expect([store.entries(), store.keys().length]).toEqual([before, before.length])
             }
           }
-          expect(store.room).toBe(limit - store.size)
+          expect(store.freeCapacity).toBe(limit - store.size)
         }
       }),
       runs(500),

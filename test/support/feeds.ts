@@ -32,7 +32,7 @@ export class Mirror<T, I extends object = object> {
         onCommit: (commit) => {
           if (this.#version !== undefined && !isSameEpoch(this.#version, commit.version)) this.#history++
           this.#version = commit.version
-          if (commit.type !== 'filled') this.router.route(commit)
+          if (commit.origin !== 'initial') this.router.route(commit)
           else {
             this.#isFilled = true
             for (const feed of this.router.feeds) feed.startReplay()

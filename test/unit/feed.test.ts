@@ -612,10 +612,10 @@ describe('close', () => {
   test('leaves no pinned snapshot and no tracked index behind', () => {
     const mirror = orders().list([['a', order(1)]], '5')
     const [all, some] = [mirror.feed(), mirror.feed({ where: { tenant: 'acme' } })]
-    expect([mirror.indexer.store.pins, [...mirror.indexer.writer.tracked].length]).toEqual([1, 1])
+    expect([mirror.indexer.store.pinCount, [...mirror.indexer.writer.tracked].length]).toEqual([1, 1])
     all.close(CLOSED)
     some.close(CLOSED)
-    expect([mirror.indexer.store.pins, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
+    expect([mirror.indexer.store.pinCount, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
   })
 
   test('the first reason stays', () => {

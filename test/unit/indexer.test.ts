@@ -5,7 +5,7 @@ import type { Change } from '../../src/queue/change.js'
 import type { Commit } from '../../src/store/commit.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
-import type { WriterHooks } from '../../src/store/transaction.js'
+import type { WriterHooks } from '../../src/store/store-writer.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 interface Item {
@@ -200,7 +200,7 @@ describe('a batch', () => {
     apply('7')
     expect(commits).toEqual([
       {
-        type: 'changed',
+        origin: 'watch',
         changes: [],
         memberships: [],
         tracked: [],
@@ -306,7 +306,7 @@ describe('the first list', () => {
     list('5', put('a', red), put('b', blue))
     expect(commits).toEqual([
       {
-        type: 'filled',
+        origin: 'initial',
         changes: [],
         memberships: [],
         tracked: [],
@@ -327,7 +327,7 @@ describe('the first list', () => {
   test('of nothing is a list', () => {
     const { indexer, list, commits } = made()
     list('5')
-    expect([indexer.version, commits.map(({ type }) => type)]).toEqual(['5', ['filled']])
+    expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
   })
 
   test('that is abandoned leaves nothing behind', () => {
@@ -345,7 +345,7 @@ describe('the first list', () => {
     void replacement.page([put('a', red)])
     replacement.abandon()
     list('5', put('b', blue))
-    expect([[...indexer.keys()], commits.map(({ type }) => type)]).toEqual([['b'], ['filled']])
+    expect([[...indexer.keys()], commits.map(({ origin }) => origin)]).toEqual([['b'], ['initial']])
   })
 })
 
@@ -461,7 +461,7 @@ describe('a later list', () => {
       'delete a {"color":"red","n":1} relist unknown',
       'update b {"color":"red","n":1} relist',
     ])
-    expect(commits.at(-1)).toMatchObject({ type: 'listed', version: '6' })
+    expect(commits.at(-1)).toMatchObject({ origin: 'relist', version: '6' })
   })
 
   test('does not compare or prepare an object with an equal version', () => {
@@ -920,7 +920,7 @@ describe('indexes', () => {
           code: 'DECODE',
           phase: 'apply',
           key: 'a',
-          message: 'the function of index "bad" failed: no such field; such objects are left out of it',
+          message: 'the function of index "bad" failed: no such field; such objects are not in this index',
         },
       ],
     ])

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { SourceError } from '../../src/contract/errors.js'
 import type { Entry } from '../../src/contract/source.js'
-import { Intake, type IntakeOptions, invalid, isOtherIdentity, OMITTED, SAME } from '../../src/store/ingest.js'
+import { FILTERED, Ingest, type IngestOptions, invalid, isOtherIdentity, UNCHANGED } from '../../src/store/ingest.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
 
 interface Item {
   readonly n: number
 }
 
-function intake(options: Partial<IntakeOptions<Item>> = {}) {
+function intake(options: Partial<IngestOptions<Item>> = {}) {
   const reports: SourceError[] = []
-  const made = new Intake<Item>({
+  const made = new Ingest<Item>({
     equals: structuralEqual,
     freeze: false,
     report: (error) => reports.push(error),
@@ -31,47 +31,47 @@ const entry = (n: number, version?: string, uid?: string): Entry<Item> => {
 describe('an object that arrives', () => {
   test('for a new key is kept as it came: no second allocation', () => {
     const arrived = entry(1, '1')
-    expect(intake().intake.take(arrived, undefined, false)).toBe(arrived)
+    expect(intake().intake.ingest(arrived, undefined, false)).toBe(arrived)
   })
 
   test('with the version of the current one is the same, and is not looked at', () => {
     let looks = 0
     const { intake: it } = intake({ equals: () => ++looks > 0, prepare: () => ({ n: ++looks }) })
-    expect([it.take(entry(2, '1'), entry(1, '1'), false), looks]).toEqual([SAME, 0])
+    expect([it.ingest(entry(2, '1'), entry(1, '1'), false), looks]).toEqual([UNCHANGED, 0])
   })
 
   test('with the version of the current one is compared by content where versions are ignored', () => {
     const arrived = entry(2, '1')
-    expect(intake().intake.take(arrived, entry(1, '1'), true)).toBe(arrived)
+    expect(intake().intake.ingest(arrived, entry(1, '1'), true)).toBe(arrived)
   })
 
   test('without versions is compared by content', () => {
     const arrived = entry(2)
-    expect([intake().intake.take(entry(1), entry(1), false), intake().intake.take(arrived, entry(1), false)]).toEqual([
-      SAME,
-      arrived,
-    ])
+    expect([
+      intake().intake.ingest(entry(1), entry(1), false),
+      intake().intake.ingest(arrived, entry(1), false),
+    ]).toEqual([UNCHANGED, arrived])
   })
 
   test('with another version and the same content keeps the identity of the current object, and moves the version on', () => {
     const current = entry(1, '1')
-    const taken = intake().intake.take(entry(1, '2'), current, false)
+    const taken = intake().intake.ingest(entry(1, '2'), current, false)
     expect(taken).toEqual({ key: 'k', object: { n: 1 }, version: '2' })
     expect((taken as Entry<Item>).object).toBe(current.object)
   })
 
   test('with the content of the current one keeps its object, and adds a uid that the current one did not have', () => {
     const [current, unversioned] = [entry(1, '1'), entry(1)]
-    const taken = intake().intake.take(entry(1, '1', 'first'), current, true)
+    const taken = intake().intake.ingest(entry(1, '1', 'first'), current, true)
     expect(taken).toEqual(entry(1, '1', 'first'))
     expect((taken as Entry<Item>).object).toBe(current.object)
     const arrived = entry(1, undefined, 'first')
-    expect(intake().intake.take(arrived, unversioned, false)).toEqual(arrived)
+    expect(intake().intake.ingest(arrived, unversioned, false)).toEqual(arrived)
   })
 
   test('with another uid is another object, whatever else is the same', () => {
     const arrived = entry(1, '1', 'second')
-    expect(intake().intake.take(arrived, entry(1, '1', 'first'), false)).toBe(arrived)
+    expect(intake().intake.ingest(arrived, entry(1, '1', 'first'), false)).toBe(arrived)
   })
 })
 
@@ -90,12 +90,12 @@ describe('isOtherIdentity', () => {
 describe('prepare', () => {
   test('gives the object that is kept, from the object and its key', () => {
     const { intake: it } = intake({ prepare: (object, key) => ({ n: (object as Item).n + key.length }) })
-    expect(it.take(entry(1, '1'), undefined, false)).toEqual({ key: 'k', object: { n: 2 }, version: '1' })
+    expect(it.ingest(entry(1, '1'), undefined, false)).toEqual({ key: 'k', object: { n: 2 }, version: '1' })
   })
 
   test('that gives undefined leaves the object out', () => {
     const { intake: it } = intake({ prepare: () => undefined })
-    expect(it.take(entry(1), entry(1), false)).toBe(OMITTED)
+    expect(it.ingest(entry(1), entry(1), false)).toBe(FILTERED)
   })
 
   test('that throws makes the object invalid, with its key and the cause', () => {
@@ -105,7 +105,7 @@ describe('prepare', () => {
         throw cause
       },
     })
-    const taken = it.take(entry(1), undefined, false)
+    const taken = it.ingest(entry(1), undefined, false)
     expect(taken).toBeInstanceOf(SourceError)
     expect(taken).toMatchObject({
       code: 'DECODE',
@@ -122,12 +122,12 @@ describe('prepare', () => {
         throw Object.create(null)
       },
     })
-    expect(it.take(entry(1), undefined, false)).toMatchObject({ code: 'DECODE', key: 'k' })
+    expect(it.ingest(entry(1), undefined, false)).toMatchObject({ code: 'DECODE', key: 'k' })
   })
 
   test('what it gives is compared with what is held, not with what arrived', () => {
     const { intake: it } = intake({ prepare: (object) => ({ n: (object as Item).n % 2 }) })
-    expect(it.take(entry(3), entry(1), false)).toBe(SAME)
+    expect(it.ingest(entry(3), entry(1), false)).toBe(UNCHANGED)
   })
 })
 
@@ -135,7 +135,7 @@ describe('equals', () => {
   test('decides what counts as changed', () => {
     const { intake: it } = intake({ equals: (a, b) => a.n % 2 === b.n % 2 })
     const arrived = entry(2)
-    expect([it.take(entry(3), entry(1), false), it.take(arrived, entry(1), false)]).toEqual([SAME, arrived])
+    expect([it.ingest(entry(3), entry(1), false), it.ingest(arrived, entry(1), false)]).toEqual([UNCHANGED, arrived])
   })
 
   test('that throws makes the object count as changed, and is reported once', () => {
@@ -146,7 +146,7 @@ describe('equals', () => {
       },
     })
     const arrived = entry(1)
-    expect([it.take(arrived, entry(1), false), it.take(arrived, entry(1), false)]).toEqual([arrived, arrived])
+    expect([it.ingest(arrived, entry(1), false), it.ingest(arrived, entry(1), false)]).toEqual([arrived, arrived])
     expect(reports).toHaveLength(1)
     expect(reports[0]).toMatchObject({
       code: 'DECODE',
@@ -161,13 +161,13 @@ describe('freeze', () => {
   test('freezes what is kept, at any depth', () => {
     const list: unknown[] = []
     const object = { n: 1, deep: { list } }
-    intake({ freeze: true }).intake.take({ key: 'k', object }, undefined, false)
+    intake({ freeze: true }).intake.ingest({ key: 'k', object }, undefined, false)
     expect([object, object.deep, list].every(Object.isFrozen)).toBe(true)
   })
 
   test('leaves objects alone where it is off', () => {
     const arrived = entry(1)
-    intake().intake.take(arrived, undefined, false)
+    intake().intake.ingest(arrived, undefined, false)
     expect(Object.isFrozen(arrived.object)).toBe(false)
   })
 
@@ -178,7 +178,7 @@ describe('freeze', () => {
         throw new Error('a getter threw')
       },
     })
-    const taken = intake({ freeze: true }).intake.take({ key: 'k', object: hostile }, undefined, false)
+    const taken = intake({ freeze: true }).intake.ingest({ key: 'k', object: hostile }, undefined, false)
     expect(taken).toMatchObject({ code: 'DECODE', key: 'k', message: 'the object "k" is invalid: a getter threw' })
   })
 })

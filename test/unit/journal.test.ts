@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { Journal, UndoableMap } from '../../src/store/undo-journal.js'
+import { UndoableMap, UndoJournal } from '../../src/store/undo-journal.js'
 
 describe('a journal', () => {
   test('restores what a step has overwritten, the last write first', () => {
-    const journal = new Journal<string, number>()
-    journal.note('outside of a step', 0)
+    const journal = new UndoJournal<string, number>()
+    journal.record('outside of a step', 0)
     journal.begin()
-    journal.note('a', 1)
-    journal.note('a', 2)
+    journal.record('a', 1)
+    journal.record('a', 2)
     const restored: [string, number][] = []
-    expect(journal.undo((place, before) => restored.push([place, before]))).toBe(true)
+    expect(journal.rollback((place, before) => restored.push([place, before]))).toBe(true)
     expect(restored).toEqual([
       ['a', 2],
       ['a', 1],
@@ -17,14 +17,14 @@ describe('a journal', () => {
   })
 
   test('of a step that is complete, or wrote nothing, restores nothing', () => {
-    const journal = new Journal<string, number>()
+    const journal = new UndoJournal<string, number>()
     const restore = (): void => expect.unreachable()
     journal.begin()
-    journal.note('a', 1)
-    journal.end()
-    expect([journal.isOpen, journal.undo(restore)]).toEqual([false, false])
+    journal.record('a', 1)
+    journal.commit()
+    expect([journal.isOpen, journal.rollback(restore)]).toEqual([false, false])
     journal.begin()
-    expect(journal.undo(restore)).toBe(false)
+    expect(journal.rollback(restore)).toBe(false)
   })
 })
 
@@ -45,7 +45,7 @@ describe('a map whose writes can be undone', () => {
     const map = filled()
     map.begin()
     write(map)
-    map.undo()
+    map.rollback()
     expect(new Map(map)).toEqual(new Map(filled()))
   })
 
@@ -53,9 +53,9 @@ describe('a map whose writes can be undone', () => {
     const [map, plain] = [filled(), filled()]
     map.begin()
     write(map)
-    map.end()
+    map.commit()
     write(plain)
-    map.undo()
+    map.rollback()
     expect(new Map(map)).toEqual(new Map(plain))
   })
 })

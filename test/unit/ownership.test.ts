@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent, ListTransaction } from '../../src/contract/source.js'
 import { Indexer } from '../../src/store/indexer.js'
-import type { StorePart } from '../../src/store/partition.js'
-import type { WriterHooks } from '../../src/store/transaction.js'
+import type { Partition } from '../../src/store/partition.js'
+import type { WriterHooks } from '../../src/store/store-writer.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
 const gone = (key: string): ListEvent<string> => ({ type: 'delete', key })
@@ -15,8 +15,8 @@ function parts(hooks: WriterHooks<string> = {}) {
   const released: string[] = []
   const report = (error: SourceError): unknown => reports.push(error)
   const indexer = new Indexer<string>({}, { report, onReleased: (source) => released.push(source), ...hooks })
-  const eu = indexer.part('eu')
-  const us = indexer.part('us')
+  const eu = indexer.partition('eu')
+  const us = indexer.partition('us')
   /** What was reported of keys that two sources give. */
   const conflicts = (): unknown[] => reports.filter(({ code }) => code === 'PROTOCOL').map(({ key }) => key)
   return { indexer, eu, us, released, conflicts, contents: () => contents(indexer) }
@@ -26,17 +26,17 @@ function contents(indexer: Indexer<string>): Record<string, string> {
   return Object.fromEntries(indexer.entries())
 }
 
-function begin(part: StorePart<string>, ...events: ListEvent<string>[]): ListTransaction<string> {
+function begin(part: Partition<string>, ...events: ListEvent<string>[]): ListTransaction<string> {
   const replacement = part.replace()
   void replacement.page(events)
   return replacement
 }
 
-function list(part: StorePart<string>, ...events: ListEvent<string>[]): void {
+function list(part: Partition<string>, ...events: ListEvent<string>[]): void {
   void begin(part, ...events).commit('1')
 }
 
-function say(part: StorePart<string>, version: string, ...events: ListEvent<string>[]): void {
+function say(part: Partition<string>, version: string, ...events: ListEvent<string>[]): void {
   void part.apply({ events, version })
 }
 

@@ -3,7 +3,8 @@ import type { Entry } from '../../src/contract/source.js'
 import type { Range } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
-import { type Pin, Store } from '../../src/store/store.js'
+import type { Pin } from '../../src/store/pin.js'
+import { Store } from '../../src/store/store.js'
 
 type Tuple = readonly Scalar[]
 

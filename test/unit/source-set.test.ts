@@ -328,7 +328,7 @@ describe('a key that two sources give', () => {
     expect(informer.get('a')).toEqual(pod('n1'))
     expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'a']])
     expect(errors[0]?.message).toContain(
-      'another source of the set has the key "a" already; what "us" says of it is left out',
+      'another source of the set has the key "a" already; the events of "us" for it are ignored',
     )
   })
 

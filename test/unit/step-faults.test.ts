@@ -3,7 +3,7 @@ import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { createInformer, type Informer, type InformerOptions } from '../../src/informer/informer.js'
 import { EqualIndex, MultiIndex } from '../../src/store/indexes/hash-index.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
-import { Integers } from '../../src/store/indexes/int32-list.js'
+import { Int32List } from '../../src/store/indexes/int32-list.js'
 import { ScalarMap } from '../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
 import type { Subscription } from '../../src/subscriptions/subscription-types.js'
@@ -322,8 +322,8 @@ const parts = [
     (method) => [`${method} of a hash index`, hashIndex, method, true] as const,
   ),
   ['ScalarMap.get in an index', ScalarMap.prototype, 'get', false],
-  ['Integers.get in an index', Integers.prototype, 'get', false],
-  ['Integers.set in an index', Integers.prototype, 'set', false],
+  ['Integers.get in an index', Int32List.prototype, 'get', false],
+  ['Integers.set in an index', Int32List.prototype, 'set', false],
 ] as const
 
 describe.each([...operations, ...parts])('a step in which %s throws', (_, proto, method, isIndex) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/contract/source.js'
-import { MAX_OBJECTS, type Ordinal, Store, type StoreIndex } from '../../src/store/store.js'
+import { MAX_OBJECTS, Store } from '../../src/store/store.js'
+import type { Ordinal, StoreIndex } from '../../src/store/store-index.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 const entry = (key: string, object: string, version = '1'): Entry<string> => ({ key, object, version })
@@ -138,7 +139,7 @@ describe('the limit of objects', () => {
     expect(() => store.set(entry('c', '1'))).toThrow(
       expect.objectContaining({ code: 'PROTOCOL', phase: 'apply', message }),
     )
-    expect([store.keys(), store.size, store.room, store.ordinalLimit]).toEqual([['a', 'b'], 2, 0, 2])
+    expect([store.keys(), store.size, store.freeCapacity, store.ordinalLimit]).toEqual([['a', 'b'], 2, 0, 2])
   })
 
   test('a full store takes changes of what it holds', () => {
@@ -297,9 +298,9 @@ describe('Pin', () => {
   test('a closed pin costs the store nothing any more', () => {
     const store = filled('a')
     const pin = store.pin()
-    expect(store.pins).toBe(1)
+    expect(store.pinCount).toBe(1)
     pin.close()
-    expect([store.pins, pin.isClosed]).toEqual([0, true])
+    expect([store.pinCount, pin.isClosed]).toEqual([0, true])
   })
 
   test.each<[string, (pin: ReturnType<Store<string>['pin']>) => unknown]>([

@@ -126,9 +126,9 @@ describe('a snapshot', () => {
   test('costs the store nothing once it is disposed', () => {
     const { indexer } = filled()
     const snapshot = indexer.snapshot()
-    expect(indexer.store.pins).toBe(1)
+    expect(indexer.store.pinCount).toBe(1)
     snapshot[Symbol.dispose]()
-    expect(indexer.store.pins).toBe(0)
+    expect(indexer.store.pinCount).toBe(0)
   })
 
   test.each<[string, (view: StoreView<Item, By>) => unknown]>([

@@ -1,7 +1,9 @@
 import type { Entry } from '../../contract/source.js'
-import { type Ordinal, type Pin, pairsOf, type Store, type StoreIndex } from '../store.js'
+import type { Pin } from '../pin.js'
+import { pairsOf, type Store } from '../store.js'
+import type { Ordinal, StoreIndex } from '../store-index.js'
 import type { Equal } from './index-types.js'
-import { Integers } from './int32-list.js'
+import { Int32List } from './int32-list.js'
 import { copyScalar, type Scalar, ScalarMap, sameScalar } from './scalar.js'
 
 /** All objects with one index value. */
@@ -156,7 +158,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   #objectsOf(bucket: Bucket<T>): readonly T[] {
     bucket.writes = 0
     bucket.objects ??= bucket.ordinals.map((ordinal) => this.store.entryAt(ordinal)?.object as T)
-    bucket.shared ??= this.store.handOut(bucket.objects.slice())
+    bucket.shared ??= this.store.freezeShared(bucket.objects.slice())
     return bucket.shared
   }
 }
@@ -165,8 +167,8 @@ abstract class HashIndex<T> implements StoreIndex<T> {
 export class EqualIndex<T> extends HashIndex<T> {
   readonly #of: (entry: Entry<T>) => Scalar | undefined
   /** By ordinal: the bucket's id, and the place in it. */
-  readonly #bucketIds = new Integers()
-  readonly #positions = new Integers()
+  readonly #bucketIds = new Int32List()
+  readonly #positions = new Int32List()
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Scalar | undefined) {
     super(store)

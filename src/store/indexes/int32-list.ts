@@ -1,5 +1,5 @@
 /** A growing array of 32-bit integers, 0 where nothing was set: no pointers, so nothing for the garbage collector to follow. */
-export class Integers {
+export class Int32List {
   #values = new Int32Array(256)
 
   get(at: number): number {

@@ -1,6 +1,8 @@
 import type { Entry } from '../../contract/source.js'
 import { checkOptions, isAny, isBoolean, isCount } from '../../util/validate-options.js'
-import { type Ordinal, type Pin, pairsOf, type Store, type StoreIndex } from '../store.js'
+import type { Pin } from '../pin.js'
+import { pairsOf, type Store } from '../store.js'
+import type { Ordinal, StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { compareScalars, copyScalar, isScalar, type Scalar } from './scalar.js'
 

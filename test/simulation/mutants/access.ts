@@ -33,8 +33,8 @@ export const mutantsOfAccess: readonly Mutant[] = [
     kind: 'set',
     edits: [
       [
-        '      writer.recordReplaced(part)\n      this.#removeAll(() => true, step)\n      writer.end(step, undefined)',
-        "      writer.recordReplaced(part)\n      for (const key of [...writer.store.keys()]) writer.remove(key, undefined, { ...step, finalState: 'unknown' })\n      writer.end(step, undefined)",
+        '      this.#writer.replaced(this)\n      transaction.removeAll(() => true)\n      transaction.commit(undefined)',
+        "      this.#writer.replaced(this)\n      for (const key of [...this.#writer.store.keys()]) transaction.remove(key, 'unknown')\n      transaction.commit(undefined)",
       ],
     ],
   },

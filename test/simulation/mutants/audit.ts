@@ -49,8 +49,8 @@ export const mutantsOfAudit: readonly Mutant[] = [
     file: 'informer/audit.ts',
     edits: [
       [
-        "if (item.type === 'put') return !part.isHeld(item)",
-        "if (item.type === 'put' && !part.isHeld(item)) return part.entryOf(key) === undefined",
+        "if (item.type === 'put') return !part.isUpToDate(item)",
+        "if (item.type === 'put' && !part.isUpToDate(item)) return part.entryOf(key) === undefined",
       ],
     ],
   },

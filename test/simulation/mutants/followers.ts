@@ -73,7 +73,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a snapshot that is disposed of keeps the store as it was',
     breaks: 'a snapshot costs nothing once it is disposed of (I12)',
-    file: 'store/store-view.ts',
+    file: 'store/snapshot.ts',
     edits: [['    this.#pin.close()\n', '']],
   },
   {

@@ -9,15 +9,15 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: "a removed source's keys stay",
     breaks: 'what a source gave goes with it',
     kind,
-    file: 'store/partition.ts',
-    edits: [['if (isOwn && isGone(key))', 'if (isOwn && isGone(key) && step.version !== undefined)']],
+    file: 'store/transaction.ts',
+    edits: [['if (isOwn && isGone(key))', 'if (isOwn && isGone(key) && this.#version !== undefined)']],
   },
   {
     name: "a removed source's invalid keys stay invalid",
     breaks: 'what a source gave goes with it',
     kind,
-    file: 'store/partition.ts',
-    edits: [['if (isGone(key)) writer.markValid', 'if (isGone(key) && step.version !== undefined) writer.markValid']],
+    file: 'store/transaction.ts',
+    edits: [['if (isGone(key)) this.markValid', 'if (isGone(key) && this.#version !== undefined) this.markValid']],
   },
   {
     name: 'nobody hears that a source was removed',
@@ -97,7 +97,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'store/key-ownership.ts',
     edits: [
       [
-        'return !this.#isShared || this.#owners[ordinal] === part',
+        'return !this.#isShared || this.#owners[ordinal] === owner',
         'return !this.#isShared || this.#owners[ordinal] !== undefined',
       ],
     ],
@@ -107,30 +107,28 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'a key is its source’s, wherever it is in the store',
     kind,
     file: 'store/key-ownership.ts',
-    edits: [['this.#owners[ordinal] = part\n', 'this.#owners[ordinal] ??= part\n']],
+    edits: [['    this.#owners[ordinal] = owner\n  }\n\n', '    this.#owners[ordinal] ??= owner\n  }\n\n']],
   },
   {
     name: 'a key is taken over by whoever writes it last',
     breaks: 'a key that two sources give stays with the first',
     kind,
     file: 'store/transaction.ts',
-    edits: [["    if (this.ownership.isForeign(arrived.key, 'put', ordinal, step)) return\n", '']],
+    edits: [["    if (this.#isForeign(arrived.key, 'put', ordinal)) return\n", '']],
   },
   {
     name: 'a key is deleted by whoever has no such key',
     breaks: 'a key that two sources give stays with the first',
     kind,
     file: 'store/transaction.ts',
-    edits: [["    if (this.ownership.isForeign(key, 'delete', this.store.ordinalOf(key), step)) return\n", '']],
+    edits: [["    if (this.#isForeign(key, 'delete', this.#writer.store.ordinalOf(key))) return\n", '']],
   },
   {
     name: 'a list takes over what another source gave meanwhile',
     breaks: 'a key that two sources give stays with the first',
     kind,
     file: 'store/list-writer.ts',
-    edits: [
-      ['for (const keys of ownership.isShared ? [pending, bad] : [])', 'for (const keys of [] as (typeof pending)[])'],
-    ],
+    edits: [['    this.#dropForeign()\n', '']],
   },
   {
     name: 'a key that was given up is nobody’s',
@@ -228,11 +226,11 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what goes with its source is told as known',
     breaks: 'a deletion that no source told is unknown (I4)',
     kind,
-    file: 'store/partition.ts',
+    file: 'store/transaction.ts',
     edits: [
       [
-        "if (isOwn && isGone(key)) writer.remove(key, undefined, { ...step, finalState: 'unknown' })",
-        "if (isOwn && isGone(key)) writer.remove(key, undefined, { ...step, finalState: step.version === undefined ? 'known' : 'unknown' })",
+        "if (isOwn && isGone(key)) this.remove(key, 'unknown')",
+        "if (isOwn && isGone(key)) this.remove(key, this.#version === undefined ? 'known' : 'unknown')",
       ],
     ],
   },
@@ -243,8 +241,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'store/transaction.ts',
     edits: [
       [
-        "finalState: origin === 'watch' ?",
-        "finalState: origin === 'watch' || (origin === 'relist' && part.name !== undefined) ?",
+        "this.#finalState = origin === 'watch' ?",
+        "this.#finalState = origin === 'watch' || (origin === 'relist' && partition.name !== undefined) ?",
       ],
     ],
   },
@@ -253,7 +251,12 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'a deletion of which the source told is known (I4)',
     kind,
     file: 'store/transaction.ts',
-    edits: [["finalState: origin === 'watch' ?", "finalState: origin === 'watch' && part.name === undefined ?"]],
+    edits: [
+      [
+        "this.#finalState = origin === 'watch' ?",
+        "this.#finalState = origin === 'watch' && partition.name === undefined ?",
+      ],
+    ],
   },
   {
     name: 'a list of one of several sources tells again what is equal',
@@ -262,8 +265,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'store/list-writer.ts',
     edits: [
       [
-        'intake.take(event, current, this.#ignoreVersions, this.part.name)',
-        'intake.take(event, this.part.name === undefined ? current : undefined, this.#ignoreVersions, this.part.name)',
+        'ingest.ingest(event, current, this.#ignoreVersions, partition.name)',
+        'ingest.ingest(event, partition.name === undefined ? current : undefined, this.#ignoreVersions, partition.name)',
       ],
     ],
   },
@@ -275,7 +278,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     edits: [
       [
         'if (ordinal !== undefined && current?.object === entry.object && !isOther) {',
-        'if (ordinal !== undefined && current?.object === entry.object && !isOther && !this.ownership.isShared) {',
+        'if (ordinal !== undefined && current?.object === entry.object && !isOther && !ownership.isShared) {',
       ],
     ],
   },

@@ -23,25 +23,25 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'an object that the schema refuses is left out',
     breaks: 'what the schema refuses is invalid, and the last good object stays',
     file: 'store/ingest.ts',
-    edits: [['        return this.invalid(arrived.key, error, part)\n', '        return OMITTED\n']],
+    edits: [['        return this.invalid(arrived.key, error, partition)\n', '        return FILTERED\n']],
   },
   {
     name: 'a relist detects no deletions',
     breaks: 'what is not in a list is deleted (I2)',
     file: 'store/list-writer.ts',
-    edits: [['      this.#eachUnlisted((key) => writer.remove(key, undefined, step))\n', '']],
+    edits: [['      this.#eachUnlisted((key) => transaction.remove(key))\n', '']],
   },
   {
     name: 'the first list can be read before it is whole',
     breaks: 'no read sees a part of a list (I8)',
     file: 'store/list-writer.ts',
-    edits: [['  store.isVisible = false\n', '']],
+    edits: [['    writer.store.isVisible = false\n', '']],
   },
   {
     name: 'a first list that breaks off stays in the store',
     breaks: 'a list that breaks off leaves nothing behind (I8)',
     file: 'store/list-writer.ts',
-    edits: [['      store.clear()\n', '']],
+    edits: [['    store.clear()\n', '']],
   },
   {
     name: 'a list is remembered by its first page',
@@ -72,7 +72,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'an invalid object stays invalid',
     breaks: 'a later good event clears it',
     file: 'store/transaction.ts',
-    edits: [['    if (this.invalid.size > 0) this.markValid(arrived.key, step)\n', '']],
+    edits: [['    if (invalid.size > 0) this.markValid(arrived.key)\n', '']],
   },
   {
     name: 'an equal index keeps the old value',
@@ -122,8 +122,8 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        '    if (this.#pins.size > 0) this.#keepForPins(ordinal)\n    this.#list = undefined\n    this.#journal.note(ordinal, entry)\n',
-        '    this.#list = undefined\n    this.#journal.note(ordinal, entry)\n',
+        '    if (this.#pins.size > 0) this.#copyToPins(ordinal)\n    this.#list = undefined\n    this.#journal.record(ordinal, entry)\n',
+        '    this.#list = undefined\n    this.#journal.record(ordinal, entry)\n',
       ],
     ],
   },
@@ -131,7 +131,9 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'a step that throws is not undone',
     breaks: 'a step that throws before its commit is undone',
     file: 'store/transaction.ts',
-    edits: [['for (const each of this.#undoables) each.undo()', 'for (const each of this.#undoables) each.end()']],
+    edits: [
+      ['for (const each of this.#undoables) each.rollback()', 'for (const each of this.#undoables) each.commit()'],
+    ],
   },
   {
     name: 'an undone step leaves the indexes as they are',
@@ -160,22 +162,14 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'every final state is known',
     breaks: 'what only a list lacks has an unknown final state (I4)',
     file: 'store/transaction.ts',
-    edits: [
-      [
-        '    const { version, origin, finalState } = step\n',
-        "    const { version, origin } = step\n    const finalState = 'known'\n",
-      ],
-    ],
+    edits: [['origin: this.#origin, finalState }, was, [])', "origin: this.#origin, finalState: 'known' }, was, [])"]],
   },
   {
     name: 'no final state is known',
     breaks: 'the final state of what the source deleted is known (I4)',
     file: 'store/transaction.ts',
     edits: [
-      [
-        '    const { version, origin, finalState } = step\n',
-        "    const { version, origin } = step\n    const finalState = 'unknown'\n",
-      ],
+      ['origin: this.#origin, finalState }, was, [])', "origin: this.#origin, finalState: 'unknown' }, was, [])"],
     ],
   },
 ]

@@ -62,7 +62,7 @@ export class LargeStoreWorkload {
       this.#judge()
     }
     for (const held of this.#held.splice(0)) this.#release(held)
-    if (this.#indexer.store.pins > 0)
+    if (this.#indexer.store.pinCount > 0)
       this.#scene.violate('I12', 'a snapshot was disposed of, and something is kept for it')
   }
 

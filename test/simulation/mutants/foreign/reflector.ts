@@ -123,8 +123,8 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     file: 'store/ingest.ts',
     edits: [
       [
-        'if (current.version === arrived.version && current.uid === arrived.uid) return SAME',
-        'if (current.uid === arrived.uid) return SAME',
+        'if (current.version === arrived.version && current.uid === arrived.uid) return UNCHANGED',
+        'if (current.uid === arrived.uid) return UNCHANGED',
       ],
     ],
   },

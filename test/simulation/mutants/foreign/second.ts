@@ -10,7 +10,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        '  touch(ordinal: Ordinal, entry: Entry<T>): void {\n    if (this.#pins.size > 0) this.#keepForPins(ordinal)\n',
+        '  touch(ordinal: Ordinal, entry: Entry<T>): void {\n    if (this.#pins.size > 0) this.#copyToPins(ordinal)\n',
         '  touch(ordinal: Ordinal, entry: Entry<T>): void {\n',
       ],
     ],
@@ -21,7 +21,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'an object that is wanted again stays remembered as left out',
     breaks: 'The audit finds nothing where nothing is wrong: here it reports a difference and lists again.',
     file: 'store/transaction.ts',
-    edits: [['    if (step.part.omitted.size > 0) step.part.omitted.delete(entry.key)\n', '']],
+    edits: [['    if (filtered.size > 0) filtered.delete(entry.key)\n', '']],
   },
   {
     // A watch batch with a replace that lacks a key which the store has, and a handler that looks at finalState of
@@ -29,10 +29,8 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'a delete inferred from a polled replace says its final state is known',
     breaks:
       "finalState is 'unknown' where a deletion was inferred from a whole collection, because the object may be stale.",
-    file: 'store/partition.ts',
-    edits: [
-      ["writer.remove(key, undefined, { ...step, finalState: 'unknown' })", 'writer.remove(key, undefined, step)'],
-    ],
+    file: 'store/transaction.ts',
+    edits: [["if (isOwn && isGone(key)) this.remove(key, 'unknown')", 'if (isOwn && isGone(key)) this.remove(key)']],
   },
   {
     // The first list brings an invalid object and then fails, and in its retry that object is good or gone.
@@ -40,7 +38,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     breaks:
       'A list that breaks in the middle is dropped and leaves nothing behind; informer.invalid names only what is invalid.',
     file: 'store/list-writer.ts',
-    edits: [['      writer.invalid.clear()\n', '']],
+    edits: [['    invalid.clear()\n', '']],
   },
   {
     // values() of an equal or multi index is called between two pages of the first list.
@@ -159,7 +157,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'informer/audit.ts',
     edits: [
       [
-        "if (key === undefined || item.type === 'delete' || part.isOthers(key)) return false",
+        "if (key === undefined || item.type === 'delete' || part.isOwnedByOther(key)) return false",
         "if (key === undefined || item.type === 'delete') return false",
       ],
     ],
@@ -285,7 +283,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: "a source's own invalid key without a stored object counts as another source's",
     breaks: 'A later good event clears an invalid object, also over several sources.',
     file: 'store/key-ownership.ts',
-    edits: [['this.#invalid.has(key) && !part.invalid.has(key)', 'this.#invalid.has(key)']],
+    edits: [['this.#invalid.has(key) && !owner.invalid.has(key)', 'this.#invalid.has(key)']],
   },
   {
     // The condition of an until() holds at the call already, and further batches arrive after that.

@@ -7,7 +7,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // snapshot is asked for the new key.
     name: 'a snapshot answers for a later key with the object whose place it took',
     breaks: 'A snapshot stays as it is, whatever is written later: a key that came later is not in it.',
-    file: 'store/store.ts',
+    file: 'store/pin.ts',
     edits: [
       [
         'return ordinal !== undefined && this.isUnchanged(ordinal) ? this.#store.entryAt(ordinal) : undefined',
@@ -33,7 +33,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // the other changes.
     name: 'the end of one tracker stops the tracking of an index for all others',
     breaks: 'A subscription with `where` is told every change of its scope, whoever else ends.',
-    file: 'store/transaction.ts',
+    file: 'store/store-writer.ts',
     edits: [['this.#tracked.set(index, (this.#tracked.get(index) ?? 0) + 1)', 'this.#tracked.set(index, 1)']],
   },
   {
@@ -44,8 +44,8 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/transaction.ts',
     edits: [
       [
-        '    this.invalid.delete(key)\n    this.#record(key)\n    released.push(key)',
-        '    this.invalid.delete(key)\n    this.#record(key)',
+        '    this.#writer.invalid.delete(key)\n    this.#writer.written(key)\n    this.#released.push(key)',
+        '    this.#writer.invalid.delete(key)\n    this.#writer.written(key)',
       ],
     ],
   },
@@ -54,7 +54,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // that key.
     name: 'a replace in a batch deletes keys that the same batch names as invalid',
     breaks: 'An object that becomes invalid keeps its last good state; an invalid key counts as listed.',
-    file: 'store/partition.ts',
+    file: 'store/transaction.ts',
     edits: [['const keys = new Set(keep)', 'const keys = new Set<string>()']],
   },
   {
@@ -62,7 +62,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     name: 'a first list that is abandoned leaves its invalid keys in informer.invalid',
     breaks: 'A list that breaks in the middle leaves nothing behind; it is read again from its beginning.',
     file: 'store/list-writer.ts',
-    edits: [['      writer.invalid.clear()\n', '']],
+    edits: [['    invalid.clear()\n', '']],
   },
   {
     // A key is invalid without a version, a batch that mends it throws before its commit, and the batch is taken
@@ -73,8 +73,8 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/undo-journal.ts',
     edits: [
       [
-        'this.#journal.note(key, this.has(key) ? (this.get(key) as V) : ABSENT)',
-        'this.#journal.note(key, this.get(key) ?? ABSENT)',
+        'this.#journal.record(key, this.has(key) ? (this.get(key) as V) : ABSENT)',
+        'this.#journal.record(key, this.get(key) ?? ABSENT)',
       ],
     ],
   },
@@ -147,7 +147,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // read.
     name: 'a snapshot whose list() was read is not released when it is disposed of',
     breaks: 'A snapshot costs nothing once it is disposed of, and is not readable any more.',
-    file: 'store/store-view.ts',
+    file: 'store/snapshot.ts',
     edits: [
       [
         '    this.#list = undefined\n    this.#pin.close()',
