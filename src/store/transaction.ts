@@ -249,7 +249,7 @@ export class StoreTransaction<T> {
   }
 
   /** Removes a key. `last` is the last state of its object, if the source has sent it. */
-  remove(key: string, finalState = this.#finalState, last?: T): void {
+  remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T): void {
     const { store, ownership } = this.#writer
     const ordinal = store.ordinalOf(key)
     const was = this.#valuesAt(ordinal)

@@ -1,24 +1,26 @@
 import type { Version } from '../contract/version.js';
-import type { Change } from '../queue/change.js';
+import type { Change, Origin } from '../queue/change.js';
 import type { DeclaredIndex } from './indexes/index-builder.js';
-/** Index values of one object before and after a change, one for each tracked index. */
+/** The values of one object in the tracked indexes before and after a change, in the order of `Commit.tracked`. */
 export interface Membership {
     readonly was: readonly unknown[];
     readonly is: readonly unknown[];
 }
-/** One step of the store, told after it was taken whole. */
+/** A resync delivers stored objects again, and writes nothing. */
+export type CommitOrigin = Exclude<Origin, 'resync'>;
+/** The result of one transaction of the store, reported after it is complete. */
 export interface Commit<T> {
-    /** `filled`: the first list is in, and whoever follows starts from the store itself; `listed`: a later one is. */
-    readonly type: 'filled' | 'listed' | 'changed';
+    /** With `initial`, the first list is complete, and `changes` is empty: subscribers start from the store itself. */
+    readonly origin: CommitOrigin;
     readonly changes: readonly Change<T>[];
-    /** Beside each change, where indexes are tracked; else empty. */
+    /** One for each change if indexes are tracked, else empty. */
     readonly memberships: readonly Membership[];
-    /** The indexes that were tracked when it began, in the order of their values in the memberships. */
+    /** The indexes that were tracked at the start of the transaction. */
     readonly tracked: readonly DeclaredIndex<T>[];
     readonly version: Version | undefined;
-    /** Where the store is now: the version; over several sources a count of its own. */
+    /** The position of the store: its version, or for several sources the number of its commits. */
     readonly position: Version | undefined;
-    /** Over several sources: the one that it comes from. */
+    /** The name of the partition; undefined if one source has the whole store. */
     readonly source: string | undefined;
     readonly committedAt: number | undefined;
 }

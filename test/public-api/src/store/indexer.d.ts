@@ -2,10 +2,12 @@ import type { Entry, ListTransaction, Sink, WatchBatch } from '../contract/sourc
 import type { Version } from '../contract/version.js';
 import type { DeltaBatch } from '../queue/change.js';
 import type { IndexBuilder } from './indexes/index-types.js';
-import { type StoreView } from './store-view.js';
+import type { StoreView } from './store-view.js';
 /**
- * The indexed store, and the sink that a reflector writes to. One writer; every batch, and every list, becomes visible
- * in one synchronous step. Objects that are equal to what is there keep their identity and are no change.
+ * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole, in
+ * one synchronous step. An object that is equal to the stored one does not replace it, and is not a change.
+ *
+ * Like all sinks it has one writer. It holds at most 16 million objects.
  */
 export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     #private;

@@ -1,5 +1,7 @@
 import type { Entry } from '../../contract/source.js';
-import type { Pin, Store, StoreIndex } from '../store.js';
+import type { Pin } from '../pin.js';
+import type { Store } from '../store.js';
+import type { StoreIndex } from '../store-index.js';
 import type { IndexBuilder } from './index-types.js';
 import { type Scalar } from './scalar.js';
 /** The most index values that one object may have in one index. */
