@@ -9,51 +9,64 @@ import {
 } from '../../src/util/validate-options.js'
 import { isKubeConfig, type KubeConfigProvider } from './http/credentials.js'
 
+/** The options of `kubernetesSource`. */
 export interface KubernetesSourceOptions {
-  /** Your own KubeConfig of @kubernetes/client-node; or what makes one, which is called again where the server refuses it. */
+  /**
+   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
+   * server rejects the credentials.
+   */
   readonly kubeConfig: KubeConfigProvider
-  /** As in a manifest: `v1` (default), `apps/v1`, `example.com/v1`. */
+  /** The API version as in a manifest: `v1`, `apps/v1`, `example.com/v1`. Default `v1`. */
   readonly apiVersion?: string
-  /** As in a manifest: `Pod`; or give `plural`. */
+  /** The kind as in a manifest: `Pod`. Exactly one of `kind` and `plural` is required. */
   readonly kind?: string
-  /** As in a path: `pods`. */
+  /** The name as in a path: `pods`. */
   readonly plural?: string
-  /** Default: all namespaces. */
+  /** The namespace to list and watch. Default: all namespaces. */
   readonly namespace?: string | undefined
-  /** `app=web,tier!=cache` */
+  /** Only objects with these labels: `app=web,tier!=cache`. Default: all objects. */
   readonly labelSelector?: string | undefined
-  /** `status.phase=Running` */
+  /**
+   * Only objects with these field values: `status.phase=Running`. The server supports few fields for each kind.
+   * Default: all objects.
+   */
   readonly fieldSelector?: string | undefined
-  /** Only `metadata` of each object, which is all that the server sends then. Default false. */
+  /** Whether the server sends only `metadata` of each object. Default false. */
   readonly metadataOnly?: boolean
-  /** Whether `metadata.managedFields`, who wrote which field, is left out. Default true. */
+  /** Whether `metadata.managedFields` is removed from each object. Default true. */
   readonly stripManagedFields?: boolean
-  /** Whether the server is asked to stream lists, where it can. Default true. */
+  /** Whether lists are streamed if the server supports it. Default true. */
   readonly streamingLists?: boolean
-  /** Most objects that one request of a list in pages, or of an audit, asks for. Default 500. */
+  /** Most objects that one request of a paged list, or of an audit, returns. Default 500. */
   readonly pageSize?: number
-  /** An object that is larger counts as invalid. Default 16 MiB. */
+  /** A larger object is invalid, in bytes. Default 16 MiB. */
   readonly maxObjectBytes?: number
   /**
-   * The longest time that one watch stays open, in milliseconds; how long each does is drawn from the upper half. An
-   * open watch outlives the rights it was opened with, so that is also how long revoked rights go on. At least 60 000; default 600 000.
+   * The longest life of one watch, in milliseconds. Each life is drawn at random from the upper half. An open watch
+   * keeps the rights it was opened with, so revoked rights continue for as long. At least 60 000; default 600 000.
    */
   readonly maxWatchMs?: number
   /**
-   * After so many milliseconds without a word the watch goes on over another connection. Default 75 000: the server says where it
-   * is once a minute and a little later, and what is less than that takes healthy watches for dead ones.
+   * A watch without data for this number of milliseconds continues over another connection. The server sends a bookmark
+   * about once a minute: a shorter time replaces healthy watches. Default 75 000.
    */
   readonly heartbeatMs?: number
   /**
-   * After this number of milliseconds without data a request over another connection asks the server what the watch has missed. It
-   * finds a half-open connection. It costs two small requests each time. Default 20 000; `false`: never.
+   * After this number of milliseconds without data, a request over another connection reads what the watch has missed.
+   * It detects a half-open connection, and costs two small requests each time. Default 20 000; `false`: never.
    */
   readonly probeMs?: number | false | undefined
-  /** What is not answered for so many milliseconds counts as lost; a list that is not streamed on is read in pages. Default 15 000. */
+  /**
+   * A request without an answer for this number of milliseconds fails. A streamed list without progress is then read in
+   * pages. Default 15 000.
+   */
   readonly stallMs?: number
 }
 
-/** Half of it, which is the shortest life of a watch, is as long as the core ever waits from one opening to the next, in milliseconds. */
+/**
+ * The shortest allowed `maxWatchMs`. Half of it, the shortest life of a watch, is as long as the longest backoff of the
+ * core, in milliseconds.
+ */
 const SHORTEST_WATCH_MS = 60_000
 
 const isNamespace: OptionCheck = (value) =>
@@ -77,7 +90,7 @@ const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>>
   kubeConfig: (value) =>
     typeof value === 'function' || isKubeConfig(value)
       ? undefined
-      : 'must be a KubeConfig of @kubernetes/client-node, or a function that gives one',
+      : 'must be a KubeConfig of @kubernetes/client-node, or a function that returns one',
   apiVersion: isApiVersion,
   kind: isWord,
   plural: isWord,
@@ -96,7 +109,7 @@ const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>>
   stallMs: isPositive,
 }
 
-/** Throws a TypeError that names what is wrong and what is allowed. */
+/** Throws an `OptionError` that names the option and the allowed values. */
 export function checkSourceOptions(
   options: KubernetesSourceOptions & { readonly namespaces?: readonly string[] | undefined },
 ): void {

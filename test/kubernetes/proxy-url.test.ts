@@ -67,9 +67,9 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
 
   test.each([
     [
-      'wants credentials',
+      'requires credentials',
       407,
-      /the proxy http:\/\/me:\*\*\*@127.0.0.1:\d+ refused .*HTTP status 407 \(it wants credentials/,
+      /the proxy http:\/\/me:\*\*\*@127.0.0.1:\d+ refused .*HTTP status 407 \(it requires credentials/,
     ],
     [
       'forbids the server',

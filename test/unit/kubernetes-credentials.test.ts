@@ -245,7 +245,7 @@ describe('credentials', () => {
       'PROTOCOL',
       'has no cluster',
     ],
-    ['a server that is no URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is no URL'],
+    ['a server that is no URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is not a URL'],
     ['a server without a scheme', () => like({ server: 'localhost:6443' }), 'PROTOCOL', 'like https://host:6443'],
     ['a server of another protocol', () => like({ server: 'ftp://one.example' }), 'PROTOCOL', '"ftp://one.example"'],
     // In other letters client-node does not see that it is plain HTTP.

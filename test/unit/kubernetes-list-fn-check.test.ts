@@ -38,7 +38,7 @@ describe('a listFn', () => {
 
   test('that selects others is told, and how many', async () => {
     expect(await compareList(mirrorOf([object('a')]), () => listOf(object('b'), object('c')))).toBe(
-      'listFn leaves out 1 of the 1 objects and gives 2 others',
+      'listFn leaves out 1 of the 1 objects and returns 2 others',
     )
   })
 

@@ -134,7 +134,7 @@ describe('versions', () => {
   })
 
   test.each(['', '0', '-1', '007', '1e3', 'abc', '1.5', '9'.repeat(40)])('%j is none', (mark) => {
-    expect(() => source.hasReached('5', mark)).toThrow('is no resourceVersion')
+    expect(() => source.hasReached('5', mark)).toThrow('is not a resourceVersion')
   })
 })
 
@@ -150,8 +150,6 @@ describe('makeInformer', () => {
 
   test('refuses an unknown verb, and names those that there are', () => {
     const informer = makeInformer(kubeConfig, '/api/v1/pods', listFn)
-    expect(() => informer.on('added' as 'add', () => {})).toThrow(
-      'there are change, add, update, delete, error, connect',
-    )
+    expect(() => informer.on('added' as 'add', () => {})).toThrow('use change, add, update, delete, error, connect')
   })
 })

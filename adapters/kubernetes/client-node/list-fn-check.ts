@@ -1,7 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
 import { compareVersions, isResourceVersion } from '../history/resource-version.js'
 
-/** What an object has that says which it is. */
+/** The metadata that identifies an object. */
 export interface ObjectIdentity {
   readonly metadata?: {
     readonly name?: string
@@ -11,31 +11,32 @@ export interface ObjectIdentity {
   }
 }
 
-/** What is mirrored. */
+/** The store that `listFn` is compared with. */
 export interface MirrorView {
   readonly size: number
   list(): readonly object[]
   has(key: string): boolean
-  /** Resolves once everything up to this version is in. */
+  /** Resolves when everything up to this version is in the store. */
   reached(version: Version): Promise<void>
 }
 
-/** A list of more is not asked for twice. */
+/** The largest store for which `listFn` is called. */
 const MAX_OBJECTS = 1_000
 
 /**
- * Whether what `listFn` gives is what is mirrored, in words where it is not. Undefined where it is; or nobody can say; or there are so
- * many that another list would cost too much: then it is not called. Rejects with what `listFn` throws.
+ * Compares the result of `listFn` with the store, and returns a description of the difference. Returns undefined if
+ * they match or cannot be compared, and with more than 1 000 objects: then `listFn` is not called. Rejects with the
+ * error of `listFn`.
  */
 export async function compareList(mirrored: MirrorView, listFn: () => Promise<unknown>): Promise<string | undefined> {
   if (mirrored.size > MAX_OBJECTS) return undefined
-  const given = await listFn()
+  const result = await listFn()
   try {
-    const { items, metadata } = Object(given) as { readonly items?: unknown } & ObjectIdentity
+    const { items, metadata } = Object(result) as { readonly items?: unknown } & ObjectIdentity
     const version = metadata?.resourceVersion
     if (!Array.isArray(items) || !isResourceVersion(version)) return undefined
     const listed = new Set(items.map((item) => keyOf(Object(item) as ObjectIdentity)))
-    // What is later may be in either without the other.
+    // An object of a later version may be in only one of them.
     const isMissing = (object: ObjectIdentity): boolean =>
       !listed.has(keyOf(object)) && compareVersions(object.metadata?.resourceVersion ?? '', version) <= 0
     const missing = (): number => mirrored.list().filter(isMissing).length
@@ -45,7 +46,7 @@ export async function compareList(mirrored: MirrorView, listFn: () => Promise<un
     const [less, more] = [missing(), added()]
     const what = [
       ...(less === 0 ? [] : [`leaves out ${less} of the ${mirrored.size} objects`]),
-      ...(more === 0 ? [] : [`gives ${more} others`]),
+      ...(more === 0 ? [] : [`returns ${more} others`]),
     ]
     return what.length === 0 ? undefined : `listFn ${what.join(' and ')}`
   } catch {

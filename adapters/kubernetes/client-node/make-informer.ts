@@ -7,25 +7,38 @@ import { kubernetesSource } from '../kubernetes-source.js'
 import type { KubernetesObject } from '../types/kubernetes-object.js'
 import { compareList, keyOf, type ObjectIdentity } from './list-fn-check.js'
 
-/** The informer of @kubernetes/client-node, as its users know it. A callback for `error` may say of its parameter what it likes. */
+/** The informer of @kubernetes/client-node. An `error` callback may declare any type for its parameter. */
 export interface ClientNodeInformer<T> {
+  /**
+   * Adds a callback for changes of objects. `change` stands for `add`, `update` and `delete`.
+   *
+   * @throws TypeError for an unknown verb.
+   */
   on(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
+  /** Adds a callback for errors. Without one, errors are process warnings. */
   on(verb: 'error', callback: (error: Error) => void): void
+  /** Adds a callback for errors, or for the beginning of each connection attempt. */
   on(verb: 'error' | 'connect', callback: (error: never) => void): void
+  /** Removes a callback; without effect if it was not added. */
   off(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
   off(verb: 'error', callback: (error: Error) => void): void
   off(verb: 'error' | 'connect', callback: (error: never) => void): void
-  /** Resolves when the first list is in and told, or could not be read: then `error` is told, and it is tried again. Who starts what is starting waits for the same. */
+  /**
+   * Starts the informer. Resolves when the first list is delivered, or when it failed: the `error` callbacks are then
+   * called, and the list is retried. A call during a start waits for the same list.
+   */
   start(): Promise<void>
-  /** Resolves when nothing more will be told. It can be started again. */
+  /** Stops the informer. Resolves after the last callback. It can be started again. */
   stop(): Promise<void>
+  /** Returns an object by name, and by namespace unless its kind has none; undefined if it is not in the store. */
   get(name: string, namespace?: string): T | undefined
+  /** Returns the objects of a namespace. Default: of all namespaces. */
   list(namespace?: string): readonly T[]
-  /** Where it is. */
+  /** Returns the version of the store. */
   latestResourceVersion(): string
 }
 
-/** How long the mirror may take to get where `listFn` was, in milliseconds. */
+/** The longest wait of the comparison for `listFn`'s version, in milliseconds. */
 const COMPARED_WITHIN_MS = 60_000
 
 type Callback = (value?: unknown) => void
@@ -34,11 +47,16 @@ const VERBS = ['add', 'update', 'delete', 'error', 'connect'] as const
 type Verb = (typeof VERBS)[number]
 
 /**
- * `makeInformer` of @kubernetes/client-node with the same signature and events, on the engine of this library: it goes on
- * after errors, and misses no deletion. Everything is read from `path`, which may have a query (`?fieldSelector=…`), so that a
- * list and a watch cannot disagree about what is wanted. What `listFn` gives is not used: after the first list it is called once,
- * where there are at most 1 000 objects, and a process warning tells where it selects others. As with client-node, the objects
- * get their type from `listFn`; they are as the API server says them all the same: `Wire` is their exact type.
+ * `makeInformer` of @kubernetes/client-node with the same signature and events, on the engine of this library: it
+ * continues after errors, and misses no deletion. List and watch use `path`, which may have a query
+ * (`?fieldSelector=…`), so that both select the same objects.
+ *
+ * The result of `listFn` is not used. It is called once, after the first list of at most 1 000 objects, and a process
+ * warning reports if it selects other objects. As in client-node, the type of the objects is that of `listFn`. The
+ * objects are as the API server sends them: `Wire` is their exact type.
+ *
+ * @throws OptionError if `kubeConfig` or `listFn` is missing or has another type.
+ * @throws TypeError if `path` is not the path of a resource.
  */
 export function makeInformer<T extends object = KubernetesObject>(
   kubeConfig: KubeConfigLike,
@@ -46,7 +64,9 @@ export function makeInformer<T extends object = KubernetesObject>(
   listFn: () => Promise<{ readonly items: readonly T[] }>,
   labelSelector?: string,
 ): ClientNodeInformer<T>
-/** The same of what you say that the objects are, as `Wire<V1Pod>`, whatever the type of `listFn` says. */
+/**
+ * Returns the same informer for objects of a type that you name, such as `Wire<V1Pod>`, whatever the type of `listFn`.
+ */
 export function makeInformer<T extends object = KubernetesObject>(
   kubeConfig: KubeConfigLike,
   path: string,
@@ -72,15 +92,17 @@ export function makeInformer<T extends object = KubernetesObject>(
 class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   readonly #options: KubernetesSourceOptions
   readonly #path: string
-  /** Until it has been compared with what is mirrored. */
+  /** Undefined after the comparison. */
   #listFn: (() => Promise<unknown>) | undefined
   readonly #callbacks = new Map<Verb, Callback[]>(VERBS.map((verb) => [verb, []]))
-  /** What has been told, by namespace and name; it outlives a stop. */
+  /** The delivered objects, by namespace and name. They outlive a stop. */
   readonly #objects = new Map<string, Map<string, T>>()
-  /** What was told before a stop, and cannot be read now: the informer has nothing to tell of it where it is deleted. */
+  /**
+   * Objects that were delivered before a stop and cannot be decoded now. The informer delivers no deletion for them.
+   */
   readonly #unread = new Map<string, T>()
   #informer: Informer<T> | undefined
-  /** Of `#informer`: the first list is in, or could not be read. */
+  /** Settles when the first list of `#informer` is delivered or has failed. */
   #started: Promise<void> | undefined
   #version = ''
 
@@ -103,29 +125,29 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   }
 
   async start(): Promise<void> {
-    if (this.#informer === undefined) this.#started = this.#begin()
+    if (this.#informer === undefined) this.#started = this.#run()
     await this.#started
   }
 
-  async #begin(): Promise<void> {
+  async #run(): Promise<void> {
     const informer: Informer<T> = createInformer({
-      source: withBatchCallback(kubernetesSource<T>(this.#options), () => this.#forgetUnread(informer)),
+      source: withBatchCallback(kubernetesSource<T>(this.#options), () => this.#deliverUnreadDeletes(informer)),
       freeze: false,
     })
     this.#informer = informer
     this.#unread.clear()
     const isFirst = Promise.withResolvers<void>()
     informer.on('error', (error) => {
-      this.#tell('error', error)
+      this.#emit('error', error)
       isFirst.resolve()
     })
     informer.on('status', ({ state }, { state: previous }) => {
       if (state === 'listing' || state === 'relisting' || (state === 'connecting' && previous === 'backing-off'))
-        this.#tell('connect', undefined)
+        this.#emit('connect', undefined)
     })
     const subscription = informer.subscribe({
       add: ({ object }) => {
-        if (!this.#isKnown(object)) this.#put(object)
+        if (!this.#isUnchanged(object)) this.#put(object)
       },
       update: ({ object }) => this.#put(object),
       delete: ({ object }) => this.#remove(object),
@@ -133,10 +155,10 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     informer.start()
     const synced = subscription.synced().then(
       () => {
-        this.#forgetAllBut(informer)
+        this.#deliverMissedDeletes(informer)
         void this.#compare(informer)
       },
-      () => {}, // It was stopped before.
+      () => {}, // The informer was stopped first.
     )
     await Promise.race([synced, isFirst.promise])
   }
@@ -161,8 +183,11 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     return this.#informer?.version ?? this.#version
   }
 
-  /** Whether it was told before a stop. What becomes something else while it runs is an update, also under the version that it had. */
-  #isKnown(object: T): boolean {
+  /**
+   * Whether this object was delivered before a stop. While the informer runs, a replaced object is an update, even
+   * under the same version.
+   */
+  #isUnchanged(object: T): boolean {
     const { name, namespace, uid, resourceVersion } = metadataOf(object)
     const known = this.#objects.get(namespace)?.get(name)
     if (known === undefined) return false
@@ -178,7 +203,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     this.#objects.set(namespace, objects)
     const isNew = !objects.has(name)
     objects.set(name, object)
-    this.#tell(isNew ? 'add' : 'update', object)
+    this.#emit(isNew ? 'add' : 'update', object)
   }
 
   #remove(object: T): void {
@@ -186,11 +211,11 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     const objects = this.#objects.get(namespace)
     if (objects?.delete(name) !== true) return
     if (objects.size === 0) this.#objects.delete(namespace)
-    this.#tell('delete', object)
+    this.#emit('delete', object)
   }
 
-  /** What was deleted while it was stopped. */
-  #forgetAllBut(informer: Informer<T>): void {
+  /** Delivers the deletions that happened while the informer was stopped. */
+  #deliverMissedDeletes(informer: Informer<T>): void {
     if (this.#informer !== informer) return
     for (const object of this.list()) {
       const key = keyOf(object)
@@ -200,8 +225,11 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     }
   }
 
-  /** What could not be read, and is there no more; or it can be read again, and the informer tells. */
-  #forgetUnread(informer: Informer<T>): void {
+  /**
+   * Delivers the deletions of objects that could not be decoded. Objects that can be decoded again are delivered by the
+   * informer.
+   */
+  #deliverUnreadDeletes(informer: Informer<T>): void {
     if (this.#informer !== informer) return
     for (const [key, object] of this.#unread) {
       if (informer.invalid.has(key)) continue
@@ -210,7 +238,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     }
   }
 
-  /** What only listFn selects, nobody would miss before it is too late. */
+  /** Warns if `listFn` selects other objects than the path: their absence would otherwise be noticed too late. */
   async #compare(informer: Informer<T>): Promise<void> {
     const listFn = this.#listFn
     if (listFn === undefined || this.#informer !== informer) return
@@ -226,18 +254,18 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
       reached: (version: string) => subscription.waitFor(version, { timeoutMs: COMPARED_WITHIN_MS }),
     }
     const difference = await compareList(mirrored, listFn).catch((error: unknown) => {
-      this.#tell('error', error)
+      this.#emit('error', error)
       return undefined
     })
     await subscription.close()
     if (difference === undefined || this.#informer !== informer) return
     process.emitWarning(
-      `makeInformer: ${difference} at ${this.#path}, which is what is mirrored: what only listFn selects has to go into the path (?fieldSelector=…&labelSelector=…)`,
+      `makeInformer: ${difference} at ${this.#path}. Only the path selects the mirrored objects: put the selectors of listFn into it (?fieldSelector=…&labelSelector=…)`,
     )
   }
 
-  /** A callback that throws harms no other; what it threw is an error like others. */
-  #tell(verb: Verb, value: unknown): void {
+  /** An error of one callback affects no other callback. It is delivered to the `error` callbacks. */
+  #emit(verb: Verb, value: unknown): void {
     const callbacks = this.#callbacks.get(verb) ?? []
     if (verb === 'error' && callbacks.length === 0) process.emitWarning(value instanceof Error ? value : String(value))
     for (const callback of [...callbacks]) {
@@ -245,13 +273,13 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
         callback(value)
       } catch (error) {
         if (verb === 'error') process.emitWarning(error instanceof Error ? error : String(error))
-        else this.#tell('error', error)
+        else this.#emit('error', error)
       }
     }
   }
 }
 
-/** The same source; calls back after each batch that was taken. */
+/** Returns the same source, which calls `taken` after each batch that the informer has taken. */
 function withBatchCallback<T>(source: KubernetesSource<T>, taken: () => void): KubernetesSource<T> {
   return {
     name: source.name,
@@ -272,7 +300,7 @@ function withBatchCallback<T>(source: KubernetesSource<T>, taken: () => void): K
 function verbsOf(verb: string): readonly Verb[] {
   if (verb === 'change') return ['add', 'update', 'delete']
   const known = VERBS.find((each) => each === verb)
-  if (known === undefined) throw new TypeError(`Unknown verb: ${verb}; there are change, ${VERBS.join(', ')}`)
+  if (known === undefined) throw new TypeError(`Unknown verb: ${verb}; use change, ${VERBS.join(', ')}`)
   return [known]
 }
 

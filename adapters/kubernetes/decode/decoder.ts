@@ -7,20 +7,20 @@ import { type ApiStatus, statusOf } from '../http/api-error.js'
 import type { ItemShape } from './json-list-splitter.js'
 import { type ScannedMetadata, scanMetadata } from './metadata-scanner.js'
 
-/** One line of a watch. */
+/** A decoded line of a watch. */
 export type DecodedLine<T> =
   | {
       readonly type: 'put' | 'delete' | 'invalid'
       readonly event: Put<T> | Delete<T> | Invalid
       readonly version: Version | undefined
-      /** Of something that was there before; else it may be new, or a part of a list. */
+      /** Whether the object existed before. Otherwise it may be new, or a part of a list. */
       readonly isChange: boolean
     }
   | { readonly type: 'bookmark'; readonly version: Version; readonly isEndOfList: boolean }
   | { readonly type: 'error'; readonly status: ApiStatus }
 
 export interface DecoderOptions {
-  /** What items of a list are, which do not say so themselves. */
+  /** The type of a list's items, which do not contain it. */
   readonly apiVersion: string
   readonly kind: string
   readonly stripManagedFields: boolean
@@ -49,13 +49,13 @@ interface RawEvent {
   readonly object?: KubernetesObject
 }
 
-/** Less than this cannot nest so deep that anything overflows. */
+/** A smaller object cannot nest deeply enough to overflow the stack. */
 const SMALL_BYTES = 4 * 1024
-/** What is around the object in a line of a watch, without the type. */
+/** The bytes around the object in a line, without the type. */
 const LINE_BYTES = '{"type":"","object":}'.length
 const END_OF_LIST = 'k8s.io/initial-events-end'
 
-/** Makes events of what the API server says, the same in a list and in a watch. Nothing that comes makes it throw. */
+/** Decodes the objects of lists and watches into events. It never throws for data of the server. */
 export class Decoder<T> {
   readonly #options: DecoderOptions
 
@@ -63,7 +63,7 @@ export class Decoder<T> {
     this.#options = options
   }
 
-  /** An item of a list. */
+  /** Decodes an item of a list. */
   item(bytes: Buffer, { isWhole, depth }: ItemShape): Put<T> | Invalid {
     try {
       this.#check(bytes, isWhole)
@@ -75,7 +75,7 @@ export class Decoder<T> {
     }
   }
 
-  /** An item of a list; undefined where this is none as a whole. */
+  /** Decodes an item of a list; undefined if the bytes are not one whole item. */
   tryItem(bytes: Buffer): Put<T> | Invalid | undefined {
     let object: KubernetesObject
     try {
@@ -92,10 +92,7 @@ export class Decoder<T> {
     }
   }
 
-  /**
-   * Several items of a list, in brackets, with `between` where one ends and the next begins; undefined where it is anything
-   * else.
-   */
+  /** Decodes several items in brackets, with `between` at each border; undefined if the bytes are anything else. */
   tryRun(bytes: Buffer, between: string): readonly Put<T>[] | undefined {
     if (!isUtf8(bytes)) return undefined
     const text = bytes.toString()
@@ -103,9 +100,9 @@ export class Decoder<T> {
     if (borders === undefined) return undefined
     const lead = between.slice(2)
     try {
-      // What is JSON in brackets of its own begins and ends where items do.
+      // If the text is valid JSON, its brackets enclose whole items.
       const items = JSON.parse(text) as KubernetesObject[]
-      // Each border was one between two items: no item is larger than it seemed.
+      // The number of items proves that each border separates two of them, so that each item is as small as it seemed.
       if (items.length !== borders + 1 || !items.every((item) => beginsWith(item, lead))) return undefined
       return items.map((item) => this.#put(this.#named(item)))
     } catch {
@@ -117,14 +114,14 @@ export class Decoder<T> {
     return this.#named(parseJson(bytes.toString()) as KubernetesObject)
   }
 
-  /** Items of a list of the server's own kinds do not say what they are; what the watch tells does. */
+  /** Adds kind and apiVersion, which built-in resources have in watch events but not in list items. */
   #named(item: KubernetesObject): KubernetesObject {
     if (item.kind !== undefined) return item
     const { kind, apiVersion } = this.#options
     return { kind, apiVersion, ...item }
   }
 
-  /** A line of a watch. */
+  /** Decodes a line of a watch. */
   line(bytes: Buffer, isWhole: boolean): DecodedLine<T> {
     let raw: RawEvent
     try {
@@ -156,7 +153,7 @@ export class Decoder<T> {
         case 'ERROR':
           return { type: 'error', status: statusOf(object) }
         default:
-          // Not an event that says so, but the answer of somebody in between.
+          // A status instead of an event: the response of a proxy.
           if (type === undefined && kind === 'Status') return { type: 'error', status: statusOf(raw) }
           throw new TypeError(`an event of the unknown type "${String(type)}"`)
       }
@@ -179,7 +176,7 @@ export class Decoder<T> {
   #stripped(object: KubernetesObject): KubernetesObject {
     const { stripManagedFields, metadataOnly } = this.#options
     if (stripManagedFields && object.metadata?.managedFields !== undefined) {
-      // Not `delete`, which makes an object slow for good.
+      // `delete` would make the object slow for later reads.
       const { managedFields: _, ...metadata } = object.metadata
       object.metadata = metadata
     }
@@ -190,7 +187,7 @@ export class Decoder<T> {
 
   #check(bytes: Buffer, isWhole: boolean): void {
     if (!isWhole) throw new RangeError(`it is larger than maxObjectBytes (${this.#options.maxObjectBytes})`)
-    if (!isUtf8(bytes)) throw new TypeError('it is no UTF-8')
+    if (!isUtf8(bytes)) throw new TypeError('it is not UTF-8')
   }
 }
 
@@ -198,12 +195,12 @@ function invalid(bytes: Buffer, error: unknown): Invalid {
   return invalidOf(scanMetadata(bytes, false), error)
 }
 
-/** A line of which nobody knows more than what can be seen from outside. */
+/** Decodes a line of which only the metadata can be read. */
 function unreadable<T>(bytes: Buffer, error: unknown): DecodedLine<T> {
   const peeked = scanMetadata(bytes, true)
   const { type } = peeked
   const version = isResourceVersion(peeked.resourceVersion) ? peeked.resourceVersion : undefined
-  // That it is gone is all there is to know.
+  // The deletion itself is known without the object.
   if (type === 'DELETED' && peeked.name !== undefined) {
     return {
       type: 'delete',
@@ -225,14 +222,14 @@ function keyOf(namespace: unknown, name: string): string {
 }
 
 /**
- * Throws where it nests too deep. What is small cannot nest so deep that it does harm, and is not looked at. `levels` and `besides`
- * are what is around the object.
+ * Throws if the object nests too deep. A small object cannot, and is not checked. `levels` and `besides` are the depth
+ * and the bytes around it.
  */
 function assertDepth(bytes: Buffer, levels = 0, besides = 0): void {
   if (bytes.length - besides > SMALL_BYTES) assertJsonDepth(bytes.toString('latin1'), MAX_JSON_DEPTH + levels)
 }
 
-/** How many borders there are; undefined where two of them are so far apart that an item may nest too deep. */
+/** Returns the number of borders; undefined if an item between two of them is large enough to nest too deep. */
 function bordersBetweenSmall(text: string, between: string): number | undefined {
   let count = 0
   let begin = 0
@@ -245,7 +242,7 @@ function bordersBetweenSmall(text: string, between: string): number | undefined 
   }
 }
 
-/** Whether the text of an object begins so, as far as its first key tells. */
+/** Whether the object's text begins with `lead`, as far as its first key shows. */
 function beginsWith(item: KubernetesObject, lead: string): boolean {
   for (const key in item) return `{"${key}"`.startsWith(lead)
   return false

@@ -10,67 +10,70 @@ const COMMA = 0x2c
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 export interface ItemSink {
-  /** Takes one item of a list; where it is too large, only its beginning. */
+  /** Receives one item; if it is too large, only its beginning. */
   item(bytes: Buffer, shape: ItemShape): void
-  /** Takes what may be an item; false where it is none. What is JSON as a whole, from where an item begins, is one. */
+  /**
+   * Receives the bytes of a possible item, and returns false if they are not one. Valid JSON from the beginning of an
+   * item is one item.
+   */
   tryItem(bytes: Buffer): boolean
   /**
-   * Takes what may be several items, in brackets as an array, with `between` where one ends and the next begins; false
-   * where it is anything else.
+   * Receives the bytes of possible items, in brackets as an array, with `between` at each border. Returns false if they
+   * are anything else.
    */
   tryRun(bytes: Buffer, between: Buffer): boolean
 }
 
 export interface ItemShape {
   readonly isWhole: boolean
-  /** How deep it nests. */
+  /** The deepest level of nesting in the item. */
   readonly depth: number
 }
 
 const BETWEEN = Buffer.from('},')
-/** By so many bytes the beginning of the next item is looked for. */
+/** The number of bytes by which the next item's beginning is recognized. */
 const LEAD_BYTES = 11
 /** The list, and its array. */
 const OUTER_DEPTH = 2
-/** Of what is too large so much is kept, so that its name can be told. */
+/** The bytes that are kept of an item that is too large, to find its name. */
 const HEAD_BYTES = 64 * 1024
-/** What are no runs of items is tried so often. */
+/** After this number of failed attempts, runs of items are not tried again. */
 const MAX_FAILED_RUNS = 3
-/** What is around the items of a list is not larger than this, in bytes. */
+/** Most bytes around the items of a list. */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
 
 /**
- * Cuts the body of a LIST into its items as it comes, without parsing it: the objects of the array `items` at the top.
- * What is around them, the envelope, is a small object of its own.
+ * Splits the body of a LIST into its items as it arrives, without parsing it. Items are the objects of the array
+ * `items` at the top. The rest, the envelope, is a small object.
  */
 export class JsonListSplitter {
   readonly #sink: ItemSink
   readonly #maxBytes: number
-  /** Of braces and brackets. */
+  /** The open braces and brackets. */
   #depth = 0
   #isInString = false
   #isEscaped = false
   #isInItems = false
   #hasItems = false
-  /** What may come next between two items. */
+  /** The token that is expected next between two items. */
   #next: 'first' | 'item' | 'comma' = 'first'
-  /** The bytes of the last string at the top, where the next bracket may belong to. */
+  /** The bytes of the last string at the top level: the name of the next bracket's value. */
   #word: number[] | undefined
   #name = ''
   readonly #envelope: Buffer[] = []
   #envelopeBytes = 0
-  /** What has come of an item before this chunk. */
+  /** The parts of the current item from earlier chunks. */
   #pieces: Buffer[] = []
   #itemBytes = 0
   #isInItem = false
-  /** Where in this chunk it begins. */
+  /** The offset of the item in this chunk. */
   #itemAt = 0
   #deepest = 0
-  /** The end of an item and the beginning of the next, as it most often is in this list. */
+  /** The end of one item and the beginning of the next, as is most common in this list. */
   #border: Buffer | undefined
-  /** Whether another border may be in this chunk: looking for it after each item would take longer than all else. */
+  /** Whether this chunk may have another border. Searching after each item would take longer than all other work. */
   #mayHaveBorder = true
-  /** Where items cannot be taken by the run, something in this list looks like a border, or its items are large. */
+  /** If runs of items fail, this list has other data that resembles a border, or its items are large. */
   #failedRuns = 0
 
   constructor(take: ItemSink, maxBytes: number) {
@@ -78,17 +81,17 @@ export class JsonListSplitter {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether the body has come to its end. */
+  /** Whether the body is complete. */
   get isComplete(): boolean {
     return this.#depth === 0 && this.#envelope.length > 0
   }
 
-  /** The list without its items; what it throws says that the body was no JSON. */
+  /** Parses the list without its items. Throws if the body is not JSON. */
   envelope(): unknown {
     return parseJson(Buffer.concat(this.#envelope).toString())
   }
 
-  /** Throws where this is no list: what is around the items is larger than that of any, or between them is something else. */
+  /** Throws if this is not a list: its envelope is too large, or other data is between its items. */
   push(chunk: Buffer): void {
     const end = chunk.length
     let at = 0
@@ -97,7 +100,9 @@ export class JsonListSplitter {
     while (at < end) at = this.#isInItem ? this.#scanItem(chunk, at, end) : this.#scanEnvelope(chunk, at, end)
   }
 
-  /** Looks for the end of an item, where most of the bytes are. Gives where to go on. */
+  /**
+   * Scans an item for its end, byte by byte in the longest part of the body. Returns the offset at which to continue.
+   */
   #scanItem(chunk: Buffer, from: number, end: number): number {
     let depth = this.#depth
     let isInString = this.#isInString
@@ -136,7 +141,7 @@ export class JsonListSplitter {
     return end
   }
 
-  /** Everything that is not in an item, byte by byte. */
+  /** Scans all bytes outside of items. */
   #scanEnvelope(chunk: Buffer, from: number, end: number): number {
     let begin = from
     for (let at = from; at < end; at++) {
@@ -162,7 +167,7 @@ export class JsonListSplitter {
           this.#itemBytes = 0
           this.#itemAt = at
           this.#deepest = this.#depth
-          // Nothing of it is left for the other loop to keep.
+          // The scan of the item would keep nothing of this chunk.
           if (at + 1 === end) this.#keepItem(chunk.subarray(at, end))
           return at + 1
         }
@@ -184,7 +189,7 @@ export class JsonListSplitter {
     return end
   }
 
-  /** Nothing but items is between the items: what is taken for a list of less than there is would delete the rest. */
+  /** Only items may be between the items: a list that misses some would delete them from the store. */
   #checkSeparator(byte: number): void {
     if (SPACES.has(byte)) return
     const isExpected =
@@ -197,11 +202,11 @@ export class JsonListSplitter {
     this.#next = byte === COMMA ? 'item' : 'comma'
   }
 
-  /** A copy: the chunk that it was cut from may be much larger. */
+  /** Keeps a copy: the chunk may be much larger. */
   #keepEnvelope(bytes: Buffer): void {
     this.#envelopeBytes += bytes.length
     if (this.#envelopeBytes > MAX_ENVELOPE_BYTES)
-      throw new RangeError(`more than ${MAX_ENVELOPE_BYTES} bytes are around the items`)
+      throw new RangeError(`more than ${MAX_ENVELOPE_BYTES} bytes around the items`)
     this.#envelope.push(Buffer.from(bytes))
   }
 
@@ -218,17 +223,17 @@ export class JsonListSplitter {
   }
 
   /**
-   * Where the item at `from` ends, or the last one of this chunk, if it ends where it seems to. Looking for the next one's beginning takes a fraction of
-   * the time that looking at each byte takes, and whether it was found is known once the item has been parsed.
+   * Returns the end of the item at `from`, or of the last item of this chunk, if they end at borders; otherwise -1.
+   * Searching for a border is much faster than scanning each byte. Parsing then proves whether the border was one.
    */
   #tryFast(chunk: Buffer, from: number): number {
-    // From a part of it more would be found than what is meant.
+    // A shorter lead would find more than borders.
     if (!this.#mayHaveBorder || from + LEAD_BYTES > chunk.length) return -1
     this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
     const border = chunk.indexOf(this.#border, from + 1)
     if (border === -1) {
       this.#mayHaveBorder = false
-      // Perhaps that item begins like no other.
+      // This item may begin like no other.
       this.#border = undefined
       return -1
     }
@@ -242,7 +247,7 @@ export class JsonListSplitter {
     return this.#sink.tryItem(chunk.subarray(from, end)) ? end : -1
   }
 
-  /** The bytes around the run make room for its brackets: a copy of everything would take much longer. */
+  /** The brackets replace the bytes around the run: copying the run would take much longer. */
   #tryRun(chunk: Buffer, from: number, run: number, border: Buffer): boolean {
     const before = chunk[from - 1] ?? 0
     const after = chunk[run] ?? 0

@@ -1,12 +1,12 @@
 const NEWLINE = 0x0a
 
-/** Of a line that is too long so much is kept, so that its object can be named. */
+/** The bytes that are kept of a line that is too long, to find the object's name. */
 const HEAD_BYTES = 64 * 1024
 
-/** Takes one line; `isWhole` is false where it is too long, and only its beginning is there. */
+/** Receives one line; if it is too long, `isWhole` is false and only its beginning is passed. */
 export type LineCallback = (bytes: Buffer, isWhole: boolean) => void
 
-/** Cuts the body of a watch into its lines as it comes. */
+/** Splits the body of a watch into lines as it arrives. */
 export class LineSplitter {
   readonly #callback: LineCallback
   readonly #maxBytes: number
@@ -18,7 +18,7 @@ export class LineSplitter {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether a line has begun that has not ended. */
+  /** Whether a line has begun and not ended. */
   get isInLine(): boolean {
     return this.#bytes > 0
   }

@@ -1,4 +1,4 @@
-/** What an object's metadata says of it, as far as it could be read. */
+/** The metadata of an object, as far as it could be read. */
 export interface ScannedMetadata {
   readonly type?: string
   readonly name?: string
@@ -10,8 +10,7 @@ export interface ScannedMetadata {
 const WANTED = new Set(['name', 'namespace', 'uid', 'resourceVersion'])
 
 /**
- * Names an object that cannot be parsed, or of which only the beginning is there, by what stands in its metadata. In a
- * watch the object is inside of an event.
+ * Reads the metadata of an object that cannot be parsed or is incomplete. In a watch the object is inside of an event.
  */
 export function scanMetadata(bytes: Buffer, isInEvent: boolean): ScannedMetadata {
   const text = bytes.toString()

@@ -38,7 +38,7 @@ const UNKNOWN = ''
 export class ClusterGuard {
   /** The cluster whose objects the mirrors show. */
   #clusterId: string | undefined
-  /** The cluster that a mirror has been told to list. Until it has, no version is trusted. */
+  /** The cluster that a mirror has to list next. Until it has, no version is trusted. */
   #pendingClusterId: string | undefined
   /** Whether the cluster has changed before. */
   #hasChanged = false

@@ -5,17 +5,17 @@ export function isResourceVersion(value: unknown): value is Version {
   return typeof value === 'string' && /^[1-9]\d{0,31}$/.test(value)
 }
 
-/** Refuses what is no resourceVersion, as `PROTOCOL`. */
+/** Throws `PROTOCOL` if this is not a resourceVersion. */
 export function assertResourceVersion(version: Version): void {
   if (!isResourceVersion(version)) throw new SourceError(invalidVersionMessage(version), { code: 'PROTOCOL' })
 }
 
 export function invalidVersionMessage(value: unknown): string {
   const text = String(value)
-  return `"${text.length > 40 ? `${text.slice(0, 40)}…` : text}" is no resourceVersion`
+  return `"${text.length > 40 ? `${text.slice(0, 40)}…` : text}" is not a resourceVersion`
 }
 
-/** Which of two is later: below 0, 0, or above 0. They are numbers, and may be larger than a number can be. */
+/** Compares two versions: below 0, 0 or above 0. They are integers that may exceed a JavaScript number. */
 export function compareVersions(a: Version, b: Version): number {
   return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0)
 }

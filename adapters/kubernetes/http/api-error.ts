@@ -1,7 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
 
-/** What the API server says of a request that failed: its own form, and in a watch the object of an ERROR event. */
+/** The status of a failed request, or the object of an ERROR event of a watch. */
 export interface ApiStatus {
   readonly code: number
   readonly reason: string
@@ -10,7 +10,7 @@ export interface ApiStatus {
   readonly retryAfterMs: number | undefined
 }
 
-/** What was asked for, so that an error can say what mends it. */
+/** The target of a request, from which an error names the missing right. */
 export interface RequestTarget {
   readonly verb: 'list' | 'watch' | 'get'
   readonly group?: string
@@ -18,7 +18,7 @@ export interface RequestTarget {
   readonly namespace?: string | undefined
 }
 
-/** What the API server said, as the cause of an error. */
+/** The status of the API server, as the cause of a SourceError. */
 export class ApiRefusal extends Error {
   override readonly name = 'ApiRefusal'
   readonly status: ApiStatus
@@ -29,26 +29,26 @@ export class ApiRefusal extends Error {
   }
 }
 
-/** What the API server said where it was the one that refused. */
+/** Returns the API server's status if it caused this error. */
 export function apiStatusIn(error: unknown): ApiStatus | undefined {
   const { cause } = Object(error) as { readonly cause?: unknown }
   return cause instanceof ApiRefusal ? cause.status : undefined
 }
 
-/** What a failed request means. What is not here is transient. */
-export function apiError(status: ApiStatus, asked: RequestTarget): SourceError {
+/** Returns the error for a failed request. A status without a known meaning is transient. */
+export function apiError(status: ApiStatus, target: RequestTarget): SourceError {
   const refusal = new ApiRefusal(status)
   const retryAfterMs = status.retryAfterMs && Math.min(status.retryAfterMs, MAX_RETRY_AFTER_MS)
-  const message = refusal.message + hintFor(status, asked)
+  const message = refusal.message + hintFor(status, target)
   return new SourceError(message, { code: codeFor(status), retryAfterMs, cause: refusal })
 }
 
-/** The history from our version on is gone. */
+/** Whether the server's history after the requested version is gone. */
 export function isExpired({ code, reason }: ApiStatus): boolean {
   return code === 410 || reason === 'Expired' || reason === 'Gone'
 }
 
-/** The server has not got as far as our version: as servers of three ages say it. */
+/** Whether the server has not reached the requested version, in the forms of three generations of servers. */
 export function isTooLarge({ causes, message }: ApiStatus): boolean {
   return (
     causes.some((cause) => cause.reason === 'ResourceVersionTooLarge' || cause.message === TOO_LARGE) ||
@@ -56,12 +56,12 @@ export function isTooLarge({ causes, message }: ApiStatus): boolean {
   )
 }
 
-/** Nobody is left alone for longer, whatever a server or what stands before it says, in milliseconds. */
+/** The longest Retry-After that is obeyed, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 600_000
 
 const TOO_LARGE = 'Too large resource version'
 
-/** A Status object; of anything else, what can be had. */
+/** Reads a Status object. Fields that are missing or of another type are empty. */
 export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   const { code, reason, message, details } = Object(value) as Readonly<Record<string, unknown>>
   const { causes, retryAfterSeconds } = Object(details) as Readonly<Record<string, unknown>>
@@ -78,7 +78,7 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   }
 }
 
-/** Seconds, or a date; `now` is the time of who says it. */
+/** Reads seconds or a date. `now` is the time of the server that sent it. */
 export function retryAfterMsOf(header: string | undefined, now: number): number | undefined {
   if (header === undefined || header.trim() === '') return undefined
   const seconds = Number(header)
@@ -86,12 +86,12 @@ export function retryAfterMsOf(header: string | undefined, now: number): number 
   return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }
 
-/** Why no answer came: name look-up, connection, TLS, or a peer that is gone. */
+/** Returns the error for a failed name lookup, connection or TLS handshake, or for a connection that was closed. */
 export function connectionError(thrown: unknown, host: string, proxyUrl?: string): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const said = redact(messageOf(thrown))
-  // All that Node says of it.
-  const message = said === 'aborted' ? 'the connection was closed in the middle of the answer' : said
+  const reported = redact(messageOf(thrown))
+  // Node reports only "aborted".
+  const message = reported === 'aborted' ? 'the connection was closed in the middle of the answer' : reported
   const text =
     proxyUrl === undefined ? `${message}${connectionHint(message, host)}` : proxyMessage(message, proxyUrl, host)
   return new SourceError(text, {
@@ -120,19 +120,19 @@ function codeFor(status: ApiStatus): SourceErrorCode {
   }
 }
 
-function hintFor({ code, message }: ApiStatus, asked: RequestTarget): string {
+function hintFor({ code, message }: ApiStatus, target: RequestTarget): string {
   switch (code) {
     case 401:
       return ' (the server does not know who we are: check the user of the current context)'
     case 403:
-      return ` (${missingRule(asked)})`
+      return ` (${missingRule(target)})`
     case 400:
       if (/field (selector|label)/i.test(message)) return ' (check fieldSelector: the server knows few fields)'
       return /parse requirement|label (key|value)|found '.*', expected/i.test(message)
         ? ' (check labelSelector: app=web,tier!=cache,track in (stable,beta))'
         : ''
     case 404:
-      return asked.plural === undefined ? '' : ' (it may have been removed: kubectl api-resources)'
+      return target.plural === undefined ? '' : ' (it may have been removed: kubectl api-resources)'
     default:
       return ''
   }
@@ -140,16 +140,16 @@ function hintFor({ code, message }: ApiStatus, asked: RequestTarget): string {
 
 const DISCOVERY = 'nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]'
 
-/** The RBAC rule without which we were refused, and the command that makes it. */
+/** Returns the missing RBAC rule, and the command that creates it. */
 function missingRule({ group = '', plural, namespace }: RequestTarget): string {
-  // What is asked of no resource is which there are.
+  // A request without a resource is one of discovery.
   if (plural === undefined)
     return `the missing RBAC rule: ${DISCOVERY}; the ClusterRole system:discovery has it: bind that`
   const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["list", "watch"]`
   const kind = namespace === undefined ? 'clusterrole' : 'role'
   const resource = group === '' ? plural : `${plural}.${group}`
-  const where = namespace === undefined ? '' : ` -n ${namespace}`
-  return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural}-reader --verb=list,watch --resource=${resource}${where}, and bind it`
+  const option = namespace === undefined ? '' : ` -n ${namespace}`
+  return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural}-reader --verb=list,watch --resource=${resource}${option}, and bind it`
 }
 
 function connectionHint(message: string, host: string): string {
@@ -160,13 +160,13 @@ function connectionHint(message: string, host: string): string {
   return /wrong version number|EPROTO|SSL|TLS/i.test(message) ? ' (check the scheme of the server: https or http)' : ''
 }
 
-/** Says whether the proxy failed, or the server behind it. */
+/** Returns whether the proxy failed or the server behind it. */
 function proxyMessage(message: string, proxyUrl: string, host: string): string {
   const [, status] = /Bad response: (\d+)/.exec(message) ?? []
   if (status !== undefined) {
     const hint =
       status === '407'
-        ? 'it wants credentials: proxy-url: http://user:password@host:port'
+        ? 'it requires credentials: proxy-url: http://user:password@host:port'
         : `may it connect to ${host}?`
     return `the proxy ${proxyUrl} refused the connection to ${host}: HTTP status ${status} (${hint})`
   }

@@ -1,7 +1,7 @@
 import type { ApiRequest } from './api-session.js'
 import { type Resource, resourcePath } from './discovery.js'
 
-/** Which of a resource's objects are wanted, and how much of each. */
+/** The objects of a resource that are read, and whether all of each is. */
 export interface Selection {
   readonly namespace: string | undefined
   readonly labelSelector: string | undefined
@@ -11,10 +11,10 @@ export interface Selection {
 
 type Parameters = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Metadata alone, where the server can do that. */
+/** Requests metadata only, if the server can send that. */
 const PARTIAL = (kind: string): string => `application/json;as=${kind};v=v1;g=meta.k8s.io,application/json`
 
-/** What is asked of the API server about one resource. */
+/** Builds the requests for one resource. */
 export class ApiRequests {
   readonly resource: Resource
   readonly #selection: Selection

@@ -14,7 +14,7 @@ import type { RetryAfterGate } from './retry-after-gate.js'
 export interface ApiSessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** What the server does not answer within so many milliseconds counts as lost. */
+  /** A request without an answer for this number of milliseconds fails. */
   readonly stallMs: number
   /** Observes the errors of the server. */
   readonly retryAfter?: RetryAfterGate
@@ -23,23 +23,23 @@ export interface ApiSessionOptions {
 }
 
 export interface ApiRequest extends RequestTarget {
-  /** With its query. */
+  /** The path, with its query. */
   readonly path: string
   readonly accept?: string
 }
 
-/** Of an answer that says what went wrong so much is read, in bytes. */
+/** Most bytes of an error's body that are read. */
 const MAX_STATUS_BYTES = 64 * 1024
-/** What is larger is no small answer, in bytes. */
+/** Most bytes of a response that is read as a whole. */
 const MAX_JSON_BYTES = 32 * 1024 * 1024
-/** Credentials are waited for so long at a time, in milliseconds: somebody may have to log in. */
+/** The longest wait for credentials, in milliseconds: a user may have to log in. */
 const CREDENTIALS_MS = 60_000
-/** A connection that nothing comes over is probed after so long, in milliseconds. */
+/** A TCP connection without data is probed after this number of milliseconds. */
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * One list or one watch at the API server, over connections of its own, with a deadline on everything. Rejects with
- * SourceErrors. Nothing is left open once it is closed.
+ * The connections of one list or one watch, with a deadline on each step. Methods reject with a SourceError. `close`
+ * closes every connection.
  */
 export class ApiSession {
   readonly #credentials: Credentials
@@ -48,7 +48,7 @@ export class ApiSession {
   readonly #cancellations = new Set<(reason: unknown) => void>()
   #closeReason: unknown
   #clusterId: string | undefined
-  readonly #abort = (): void => this.#cancel(unwanted())
+  readonly #abort = (): void => this.#cancel(ABORTED)
 
   constructor(credentials: Credentials, options: ApiSessionOptions) {
     options.signal.throwIfAborted()
@@ -61,12 +61,12 @@ export class ApiSession {
     return this.#options.clock
   }
 
-  /** Where the last success came from: others with the same credentials may be led elsewhere meanwhile. */
+  /** The cluster of the last successful response. The credentials may point to another cluster by now. */
   get clusterId(): string | undefined {
     return this.#clusterId
   }
 
-  /** The body of an answer that is a success. With other credentials where those that we had are refused. */
+  /** Returns the body of a successful response. If the credentials are rejected (401), retries once with new ones. */
   async open(request: ApiRequest): Promise<ResponseBody> {
     const access = await this.#access()
     try {
@@ -78,19 +78,19 @@ export class ApiSession {
     }
   }
 
-  /** A small answer as a whole. */
+  /** Reads a JSON response as a whole. */
   async json(request: ApiRequest): Promise<unknown> {
     const body = await this.open(request)
     const text = await this.#readText(body, MAX_JSON_BYTES)
     try {
       return parseJson(text)
     } catch (error) {
-      const message = 'the answer is no JSON: is this the API server of a Kubernetes cluster?'
+      const message = 'the answer is not JSON: is this the API server of a Kubernetes cluster?'
       throw new SourceError(message, { code: 'PROTOCOL', cause: error })
     }
   }
 
-  /** What has come of a body, undefined at its end; `SILENCE` where nothing came for `ms`. */
+  /** Returns the data that has arrived, undefined at the end of the body, or `IDLE` after `ms` without data. */
   async take(
     body: ResponseBody,
     ms: number = this.#options.stallMs,
@@ -103,19 +103,19 @@ export class ApiSession {
     }
   }
 
-  /** Asks nothing for so long. Rejects where nobody wants the session any more. */
+  /** Resolves after `ms`. Rejects if the session is closed. */
   sleep(ms: number): Promise<void> {
     return this.#withDeadline(new Promise<void>(() => {}), ms, () => {})
   }
 
-  /** What the server answers. */
+  /** Rejects if the server does not answer within `stallMs`. */
   #withStallTimeout<V>(promise: Promise<V>): Promise<V> {
     return this.#withDeadline(promise, this.#options.stallMs, () => {
       throw this.#stallError()
     })
   }
 
-  /** That it takes its time is no silence of the server. */
+  /** Waits for credentials, which has a longer deadline than the server's answers. */
   #access(): Promise<Access> {
     const access = this.#credentials.access(this.clock.now())
     return this.#withDeadline(access, CREDENTIALS_MS, () => {
@@ -125,7 +125,7 @@ export class ApiSession {
     })
   }
 
-  /** `promise`, or what `late` makes of it where that does not come in time. Rejects where nobody wants it any more. */
+  /** Settles as `promise`, or as `late` after `ms`. Rejects if the session is closed. */
   async #withDeadline<V, L>(promise: Promise<V>, ms: number, late: () => L): Promise<V | L> {
     const timer = new AbortController()
     const { promise: expired, resolve, reject } = Promise.withResolvers<L>()
@@ -148,7 +148,7 @@ export class ApiSession {
 
   close(): void {
     this.#options.signal.removeEventListener('abort', this.#abort)
-    this.#cancel(unwanted())
+    this.#cancel(ABORTED)
     this.#agents.http.destroy()
     this.#agents.https.destroy()
   }
@@ -162,18 +162,18 @@ export class ApiSession {
     const { clock, retryAfter, arrivals } = this.#options
     const response = await this.#exchange(access, request)
     const body = new ResponseBody(response, clock, arrivals)
-    // Whatever happens to the session happens to what it has open.
+    // The body fails with the session.
     const fail = (reason: unknown): void => body.destroy(reason)
     this.#cancellations.add(fail)
     response.once('close', () => this.#cancellations.delete(fail))
-    // It was broken off while the answer came.
+    // The session was closed while the response arrived.
     if (this.#closeReason !== undefined) fail(this.#closeReason)
     const code = response.statusCode ?? 0
     const { 'content-encoding': encoding = 'identity', location, date } = response.headers
     const isCompressed = encoding !== 'identity'
     if (code === 200 && isCompressed) {
-      body.destroy(unwanted())
-      const message = `the answer is compressed (${encoding.slice(0, 40)}), which nobody asked for: what stands before the server has to pass on what it says`
+      body.destroy(ABORTED)
+      const message = `the answer is compressed (${encoding.slice(0, 40)}), although it was requested uncompressed: a proxy before the server must not compress`
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
     if (code === 200) {
@@ -186,11 +186,11 @@ export class ApiSession {
     const retryAfterMs =
       retryAfterMsOf(response.headers['retry-after'], Date.parse(date ?? '') || clock.now()) ?? status.retryAfterMs
     const isPlain = status.message === '' && text !== ''
-    const said = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
+    const plain = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
     const message =
       location === undefined
-        ? said
-        : `HTTP status ${code}: it sends us to ${location.slice(0, 200)}, where nobody follows`
+        ? plain
+        : `HTTP status ${code}: a redirect to ${location.slice(0, 200)}, which is not followed`
     const error = apiError({ ...status, code, message, retryAfterMs }, request)
     retryAfter?.observe(error, clock.now())
     throw error
@@ -210,9 +210,10 @@ export class ApiSession {
       port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
       path: base + path,
       agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
-      // What the agent of a proxy opens, only it can close: it does so where the proxy says nothing for so long.
+      // Only the proxy's agent can close the connection it opens. It does so after this time without an answer.
       ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
-      // An agent for SOCKS does not tell TLS the host, and a name of TLS cannot be an address: it would be compared with "localhost".
+      // An agent for SOCKS does not pass the host to TLS, and an address is not a TLS server name. Node would compare
+      // the certificate with "localhost".
       ...(proxy === undefined || isIP(host) === 0 || options.servername !== undefined
         ? {}
         : {
@@ -227,7 +228,7 @@ export class ApiSession {
       },
     })
     request.once('response', resolve)
-    // Also what comes later, of which the body tells.
+    // Later errors of the connection also reach the body.
     request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl)))
     request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
     request.end()
@@ -239,7 +240,7 @@ export class ApiSession {
     }
   }
 
-  /** A small answer comes whole in the time that a word may take, however it is dealt out. */
+  /** Reads a whole body within `stallMs`, however slowly its parts arrive. */
   async #readText(body: ResponseBody, maxBytes: number): Promise<string> {
     const { clock, stallMs } = this.#options
     const due = clock.now() + stallMs
@@ -249,13 +250,13 @@ export class ApiSession {
       const taken = await this.take(body, Math.max(0, due - clock.now()))
       if (taken === undefined) break
       if (taken === IDLE) {
-        body.destroy(unwanted())
+        body.destroy(ABORTED)
         throw this.#stallError()
       }
       chunks.push(...taken)
       bytes += taken.reduce((sum, { length }) => sum + length, 0)
       if (bytes > maxBytes) {
-        body.destroy(unwanted())
+        body.destroy(ABORTED)
         break
       }
     }
@@ -265,10 +266,6 @@ export class ApiSession {
 
 function newAgent<A extends HttpAgent>(Agent: new (options: object) => A): A {
   return new Agent({ keepAlive: true, maxSockets: 4 })
-}
-
-function unwanted(): SourceError {
-  return new SourceError('no longer wanted', { code: 'STOPPED' })
 }
 
 function parsed(text: string): unknown {

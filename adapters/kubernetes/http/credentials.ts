@@ -4,28 +4,33 @@ import { createSecureContext } from 'node:tls'
 import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
 
-/** The part of `KubeConfig` of @kubernetes/client-node that is used. It stays yours, and is asked for every connection. */
+/**
+ * The part of `KubeConfig` of @kubernetes/client-node that is used. It is never modified, and is read for each
+ * connection.
+ */
 export interface KubeConfigLike {
   getCurrentContext(): string
   getCurrentCluster(): { readonly server: string; readonly proxyUrl?: string | undefined } | null
   applyToHTTPSOptions(options: RequestOptions): Promise<void>
 }
 
-/** A KubeConfig, or what makes one: then it is called again where the server refuses the credentials. */
+/**
+ * A KubeConfig, or a function that returns one. The function is called again when the server rejects the credentials.
+ */
 export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
 
-/** Where to connect, and as whom. */
+/** The server and the credentials of one connection. */
 export interface Access {
   readonly server: URL
   /** Headers, certificates and keys. */
   readonly options: RequestOptions
-  /** Of the proxy that the cluster is behind. */
+  /** The agent of the proxy; undefined without a proxy. */
   readonly proxy: Agent | undefined
-  /** Its address, without a password; undefined without a proxy. */
+  /** The proxy's URL without its password; undefined without a proxy. */
   readonly proxyUrl: string | undefined
-  /** Which server that is, by which context; another one may have another history. */
+  /** Identifies the server and the context. Another cluster may have another history. */
   readonly clusterId: string
-  /** How often credentials had been renewed before these. */
+  /** The number of renewals before these credentials. */
   readonly renewals: number
 }
 
@@ -36,7 +41,7 @@ interface PendingAccess {
   isSettled: boolean
 }
 
-/** What a KubeConfig with copies of another's clusters and users can be made of. */
+/** The part of a KubeConfig from which a copy with the same clusters and users is made. */
 interface Copyable extends KubeConfigLike {
   readonly clusters: unknown
   readonly users: unknown
@@ -47,21 +52,24 @@ interface Copyable extends KubeConfigLike {
 
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername', 'auth'] as const
 
-/** What takes longer may never end: then it is begun once more, in milliseconds. */
+/** A login that takes longer may never end, in milliseconds: another one is started then. */
 const LOGIN_MS = 300_000
 
-/** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
+/** Credentials that can be renewed. A KubeConfig keeps a token until it expires, even if the server rejects it. */
 export class Credentials {
-  /** The context of a KubeConfig when it was provided: to choose another later changes nothing here. */
+  /** The context that was current when the source was created. A later change of the KubeConfig has no effect. */
   readonly context: string | undefined
   readonly #configProvider: KubeConfigProvider
   #config: KubeConfigLike | undefined
-  /** What the function gave, of which `#config` may be a copy. */
+  /** The KubeConfig that the function returned. `#config` may be a copy of it. */
   #original: KubeConfigLike | undefined
-  /** What the function gave, and the server refused: it may remember what was refused. */
+  /** The KubeConfigs whose credentials the server rejected. They may have cached the rejected token. */
   readonly #refused = new WeakSet<KubeConfigLike>()
   #renewals = 0
-  /** What is on its way: a plugin runs once for all who wait for it. Also what came when nobody waited any more, until somebody asks. */
+  /**
+   * The access in progress. A plugin runs once for all callers. A result that arrives when no caller waits any more is
+   * kept for the next one.
+   */
   #pending: PendingAccess | undefined
   #clusterId: string | undefined
 
@@ -70,14 +78,15 @@ export class Credentials {
     this.context = typeof configProvider === 'function' ? undefined : configProvider.getCurrentContext() || undefined
   }
 
-  /** Where the last access led to, and the next one will, as far as is known. */
+  /** The cluster of the last access, and of the next one as far as is known. */
   get clusterId(): string | undefined {
     return this.#clusterId
   }
 
   /**
-   * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
-   * function that gives it fails. Who asks while others wait, or after they gave up, gets what they get: nothing is begun twice within five minutes.
+   * Returns the server and the credentials. Callers share an access in progress: no login is started twice within five
+   * minutes. Rejects with `PROTOCOL` if the configuration names no cluster, and `UNAUTHORIZED` if it has no
+   * credentials. Rejects with `UNAVAILABLE` if the function that returns the KubeConfig fails.
    */
   access(now: number): Promise<Access> {
     const known = this.#pending
@@ -95,12 +104,14 @@ export class Credentials {
     return pending.access
   }
 
-  /** Somebody does not wait for that one any longer; it may be good for who asks next. */
+  /** A caller has stopped waiting. The result is kept for the next caller. */
   abandon(access: Promise<Access>): void {
     if (this.#pending?.access === access) this.#pending.isAbandoned = true
   }
 
-  /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */
+  /**
+   * The next access uses new credentials, if there are any. Has no effect if they were renewed since the rejected ones.
+   */
   renew(refused?: Access): void {
     if (refused !== undefined && refused.renewals !== this.#renewals) return
     this.#renewals++
@@ -118,7 +129,7 @@ export class Credentials {
     const config = await this.#currentConfig()
     const cluster = config.getCurrentCluster()
     if (cluster === null || cluster === undefined) {
-      // A function may return another one later; an object that was never loaded stays empty.
+      // A function may return another KubeConfig later. An object that was never loaded stays empty.
       if (typeof this.#configProvider !== 'function' && !config.getCurrentContext())
         throw wrongConfig('has no context: load one (kubeConfig.loadFromDefault()) before the informer is started')
       throw noCluster(config)
@@ -140,7 +151,7 @@ export class Credentials {
       if (this.#config !== undefined) return this.#pinned(this.#config)
       const renewals = this.#renewals
       const provided = await this.#provided()
-      // What was on its way when credentials were refused may be what was refused; and others may have been quicker.
+      // A result from before a rejection may be the rejected one, and another caller may have been faster.
       if (renewals !== this.#renewals || this.#config !== undefined) continue
       this.#original = provided
       const isRefused = this.#refused.has(provided)
@@ -154,7 +165,7 @@ export class Credentials {
     const copy = copyOf(config, this.context)
     if (copy === undefined)
       throw configError(
-        `the kubeConfig's context was "${this.context}", and has become "${now}": give each source its own`,
+        `the kubeConfig's context was "${this.context}" and is now "${now}": give each source a KubeConfig of its own`,
       )
     this.#config = copy
     return copy
@@ -180,8 +191,8 @@ export function isKubeConfig(value: unknown): value is KubeConfigLike {
 }
 
 /**
- * The same in this context without what it remembers, but for authenticators of the user; undefined where it is more than client-node's own:
- * nobody knows what a subclass or a method that was replaced adds to the credentials, and a copy would be without it.
+ * Returns a copy in this context without cached tokens, but with the user's authenticators. Undefined if it is not a
+ * plain KubeConfig: a subclass or a replaced method may add credentials, which a copy would lose.
  */
 function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike | undefined {
   const KubeConfig = plainClassOf(config)
@@ -194,11 +205,11 @@ function copyOf(config: KubeConfigLike, currentContext: string | undefined): Kub
   return copy
 }
 
-/** The class that all its methods are of; undefined where there are several, or it has methods of its own. */
+/** Returns the class of all its methods; undefined if there are several, or the object has own methods. */
 function plainClassOf(config: object): (new () => Copyable) | undefined {
   if (Object.values(config).some((value) => typeof value === 'function')) return undefined
   let plain = prototypeOf(config)
-  // A subclass that adds nothing but a constructor is none.
+  // A subclass that adds only a constructor is treated as its base class.
   for (let base = prototypeOf(plain); prototypeOf(base) !== null; base = prototypeOf(base)) {
     if (Reflect.ownKeys(plain ?? {}).some((key) => key !== 'constructor')) return undefined
     plain = base
@@ -213,10 +224,10 @@ function prototypeOf(value: object | null): object | null {
 
 function serverOf({ server }: { readonly server: string }): URL {
   const url = URL.canParse(server) ? new URL(server) : undefined
-  // Whether plain HTTP is allowed is for the KubeConfig to say, which looks for these letters.
+  // The KubeConfig decides whether plain HTTP is allowed, and looks for these letters.
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && server.startsWith('http:'))) return url
   throw configError(
-    `the cluster's server "${redact(server)}" is no URL of an API server: it has to look like https://host:6443`,
+    `the cluster's server "${redact(server)}" is not a URL of an API server: it has to look like https://host:6443`,
   )
 }
 
@@ -224,14 +235,14 @@ async function optionsOf(config: KubeConfigLike, server: URL): Promise<RequestOp
   const options: RequestOptions = {}
   try {
     await config.applyToHTTPSOptions(options)
-    // What a request would throw, behind a proxy where nobody catches it.
+    // A request behind a proxy would throw this error uncaught.
     for (const [name, value] of Object.entries(options.headers ?? {})) validateHeaderValue(name, String(value))
     if (server.protocol === 'https:') assertReadable(options)
   } catch (error) {
     const message = redact(messageOf(error))
     if (/HTTP protocol is not allowed/.test(message))
       throw configError(
-        `the cluster's server ${redact(server.href)} has no TLS, and nothing says that it may (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
+        `the cluster's server ${redact(server.href)} has no TLS, and the kubeconfig does not allow that (was a kubeconfig found? If so: insecure-skip-tls-verify: true)`,
         redactError(error),
       )
     const hint = '(check the user of the current context: kubectl config view --minify)'

@@ -1,12 +1,12 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ApiSession } from './api-session.js'
 
-/** All that a server has, in the one answer of each of its two roots (Kubernetes 1.30 and later). */
+/** Requests all resources of the server, in one response for each of the two roots (Kubernetes 1.30 and later). */
 const ALL = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
-/** A kind of objects, as the API server serves it. */
+/** A resource as the API server serves it. */
 export interface Resource {
-  /** Empty for the server's first own. */
+  /** Empty for the core group. */
   readonly group: string
   readonly apiVersion: string
   readonly kind: string
@@ -14,14 +14,14 @@ export interface Resource {
   readonly isNamespaced: boolean
 }
 
-/** What is asked for: the name in a manifest, or the name in a path. */
+/** A resource by its kind in a manifest, or by its name in a path. */
 export interface ResourceName {
   readonly apiVersion: string
   readonly kind: string | undefined
   readonly plural: string | undefined
 }
 
-/** As its discovery says it. */
+/** A resource in the discovery response. */
 export interface Served {
   readonly name: string
   readonly kind: string
@@ -40,7 +40,9 @@ export function resourcePath({ apiVersion, plural }: Resource, namespace: string
   return `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
 }
 
-/** Asks the server what it calls the resource. `NOT_FOUND` where it has none such, with what comes closest, or which API has it. */
+/**
+ * Finds a resource by discovery. `NOT_FOUND` if the server has none, with the nearest name or the APIs that have it.
+ */
 export async function findResource(session: ApiSession, wanted: ResourceName): Promise<Resource> {
   const { apiVersion, kind, plural } = wanted
   const slash = apiVersion.indexOf('/')
@@ -55,7 +57,7 @@ export async function findResource(session: ApiSession, wanted: ResourceName): P
   return { group, apiVersion, kind: found.kind, plural: found.name, isNamespaced: found.namespaced }
 }
 
-/** What an API has, without parts of others. `NOT_FOUND` where the server has no such API. */
+/** Returns the resources of an API, without subresources. `NOT_FOUND` if the server has no such API. */
 export async function resourcesOf(session: ApiSession, apiVersion: string): Promise<readonly Served[]> {
   let answer: unknown
   try {
@@ -67,11 +69,11 @@ export async function resourcesOf(session: ApiSession, apiVersion: string): Prom
   }
   const { resources } = Object(answer) as { readonly resources?: unknown }
   if (!Array.isArray(resources)) {
-    throw new SourceError('the answer is no list of resources: is this the API server of a Kubernetes cluster?', {
+    throw new SourceError('the answer is not a list of resources: is this the API server of a Kubernetes cluster?', {
       code: 'PROTOCOL',
     })
   }
-  // A name with a slash is a part of another: pods/status.
+  // A name with a slash is a subresource: pods/status.
   return resources.filter((each): each is Served => isServed(each) && !each.name.includes('/'))
 }
 
@@ -79,7 +81,7 @@ export function isWatchable({ verbs }: Served): boolean {
   return ['list', 'watch'].every((verb) => verbs.includes(verb))
 }
 
-/** All that it is called, in small letters. */
+/** Returns all its names in lower case. */
 export function namesOf({ name, kind, singularName = '', shortNames = [] }: Served): readonly string[] {
   return [name, kind, singularName, ...shortNames].filter((each) => each !== '').map((each) => each.toLowerCase())
 }
@@ -95,10 +97,10 @@ async function unknownResource(
   served: readonly Served[],
 ): Promise<SourceError> {
   const { apiVersion, kind, plural } = wanted
-  const asked = (kind ?? plural ?? '').toLowerCase()
+  const name = (kind ?? plural ?? '').toLowerCase()
   const like = (isLike: (name: string) => boolean): Served | undefined =>
     served.find((each) => namesOf(each).some(isLike))
-  const near = like((name) => name === asked) ?? like((name) => isNear(name, asked))
+  const near = like((each) => each === name) ?? like((each) => isNear(each, name))
   const meant =
     near === undefined
       ? otherApisHint(await otherApisWith(session, wanted))
@@ -113,7 +115,7 @@ function otherApisHint(apis: readonly string[]): string {
   return `: apiVersion ${apis.map((api) => `"${api}"`).join(', ')} ${apis.length === 1 ? 'has' : 'have'} it`
 }
 
-/** The same but for an ending, two letters that changed places, or one that is another, missing or too many. */
+/** Whether the names differ by a plural ending, by two swapped letters, or by one letter. */
 function isNear(a: string, b: string): boolean {
   if (a === b || `${a}s` === b || a === `${b}s`) return true
   if (Math.abs(a.length - b.length) > 1) return false
@@ -128,7 +130,10 @@ function isNear(a: string, b: string): boolean {
   )
 }
 
-/** Which other APIs have what is asked for, each by its preferred version. Only for a message: none where the server does not say. */
+/**
+ * Returns the other APIs that have this resource, each by its preferred version. Empty if discovery fails: it only adds
+ * to a message.
+ */
 async function otherApisWith(session: ApiSession, wanted: ResourceName): Promise<readonly string[]> {
   const found: string[] = []
   for (const path of ['/api', '/apis']) {

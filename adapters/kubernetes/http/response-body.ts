@@ -3,13 +3,13 @@ import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
 import { ArrivalOrder } from './arrival-order.js'
 
-/** Nothing came in time. */
+/** No data arrived in time. */
 export const IDLE: unique symbol = Symbol('silence')
 
-/** So much is taken in before somebody asks for it, in bytes. */
+/** Most bytes that are buffered before they are taken. */
 const HIGH_WATER_MARK_BYTES = 512 * 1024
 
-/** The bytes of an answer as they come, all that have come at once. Stops reading while nobody takes them. */
+/** The bytes of a response as they arrive. Reading stops while no caller takes them. */
 export class ResponseBody {
   readonly #response: IncomingMessage
   readonly #clock: Clock
@@ -21,9 +21,9 @@ export class ResponseBody {
   #firstArrival = 0
   #takenArrival = 0
   #onReady: (() => void) | undefined
-  /** Whoever waits goes on; whether because nothing came in time. */
+  /** Ends the current wait; `isLate` if no data arrived in time. */
   #wake: ((isLate?: boolean) => void) | undefined
-  /** When whoever waits has waited long enough. */
+  /** When the current wait times out. */
   #deadline = 0
   #timer: { readonly at: number; readonly control: AbortController } | undefined
 
@@ -41,39 +41,39 @@ export class ResponseBody {
     })
     response.once('end', () => this.#end(undefined))
     response.on('error', (error) => this.#end(error))
-    // Without an end before: it broke off.
+    // A close without an end: the connection broke.
     response.once('close', () => this.#end(new Error('the connection was closed in the middle of the answer')))
   }
 
-  /** Whether there is something to take without waiting. */
+  /** Whether `take` resolves without waiting. */
   get isReady(): boolean {
     return this.#chunks.length > 0 || this.#hasEnded
   }
 
-  /** Since which moment that has come which was taken last. */
+  /** The arrival number of the oldest bytes that were taken last. */
   get takenArrival(): number {
     return this.#takenArrival
   }
 
-  /** Since which moment the first of that has been here which nobody has taken; undefined where there is nothing. */
+  /** The arrival number of the oldest bytes that were not taken; undefined if there are none. */
   get pendingArrival(): number | undefined {
     return this.#chunks.length > 0 ? this.#firstArrival : undefined
   }
 
-  /** Called whenever there is something to take. */
+  /** Calls the listener whenever `take` would resolve without waiting. */
   whenReady(listener: () => void): void {
     this.#onReady = listener
     if (this.isReady) listener()
   }
 
-  /** Whether nothing more comes, though something may be left to take. */
+  /** Whether the response has ended. Bytes may be left to take. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
 
   /**
-   * What has come; waits where nothing has, for `ms` and then says `SILENCE`. Undefined at the end; rejects where the
-   * answer broke off. One at a time.
+   * Returns the bytes that have arrived. Waits up to `ms` for some and then returns `IDLE`. Returns undefined at the
+   * end, and rejects if the response broke off. Only one call at a time.
    */
   async take(ms: number): Promise<readonly Buffer[] | undefined | typeof IDLE> {
     if (!this.isReady && (await this.#wait(ms))) return IDLE
@@ -89,7 +89,7 @@ export class ResponseBody {
     return undefined
   }
 
-  /** Until there is something to take; true where nothing came for `ms`. */
+  /** Resolves when there are bytes to take; with true after `ms` without any. */
   #wait(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       this.#wake = (isLate = false) => {
@@ -103,7 +103,7 @@ export class ResponseBody {
     })
   }
 
-  /** While somebody waits. One timer goes on from piece to piece: one for each would cost more than the pieces. */
+  /** Runs while a caller waits. One timer serves many waits: a timer for each would cost more than reading. */
   async #runTimer(): Promise<void> {
     while (this.#wake !== undefined) {
       const now = this.#clock.now()
@@ -113,19 +113,19 @@ export class ResponseBody {
         try {
           await this.#clock.sleep(this.#deadline - now, this.#timer.control.signal)
         } catch {
-          return // Another keeps time, or the answer is ABORTED.
+          return // Another timer runs, or the response has ended.
         }
         this.#timer = undefined
       }
     }
   }
 
-  /** Whoever waits gets nothing, at once, and may go on waiting. */
+  /** Ends the current wait at once, without bytes. The caller may wait again. */
   interrupt(): void {
     this.#wake?.()
   }
 
-  /** Breaks the answer off: whoever waits is told, and nothing more comes. */
+  /** Closes the response. A pending `take` rejects with the reason. */
   destroy(reason: unknown): void {
     this.#chunks = []
     this.#end(reason)

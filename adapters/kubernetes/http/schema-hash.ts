@@ -4,8 +4,9 @@ import type { ApiSession } from './api-session.js'
 import { groupPath, type Resource } from './discovery.js'
 
 /**
- * A hash of the schemas of a resource's API, as the server publishes it (OpenAPI v3). Another one may show the same objects with other
- * content under the same versions: a schema prunes and fills in defaults when objects are read. Undefined if the server does not tell.
+ * Returns a hash of the schemas of a resource's API, as the server publishes it (OpenAPI v3); undefined if the server
+ * does not publish one. Under another schema the same objects may have other content with the same versions: a schema
+ * removes fields and adds defaults when objects are read.
  */
 export async function schemaHash(session: ApiSession, { apiVersion }: Resource): Promise<string | undefined> {
   try {
@@ -16,7 +17,7 @@ export async function schemaHash(session: ApiSession, { apiVersion }: Resource):
     const { serverRelativeURL } = Object(api) as { readonly serverRelativeURL?: unknown }
     return typeof serverRelativeURL === 'string' ? serverRelativeURL : undefined
   } catch (error) {
-    // A server that answers does not tell; one that does not answer is asked again, with all that follows.
+    // A server that answers with an error publishes no hash. A server that does not answer is a failure of the list.
     if (apiStatusIn(error) === undefined && error instanceof SourceError && error.code !== 'PROTOCOL') throw error
     return undefined
   }

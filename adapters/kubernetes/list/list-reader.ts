@@ -7,17 +7,17 @@ import { type PagedListOptions, readPages } from './paged-list.js'
 import { NotStreamed, type StreamedListOptions, streamList } from './streamed-list.js'
 
 export interface ListOptions extends Omit<StreamedListOptions, 'pageSize'>, Omit<PagedListOptions, 'limit'> {
-  /** Whether the server is asked to stream it. */
+  /** Whether the list is streamed first. */
   readonly isStreamed: boolean
-  /** Most objects that one request asks for, where it is read in pages. */
+  /** Most objects that one request of a paged list returns. */
   readonly limit: number
-  /** Told where streaming was of no use. */
+  /** Called if streaming failed, before the list is read in pages. */
   onNotStreamed(reason: NotStreamed): void
 }
 
 /**
- * The whole list: streamed where the server can; else in pages; and where the pages expire before the last one, in one
- * piece. What an attempt that was given up has told is overridden by the next one.
+ * Reads the whole list: streamed if the server supports it, otherwise in pages. If the pages expire before the last
+ * one, reads it in one piece. Each attempt overrides the events of the failed one before.
  */
 export async function* readList<T>(
   session: ApiSession,
@@ -57,19 +57,19 @@ async function* withoutSuperseded<T>(
   }
 }
 
-/** Which keys earlier attempts yielded, and this one has not yet. */
+/** The keys that a failed attempt has yielded and the current attempt has not. */
 class SupersededKeys {
   readonly #superseded = new Set<string>()
-  /** What this attempt has told, in order: looking each up would cost more than most lists ever need. */
-  #yielded: (string | { readonly gone: string })[] = []
+  /** The keys of this attempt, in order. Looking each up would cost more than most lists need. */
+  #yielded: (string | { readonly deleted: string })[] = []
 
   /**
-   * The events of this attempt. Before the first one of a key that an earlier attempt yielded, that object is deleted: the server may have
-   * been restored in between, and the object may have other content under the same version.
+   * Returns the events of this attempt. An object that an earlier attempt yielded is deleted first: the server may have
+   * been restored meanwhile, and the object may have other content under the same version.
    */
   record<T>(events: readonly ListEvent<T>[]): readonly ListEvent<T>[] {
     for (const { type, key } of events)
-      if (key !== undefined) this.#yielded.push(type === 'delete' ? { gone: key } : key)
+      if (key !== undefined) this.#yielded.push(type === 'delete' ? { deleted: key } : key)
     if (this.#superseded.size === 0) return events
     return events.flatMap((event) =>
       event.key !== undefined && this.#superseded.delete(event.key)
@@ -81,12 +81,12 @@ class SupersededKeys {
   restart(): void {
     for (const each of this.#yielded) {
       if (typeof each === 'string') this.#superseded.add(each)
-      else this.#superseded.delete(each.gone)
+      else this.#superseded.delete(each.deleted)
     }
     this.#yielded = []
   }
 
-  /** Deletes of the keys that this attempt has not. */
+  /** Returns deletes of the keys that this attempt has not yielded. */
   deletes(): readonly Delete<never>[] {
     return Array.from(this.#superseded, (key) => ({ type: 'delete', key }))
   }

@@ -1,11 +1,12 @@
-/** Halvings after which a page holds one object, whatever it began with. */
+/** After this number of halvings a page holds one object, whatever the limit was. */
 const MAX_HALVINGS = 20
-/** After this many whole pages in a row a larger one is tried. */
+/** After this number of complete pages in a row a larger one is tried. */
 const SUCCESSES_BEFORE_GROWTH = 8
 
 /**
- * How many objects one request asks for. An API server ends an answer after 60 s: over a slow line a page of large objects would break off
- * each time. From the second break on, each one halves the number; whole pages double it again.
+ * The number of objects that one request returns. An API server ends a response after 60 s, so that pages of large
+ * objects always break off over a slow line. From the second failure on, each failure halves the number; complete pages
+ * double it again.
  */
 export class PageLimit {
   #halvings = 0

@@ -4,19 +4,21 @@ import { MAX_OUTAGE_MS } from '../history/resume-guard.js'
 import { apiStatusIn } from '../http/api-error.js'
 import type { ApiSession } from '../http/api-session.js'
 
-/** So often in a row a page is asked for again. */
+/** The number of retries in a row. */
 const MAX_RETRIES = 5
-/** At most so long is the first rest, and each other twice as long as the one before, in milliseconds. */
+/** The longest first delay, in milliseconds. Each other delay is twice as long. */
 const FIRST_DELAY_MS = 500
-/** For so long one that is busy is waited for, in milliseconds: after five minutes it no longer knows what the pages are of. */
+/**
+ * The longest wait for a busy server, in milliseconds: after five minutes it no longer has the snapshot of the pages.
+ */
 const MAX_BUSY_MS = 120_000
 
-/** When a page that did not come is asked for again: all that came before it would be lost with it. */
+/** Decides when a failed page is requested again, so that the pages before it are not lost. */
 export class PageRetry {
   readonly #visit: ApiSession
   readonly #random: Random
   #failures = 0
-  /** When the first of those failed that failed in a row. */
+  /** When the first of the consecutive failures happened. */
   #since = 0
 
   constructor(session: ApiSession, random: Random) {
@@ -24,12 +26,12 @@ export class PageRetry {
     this.#random = random
   }
 
-  /** A page came whole. */
+  /** A page is complete. */
   recordSuccess(): void {
     this.#failures = 0
   }
 
-  /** Waits until the page may be asked for again. Throws the error where that would be of no use, too often or too late. */
+  /** Waits until the page may be requested again. Throws the error if a retry is useless, too frequent or too late. */
   async waitBeforeRetry(error: unknown): Promise<void> {
     if (!(error instanceof SourceError && error.code === 'UNAVAILABLE') || this.#failures === MAX_RETRIES) throw error
     const now = this.#visit.clock.now()

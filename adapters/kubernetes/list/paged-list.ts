@@ -14,25 +14,25 @@ import type { PageLimit } from './page-limit.js'
 import { PageRetry } from './page-retry.js'
 
 export interface PagedListOptions {
-  /** Most objects that one request asks for; undefined: all at once. */
+  /** Most objects that one request returns; undefined: all. */
   readonly limit: number | undefined
-  /** Makes pages smaller that break off. */
+  /** Reduces the size of pages that break off. */
   readonly pageLimit: PageLimit
-  /** Most objects of a page that is told. */
+  /** Most objects of a page that is yielded. */
   readonly pageSize: number
   readonly metadataOnly: boolean
   readonly maxObjectBytes: number
   readonly random: Random
-  /** Told where a page did not come, though it is asked for again. */
+  /** Called if a page fails, before it is requested again. */
   onPageError(error: unknown): void
   /** Throws `EPOCH_CHANGED` if the server's history ends before this version. */
   assertHistory(version: Version): Promise<unknown>
 }
 
-/** What stands around the items of a list. */
+/** The envelope of a list. */
 interface Envelope {
   readonly kind?: unknown
-  /** What was in it is cut out. */
+  /** Null, or an array without its items. */
   readonly items?: unknown
   readonly metadata?: {
     readonly resourceVersion?: unknown
@@ -42,8 +42,8 @@ interface Envelope {
 }
 
 /**
- * A list, page by page. Each answer is cut into objects as it comes, and none is ever in memory as a whole. A page that does not
- * come is asked for again, and what it had told is told again: the token stands for the same snapshot.
+ * Reads a list page by page. Each response is split into objects as it arrives, and never held as a whole. A failed
+ * page is requested again, and its events are yielded again: the token identifies the same snapshot.
  */
 export async function* readPages<T>(
   session: ApiSession,
@@ -60,11 +60,11 @@ export async function* readPages<T>(
     const request = requests.list({ limit: pageLimit.of(limit), continue: token }, metadataOnly)
     let read: PageEnd<T>
     try {
-      // A restored server that reaches the version of the snapshot again would answer with objects of another history.
+      // A restored server that has passed the snapshot's version would answer with objects of another history.
       if (isAgain && snapshot !== '') await assertHistory(snapshot)
       read = yield* readPage(session, request, decoder, options)
     } catch (error) {
-      // With the first nothing is lost: the core asks again.
+      // The first page loses nothing: the core lists again.
       if (token === '') throw error
       onPageError(error)
       await retry.waitBeforeRetry(error)
@@ -88,7 +88,7 @@ export async function* readPages<T>(
 }
 
 interface PageEnd<T> {
-  /** What has not been told of it. */
+  /** The events that were not yielded. */
   readonly events: (Put<T> | Invalid)[]
   readonly version: string
   readonly next: string
@@ -137,8 +137,8 @@ async function* readBody<T>(
   const due = new FlushPolicy(session.clock)
   for (let taken = await session.take(body); taken !== undefined; taken = await session.take(body)) {
     if (taken === IDLE) {
-      body.destroy(new Error('no data came'))
-      throw new SourceError('the list stopped in the middle: no data came', { code: 'UNAVAILABLE' })
+      body.destroy(new Error('no data arrived'))
+      throw new SourceError('the list stopped in the middle: no data arrived', { code: 'UNAVAILABLE' })
     }
     for (const chunk of taken) {
       push(slicer, chunk)
@@ -166,11 +166,11 @@ function endOf(slicer: JsonListSplitter, request: ApiRequest): Omit<PageEnd<neve
     if (!slicer.isComplete) throw new Error('it ended in the middle')
     envelope = slicer.envelope()
   } catch (error) {
-    throw new SourceError(`the list is no JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
+    throw new SourceError(`the list is not JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
   }
   const { kind, items, metadata } = Object(envelope) as Envelope
   if (kind === 'Status') throw apiError(statusOf(envelope), request)
-  // Nobody may take for an empty list what is another thing; an empty one may have null.
+  // Another document must not count as an empty list. An empty list may have null.
   if (items !== null && !Array.isArray(items)) throw notAList('it has no items')
   const { resourceVersion, continue: next, remainingItemCount } = metadata ?? {}
   return {
@@ -181,6 +181,6 @@ function endOf(slicer: JsonListSplitter, request: ApiRequest): Omit<PageEnd<neve
 }
 
 function notAList(why: string, cause?: unknown): SourceError {
-  const message = `the answer is no list of objects: ${why} (is this the API server of a Kubernetes cluster?)`
+  const message = `the answer is not a list of objects: ${why} (is this the API server of a Kubernetes cluster?)`
   return new SourceError(message, { code: 'PROTOCOL', cause })
 }

@@ -12,21 +12,21 @@ import { FlushPolicy } from './flush-policy.js'
 export interface StreamedListOptions {
   readonly pageSize: number
   readonly maxObjectBytes: number
-  /** After so many milliseconds without progress it is given up. */
+  /** A list without progress for this number of milliseconds is read in pages. */
   readonly stallMs: number
   readonly timeoutSeconds: number
 }
 
-/** A list that the server cannot stream, or not to its end: it is read in pages instead. */
+/** The server cannot stream this list to its end: it is read in pages. */
 export class NotStreamed extends Error {
   override readonly name = 'NotStreamed'
 }
 
 /**
- * A list that is told as the beginning of a watch: every object, and then a bookmark which says that this was all of
- * them. Only that one names the version; whatever versions come before it are of single objects, in no order.
- * Throws `NotStreamed` where the server does not know how, or where the bookmark does not come: also where the answer is
- * cut off, as what stands before a server does with those that take long.
+ * Reads a list as the beginning of a watch: every object, then a bookmark that marks the end. Only that bookmark has
+ * the version of the list; earlier versions are those of single objects, in no order. Throws `NotStreamed` if the
+ * server does not support streaming, or if the bookmark does not arrive. A proxy may cut off a long response: that
+ * throws `NotStreamed` too.
  */
 export async function* streamList<T>(
   session: ApiSession,
@@ -34,30 +34,30 @@ export async function* streamList<T>(
   decoder: Decoder<T>,
   { pageSize, maxObjectBytes, stallMs, timeoutSeconds }: StreamedListOptions,
 ): AsyncGenerator<ListPage<T>> {
-  const wish = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', timeoutSeconds }
-  const body = await session.open(requests.watch(wish)).catch((error: unknown) => {
+  const parameters = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', timeoutSeconds }
+  const body = await session.open(requests.watch(parameters)).catch((error: unknown) => {
     throw mayWorkInPages(error) ? new NotStreamed('the server streams no lists', { cause: error }) : error
   })
   let events: ListEvent<T>[] = []
   let version: string | undefined
-  /** Once something has happened beside the list, its end has to be near. */
+  /** False after the first change during the list: the end must then arrive within `stallMs`. */
   let isInitial = true
   let failure: SourceError | undefined
   const lines = new LineSplitter((bytes, isWhole) => {
     if (version !== undefined || failure !== undefined) return
-    const told = decoder.line(bytes, isWhole)
-    switch (told.type) {
+    const line = decoder.line(bytes, isWhole)
+    switch (line.type) {
       case 'bookmark':
-        if (told.isEndOfList) version = told.version
+        if (line.isEndOfList) version = line.version
         break
       case 'error':
-        failure = apiError(told.status, requests.watch({}))
+        failure = apiError(line.status, requests.watch({}))
         break
       case 'put':
       case 'delete':
       case 'invalid':
-        if (told.isChange) isInitial = false
-        events.push(told.event)
+        if (line.isChange) isInitial = false
+        events.push(line.event)
         break
     }
   }, maxObjectBytes)
@@ -68,9 +68,9 @@ export async function* streamList<T>(
       const taken = await session.take(body, Math.max(0, until - session.clock.now())).catch((error: unknown) => {
         throw cutOff(error)
       })
-      if (taken === IDLE) throw new NotStreamed(`the list came no further for ${stallMs} ms`)
+      if (taken === IDLE) throw new NotStreamed(`the list made no progress for ${stallMs} ms`)
       if (taken === undefined)
-        throw cutOff(new SourceError('it ended without saying that it was complete', { code: 'UNAVAILABLE' }))
+        throw cutOff(new SourceError('it ended before the bookmark that marks its end', { code: 'UNAVAILABLE' }))
       for (const chunk of taken) {
         lines.push(chunk)
         for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
@@ -91,16 +91,16 @@ export async function* streamList<T>(
   }
 }
 
-/** Whether a list in pages may do better. */
+/** Whether a list in pages may succeed. */
 function mayWorkInPages(error: unknown): boolean {
   if (!(error instanceof SourceError)) return false
   const status = apiStatusIn(error)
-  // To stream is to watch: who may only list is let in there.
+  // Streaming needs the right to watch; a role that may only list can read pages.
   if (status !== undefined && (isTooLarge(status) || status.code === 403)) return true
   return ['PROTOCOL', 'VERSION_EXPIRED'].includes(error.code)
 }
 
-/** That the server, or what stands before it, has ended a list too early; what else ends one stays as it is. */
+/** Returns `NotStreamed` if the server or a proxy ended the list too early; otherwise the error itself. */
 function cutOff(error: unknown): unknown {
   if (!(error instanceof SourceError && error.code === 'UNAVAILABLE')) return error
   return new NotStreamed(messageIn(error), { cause: error })

@@ -1,4 +1,4 @@
-/** What every object has, as the API server says it. What else a kind has is for its own type to say: `kubernetesSource<T>`. */
+/** The fields that every object has in the API server's JSON. Use `kubernetesSource<T>` for the fields of one kind. */
 export interface KubernetesObject {
   readonly apiVersion: string
   readonly kind: string
@@ -8,7 +8,7 @@ export interface KubernetesObject {
     readonly uid: string
     readonly resourceVersion: string
     readonly generation?: number
-    /** As in `2026-01-31T12:00:00Z`. */
+    /** An ISO date: `2026-01-31T12:00:00Z`. */
     readonly creationTimestamp: string
     readonly deletionTimestamp?: string
     readonly labels?: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** What @kubernetes/client-node calls otherwise than the API server does: words of TypeScript, and names with a dash. */
+/** The fields that @kubernetes/client-node renames: reserved words of TypeScript, and names with a dash. */
 export interface RenamedFields {
   _continue: 'continue'
   _default: 'default'
@@ -14,7 +14,7 @@ export interface RenamedFields {
   x_kubernetes_validations: 'x-kubernetes-validations'
 }
 
-/** The same in a JSON schema only: elsewhere a `schema` is called that. */
+/** The fields that client-node renames in JSON schemas only. In other types a field may be named `schema`. */
 export interface RenamedInSchemas {
   ref: '$ref'
   schema: '$schema'
@@ -27,13 +27,14 @@ type WireFields<T extends object> = { [K in keyof T as WireName<K, RenamedFields
 type IsAny<T> = 0 extends 1 & T ? true : false
 
 /**
- * A type of @kubernetes/client-node as its objects are mirrored, which is as the API server says them: dates are strings, and
- * names are the server's. `kubernetesSource<Wire<V1NetworkPolicy>>` gives rules with `from`, where `V1NetworkPolicy` claims `_from`.
+ * A type of @kubernetes/client-node as the API server sends its objects: dates are strings, and names are the server's.
+ * `kubernetesSource<Wire<V1NetworkPolicy>>` returns rules with `from`, while `V1NetworkPolicy` declares `_from`.
  *
- * **What is mirrored must not go back as the body of a call of client-node.** That writes only the names it knows: it
- * drops `from`, and a NetworkPolicy lets everybody in; it drops `default`, and a LimitRange sets none. A `Wire` with its
- * `metadata` does not fit there, because of the dates. A part without dates, such as `spec`, does, and does the same harm.
- * To change an object, patch what is to change, or read it with client-node first.
+ * **Do not send a mirrored object back as the body of a client-node call.** client-node writes only the names it knows.
+ * It drops `from`, and a NetworkPolicy then admits all peers; it drops `default`, and a LimitRange then sets no
+ * default. The compiler rejects a `Wire` with its `metadata` because of the dates. It accepts a part without dates,
+ * such as `spec`, with the same harm. To change an object, patch the fields to change, or read the object with
+ * client-node first.
  */
 export type Wire<T> =
   IsAny<T> extends true

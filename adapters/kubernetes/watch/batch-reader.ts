@@ -4,7 +4,7 @@ import type { Decoder } from '../decode/decoder.js'
 import { compareVersions } from '../history/resource-version.js'
 import type { ApiStatus } from '../http/api-error.js'
 
-/** Makes batches of the lines of a watch, and knows up to where everything has been line. */
+/** Decodes the lines of a watch into batches, and knows the version up to which everything is delivered. */
 export class BatchReader<T> {
   readonly #decoder: Decoder<T>
   #events: WatchEvent<T>[] = []
@@ -13,29 +13,29 @@ export class BatchReader<T> {
   #hasMoved = false
   #failure: ApiStatus | undefined
 
-  /** Nothing up to `after` is wanted; what is read begins at `from`, which may be before it. */
+  /** Skips everything up to `after`. The lines begin at `from`, which may be before it. */
   constructor(decoder: Decoder<T>, after: Version, from: Version) {
     this.#decoder = decoder
     this.#version = after
     this.#streamVersion = from
   }
 
-  /** Of everything that is line. */
+  /** The version of all batches. */
   get version(): Version {
     return this.#version
   }
 
-  /** How far the lines have come by themselves: who is ahead of them knows more. */
+  /** The version of the lines that were read. The follower itself may be ahead of it. */
   get streamVersion(): Version {
     return this.#streamVersion
   }
 
-  /** How many events wait to be taken. */
+  /** The number of events that were not taken. */
   get size(): number {
     return this.#events.length
   }
 
-  /** With what the server ended the watch; nothing after it counts. */
+  /** The status with which the server ended the watch. Later lines are ignored. */
   get failure(): ApiStatus | undefined {
     return this.#failure
   }
@@ -52,7 +52,7 @@ export class BatchReader<T> {
     const isNew = version === undefined || compareVersions(version, this.#version) > 0
     if (line.type === 'bookmark') {
       if (isNew) this.#version = line.version
-      this.#hasMoved = true // Also where it says nothing new, it is a sign of life.
+      this.#hasMoved = true // A bookmark is delivered even if its version is not new.
       return
     }
     if (!isNew) return
@@ -61,7 +61,7 @@ export class BatchReader<T> {
     if (version !== undefined) this.#version = version
   }
 
-  /** What has been read since the last time; undefined where that was nothing. */
+  /** Returns the events since the last call; undefined if nothing was read. */
   take(): WatchBatch<T> | undefined {
     if (!this.#hasMoved) return undefined
     const events = this.#events

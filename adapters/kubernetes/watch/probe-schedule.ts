@@ -1,33 +1,33 @@
-/** What a waiter waits for most often comes by itself within this time, in milliseconds. */
+/** Most awaited versions arrive by themselves within this number of milliseconds. */
 const FIRST_DELAY_MS = 250
-/** A server is asked again after so long at the earliest, in milliseconds; ever more rarely after some times in vain. */
+/** The shortest time between two probes, in milliseconds. It grows after several inconclusive probes. */
 const RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 const EAGER_PROBES = 3
-/** A server that could not be asked is left alone for so long, where it does not say for how long, in milliseconds. */
+/** The delay after a failed probe if the server requests none, in milliseconds. */
 export const BUSY_MS: number = 5_000
-/** While there is news, nobody asks more often than this, in milliseconds. */
+/** The shortest time between two probes while events arrive, in milliseconds. */
 const SPACING_MS = 10_000
 
-/** When a server is asked where it is, for those who wait for a version. Times are a clock's. */
+/** Schedules the probes for readers that wait for a version. Times are those of a `Clock`. */
 export class ProbeSchedule {
   #at: number | undefined
   #startedAt = -Infinity
-  /** How often it was asked, and did not say. */
+  /** The number of inconclusive probes in a row. */
   #inconclusive = 0
 
-  /** Undefined where nobody wants to know. */
+  /** When the next probe is due; undefined if none is. */
   get at(): number | undefined {
     return this.#at
   }
 
-  /** Somebody waits. However often that is said, nobody asks more than once a second. */
+  /** A reader waits. Probes start at most once a second, however many readers wait. */
   request(now: number): void {
     this.#inconclusive = 0
     this.#at ??= Math.max(now + FIRST_DELAY_MS, this.#startedAt + RETRY_MS)
   }
 
-  /** What somebody waits for has most likely come with it; if not, it can wait a little. */
+  /** Events have arrived. They most likely include the awaited version; otherwise the probe can wait. */
   postpone(): void {
     if (this.#at !== undefined) this.#at = Math.max(this.#at, this.#startedAt + SPACING_MS)
   }
@@ -41,13 +41,13 @@ export class ProbeSchedule {
     this.#at = undefined
   }
 
-  /** It was asked, and did not say; `retryAfterMs` is for how long it wishes to be left alone. */
+  /** A probe has ended without the awaited version. `retryAfterMs` is the delay that the server requested. */
   recordInconclusive(now: number, retryAfterMs = 0): void {
     const afterMs = Math.min(RETRY_MS * 2 ** Math.max(0, ++this.#inconclusive - EAGER_PROBES), MAX_RETRY_MS)
     this.#at = now + Math.max(afterMs, retryAfterMs)
   }
 
-  /** It could not be asked. */
+  /** A probe has failed. */
   recordFailure(now: number, retryAfterMs = 0): void {
     this.recordInconclusive(now, Math.max(retryAfterMs, BUSY_MS))
   }

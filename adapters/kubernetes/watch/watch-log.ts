@@ -4,28 +4,28 @@ import { ArrivalOrder } from '../http/arrival-order.js'
 
 export interface Line {
   readonly bytes: Buffer
-  /** False where it is too long, and only its beginning is here. */
+  /** False if the line is too long and only its beginning is kept. */
   readonly isWhole: boolean
 }
 
-/** Some lines of a watch, and what comes after them. */
+/** Lines of a watch that arrived together, and a link to the next segment. */
 export interface LogSegment {
   readonly lines: readonly Line[]
-  /** How many bytes have come up to its end. */
+  /** The number of bytes of the log up to its end. */
   readonly at: number
-  /** None of its lines came before this moment. */
+  /** The arrival number of its oldest line. */
   readonly arrival: number
-  /** The version at its end, as its lines tell it; whoever reads it first finds out. */
+  /** The version at its end. The first reader of the lines sets it. */
   end: Version | undefined
   next: LogSegment | undefined
 }
 
-/** So much of what everybody has read is kept for who joins later, in bytes. */
+/** The bytes that are retained for followers that join later, after all current followers have read them. */
 const RETAINED_BYTES = 1024 * 1024
 
-/** What a watch has told, for readers that are each at a segment of their own. What all have read is let go of. */
+/** The lines of a watch, for readers that are each at their own position. Segments that all have read are released. */
 export class WatchLog {
-  /** The first that still leads on; before `#oldest` where somebody is slow. */
+  /** The first linked segment; before `#oldest` if a reader is slow. */
   #first: LogSegment
   #oldest: LogSegment
   #last: LogSegment
@@ -40,7 +40,7 @@ export class WatchLog {
     return this.#last
   }
 
-  /** How far it has come, as far as anybody has read it. */
+  /** The newest version that a reader has read. */
   get lastVersion(): Version | undefined {
     let heard: Version | undefined
     for (let segment: LogSegment | undefined = this.#oldest; segment !== undefined; segment = segment.next)
@@ -58,8 +58,8 @@ export class WatchLog {
   }
 
   /**
-   * Nobody reads before this segment any more. Cut off, since one that has grown old with the collector would keep all that came
-   * after it until the next full collection.
+   * No reader needs the segments before this position. Unlinks them: an old segment that the garbage collector has
+   * promoted would retain all later ones until the next full collection.
    */
   release(at: number): void {
     while (this.#first !== this.#oldest && this.#first.at < at && this.#first.next !== undefined) {
@@ -70,8 +70,8 @@ export class WatchLog {
   }
 
   /**
-   * After which segment to read on in order to miss nothing after `version`; undefined where that is not here any more, or where
-   * something after it came before the moment `since`.
+   * Returns the segment after which to read so that no event after `version` is missed. Undefined if that segment is
+   * released, or if a later one arrived before `since`.
    */
   segmentBefore(version: Version, since = 0): LogSegment | undefined {
     let segment = this.#oldest

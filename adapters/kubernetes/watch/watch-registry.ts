@@ -19,12 +19,13 @@ export class WatchRegistry {
   readonly #watches = new Map<string, readonly SharedWatch[]>()
 
   /**
-   * Follows the newest open watch with this key, if it has every event after `after` and none that arrived before `listedAt`.
-   * Otherwise opens another watch with `options`.
+   * Follows the newest open watch with this key, if it has every event after `after` and none that arrived before
+   * `listedAt`. Otherwise opens another watch with `options`.
    *
-   * A list contains every event that a watch of the same history has received before the list began. If a watch is ahead of the
-   * list by then, either the list came from a server that is behind, or etcd was restored and the watch shows the old history. The
-   * server's head tells them apart: a watch of the old history ends for all its followers.
+   * A list contains every event that a watch of the same history received before the list began. If a watch is already
+   * ahead of the list, one of two things happened. Either the list came from a server that is behind, or etcd was
+   * restored and the watch shows the old history. The server's head decides: a watch of the old history ends for all
+   * its followers.
    */
   async *follow<T>(
     key: string,

@@ -6,11 +6,11 @@ import type { Line } from './watch-log.js'
 
 export interface OpenedStream {
   readonly body: ResponseBody
-  /** How far the server was before, where it was asked. */
+  /** The server's version before the stream was opened, if it was read. */
   readonly head: Version | undefined
 }
 
-/** The answer to one watch, line by line as they come. */
+/** The response to one watch request, line by line. */
 export class WatchStream {
   readonly head: Version | undefined
   readonly #session: ApiSession
@@ -19,7 +19,7 @@ export class WatchStream {
   #lines: Line[] = []
   #lastDataAt: number
   #takenArrival = 0
-  /** Since which moment the beginning of a line has been here that has not ended. */
+  /** The arrival number of a line that has begun and not ended. */
   #lineArrival: number | undefined
 
   constructor(session: ApiSession, { body, head }: OpenedStream, maxObjectBytes: number) {
@@ -30,17 +30,17 @@ export class WatchStream {
     this.#splitter = new LineSplitter((bytes, isWhole) => this.#lines.push({ bytes, isWhole }), maxObjectBytes)
   }
 
-  /** When it was opened, or something came last. */
+  /** When the stream was opened, or data arrived last. */
   get lastDataAt(): number {
     return this.#lastDataAt
   }
 
-  /** Nothing of the lines that were taken last came before this moment. */
+  /** The arrival number of the oldest line that was taken last. */
   get takenArrival(): number {
     return this.#takenArrival
   }
 
-  /** Since which moment the first of that has been here which is in no line that was taken; undefined where there is nothing. */
+  /** The arrival number of the oldest data that is not in a taken line; undefined if there is none. */
   get pendingArrival(): number | undefined {
     return this.#lineArrival ?? this.#body.pendingArrival
   }
@@ -53,7 +53,10 @@ export class WatchStream {
     this.#body.whenReady(listener)
   }
 
-  /** The lines that have come, maybe none; `SILENCE` where nothing came for `ms`, undefined at the end. Rejects where it broke off. */
+  /**
+   * Returns the lines that have arrived, maybe none; `IDLE` after `ms` without data, undefined at the end. Rejects if
+   * the stream broke off.
+   */
   async take(ms: number): Promise<readonly Line[] | undefined | typeof IDLE> {
     const taken = await this.#session.take(this.#body, ms)
     if (taken === undefined || taken === IDLE) return taken
@@ -68,7 +71,7 @@ export class WatchStream {
     return lines
   }
 
-  /** Whoever waits goes on, with nothing. */
+  /** Ends the current wait, without lines. */
   interrupt(): void {
     this.#body.interrupt()
   }

@@ -1,10 +1,21 @@
 import type { ListerWatcher } from '../../src/contract/source.js';
 import { DynamicSourceSet, type SourceSet } from '../../src/informer/source-set.js';
-/** One source for each of several namespaces, over one store. They may come and go while an informer runs. */
+/**
+ * One source for each of several namespaces, over one store. Namespaces may be added and removed while an informer
+ * runs.
+ */
 export interface KubernetesNamespaces<T> extends SourceSet<T> {
-    /** Its objects come into the store. A TypeError where it is there already, or can be none. */
+    /**
+     * Adds the objects of a namespace to the store.
+     *
+     * @throws TypeError if the namespace is a member already, or its name is invalid.
+     */
     addNamespace(namespace: string): void;
-    /** Its objects are deleted from the store. A TypeError where it is not there. */
+    /**
+     * Deletes the objects of a namespace from the store.
+     *
+     * @throws TypeError if the namespace is not a member.
+     */
     removeNamespace(namespace: string): void;
 }
 export declare class NamespaceSet<T> extends DynamicSourceSet<T> implements KubernetesNamespaces<T> {

@@ -1,6 +1,9 @@
 import { type Agent } from 'node:http';
 import type { RequestOptions } from 'node:https';
-/** The part of `KubeConfig` of @kubernetes/client-node that is used. It stays yours, and is asked for every connection. */
+/**
+ * The part of `KubeConfig` of @kubernetes/client-node that is used. It is never modified, and is read for each
+ * connection.
+ */
 export interface KubeConfigLike {
     getCurrentContext(): string;
     getCurrentCluster(): {
@@ -9,38 +12,43 @@ export interface KubeConfigLike {
     } | null;
     applyToHTTPSOptions(options: RequestOptions): Promise<void>;
 }
-/** A KubeConfig, or what makes one: then it is called again where the server refuses the credentials. */
+/**
+ * A KubeConfig, or a function that returns one. The function is called again when the server rejects the credentials.
+ */
 export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>);
-/** Where to connect, and as whom. */
+/** The server and the credentials of one connection. */
 export interface Access {
     readonly server: URL;
     /** Headers, certificates and keys. */
     readonly options: RequestOptions;
-    /** Of the proxy that the cluster is behind. */
+    /** The agent of the proxy; undefined without a proxy. */
     readonly proxy: Agent | undefined;
-    /** Its address, without a password; undefined without a proxy. */
+    /** The proxy's URL without its password; undefined without a proxy. */
     readonly proxyUrl: string | undefined;
-    /** Which server that is, by which context; another one may have another history. */
+    /** Identifies the server and the context. Another cluster may have another history. */
     readonly clusterId: string;
-    /** How often credentials had been renewed before these. */
+    /** The number of renewals before these credentials. */
     readonly renewals: number;
 }
-/** Credentials that can be renewed: a KubeConfig keeps tokens until they expire, whatever the server says of them. */
+/** Credentials that can be renewed. A KubeConfig keeps a token until it expires, even if the server rejects it. */
 export declare class Credentials {
     #private;
-    /** The context of a KubeConfig when it was provided: to choose another later changes nothing here. */
+    /** The context that was current when the source was created. A later change of the KubeConfig has no effect. */
     readonly context: string | undefined;
     constructor(configProvider: KubeConfigProvider);
-    /** Where the last access led to, and the next one will, as far as is known. */
+    /** The cluster of the last access, and of the next one as far as is known. */
     get clusterId(): string | undefined;
     /**
-     * Rejects as `PROTOCOL` where the configuration names no cluster, as `UNAUTHORIZED` where it gives no credentials, as `UNAVAILABLE` where the
-     * function that gives it fails. Who asks while others wait, or after they gave up, gets what they get: nothing is begun twice within five minutes.
+     * Returns the server and the credentials. Callers share an access in progress: no login is started twice within five
+     * minutes. Rejects with `PROTOCOL` if the configuration names no cluster, and `UNAUTHORIZED` if it has no
+     * credentials. Rejects with `UNAVAILABLE` if the function that returns the KubeConfig fails.
      */
     access(now: number): Promise<Access>;
-    /** Somebody does not wait for that one any longer; it may be good for who asks next. */
+    /** A caller has stopped waiting. The result is kept for the next caller. */
     abandon(access: Promise<Access>): void;
-    /** The next access is with new credentials, where they can be had. Not where that has happened since those that were refused. */
+    /**
+     * The next access uses new credentials, if there are any. Has no effect if they were renewed since the rejected ones.
+     */
     renew(refused?: Access): void;
 }
 export declare function isKubeConfig(value: unknown): value is KubeConfigLike;
