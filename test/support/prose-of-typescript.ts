@@ -1,6 +1,6 @@
 /**
- * Returns the prose of a TypeScript file: its comments, and its string literals and templates of at least two words. All code
- * is left out: between literals, in backticks, and in literals that quote code. Every line keeps its number.
+ * Returns the prose of a TypeScript file: its comments, and its string literals and templates of at least two words.
+ * Code is left out, also in backticks and in literals that quote code. Every line keeps its number.
  */
 export function proseOfTypeScript(text: string): string {
   return new Tokenizer(text).prose()

@@ -11,8 +11,8 @@ interface Rule {
 }
 
 /**
- * Phrases of a private language that a reader cannot search for. Not forbidden, because plain English needs them: "place",
- * "moment", "turn" and "stay"; "none of the members", "there is no index"; "users who"; "so large that".
+ * Phrases of a private language that a reader cannot search for. Plain English needs "place", "moment", "turn" and
+ * "stay", "none of the members", "there is no index", "users who" and "so large that": these are allowed.
  */
 const RULES: readonly Rule[] = [
   {
@@ -54,7 +54,7 @@ const RULES: readonly Rule[] = [
   { phrase: /\bleft\s+alone\b/gi, instead: 'not contacted, unchanged' },
 ]
 
-/** Every forbidden phrase of a text, in the order of its lines. */
+/** Returns every forbidden phrase of a text, in the order of its lines. */
 export function findings(text: string): Finding[] {
   return RULES.flatMap(({ phrase, instead }) =>
     Array.from(text.matchAll(phrase), (match) => ({
@@ -66,8 +66,8 @@ export function findings(text: string): Finding[] {
 }
 
 /**
- * A Markdown document without its code, the targets of its links and the titles of tests that it refers to. Every line keeps
- * its number.
+ * Returns a Markdown document without its code, the targets of its links and the titles of tests that it names. Every
+ * line keeps its number.
  */
 export function proseOf(document: string): string {
   return document
