@@ -16,38 +16,54 @@ import { type EtcdClient, isEtcdClient } from './transport/etcd3-transport.js'
 import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js'
 import { isNothing, type KeyBytes, keyRange } from './transport/key-range.js'
 
-/** From `from` on, up to but without `to`; without `to`, all that come after. */
+/** Keys in byte order, from `from` (inclusive) to `to` (exclusive). */
 export interface EtcdRange {
+  /** The first key. `''` is the first key of the server. */
   readonly from: KeyBytes
+  /** The end of the range, exclusive. Default: the range has no end. */
   readonly to?: KeyBytes
 }
 
+/** The options of `etcdSource`: one of `client` and `endpoints`, and one of `prefix` and `range`. */
 export interface EtcdSourceOptions<T> {
-  /** Your own `Etcd3` of the package etcd3; or give `endpoints`. It stays yours: the source never closes it. */
+  /**
+   * An `Etcd3` of the package etcd3 1.x, instead of `endpoints`. The source never closes it: stop the informer before
+   * you do.
+   */
   readonly client?: EtcdClient
-  /** `localhost:2379`, `https://etcd-1:2379`: tried one after the other. Needs the package @grpc/grpc-js. */
+  /**
+   * One or several members, such as `localhost:2379` or `https://etcd-1:2379`. The source tries them in turn. It needs
+   * the package @grpc/grpc-js.
+   */
   readonly endpoints?: string | readonly string[]
-  /** All keys that begin so; or give `range`. */
+  /** All keys with this prefix, instead of `range`. It must not be empty. */
   readonly prefix?: KeyBytes
-  /** Keys in their order as bytes. */
+  /** A range of keys, instead of `prefix`. */
   readonly range?: EtcdRange
-  /** What values are: `json` (default), `string` (UTF-8), `bytes`, or a function that makes an object of one. */
+  /** How a value becomes an object: `json` (default), `string` (UTF-8), `bytes`, or a function. */
   readonly codec?: 'json' | 'string' | 'bytes' | EtcdCodec<T>
-  /** Keys are UTF-8 (`string`, the default), or strings with one character for each byte (`bytes`). */
+  /** `string` (default): keys are UTF-8. `bytes`: a key is a string with one character for each byte. */
   readonly keys?: EtcdKeys
-  /** TLS, with `endpoints`. */
+  /** TLS certificates, for `endpoints`. Default: no TLS, or the system's certificates for `https:` endpoints. */
   readonly credentials?: EtcdCredentials
-  /** Who reads, with `endpoints`. */
+  /** User name and password, for `endpoints`. Default: no authentication. */
   readonly auth?: EtcdAuth
-  /** Most keys that one request asks for. Default 10 000: etcd looks at all keys on every page. */
+  /**
+   * The maximum number of keys of one request. Default 10 000, because etcd counts all keys of the range for each page.
+   */
   readonly pageSize?: number
-  /** Further behind than so many revisions, all is read again, which is cheaper for the server. Default 20 000. */
+  /**
+   * A watch that is more than this many revisions behind lists instead, which costs the server less. Default 20 000.
+   */
   readonly maxCatchup?: number
-  /** Whether a member without a leader ends the watch; else it is silent. Default true. */
+  /** Whether a member without a leader ends the watch. If false, such a watch is silent. Default true. */
   readonly requireLeader?: boolean
-  /** After so many milliseconds of silence the server is asked where it is. Default 5 000. */
+  /** After this many milliseconds of silence, the source requests the server's current revision. Default 5 000. */
   readonly progressMs?: number
-  /** What is not answered for so many milliseconds counts as lost. Default 15 000. */
+  /**
+   * A request without a response, or a watch that is silent, counts as lost after this many milliseconds. It must be
+   * more than `progressMs`. Default 15 000.
+   */
   readonly stallMs?: number
 }
 
@@ -122,7 +138,7 @@ export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
     certChain: isPem,
   })
   if ((client === undefined) === (endpoints === undefined)) {
-    // An option that is there without a value is the mistake, not the one that is absent.
+    // The error names an option that is present without a value, rather than the absent one.
     const option = client === undefined && Object.hasOwn(Object(options), 'endpoints') ? 'endpoints' : 'client'
     throw new OptionError('etcdSource: give either "client" (an Etcd3) or "endpoints"', { option })
   }

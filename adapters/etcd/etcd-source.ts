@@ -25,21 +25,42 @@ import { Session } from './transport/session.js'
 import type { Transport } from './transport/transport.js'
 import { watchRange } from './watch/watch-loop.js'
 
-/** A range of keys of etcd, as a source. Marks are etcd's own revisions: `header.revision` of what a write answers. */
+/** A range of etcd keys, as a source. A mark is the `header.revision` of the response to a write. */
 export interface EtcdSource<T> extends ListerWatcher<T> {
+  /** The longest silence of a healthy watch, in milliseconds: twice `progressMs`. */
   readonly heartbeatMs: number
+  /**
+   * Reads all keys with their revisions, for audits.
+   * @throws SourceError UNAVAILABLE when a page does not arrive; PROTOCOL or UNAUTHORIZED when etcd rejects the
+   * request.
+   */
   versions(context: ListContext): AsyncIterable<VersionPage>
+  /**
+   * Reads the current revision with a quorum read.
+   * @throws SourceError UNAVAILABLE when no endpoint responds; UNAUTHORIZED when the user may not read the range.
+   */
   head(context: SourceContext): Promise<Version>
+  /**
+   * Whether a mirror at `at` includes `mark`.
+   * @throws SourceError EPOCH_CHANGED when they are of different clusters; PROTOCOL when one is not a version of etcd.
+   */
   hasReached(at: Version, mark: Version): boolean
 }
 
-/** Mirrors a range of keys of etcd 3.4 or later. Opens nothing by itself. */
+/**
+ * Creates a source for a range of keys of etcd 3.4 or later. It opens no connection before the first list, watch or
+ * head.
+ * @throws OptionError when an option is missing or not allowed.
+ */
 export function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSource<T> {
   checkEtcdOptions(options)
   return new RangeSource<T>(options)
 }
 
-/** After this number of watches that end at the same version without an event, the range is listed. The second watch uses fragments. */
+/**
+ * After this number of watches that end at the same version without an event, the range is listed. The second watch
+ * uses fragments.
+ */
 const MOST_STUCK = 2
 const NOT_STUCK = { after: '', attempts: 0 }
 
@@ -70,7 +91,7 @@ class RangeSource<T> implements EtcdSource<T> {
     this.#progressMs = options.progressMs ?? PROGRESS_MS
     this.#stallMs = options.stallMs ?? STALL_MS
     this.#settings = { maxCatchup: options.maxCatchup ?? 20_000, requireLeader: options.requireLeader ?? true }
-    // It is asked after a time of silence, and given as much to answer.
+    // A progress request is sent after `progressMs` of silence, and its response may take as long.
     this.heartbeatMs = 2 * this.#progressMs
     const [from, to] = [range?.from ?? prefix, range?.to].map((key) => (key === undefined ? '' : printable(key)))
     this.name = `etcd:${from}${range === undefined ? '' : `..${to}`}`
@@ -80,7 +101,8 @@ class RangeSource<T> implements EtcdSource<T> {
     const options = this.#pagesOptions(context, false)
     const [session, first] = await this.#session(context, (opened, timeoutMs) => firstPage(opened, options, timeoutMs))
     try {
-      // A list is judged as a resumed watch is. What no proof can see shows in the contents, which the core compares.
+      // A list passes the same history check as a resumed watch. The core compares the contents, for what no check
+      // finds.
       if (context.floor !== undefined)
         await assertSameHistory(session, this.#range, parseVersion(context.floor), first.header)
       const raftIndex = (await session.status())?.raftIndex ?? 0
@@ -187,7 +209,7 @@ class RangeSource<T> implements EtcdSource<T> {
     return Session.open(this.#transport, { signal, clock, timeoutMs: this.#stallMs }, first)
   }
 
-  /** Says once of each version of a server what is wrong with it. */
+  /** Warns once of each server version that may lose events. */
   #served(version: string, warn: WatchContext['warn']): void {
     if (warn === undefined || this.#versionsSeen.has(version)) return
     this.#versionsSeen.add(version)
@@ -199,7 +221,7 @@ class RangeSource<T> implements EtcdSource<T> {
   }
 }
 
-/** Parts of at most `size`; of nothing, one part without anything. */
+/** Parts of at most `size` elements, and whether each is the last part. An empty array is one empty part. */
 function* parts<V>(all: readonly V[], size: number): Generator<readonly [readonly V[], boolean]> {
   for (let begin = 0; begin === 0 || begin < all.length; begin += size)
     yield [begin === 0 && all.length <= size ? all : all.slice(begin, begin + size), begin + size >= all.length]

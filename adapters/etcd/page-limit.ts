@@ -17,7 +17,10 @@ export interface LearnedLimits {
   mostTimelyKeys: number
 }
 
-/** How many keys the next page of a list may have: few on the first page, then by the size of the entries and the speed of the line. */
+/**
+ * The number of keys of the next page: few for the first page, then by the size of the entries and the speed of the
+ * connection.
+ */
 export class PageLimit {
   readonly #pageSize: number
   readonly #pageBytes: number
@@ -52,9 +55,9 @@ export class PageLimit {
   }
 
   /**
-   * A page that failed after a long time may have been too large for the line. Smaller pages that arrive quickly do not lift
-   * this limit before the list is complete: later entries may be as large as those of the page that failed. A failed first
-   * page proves nothing about its size. Returns whether the next page is smaller.
+   * A page that failed after a long time may have been too large for the connection. Smaller pages that arrive quickly
+   * do not lift this limit before the list is complete: later entries may be as large as those of the page that failed.
+   * A failed first page proves nothing about its size. Returns whether the next page is smaller.
    */
   failed(keys: number, ms: number): boolean {
     if (ms <= PAGE_MS || !this.#hasArrived) return false

@@ -14,7 +14,7 @@ export interface PagesOptions {
 }
 
 export interface RangePage {
-  /** Of the first page: `header.revision` of a later page is the server's revision at that time. */
+  /** The header of the first page. The `header.revision` of a later page is the server's revision at that time. */
   readonly header: Header
   /** Number of keys in the whole range. */
   readonly count: number
@@ -28,8 +28,8 @@ export function firstPage(session: Session, options: PagesOptions, timeoutMs?: n
 }
 
 /**
- * A range at one revision, in pages, after its first page. Every page is a linearizable read: the grpc-proxy of etcd answers a
- * serializable read from its cache, which may be older than a restored backup.
+ * A range at one revision, in pages, after its first page. Every page is a linearizable read: the grpc-proxy of etcd
+ * answers a serializable read from its cache, which may be older than a restored backup.
  */
 export async function* rangePages(
   session: Session,
@@ -90,7 +90,8 @@ async function requestPage(
         continue
       }
       const mayBeTooSlow = limit.failed(keys, clock.now() - sentAt)
-      // Over the user's client, a page that is still arriving looks like one that is lost: fewer keys may arrive in time.
+      // Over the user's client, a page that is still arriving looks like one that is lost: fewer keys may arrive in
+      // time.
       if (mayBeTooSlow && session.canReconnect && isUnavailable(error)) continue
       if (!isCompacted(error)) throw error
       const message = `revision ${revision} was compacted while the list was read; a larger pageSize makes lists faster`

@@ -11,12 +11,15 @@ export interface Deadline<L> {
   late(): L
 }
 
-/** The reason of aborted timers. It is shared, because creating an error for each takes most of the time of a small command. */
+/**
+ * The reason of aborted timers. It is shared, because creating an error for each takes most of the time of a small
+ * command.
+ */
 const SETTLED = new Error('settled')
 
 /**
- * The lifetime of a connection: work that waits for a driver rejects when its deadline passes, when the signal aborts, or when the
- * scope ends. Drivers do not notice a peer that disappeared.
+ * The lifetime of a connection: work that waits for a driver rejects when its deadline passes, when the signal aborts,
+ * or when the scope ends. Drivers do not notice a peer that disappeared.
  */
 export class DeadlineScope {
   readonly #clock: Clock

@@ -1,6 +1,6 @@
 /**
- * The parts of a composite key as one key: joined by "/", with "/" and "\" inside a part escaped by "\". No two lists of
- * parts give the same key. A single part stays as it is.
+ * The parts of a composite key as one key: joined by "/", with "/" and "\" inside a part escaped by "\". No two lists
+ * of parts give the same key. A single part stays as it is.
  */
 export function joinKey(parts: readonly string[]): string {
   const [only] = parts

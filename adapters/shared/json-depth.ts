@@ -1,4 +1,6 @@
-/** JSON nested deeper than this is refused: parsing it would work, and everything afterwards would overflow the stack. */
+/**
+ * JSON nested deeper than this is refused: parsing it would work, and everything afterwards would overflow the stack.
+ */
 export const MAX_JSON_DEPTH = 128
 
 /** `JSON.parse`, with an error that quotes nothing of the text: that may be secret. */
@@ -12,7 +14,9 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Throws where a JSON text nests deeper than `max`. One look at each character, at most; the text need not be valid. */
+/**
+ * Throws if a JSON text nests deeper than `max`. It reads each character at most once. The text need not be valid JSON.
+ */
 export function assertJsonDepth(text: string, max: number = MAX_JSON_DEPTH): void {
   if (text.length <= 2 * max || !opensMoreThan(max, text)) return
   let depth = 0
@@ -34,7 +38,7 @@ export function assertJsonDepth(text: string, max: number = MAX_JSON_DEPTH): voi
   }
 }
 
-/** Whether there are so many opening brackets at all; most texts have few, and to count those is much quicker. */
+/** Whether the text has more than `max` opening brackets. Most texts have few, and counting them is much faster. */
 function opensMoreThan(max: number, text: string): boolean {
   let count = 0
   for (const bracket of '[{') {

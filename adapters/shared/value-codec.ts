@@ -23,7 +23,9 @@ const decoders: Readonly<Record<CodecName, (value: Buffer | string) => unknown>>
   bytes: (value) => new Uint8Array(asBuffer(value)),
 }
 
-/** Decodes keys and values that are stored as bytes. A value may be a string already if the codec is `json` or `string`. */
+/**
+ * Decodes keys and values that are stored as bytes. A value may be a string already if the codec is `json` or `string`.
+ */
 export class ValueCodec<T> {
   readonly #decode: (value: Buffer | string, key: string) => T
   readonly #keys: KeyEncoding

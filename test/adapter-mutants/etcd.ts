@@ -188,7 +188,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     name: 'goes to the same endpoint again',
     breaks: 'another endpoint is tried',
     file: at('transport/grpc-transport'),
-    edits: [['      turn++\n', '      turn += 0\n']],
+    edits: [['        next++\n', '        next += 0\n']],
     test: 'etcd/connections.test.ts',
     named: 'does not matter where another endpoint is there',
     server: 'etcd 3.6',

@@ -11,8 +11,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('collection/collection-source'),
     edits: [
       [
-        "      const news = reader.read(at)\n      if (next !== '0') {\n        scan = reader.scan(next)\n        scan.catch(() => {}) // Nobody may ask for it any more.\n      }\n",
-        "      if (next !== '0') {\n        scan = reader.scan(next)\n        scan.catch(() => {}) // Nobody may ask for it any more.\n      }\n      const news = reader.read(at)\n",
+        "      const changes = reader.read(at)\n      if (next !== '0') {\n        scan = reader.scan(next)\n        scan.catch(() => {}) // The consumer may have stopped.\n      }\n",
+        "      if (next !== '0') {\n        scan = reader.scan(next)\n        scan.catch(() => {}) // The consumer may have stopped.\n      }\n      const changes = reader.read(at)\n",
       ],
     ],
     test: 'redis/list-order.test.ts',
@@ -54,8 +54,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('collection/change-log'),
     edits: [
       [
-        '  if (position.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)\n  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${position.sequence}`)\n',
-        '  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${position.sequence}`)\n  if (position.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)\n',
+        '  if (position.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)\n  if (previous !== at.chain) throw forked(`entry ${position.sequence} follows another entry ${at.sequence}`)\n',
+        '  if (previous !== at.chain) throw forked(`entry ${position.sequence} follows another entry ${at.sequence}`)\n  if (position.sequence > at.sequence + 1)\n    throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)\n',
       ],
     ],
     test: 'redis/mutants.test.ts',
@@ -113,7 +113,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     name: 'a writer keeps counting answered commands as waiting',
     breaks: 'A connection that is left after MOVED or READONLY is closed once its last answer has come.',
     file: at('collection/writer-connection'),
-    edits: [['    this.#waiting.delete(session)\n', '']],
+    edits: [['    this.#pending.delete(session)\n', '']],
     test: 'redis/failover.test.ts',
     named: 'the writer leaves it, and writes to the new master',
     server: 'redis 7.0',
@@ -219,8 +219,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('keys/tracked-keys'),
     edits: [
       [
-        'const isOneMoment = answers === 1 && isWithin(this.#invalidated, names)',
-        'const isOneMoment = isWithin(this.#invalidated, names)',
+        'const isConsistent = responses === 1 && isWithin(this.#invalidated, names)',
+        'const isConsistent = isWithin(this.#invalidated, names)',
       ],
     ],
     test: 'redis/keys-moments.test.ts',

@@ -119,7 +119,7 @@ describeEtcd('an address where there is no such etcd', (server) => {
       const { port } = Object(other.address()) as { readonly port: number }
       await expect(listed(etcdSource({ endpoints: `127.0.0.1:${port}`, prefix: 'a' }))).rejects.toMatchObject({
         code: 'UNAVAILABLE',
-        message: expect.stringMatching(/what answers there is no etcd: check host and port/),
+        message: expect.stringMatching(/the server is not etcd: check host and port/),
       })
     } finally {
       other.close()

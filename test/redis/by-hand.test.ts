@@ -123,7 +123,7 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       await stage.put(['k1', n])
       await sleep(50)
     }
-    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and its history says 20')
+    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and 20 according to its history')
   })
 
   test('a field added past the writer is found while nothing is written', async () => {
@@ -132,7 +132,7 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
     await stage.live()
     await admin().hset(stage.key('h'), 'extra', '{"n":1}')
     await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
-    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and its history says 20')
+    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and 20 according to its history')
     expect(stage.informer.has('extra')).toBe(false)
   })
 

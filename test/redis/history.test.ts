@@ -124,7 +124,7 @@ describeRedis('a history that is gone or another', (server) => {
     await stage.live()
     await own.redis.client().hdel(stage.key('h'), 'k7')
     await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
-    expect(stage.errors.at(-1)?.message).toContain('has 19 fields and its history says 20')
+    expect(stage.errors.at(-1)?.message).toContain('has 19 fields and 20 according to its history')
     await own.redis.client().del(stage.key('m'))
     await stage.writer.apply([])
     await stage.until('it to be listed', () => stage.informer.status.state === 'live', 40_000)

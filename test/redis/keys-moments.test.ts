@@ -183,7 +183,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     const client = steered([proxy.port, own.redis.port], cut, 'MGET')
     await expect(listed(sourceOf(client, prefix, { timeoutMs: 2_000 }))).rejects.toMatchObject({
       code: 'UNAVAILABLE',
-      message: expect.stringMatching(/no answer .*the values of 1 keys were to come/),
+      message: expect.stringMatching(/no response .*the values of 1 keys were requested/),
     })
   })
 
@@ -208,7 +208,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     const batches = (async () => {
       for (let n = 0; n < 5; n++) await watch.next()
     })()
-    await expect(batches).rejects.toThrow('no answer from')
+    await expect(batches).rejects.toThrow('no response from')
   })
 
   test('is read again once after FLUSHALL, and not again and again', async () => {

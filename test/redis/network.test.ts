@@ -23,7 +23,7 @@ describeRedis('a network', (server) => {
     }
     /** A silence was noticed, and nothing was listed again. */
     const isNoticed = (mirror: Mirror): void => {
-      expect(mirror.errors.map(({ message }) => message).join()).toContain('no answer from')
+      expect(mirror.errors.map(({ message }) => message).join()).toContain('no response from')
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     }
 

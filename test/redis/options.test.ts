@@ -127,7 +127,7 @@ describe('options of a writer that make no sense are refused at the call, with w
       'a change must be { put: key, object } or { delete: key }',
     ],
     ['a key that is a number', [{ delete: 7 }], {}, 'with a string as its key'],
-    ['a version that is none', [], { ifVersion: '7' }, 'option "ifVersion" must be a version that apply gave'],
+    ['a version that is none', [], { ifVersion: '7' }, 'option "ifVersion" must be a version of apply'],
     ['a misspelt option', [], { ifversion: '7' }, 'unknown option "ifversion"; allowed are ifVersion'],
   ]
   test.each(changes)('%s', async (_what, wrong, options, says) => {

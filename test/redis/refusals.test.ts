@@ -111,7 +111,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect(errors).toEqual([
           expect.objectContaining({
             code: 'UNAVAILABLE',
-            message: expect.stringContaining('what answers there is no Redis'),
+            message: expect.stringContaining('the server is not Redis'),
           }),
         ])
       })
@@ -144,7 +144,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         const error = await refusal(source({}, `typed-${part}`))
         expect([error.code, error.message]).toEqual([
           'PROTOCOL',
-          `WRONGTYPE ${key} is no hash (another kind of value is stored there: choose another name, or delete that key)`,
+          `WRONGTYPE ${key} is not a hash (another kind of value is stored there: choose another name, or delete that key)`,
         ])
         await own.redis.client().del(key)
       })
@@ -155,7 +155,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         const decode = (fields: unknown, key: string) => ({ key, object: fields })
         const error = await refusal(redisStream<unknown>({ client, stream: 'typed-stream', decode }))
         expect(error.message).toBe(
-          'WRONGTYPE typed-stream is no stream (another kind of value is stored there: choose another name, or delete that key)',
+          'WRONGTYPE typed-stream is not a stream (another kind of value is stored there: choose another name, or delete that key)',
         )
       })
 
@@ -234,8 +234,8 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         process.off('warning', note)
         const said = warnings.filter(({ name }) => name === 'ListwatchWarning').map(({ message }) => message)
         expect(said).toEqual([
-          expect.stringContaining('nobody knows whether this is the master'),
-          expect.stringContaining('nobody knows whether this server evicts keys'),
+          expect.stringContaining('it is unknown whether this is the master'),
+          expect.stringContaining('it is unknown whether this server evicts keys'),
         ])
       })
 

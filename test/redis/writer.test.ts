@@ -140,7 +140,7 @@ describeRedis('a writer', (server) => {
         { put: 'b', object: undefined },
       ]),
     ).rejects.toThrow('the object under "b" cannot be written')
-    await expect(writer.apply([{ put: 'half \ud800', object: 1 }])).rejects.toThrow('has half a character')
+    await expect(writer.apply([{ put: 'half \ud800', object: 1 }])).rejects.toThrow('contains an unpaired surrogate')
     const texts = redisWriter<string>({ client: userClient('ioredis 6', own.redis.port), name, codec: 'string' })
     await expect(texts.apply([{ put: 'a', object: 'half \ud800' }])).rejects.toThrow(
       'the object under "a" cannot be written',

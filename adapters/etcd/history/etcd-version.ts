@@ -2,22 +2,23 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import { integer, notAVersion, textField, versionFormat } from '../../shared/version-format.js'
 
-/** What tells one history from another that has the same numbers: its newest entry, and how many there are. */
+/** Distinguishes histories that have the same revision: the newest entry, and the number of keys. */
 export interface Fingerprint {
+  /** The number of keys of the range. */
   readonly count: number
-  /** The revision of the newest entry that lives; 0 where there is none, or where it is not known. */
+  /** The revision of the newest existing entry; 0 if the range is empty or the entry is unknown. */
   readonly newest: number
-  /** Of that entry's key and value; `-` where there is none, `?` where it is not known. */
+  /** The hash of that entry's key and value; `-` if the range is empty, `?` if it is unknown. */
   readonly digest: string
 }
 
-/** Where a mirror is, and by what the history before can be recognised. */
+/** The position of a mirror, with a proof of the history before it. */
 export interface EtcdVersion extends Fingerprint {
   readonly clusterId: string
-  /** A term that the cluster had already reached: it never goes back. */
+  /** A raft term that the cluster had reached. Within one history it never decreases. */
   readonly term: number
   readonly revision: number
-  /** How much the cluster had agreed on already, or less; 0 where nobody knows. */
+  /** A raft index that the cluster had reached; 0 if it is unknown. */
   readonly raftIndex: number
 }
 
@@ -58,8 +59,8 @@ export function parseVersion(version: Version): EtcdVersion {
 }
 
 /**
- * Whether a mirror at `at` includes `mark`: a version, a head, or the `header.revision` of a write.
- * Throws `EPOCH_CHANGED` for another cluster, and `PROTOCOL` for any other text.
+ * Whether a mirror at `at` includes `mark`: a version, a head, or the `header.revision` of a write. Throws
+ * `EPOCH_CHANGED` for another cluster, and `PROTOCOL` for any other text.
  */
 export function includesMark(at: Version, mark: Version): boolean {
   const [here, there] = [parsePosition(at), parsePosition(mark)]

@@ -7,17 +7,17 @@ export const REMEMBERED = 32
 
 interface Candidate {
   readonly modRevision: number
-  /** Until it has a digest: its bytes belong to a message, which is not to be kept. */
+  /** Undefined once the digest is computed: the bytes would keep a whole message in memory. */
   bytes: KeyValue | undefined
   digest: string
 }
 
 /**
- * Knows how many entries a range has and which of them is the newest, from what a list and a watch tell: by that a
- * history is recognised later.
+ * Counts the keys of a range and remembers its newest entries, from the results of lists and watches. A later history
+ * check compares them.
  */
 export class HistoryFingerprint {
-  /** By key, oldest first. Invariant: nothing that lives is newer than the oldest of them and not among them. */
+  /** By key, oldest first. Invariant: each existing entry that is newer than the oldest of these is one of them. */
   readonly #candidates = new Map<string, Candidate>()
   #count: number
 
@@ -32,7 +32,7 @@ export class HistoryFingerprint {
     return newest
   }
 
-  /** Whether only the server can tell which entry is the newest. */
+  /** Whether the newest entry must be read from the server. */
   get isUnknown(): boolean {
     return this.#count > 0 && this.#candidates.size === 0
   }
@@ -46,13 +46,13 @@ export class HistoryFingerprint {
     this.settle()
   }
 
-  /** What happened, in its order. */
+  /** Applies events in the order of their revisions. */
   apply(events: readonly EtcdEvent[]): void {
     for (const { isDelete, kv } of events) {
       if (isDelete) this.#count--
       else if (kv.createRevision === kv.modRevision) this.#count++
     }
-    // Of many events the last ones say which entries are the newest, and the others need not be looked at.
+    // Of many events only the last ones can contain the newest entries.
     const last = events.slice(-REMEMBERED)
     const isEnough = events.length > REMEMBERED && last.at(-1)?.isDelete === false
     if (isEnough) this.#candidates.clear()
@@ -63,7 +63,7 @@ export class HistoryFingerprint {
     this.settle()
   }
 
-  /** Lets go of the messages that what is remembered came in. */
+  /** Computes the missing digests, and releases the messages that contain the entries. */
   settle(): void {
     for (const candidate of this.#candidates.values()) {
       if (candidate.bytes === undefined) continue
@@ -82,7 +82,7 @@ export class HistoryFingerprint {
 
   #remember(kv: KeyValue): void {
     const name = nameOf(kv)
-    this.#candidates.delete(name) // It goes to the end.
+    this.#candidates.delete(name) // It is added again at the end.
     this.#candidates.set(name, { modRevision: kv.modRevision, bytes: kv, digest: '' })
     if (this.#candidates.size <= REMEMBERED) return
     for (const oldest of this.#candidates.keys()) {
@@ -92,7 +92,7 @@ export class HistoryFingerprint {
   }
 }
 
-/** Of key and value: 16 characters. */
+/** The hash of key and value, in 16 characters. */
 export function digestOf({ key, value }: KeyValue): string {
   const length = Buffer.alloc(4)
   length.writeUInt32BE(key.length)

@@ -11,8 +11,8 @@ import { digestOf, HistoryFingerprint, REMEMBERED } from './fingerprint.js'
 const MOST_AT_ONCE = 1_000
 
 /**
- * Whether the server can be the one of this version at all. `head` is what a majority stands for: etcd itself accepts a
- * watch from a revision that it has not reached, and is silent.
+ * Throws `EPOCH_CHANGED` if the server cannot have issued this version. `head` comes from a quorum read: etcd itself
+ * accepts a watch from a revision that it has not reached, and is silent.
  */
 export function assertReachable(head: Header, version: EtcdVersion): void {
   if (head.clusterId !== version.clusterId) throw forked('the cluster is another')
@@ -22,8 +22,8 @@ export function assertReachable(head: Header, version: EtcdVersion): void {
 }
 
 /**
- * Throws `EPOCH_CHANGED` if this is provably another history than that of the version. If the version's revision has been
- * compacted, nothing more can be proved than what the header says.
+ * Throws `EPOCH_CHANGED` if the server has provably another history than the version. If the revision of the version
+ * has been compacted, only the header is compared.
  */
 export async function assertSameHistory(
   session: Session,
@@ -40,8 +40,8 @@ export async function assertSameHistory(
 }
 
 /**
- * Reads the range as it was at the version's revision: its newest entry and how many there were must be what the version
- * says. A restored backup has the same ids and numbers, and is another history; only its content tells.
+ * Reads the range at the revision of the version. Its newest entry and its number of keys must be those of the version.
+ * A restored backup has the same cluster id and the same revisions: only its contents differ.
  */
 export async function verifyHistory(
   session: Session,
@@ -59,7 +59,7 @@ export function assertNewest(
   { kvs, hasValues }: NewestEntries,
   { count, newest, digest }: Fingerprint,
 ): HistoryFingerprint {
-  // Without a newest entry the range was empty, or the entry was not known: then it is read when it is needed.
+  // The range was empty, or its newest entry was unknown. An unknown entry is read when a version needs it.
   if (newest === 0) return new HistoryFingerprint(count)
   const found = kvs.filter(({ modRevision }) => modRevision === newest)
   if (found.length === 0 || found.length !== kvs.length)
@@ -70,13 +70,13 @@ export function assertNewest(
 }
 
 /**
- * What speaks against its being the same history, where nothing that can be proved does. A restored backup begins with new
- * terms and with few entries in the members' log; an election, or another member's word, may look like that as well.
+ * A reason to audit the range although the history check passed. A restored backup begins with a new raft term and a
+ * low raft index. An election or another member may look the same.
  */
 export function suspicion(version: EtcdVersion, head: Header, status: ServerStatus | undefined): string | undefined {
   if (head.term !== version.term) return `the term was ${version.term}, and is ${head.term}`
   if (status === undefined || status.raftIndex >= version.raftIndex) return undefined
-  return `the members had agreed on ${version.raftIndex} things, and now on ${status.raftIndex}`
+  return `the raft index was ${version.raftIndex}, and is ${status.raftIndex}`
 }
 
 export interface NewestEntries extends RangeResponse {
@@ -96,7 +96,7 @@ export async function readNewest(
   const keysOnly = { ...request, limit: newest === 0 ? 1 : MOST_AT_ONCE, isKeysOnly: true }
   try {
     if (newest === 0 || !hasValues) return { ...(await session.range(keysOnly, timeoutMs)), hasValues: false }
-    // One entry first: after a break, newer entries may have megabytes, and compete with the watch for the line.
+    // One entry first: after a disconnect, newer entries may have megabytes, which would delay the watch.
     const seen = await session.range({ ...request, limit: 1 }, timeoutMs)
     // One transaction wrote several entries: all of them are read.
     const isOneTransaction = seen.hasMore && seen.kvs.every(({ modRevision }) => modRevision === newest)
@@ -108,7 +108,7 @@ export async function readNewest(
   }
 }
 
-/** Asks for the newest entries at a revision. Where it is compacted nothing is learned: nobody can resume from it anyway. */
+/** Reads the newest entries at a revision. A compacted revision is ignored, because no watch can resume from it. */
 export async function refillFingerprint(
   newest: HistoryFingerprint,
   session: Session,

@@ -1,8 +1,8 @@
 import { WireReader, WireWriter } from './protobuf.js'
 
-/** What etcd says of itself in every answer. */
+/** The header of each response of etcd. */
 export interface Header {
-  /** In hexadecimal, as etcd's own tools write it. */
+  /** In hexadecimal, as in etcd's tools. */
   readonly clusterId: string
   readonly revision: number
   readonly term: number
@@ -17,13 +17,13 @@ export interface KeyValue {
 
 export interface RangeRequest {
   readonly key: Buffer
-  /** Without it, only `key`. */
+  /** The end of the range, exclusive. Default: only `key`. */
   readonly end?: Buffer
   readonly limit?: number
   readonly revision?: number
   readonly isKeysOnly?: boolean
   readonly minModRevision?: number
-  /** By revision, newest first, instead of by key. */
+  /** Sort by revision, newest first, instead of by key. */
   readonly isNewestFirst?: boolean
 }
 
@@ -31,7 +31,7 @@ export interface RangeResponse {
   readonly header: Header
   readonly kvs: readonly KeyValue[]
   readonly hasMore: boolean
-  /** Of all keys of the range at that revision, whatever the limit and the filter. */
+  /** The number of all keys of the range at that revision, regardless of limit and filter. */
   readonly count: number
 }
 
@@ -53,16 +53,16 @@ export interface WatchResponse {
   readonly isCanceled: boolean
   readonly compactRevision: number
   readonly cancelReason: string
-  /** More of the same revisions follows. */
+  /** Whether the next message continues the same revisions. */
   readonly isFragment: boolean
   readonly events: readonly EtcdEvent[]
 }
 
-/** What a member says of itself. */
+/** The status of a member. */
 export interface ServerStatus {
   /** `3.6.16` */
   readonly version: string
-  /** How much the cluster has agreed on, as far as it knows: in one history it never goes back. */
+  /** The raft index of the member. Within one history it never decreases. */
   readonly raftIndex: number
 }
 
@@ -103,7 +103,7 @@ export function encodeWatch({ key, end, startRevision, hasFragments }: WatchRequ
     .bytes(1, key)
     .bytes(2, end)
     .number(3, startRevision)
-    .flag(4, true) // Progress, also unasked.
+    .flag(4, true) // Periodic progress notifications.
     .flag(8, hasFragments)
   return new WireWriter().message(1, create.finish()).finish()
 }

@@ -10,17 +10,20 @@ import type {
 } from './etcd-messages.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
-/** What a source needs of a client: an `Etcd3` of the package etcd3 1.x fits. Its Watcher is not used. */
+/** The parts of an `Etcd3` of the package etcd3 1.x that a source uses. Its Watcher is not used. */
 export interface EtcdClient {
+  /** Range reads. */
   readonly kv: { range(request: object, options?: object): Promise<object> }
+  /** Watch streams. */
   readonly watchClient: { watch(options?: object): Promise<object> }
+  /** The status of a member. */
   readonly maintenance: { status(options?: object): Promise<object> }
 }
 
-/** Its default limit is 4 MiB; answers stay well below. */
+/** The maximum size of a list page, in bytes: half of the client's default limit. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
-/** A client as the user made it: its hosts, credentials and policies are its own business. */
+/** Uses the hosts, credentials and policies of the user's client. */
 export function etcd3Transport(client: EtcdClient): Transport {
   return {
     endpoints: 1,
@@ -82,7 +85,7 @@ class Etcd3Connection implements Connection {
     return stream
   }
 
-  /** The sockets are the client's: its messages come in fragments instead. */
+  /** The sockets of the client are not accessible. Large messages come in fragments instead. */
   received(): undefined {
     return undefined
   }
@@ -92,13 +95,16 @@ class Etcd3Connection implements Connection {
 
 /** gRPC's status of a response that did not arrive in time: the client closes its connection. */
 const DEADLINE_EXCEEDED = 4
-/** gRPC's status of a request that must not be sent: the client neither retries it nor counts it as a failure of the host. */
+/**
+ * gRPC's status of a request that must not be sent: the client neither retries it nor counts it as a failure of the
+ * host.
+ */
 const FAILED_PRECONDITION = 9
 
 /**
- * A call that is no longer wanted is not cancelled: to the client a cancelled call means a broken host. A call that is lost
- * ends with a timeout, so that the client, which notices no dead connection by itself, makes a new one. The client's own
- * retries of a lost call are refused: their responses would fill the line, and delay each later request.
+ * A call that is no longer wanted is not cancelled: to the client a cancelled call means a broken host. A call that is
+ * lost ends with a timeout, so that the client, which notices no dead connection by itself, makes a new one. The
+ * client's own retries of a lost call are refused: their responses would fill the line, and delay each later request.
  */
 function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
   let current: InterceptedCall | undefined
@@ -113,7 +119,7 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
   const cancel = (reason: 'unwanted' | 'lost'): void => {
     if (reason === 'unwanted') return
     isLost = true
-    current?.cancelWithStatus(DEADLINE_EXCEEDED, 'no answer')
+    current?.cancelWithStatus(DEADLINE_EXCEEDED, 'no response')
   }
   return { response, cancel }
 }
@@ -151,7 +157,10 @@ class Etcd3Stream implements WatchStream {
   readonly #duplex: Duplex
   /** Whether this stream is the first one that reports its connection as dead. */
   readonly #isFirstLoss: () => boolean
-  /** What the client itself does about an error of the stream: it drops its connections, and counts a failure of the host. */
+  /**
+   * What the client itself does about an error of the stream: it drops its connections, and counts a failure of the
+   * host.
+   */
   readonly #clientListeners: readonly unknown[]
   #ending: { readonly error: unknown } | undefined
   #listener: WatchListener | undefined
@@ -191,7 +200,7 @@ class Etcd3Stream implements WatchStream {
   cancel(reason: 'unwanted' | 'lost'): void {
     // The client notices no dead connection by itself, and its next calls would wait on it.
     if (reason === 'lost' && this.#ending === undefined && this.#isFirstLoss()) {
-      const error = Object.assign(new Error('no answer'), { code: DEADLINE_EXCEEDED })
+      const error = Object.assign(new Error('no response'), { code: DEADLINE_EXCEEDED })
       for (const listener of this.#clientListeners) if (typeof listener === 'function') listener(error)
     }
     this.#duplex.end()
@@ -220,7 +229,7 @@ function withLeader(options: object, next: (options: object) => InterceptedCall)
   const call = next(options)
   const start = call.start.bind(call)
   call.start = (metadata, listener) => {
-    const own = metadata.clone() // The client keeps the other for all of its calls.
+    const own = metadata.clone() // The client uses the other metadata object for all of its calls.
     own.set('hasleader', 'true')
     start(own, listener)
   }
@@ -240,7 +249,7 @@ function asRangeRequest(request: RangeRequest): object {
   }
 }
 
-// What the client's decoder makes: long numbers as strings, names as etcd has them.
+// The messages of the client's decoder: 64-bit numbers are strings, and the names are etcd's.
 
 interface Etcd3Header {
   readonly cluster_id: string

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** What makes a connection of a socket, as grpc-js 1.13 and later has it inside. */
+/** grpc-js 1.13 and later uses this internal object to make a connection of a socket. */
 interface Connector {
   connect(socket: Socket): Promise<unknown>
   destroy(): void
@@ -11,8 +11,9 @@ interface WithConnector {
 }
 
 /**
- * A channel that is closed while it waits between two attempts to connect makes one attempt more, and grpc-js keeps that
- * connection open for good. With these credentials it is closed at once. `onSocket` gets each connection that is used.
+ * Patches `_createSecureConnector` of the credentials. A channel that is closed between two attempts to connect makes
+ * one more attempt, and grpc-js never closes that connection. The patch closes it. `onSocket` is called with each
+ * connection that is used.
  */
 export function patchCredentials<C extends object>(credentials: C, onSocket: (socket: Socket) => void): C {
   const inner: WithConnector = credentials

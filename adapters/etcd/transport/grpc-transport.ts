@@ -20,15 +20,21 @@ import {
 import { patchCredentials } from './grpc-credentials-patch.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
-/** Of the server and of ourselves: PEM. */
+/** TLS certificates, in PEM. */
 export interface EtcdCredentials {
+  /** The certificate authority of the server. */
   readonly rootCertificate: Buffer
+  /** The client's private key. Requires `certChain`. */
   readonly privateKey?: Buffer
+  /** The client's certificate. Requires `privateKey`. */
   readonly certChain?: Buffer
 }
 
+/** The user that reads, if etcd has authentication enabled. */
 export interface EtcdAuth {
+  /** The name of the user. */
   readonly username: string
+  /** The password of the user. It never appears in messages. */
   readonly password: string
 }
 
@@ -45,14 +51,14 @@ interface Receiver {
 
 type Grpc = Pick<typeof import('@grpc/grpc-js'), 'Client' | 'Metadata' | 'credentials'>
 
-/** A page of a list is a few MB, a catch-up may be one message of any size. */
+/** The maximum size of a list page, in bytes. The events of a watch that is behind may be one message of any size. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 /** Each connection has a channel of its own, so that a large list never holds up a watch. */
 const CHANNEL = {
   'grpc.max_receive_message_length': -1,
   'grpc.use_local_subchannel_pool': 1,
-  // Else the name server is asked for gRPC's own settings at every connection.
+  // Without this, each connection queries the name server for a gRPC service config.
   'grpc.service_config_disable_resolution': 1,
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
@@ -60,28 +66,28 @@ const CHANNEL = {
   'grpc.max_reconnect_backoff_ms': 1_000,
 }
 
-/** Connections of our own over @grpc/grpc-js, to one endpoint after the other. */
+/** Connections over @grpc/grpc-js. After a lost connection the next one goes to the next endpoint. */
 export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Transport {
   const targets = endpoints.map(targetOf)
   const isSecure = credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
   const token = new Token(auth)
-  let turn = 0
+  let next = 0
   return {
     endpoints: targets.length,
     maxAnswerBytes: MAX_ANSWER_BYTES,
     hasFragments: false,
     connect: async () => {
       const grpc = await loadGrpc()
-      const target = targets[turn % targets.length] ?? ''
+      const target = targets[next % targets.length] ?? ''
       const lose = (): void => {
-        turn++
+        next++
       }
       return new GrpcConnection(grpc, target, channelCredentials(grpc, isSecure, credentials), token, lose)
     },
   }
 }
 
-/** `host:port`; etcd's own port where none is given. */
+/** `host:port`; the default port is etcd's. */
 function targetOf(endpoint: string): string {
   const target = endpoint.replace(/^https?:\/\//, '').replace(/\/$/, '')
   return /:\d+$/.test(target) ? target : `${target}:2379`
@@ -102,7 +108,7 @@ function channelCredentials(grpc: Grpc, isSecure: boolean, own: EtcdCredentials 
   return grpc.credentials.createSsl(own?.rootCertificate, own?.privateKey ?? null, own?.certChain ?? null)
 }
 
-/** What stands for user and password, shared by all connections of a source; undefined where there is no user. */
+/** The token of the user, shared by all connections of a source. `value` is undefined before the first request. */
 class Token {
   readonly auth: EtcdAuth | undefined
   value: string | undefined
@@ -166,11 +172,11 @@ class GrpcConnection implements Connection {
 
   close(isLost: boolean): void {
     if (isLost) this.#lose()
-    // A turn later: a channel that is closed before it has looked at its address connects all the same, for good.
+    // Deferred: a channel that is closed before it resolved its address still connects, and stays connected.
     void systemClock.sleep(0).then(() => this.#client.close())
   }
 
-  /** With a token, and once more with a new one where the old one is of no use any more. */
+  /** Sends the request with the token. If the token has expired, it is sent once more with a new one. */
   #authorized<V>(path: string, request: Buffer, decode: (bytes: Buffer) => V): Call<V> {
     let current: Call<unknown> | undefined
     let isCanceled = false
@@ -206,7 +212,7 @@ class GrpcConnection implements Connection {
     try {
       this.#token.value = await follow(this.#unary('/etcdserverpb.Auth/Authenticate', request, decodeToken))
     } catch (error) {
-      // Who the user is matters only where the server asks.
+      // A server without authentication needs no token.
       if (!/authentication is not enabled/.test(String(error))) throw error
     }
   }
@@ -216,7 +222,7 @@ class GrpcConnection implements Connection {
     const response = new Promise<V>((resolve, reject) => {
       const answered = (error: ServiceError | null, value?: V): void => {
         if (error !== null) reject(error)
-        else if (value === undefined) reject(new Error('an answer without a message'))
+        else if (value === undefined) reject(new Error('a response without a message'))
         else resolve(value)
       }
       const call = this.#client.makeUnaryRequest<Buffer, V>(
@@ -246,7 +252,7 @@ class GrpcStream implements WatchStream {
 
   constructor(stream: ClientDuplexStream<Buffer, WatchResponse>) {
     this.#stream = stream
-    stream.on('error', () => {}) // Also one that nobody came to listen to.
+    stream.on('error', () => {}) // An error before `listen` must not end the process.
   }
 
   listen(to: WatchListener): void {
@@ -273,7 +279,7 @@ class GrpcStream implements WatchStream {
   }
 
   cancel(): void {
-    this.#isOver = true // The connection ends with the stream, so that a lost one needs nothing more.
+    this.#isOver = true // A lost connection needs no other treatment: it is closed together with the stream.
     this.#stream.cancel()
   }
 }

@@ -1,17 +1,17 @@
-/** A range of keys, from `start` on and before `end`; an `end` of one zero byte means: all there are. */
+/** The keys from `start` (inclusive) to `end` (exclusive). An `end` of one zero byte means: no end. */
 export interface KeyRange {
   readonly start: Buffer
   readonly end: Buffer
-  /** Whether it is all that begins with `start`. */
+  /** Whether the range is all keys with the prefix `start`. */
   readonly isPrefix: boolean
 }
 
-/** What a user may give as a key. */
+/** A key: a string is encoded as UTF-8. */
 export type KeyBytes = string | Uint8Array
 
 const NO_END = Buffer.from([0])
 
-/** All keys that begin so. */
+/** All keys with this prefix. */
 export function prefixRange(prefix: KeyBytes): KeyRange {
   const start = Buffer.from(prefix)
   for (let last = start.length - 1; last >= 0; last--) {
@@ -21,10 +21,10 @@ export function prefixRange(prefix: KeyBytes): KeyRange {
   return { start, end: NO_END, isPrefix: true }
 }
 
-/** From one key on, up to but without another; without that one, all that come after. */
+/** The keys from `from` (inclusive) to `to` (exclusive); without `to`, all keys from `from` on. */
 export function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange {
   const start = Buffer.from(from)
-  // etcd takes an empty key for none; the least there is has one zero byte.
+  // etcd rejects an empty key. The smallest key is one zero byte.
   const end = to === undefined ? NO_END : Buffer.from(to)
   return { start: start.length === 0 ? NO_END : start, end, isPrefix: false }
 }
@@ -37,12 +37,12 @@ export function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): bool
   return key.compare(start) >= 0 && (isEndless(end) || key.compare(end) < 0)
 }
 
-/** Whether no key can lie in it. */
+/** Whether the range cannot contain a key. */
 export function isNothing({ start, end }: KeyRange): boolean {
   return !isEndless(end) && start.compare(end) >= 0
 }
 
-/** The key that comes next after this one. */
+/** The smallest key after this one. */
 export function keyAfter(key: Buffer): Buffer {
   return Buffer.concat([key, NO_END])
 }

@@ -1,4 +1,4 @@
-/** Reads one message of protocol buffers: tag by tag, nothing copied. Bytes that it gives belong to the message. */
+/** Reads one protobuf message, field by field. It copies nothing: the bytes that it returns belong to the message. */
 export class WireReader {
   readonly #bytes: Buffer
   readonly #end: number
@@ -10,7 +10,7 @@ export class WireReader {
     this.#end = end
   }
 
-  /** Field number times 8 plus wire type; 0 at the end. */
+  /** The field number times 8, plus the wire type; 0 at the end of the message. */
   tag(): number {
     return this.#at < this.#end ? this.varint() : 0
   }
@@ -31,7 +31,7 @@ export class WireReader {
     return value
   }
 
-  /** All 64 bits, as ids need them. */
+  /** All 64 bits, for ids. */
   uint64(): bigint {
     let value = 0n
     let byte = 0x80
@@ -57,7 +57,7 @@ export class WireReader {
     return this.bytes().toString()
   }
 
-  /** The message that lies here within this one. */
+  /** A reader of the nested message. */
   message(): WireReader {
     const end = this.#endOfNext()
     const inner = new WireReader(this.#bytes, this.#at, end)
@@ -65,7 +65,7 @@ export class WireReader {
     return inner
   }
 
-  /** Passes over a field that is not wanted. */
+  /** Skips an unknown field. */
   skip(tag: number): void {
     switch (tag & 7) {
       case 0:
@@ -98,7 +98,7 @@ export class WireReader {
   }
 }
 
-/** Writes one message; fields that are 0, false or empty are left out, as proto3 has it. */
+/** Writes one protobuf message. As in proto3, it omits fields that are 0, false or empty. */
 export class WireWriter {
   readonly #parts: Buffer[] = []
 
@@ -116,7 +116,7 @@ export class WireWriter {
     return this
   }
 
-  /** Also where it is empty. */
+  /** Unlike `bytes`, it writes an empty value too. */
   message(field: number, value: Uint8Array): this {
     this.#parts.push(varint(field * 8 + 2), varint(value.length), Buffer.from(value))
     return this

@@ -1,6 +1,6 @@
 /**
- * Whether what a server says of its progress is true. Before 3.4.25 and 3.5.8 it may run ahead of events that are still to
- * come: https://github.com/etcd-io/etcd/issues/15220.
+ * Whether progress notifications of this server version are reliable. Before 3.4.25 and 3.5.8 they may be ahead of
+ * pending events: https://github.com/etcd-io/etcd/issues/15220.
  */
 export function hasReliableProgress(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.\-+]/).map(Number)
@@ -10,8 +10,8 @@ export function hasReliableProgress(version: string): boolean {
 }
 
 /**
- * Whether a server may lose events that no client can know of: a watch that catches up while history is compacted, a delete at
- * the very revision of a compaction. Nothing below 3.5 is mended any more.
+ * Whether this server version may lose events unnoticed: of a watch that catches up during a compaction, or a delete at
+ * the revision of a compaction. Versions before 3.5 receive no fixes.
  */
 export function losesEvents(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.\-+]/).map(Number)

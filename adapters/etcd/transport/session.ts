@@ -10,18 +10,16 @@ import type { Call, Connection, Transport, WatchStream } from './transport.js'
 export interface SessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** Whatever is not answered within this many milliseconds counts as lost. */
+  /** A request whose response does not arrive within this many milliseconds counts as lost. */
   readonly timeoutMs: number
 }
 
-/** How long one of several endpoints may take to answer for the first time, in milliseconds. */
+/** The deadline of the first request to one of several endpoints, in milliseconds. */
 const CONNECT_MS = 3_000
-/** As long as this many bytes arrive within a deadline, the response is on its way. Answers to pings are far below. */
+/** A deadline is extended if this many bytes arrived. Responses to pings have far fewer. */
 const PROGRESS_BYTES = 1_024
 
-/**
- * The connection of one list or one watch to one member. Each request has a deadline. Rejects with SourceErrors.
- */
+/** The connection of one list or one watch to one member. Each request has a deadline. Rejects with SourceErrors. */
 export class Session {
   readonly #connection: Connection
   readonly #options: SessionOptions
@@ -59,8 +57,8 @@ export class Session {
   }
 
   /**
-   * Where the cluster is: a linearizable read, so that neither revision nor term ever goes back in one history. It reads one key
-   * because etcd counts all keys of a range.
+   * The current position of the cluster. It is a linearizable read, so that neither revision nor term decreases within
+   * one history. It reads a single key because etcd counts all keys of a range.
    */
   async head({ start }: KeyRange, timeoutMs: number = this.#options.timeoutMs): Promise<Header> {
     const { header } = await this.range({ key: start, limit: 1, isKeysOnly: true }, timeoutMs)
@@ -71,7 +69,7 @@ export class Session {
     return this.#request(() => this.#connection.range(request), timeoutMs)
   }
 
-  /** What the member says of itself; undefined where it does not, to this user, or at all. */
+  /** The status of the member; undefined if the request fails, for example because the user has no permission. */
   status(): Promise<ServerStatus | undefined> {
     return this.#request(() => this.#connection.status(), this.#options.timeoutMs).catch(() => undefined)
   }
@@ -82,12 +80,15 @@ export class Session {
     return await this.#request(() => ({ response: opening, cancel: abandon }), this.#options.timeoutMs)
   }
 
-  /** Whether the next request after a lost one goes over another connection. Then bytes of an unfinished response do not show. */
+  /**
+   * Whether a request after a lost one uses another connection. Then the bytes of an unfinished response cannot be
+   * counted.
+   */
   get canReconnect(): boolean {
     return this.#connection.received() === undefined
   }
 
-  /** Returns a function that says whether a part of a message has arrived since its last call. */
+  /** Returns a function that returns whether a part of a message has arrived since its last call. */
   progressMeter(): () => boolean {
     let before = this.#connection.received()
     return () => {
@@ -98,7 +99,7 @@ export class Session {
     }
   }
 
-  /** This endpoint is of no use: the next visit goes to another. */
+  /** Marks the endpoint as failed: the next session goes to the next endpoint. */
   markLost(): void {
     this.#isLost = true
   }
@@ -129,7 +130,7 @@ export class Session {
         extendMs: () => (hasArrived() ? timeoutMs : undefined),
         late: () => {
           isLate = true
-          throw unavailable(`no answer from ${this.endpoint} for ${timeoutMs} ms`)
+          throw unavailable(`no response from ${this.endpoint} for ${timeoutMs} ms`)
         },
       })
     } catch (error) {

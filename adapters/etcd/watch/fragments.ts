@@ -1,9 +1,11 @@
 import type { EtcdEvent, WatchResponse } from '../transport/etcd-messages.js'
 
-/** A batch is handed on when it has so many events, at the next whole revision. */
+/** A batch ends at the first whole revision after this many events. */
 const BATCH_EVENTS = 1_000
 
-/** Makes whole revisions of the fragments of a message: the last revision of a fragment may go on in the next one. */
+/**
+ * Joins the fragments of a message into whole revisions. The last revision of a fragment may continue in the next one.
+ */
 export class Fragments {
   #rest: EtcdEvent[] = []
   #isOpen = false
@@ -27,7 +29,7 @@ export class Fragments {
   }
 }
 
-/** Cuts events between two revisions, into parts that can be applied without holding up everything else. */
+/** Splits events between revisions, into parts that are small enough to apply without blocking the event loop. */
 export function* wholeRevisions(events: readonly EtcdEvent[]): Generator<readonly EtcdEvent[]> {
   let begin = 0
   for (let end = BATCH_EVENTS; end < events.length; end++) {

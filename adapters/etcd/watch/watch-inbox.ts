@@ -7,13 +7,13 @@ import { etcdError } from '../transport/etcd-errors.js'
 import type { WatchResponse } from '../transport/etcd-messages.js'
 import type { WatchStream } from '../transport/transport.js'
 
-/** So many messages wait at most before the server is held up. */
+/** The stream is paused when this many messages are queued. */
 const HIGH_WATER_MARK = 4
 
-/** What comes next: a message, a wish to know where the server is, or nothing for so long. */
+/** A message, a progress request of a reader, or a period of silence. */
 export type InboxEvent = WatchResponse | 'progress-request' | 'silence'
 
-/** The messages of a stream, one after the other, for whoever asks for the next; and who asks may be nudged. */
+/** A bounded queue of a watch's messages and of progress requests, for one consumer. */
 export class WatchInbox {
   readonly #stream: WatchStream
   readonly #signal: AbortSignal
@@ -35,17 +35,18 @@ export class WatchInbox {
     })
   }
 
+  /** Queues a progress request, and wakes the consumer. */
   addProgressRequest(): void {
     this.#isProgressRequested = true
     this.#timer.wake()
   }
 
-  /** Asks the server how far it has told; it answers with a message without events. */
+  /** Requests a progress notification from the server: a message without events. */
   requestProgress(): void {
     this.#stream.requestProgress()
   }
 
-  /** Rejects where the stream has ended, once what came before has been taken. */
+  /** The next event. Rejects when the stream has ended and the queue is empty. */
   async next(silenceMs: number): Promise<InboxEvent> {
     this.#signal.throwIfAborted()
     if (this.#messages.length === 0 && this.#ending === undefined && !this.#isProgressRequested)

@@ -32,21 +32,21 @@ export interface WatchCallbacks {
   readonly clock: Clock
   readonly signal: AbortSignal
   onProgressRequest(listener: () => void): void
-  /** All that can be proved is right, and yet. */
+  /** The history check passed, but something is suspicious. */
   requestAudit(reason: string): void
-  /** The version of the server that tells. */
+  /** Called with the version of the member that serves the watch. */
   onServerVersion(version: string): void
 }
 
-/** Whole revisions, and the version after them; without events, a bookmark. */
+/** Whole revisions, and the version after them. Without events it is a bookmark. */
 export interface RevisionBatch {
   readonly events: readonly EtcdEvent[]
   readonly version: string
 }
 
 /**
- * Everything after `from`, over one stream. Where it is told is known by the events themselves: the header of a message
- * has the revision of the server then, which may be far ahead of what has been told.
+ * Yields all changes after `from`, from one stream. The position follows the events: the header of a message has the
+ * server's current revision, which may be far ahead of the delivered events.
  */
 export async function* watchRange(
   session: Session,
@@ -59,12 +59,12 @@ export async function* watchRange(
   assertReachable(head, from)
   const behind = head.revision - from.revision
   if (behind > maxCatchup)
-    throw expired(`${behind} revisions behind, more than maxCatchup (${maxCatchup}), and reading all is cheaper`)
+    throw expired(`${behind} revisions behind, more than maxCatchup (${maxCatchup}): a list costs less`)
   const request = { key: range.start, end: range.end, startRevision: from.revision + 1, hasFragments }
   const inbox = new WatchInbox(await session.watch(request, requireLeader), callbacks.clock, callbacks.signal)
   try {
     await created(inbox, settings.stallMs)
-    // Now, and not before: a server that was replaced in between would have ended the stream.
+    // After the watch was created: if the server had been replaced since, the stream would have ended.
     const status = await session.status()
     if (status !== undefined) callbacks.onServerVersion(status.version)
     const newest = await verifyHistory(session, range, from)
@@ -76,11 +76,11 @@ export async function* watchRange(
     )
     const isTrusted = status !== undefined && hasReliableProgress(status.version)
     callbacks.onProgressRequest(() => inbox.addProgressRequest())
-    // The position is proved: an idle range is live at once.
+    // The history check passed: an idle range is live at once.
     yield { events: [], version: formatVersion(from) }
     yield* new WatchLoop(session, inbox, position, settings, callbacks.clock, isTrusted).run()
   } catch (error) {
-    if (isTooLarge(error)) throw expired(`what came since is one message, ${messageOf(error)}`)
+    if (isTooLarge(error)) throw expired(`the changes since then are one message, ${messageOf(error)}`)
     if (isUnavailable(error)) session.markLost()
     throw error
   } finally {
@@ -88,7 +88,7 @@ export async function* watchRange(
   }
 }
 
-/** Waits for the watch to be there; a compacted one is told of right after. */
+/** Waits until the server has created the watch. A watch from a compacted revision is canceled afterwards. */
 async function created(inbox: WatchInbox, timeoutMs: number): Promise<void> {
   const event = await inbox.next(timeoutMs)
   if (event === 'silence' || event === 'progress-request') {
@@ -103,12 +103,12 @@ class WatchLoop {
   readonly #position: WatchPosition
   readonly #settings: WatchSettings
   readonly #clock: Clock
-  /** Whether what the server says of its progress is true. */
+  /** Whether progress notifications of the server are reliable. */
   readonly #isTrusted: boolean
   readonly #fragments = new Fragments()
   readonly #hasArrived: () => boolean
   #activeAt: number
-  /** Whether it was asked for its progress, and has ever answered: what stands between may not pass that on. */
+  /** Whether the server supports progress requests. A proxy may not forward them. */
   #progress: 'not requested' | 'requested' | 'supported' | 'unsupported' = 'not requested'
   #comparedAt: number
   #differsSince: number | undefined
@@ -158,14 +158,14 @@ class WatchLoop {
     const complete = this.#fragments.complete(message)
     const { range } = this.#settings
     const { revision } = this.#position
-    // Old servers send some twice; some sent what the user may not see, outside of the range.
+    // Old servers send some events twice. Some sent events outside of the range, which the user may not read.
     const isNew = ({ kv }: EtcdEvent): boolean => kv.modRevision > revision && isInRange(kv.key, range)
     const events = complete.every(isNew) ? complete : complete.filter(isNew)
     for (const part of wholeRevisions(events)) {
       this.#position.apply(part)
       yield { events: part, version: await this.#version() }
     }
-    // A fragment in the middle of a revision is a sign of life all the same.
+    // A fragment in the middle of a revision shows that the watch is alive.
     if (events.length === 0 && message.isFragment) yield await this.#bookmark()
   }
 
@@ -175,7 +175,7 @@ class WatchLoop {
     return await this.#bookmark()
   }
 
-  /** Whether we can say more now; else an answer will come as a message. */
+  /** Whether the position is known to be current. If not, the response comes as a message. */
   async #answersProgressRequest(): Promise<boolean> {
     if (this.#isTrusted && this.#progress !== 'unsupported') {
       this.#requestProgress()
@@ -184,12 +184,12 @@ class WatchLoop {
     return await this.#compare()
   }
 
-  /** After silence: whether the server has shown by another way that it is there. Throws where it seems to be gone. */
+  /** After silence: whether the server has proved otherwise that it is alive. Throws if it seems to be gone. */
   async #isAlive(): Promise<boolean> {
     const { stallMs } = this.#settings
     const now = this.#clock.now()
     if (this.#hasArrived()) {
-      // A message is on its way: a large one on a slow line, or the response to a read of another part of the loop.
+      // A message is arriving: a large one over a slow connection, or the response to a read of this loop.
       this.#activeAt = now
       return true
     }
@@ -206,7 +206,7 @@ class WatchLoop {
         return await this.#compare()
       case 'unsupported':
         if (now - this.#comparedAt >= stallMs) await this.#compare()
-        else this.#assertSame(await this.#session.head(this.#settings.range, this.#patienceMs()))
+        else this.#assertSame(await this.#session.head(this.#settings.range, this.#readTimeoutMs()))
         this.#activeAt = this.#clock.now()
         return true
     }
@@ -218,9 +218,9 @@ class WatchLoop {
   }
 
   /**
-   * Compares the delivered state with the server's: as many keys, the same newest entry, and none that is newer, means that
-   * nothing happened, or nothing that left a trace. So a position can be proved without the server's word for it; it costs a
-   * look at every key. A proxy keeps the watch open while the server behind it is replaced: only this notices it.
+   * Compares the delivered state with the server's. If the number of keys and the newest entry are equal, no change is
+   * missing. This proves a position without a progress notification, but the server reads all keys. A proxy keeps a
+   * watch open while the server behind it is replaced: only this comparison notices it.
    */
   async #compare(): Promise<boolean> {
     const { range, stallMs } = this.#settings
@@ -230,12 +230,15 @@ class WatchLoop {
     const isEqual = ({ count, kvs }: NewestEntries): boolean =>
       count === fingerprint.count && kvs.every(({ modRevision }) => modRevision <= revision)
     const read = async (hasValues: boolean): Promise<NewestEntries> => {
-      const seen = await readNewest(this.#session, range, fingerprint, 0, { timeoutMs: this.#patienceMs(), hasValues })
+      const seen = await readNewest(this.#session, range, fingerprint, 0, {
+        timeoutMs: this.#readTimeoutMs(),
+        hasValues,
+      })
       this.#assertSame(seen.header)
       this.#activeAt = this.#clock.now()
       return seen
     }
-    // While the watch is catching up, values of newer entries would compete with its messages for the line.
+    // While the watch is catching up, the values of newer entries would delay its messages.
     const isBehind = this.#differsSince !== undefined || this.#fragments.isWaiting
     let seen = await read(!isBehind)
     if (isBehind && isEqual(seen)) seen = await read(true)
@@ -244,20 +247,20 @@ class WatchLoop {
       this.#position.advanceTo(seen.header.revision)
       return true
     }
-    // Then it has to be told soon, unless nobody is there any more who tells.
+    // The watch must deliver the difference soon. If it does not, it is dead.
     this.#differsSince ??= this.#comparedAt
     const silentMs = this.#clock.now() - this.#differsSince
     if (silentMs >= stallMs) throw stalled(silentMs)
     return false
   }
 
-  /** How long a read may take: the silence before it counts, so that a dead connection costs one time-out. */
-  #patienceMs(): number {
+  /** The deadline of a read. It includes the silence before the read, so that a dead connection costs one timeout. */
+  #readTimeoutMs(): number {
     const { stallMs, progressMs } = this.#settings
     return Math.max(progressMs, stallMs - (this.#clock.now() - this.#activeAt))
   }
 
-  /** Another term may be that of a restored backup: a new watch compares more. */
+  /** Another term may belong to a restored backup. A new watch then runs the history check. */
   #assertSame({ clusterId, revision, term }: Header): void {
     const position = this.#position
     if (clusterId !== position.clusterId) throw forked('the cluster is another')
@@ -279,7 +282,7 @@ function stalled(ms: number): SourceError {
   return unavailable(`no data for ${Math.round(ms)} ms`)
 }
 
-/** Why the server gave up a watch. Of compaction it says nothing but the number. */
+/** The reason for which the server canceled a watch. For a compaction the server sends only the revision. */
 function canceled({ compactRevision, cancelReason }: WatchResponse): Error {
   if (compactRevision > 0) return expired(`everything before revision ${compactRevision} has been compacted`)
   if (isCompacted(cancelReason)) return expired('it has been compacted')

@@ -5,7 +5,7 @@ import type { EtcdEvent } from '../transport/etcd-messages.js'
 import type { KeyRange } from '../transport/key-range.js'
 import type { Session } from '../transport/session.js'
 
-/** How far a watch has told, and the proof of what it has told. */
+/** The position of a watch: all events up to its revision have been delivered. */
 export class WatchPosition {
   readonly clusterId: string
   readonly #term: number
@@ -32,18 +32,18 @@ export class WatchPosition {
     return this.#term
   }
 
-  /** Everything up to `revision` has been told. */
+  /** All events up to `revision` have been delivered. */
   advanceTo(revision: number): void {
     if (revision > this.#revision) this.#revision = revision
   }
 
-  /** These events have been told: whole revisions, in order. */
+  /** These events are delivered: whole revisions, in order. */
   apply(events: readonly EtcdEvent[]): void {
     this.#newest.apply(events)
     this.advanceTo(events.at(-1)?.kv.modRevision ?? 0)
   }
 
-  /** The proof of the current position. Reads the newest entry if all remembered entries have been deleted. */
+  /** The fingerprint at this position. Reads the newest entry if all remembered entries have been deleted. */
   async fingerprint(session: Session, range: KeyRange): Promise<Fingerprint> {
     if (this.#newest.isUnknown) await refillFingerprint(this.#newest, session, range, this.#revision)
     return this.#newest.fingerprint()

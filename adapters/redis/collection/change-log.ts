@@ -4,7 +4,7 @@ import type { Absent, Position } from './collection-version.js'
 
 const PUT = 0x75 // u
 
-/** Without a value a deletion. */
+/** A change of one key. Without a value it is a deletion. */
 export interface LogChange {
   readonly key: Buffer | string
   readonly value: Buffer | string | undefined
@@ -13,18 +13,18 @@ export interface LogChange {
 /** One entry of a collection's stream: one atomic change. */
 export interface LogEntry {
   readonly position: Position
-  /** The chain that it continues; empty where it begins a history with nothing. */
+  /** The chain of the previous entry; empty if this is the first entry of an empty collection. */
   readonly previous: string
   readonly changes: readonly LogChange[]
   readonly committedAt: number
 }
 
-/** Where a collection is, and how many fields its hash ought to have. */
+/** The current position of a collection, and the expected number of fields of its hash. */
 export interface Meta extends Position {
   readonly count: number
 }
 
-/** Of `HMGET meta e i n c`; undefined where there is no collection. */
+/** Parses the reply to `HMGET meta e i n c`; undefined if the collection does not exist. */
 export function readMeta(reply: RedisReply | undefined): Meta | undefined {
   const [epoch, id, chain, count] = (Array.isArray(reply) ? reply : []).map((each) =>
     each === null ? '' : String(each),
@@ -34,7 +34,7 @@ export function readMeta(reply: RedisReply | undefined): Meta | undefined {
   return position === undefined || position.epoch !== Number(epoch) ? undefined : { ...position, count: Number(count) }
 }
 
-/** The entries that XREAD of one stream, or XRANGE, gave. */
+/** The entries in a reply to XREAD of one stream. */
 export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] {
   if (!Array.isArray(reply)) return []
   const [first] = reply as readonly RedisReply[]
@@ -43,12 +43,12 @@ export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] 
 }
 
 const CHAIN_LENGTH = 16
-/** What to do about it. */
+/** What a user can do against trimmed entries. */
 const KEEP = ' (a redisWriter keeps as many as its option retention says)'
 
 /**
- * An entry as a writer made it; undefined for one that somebody else made. Its first field says: the chain before it, its own, a word,
- * and when it was written.
+ * Parses an entry of a writer; undefined for any other entry. Its first field has the previous chain, its own chain, a
+ * nonce, and the time of the write.
  */
 export function readEntry(reply: RedisReply): LogEntry | undefined {
   const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
@@ -71,45 +71,45 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
 }
 
 /**
- * Where we are after an entry; throws where it does not follow: a dense sequence shows what is missing, and the chain that the history
- * before it is another than ours, which numbers alone do not show.
+ * The position after an entry. Throws if the entry is not the next one: a gap in the numbers shows that entries are
+ * missing, and another chain shows that the history is another one.
  */
 export function advance(at: Position | Absent, { position, previous }: LogEntry): Position {
   if ('absentAt' in at) {
     if (position.sequence > 0)
       throw expired(`the entries before ${position.sequence} of a new history were trimmed${KEEP}`)
-    if (previous !== '') throw forked('it began with what was there already')
+    if (previous !== '') throw forked('it began with fields that were in the hash already')
     return position
   }
-  if (position.epoch !== at.epoch) throw forked('the collection was made anew')
+  if (position.epoch !== at.epoch) throw forked('the collection was recreated')
   if (position.sequence > at.sequence + 1)
     throw expired(`entries ${at.sequence + 1} to ${position.sequence - 1} were trimmed${KEEP}`)
-  if (previous !== at.chain) throw forked(`another entry ${at.sequence} precedes entry ${position.sequence}`)
+  if (previous !== at.chain) throw forked(`entry ${position.sequence} follows another entry ${at.sequence}`)
   return position
 }
 
-/** Whether the collection that is there is the one of this place, or a later state of it, as far as it can be told. */
+/** Throws `EPOCH_CHANGED` if the collection is provably not a later state of the one at this position. */
 export function assertSameHistory(at: Position, meta: Meta | undefined): asserts meta is Meta {
   if (meta === undefined) throw forked('the collection was deleted')
-  if (meta.epoch !== at.epoch) throw forked('the collection was made anew')
+  if (meta.epoch !== at.epoch) throw forked('the collection was recreated')
   if (meta.sequence < at.sequence) throw forked(`it went back from entry ${at.sequence} to ${meta.sequence}`)
-  if (meta.sequence === at.sequence && meta.chain !== at.chain) throw forked(`entry ${at.sequence} is another`)
+  if (meta.sequence === at.sequence && meta.chain !== at.chain) throw forked(`entry ${at.sequence} has changed`)
 }
 
-/** Throws if `entry`, the oldest one at or after this place, shows that the history up to there is another. */
+/** Throws if `entry`, the oldest one at or after this position, belongs to another history. */
 export function assertPrecedes(at: Position, { position, previous }: LogEntry): void {
   const chain =
     position.sequence === at.sequence ? position.chain : position.sequence === at.sequence + 1 ? previous : at.chain
-  if (position.epoch !== at.epoch || chain !== at.chain) throw forked(`entry ${at.sequence} is another`)
+  if (position.epoch !== at.epoch || chain !== at.chain) throw forked(`entry ${at.sequence} has changed`)
 }
 
-/** Whether these entries, read at the same moment, are the next of those that are to come. */
+/** Throws if entries after this position were trimmed. `entries` were read together with `meta`. */
 export function assertNotTrimmed(at: Position, meta: Meta, entries: readonly LogEntry[]): void {
   if (entries.length > 0 || meta.sequence === at.sequence) return
   throw expired(`entries ${at.sequence + 1} to ${meta.sequence} were trimmed${KEEP}`)
 }
 
-/** The place that an id and a chain name. */
+/** The position of an id and a chain; undefined if one of them is not valid. */
 export function positionOf(id: string, chain: string): Position | undefined {
   return /^[0-9a-f]{16}$/.test(chain) ? positionAt(id, chain) : undefined
 }

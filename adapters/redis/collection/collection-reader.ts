@@ -16,14 +16,14 @@ import {
 import type { CollectionKeys } from './collection-keys.js'
 import { type Absent, idOf, type Position } from './collection-version.js'
 
-/** What is known of one moment. */
+/** The state of a collection, read in one transaction. */
 export interface Verification {
   readonly entries: readonly LogEntry[]
-  /** Whether there is nothing after these entries. */
+  /** Whether these entries are the newest ones. */
   readonly isHead: boolean
-  /** How many fields there ought to be at the head. */
+  /** The expected number of fields of the hash after the newest entry. */
   readonly count: number
-  /** What is wrong with the hash, in words. */
+  /** Describes a difference between the hash and its history. */
   readonly flaw: string | undefined
 }
 
@@ -38,45 +38,45 @@ export interface Field {
 export interface CollectionReaderOptions {
   readonly keys: CollectionKeys
   readonly pageSize: number
-  /** Whether keys and values are strings wherever they can be. */
+  /** Whether keys and values are read as strings if possible. */
   readonly isText: boolean
   readonly responseSize: ResponseSizeLimit
 }
 
-/** What a collection's keys say, over one connection. */
+/** Reads a collection over one connection. */
 export class CollectionReader {
   readonly #session: Session
   readonly #keys: CollectionKeys
-  readonly #ask: (command: RedisCommand, timeoutMs?: number) => Promise<RedisReply>
+  readonly #send: (command: RedisCommand, timeoutMs?: number) => Promise<RedisReply>
   readonly #fields: AdaptivePageSize
   readonly #entries: AdaptivePageSize
-  /** After which entry one that begins a history comes. */
+  /** The id before the first entry of a history. */
   #before = '0-0'
 
   constructor(session: Session, { keys, pageSize, isText, responseSize }: CollectionReaderOptions) {
     this.#session = session
-    this.#ask = (command, timeoutMs) =>
+    this.#send = (command, timeoutMs) =>
       isText ? session.texts(command, timeoutMs) : session.command(command, timeoutMs)
     this.#keys = keys
     this.#fields = new AdaptivePageSize(pageSize, responseSize)
     this.#entries = new AdaptivePageSize(pageSize, responseSize)
   }
 
-  /** Where the collection is now; where there is none, since when that is certain. */
+  /** The current position; if the collection does not exist, a time at which it did not. */
   async current(): Promise<Meta | Absent> {
-    const here = await this.#look()
+    const here = await this.#readMeta()
     if (here !== undefined) return here
-    // First the time, then another look: whatever began before that time is gone.
+    // The time is read before the second attempt: each history that began before that time is gone.
     const time = await this.#session.command(['TIME'])
     const [seconds, microseconds] = (Array.isArray(time) ? time : []).map(Number)
     const absentAt = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
-    return (await this.#look()) ?? { absentAt }
+    return (await this.#readMeta()) ?? { absentAt }
   }
 
-  /** A part of what is in the hash, while others may write; with the cursor from which to go on, `0` at the end. */
+  /** Some fields of the hash, and the next cursor, which is `0` at the end. Other clients may write meanwhile. */
   async scan(cursor: string): Promise<{ readonly next: string; readonly fields: readonly Field[] }> {
     const { size } = this.#fields
-    const reply = await this.#within(this.#fields, this.#ask(['HSCAN', this.#keys.hash, cursor, 'COUNT', size]), size)
+    const reply = await this.#within(this.#fields, this.#send(['HSCAN', this.#keys.hash, cursor, 'COUNT', size]), size)
     const [next, items] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
     const parts = (Array.isArray(items) ? items : []) as readonly (Buffer | string)[]
     const fields: Field[] = []
@@ -92,62 +92,64 @@ export class CollectionReader {
   }
 
   /**
-   * Entries after this place, if there are any now. They are asked for once, as bytes: whatever is asked next is of a later moment.
+   * The entries after this position, without waiting. They are read as bytes, in one command: a second one could return
+   * later entries.
    */
   async read(after: Position | Absent): Promise<readonly LogEntry[]> {
     const reply = this.#session.command(this.#reading(this.#idBefore(after)))
-    return written(this.#learned(await this.#within(this.#entries, reply)))
+    return written(this.#entriesIn(await this.#within(this.#entries, reply)))
   }
 
   /**
-   * Entries after this place as they come, until none came for `blockMs`. While some are being used, the next ones are on their way.
+   * Yields entries after this position, until none arrive for `blockMs`. The next entries are requested before the
+   * previous ones are yielded.
    */
   async *follow(
     after: Position | Absent,
     { blockMs, timeoutMs }: { readonly blockMs: number; readonly timeoutMs: number },
   ): AsyncGenerator<readonly LogEntry[]> {
-    const ask = (id: string): Promise<RedisReply> =>
-      this.#within(this.#entries, this.#ask(this.#reading(id, 'BLOCK', blockMs), timeoutMs))
-    for (let coming = ask(this.#idBefore(after)); ; ) {
-      const entries = this.#learned(await coming)
+    const request = (id: string): Promise<RedisReply> =>
+      this.#within(this.#entries, this.#send(this.#reading(id, 'BLOCK', blockMs), timeoutMs))
+    for (let coming = request(this.#idBefore(after)); ; ) {
+      const entries = this.#entriesIn(await coming)
       const last = entries.at(-1)
       if (last === undefined) return
-      coming = ask(textOf(Array.isArray(last) ? (last as readonly RedisReply[])[0] : null))
-      coming.catch(() => {}) // Nobody may ask for it any more.
+      coming = request(textOf(Array.isArray(last) ? (last as readonly RedisReply[])[0] : null))
+      coming.catch(() => {}) // The consumer may have stopped.
       yield written(entries)
     }
   }
 
   /**
-   * Entries after this place, of one moment with where the collection is: that it is the one that it was, and that there is nothing
-   * more than what its entries say; where there are no entries, that there was no change.
+   * Reads the entries after this position together with the state of the collection. Throws if the history is another
+   * one, or if entries are missing.
    */
   async verify(at: Position | Absent): Promise<Verification> {
-    return 'absentAt' in at ? await this.#proveAbsence(at) : await this.#provePlace(at)
+    return 'absentAt' in at ? await this.#verifyAbsence(at) : await this.#verifyPosition(at)
   }
 
   /**
-   * Rejects with `EPOCH_CHANGED` if the collection is not a later state of the one that was at `shown`. If the log no longer reaches back to
-   * `shown`, only the numbers are compared.
+   * Rejects with `EPOCH_CHANGED` if the collection is not a later state of the one that was at `floor`. If the log no
+   * longer reaches back to `floor`, only the numbers are compared.
    */
-  async assertContinues(shown: Position | Absent): Promise<void> {
+  async assertContinues(floor: Position | Absent): Promise<void> {
     const { stream, meta } = this.#keys
-    const before = 'absentAt' in shown ? '0-0' : idBefore(shown)
+    const before = 'absentAt' in floor ? '0-0' : idBefore(floor)
     const [place, found] = await this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
       ['XREAD', 'COUNT', 1, 'STREAMS', stream, before],
     ])
     const here = readMeta(place)
-    if ('absentAt' in shown) {
-      if (here !== undefined) assertBeganAfter(shown, here)
+    if ('absentAt' in floor) {
+      if (here !== undefined) assertBeganAfter(floor, here)
       return
     }
-    assertSameHistory(shown, here)
+    assertSameHistory(floor, here)
     const [entry] = written(entriesOf(found ?? null))
-    if (entry !== undefined) assertPrecedes(shown, entry)
+    if (entry !== undefined) assertPrecedes(floor, entry)
   }
 
-  async #provePlace(at: Position): Promise<Verification> {
+  async #verifyPosition(at: Position): Promise<Verification> {
     const { hash, stream, meta } = this.#keys
     const reading = this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
@@ -157,13 +159,13 @@ export class CollectionReader {
     const [place, size, found] = await this.#within(this.#entries, reading)
     const here = readMeta(place)
     assertSameHistory(at, here)
-    const entries = written(this.#learned(found ?? null))
+    const entries = written(this.#entriesIn(found ?? null))
     const last = entries.at(-1)?.position ?? at
     assertNotTrimmed(at, here, entries)
     return { entries, isHead: last.sequence === here.sequence, count: here.count, flaw: this.#flaw(Number(size), here) }
   }
 
-  async #proveAbsence(at: Absent): Promise<Verification> {
+  async #verifyAbsence(at: Absent): Promise<Verification> {
     const { hash, stream, meta } = this.#keys
     const [place, last, size] = await this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
@@ -172,7 +174,7 @@ export class CollectionReader {
     ])
     const here = readMeta(place)
     if (here === undefined) {
-      // What is left of an older history is not the beginning of the next, which begins above it.
+      // Entries of an older history may remain. The next history begins after them.
       const [newest] = Array.isArray(last) ? (last as readonly RedisReply[]) : []
       if (Array.isArray(newest)) this.#before = textOf((newest as readonly RedisReply[])[0])
       return { entries: [], isHead: true, count: 0, flaw: Number(size) > 0 ? this.#orphans(Number(size)) : undefined }
@@ -180,7 +182,7 @@ export class CollectionReader {
     assertBeganAfter(at, here)
     this.#before = idBefore({ epoch: here.epoch, sequence: 0 })
     const entries = await this.read(at)
-    if (entries.length === 0) throw expired('the beginning of a new history was trimmed')
+    if (entries.length === 0) throw expired('the first entries of a new history were trimmed')
     return { entries, isHead: false, count: here.count, flaw: undefined }
   }
 
@@ -188,10 +190,10 @@ export class CollectionReader {
     const { hash, meta } = this.#keys
     return size === count
       ? undefined
-      : `${hash} has ${size} fields and its history says ${count}: something else than a redisWriter writes there, or its fields expire (to take it as it is: DEL ${meta}, and apply([]) by a writer)`
+      : `${hash} has ${size} fields, and ${count} according to its history: another client writes to it, or its fields expire (to keep it as it is: DEL ${meta}, then apply([]) of a writer)`
   }
 
-  async #look(): Promise<Meta | undefined> {
+  async #readMeta(): Promise<Meta | undefined> {
     const { hash, meta } = this.#keys
     const [place, size] = await this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
@@ -204,7 +206,7 @@ export class CollectionReader {
 
   #orphans(size: number): string {
     const { hash } = this.#keys
-    return `${hash} has ${size} fields and no history: apply([]) by a redisWriter makes a collection of it, DEL ${hash} an empty one`
+    return `${hash} has ${size} fields and no history: apply([]) of a redisWriter makes it a collection, and DEL ${hash} empties it`
   }
 
   #idBefore(at: Position | Absent): string {
@@ -215,17 +217,17 @@ export class CollectionReader {
     return ['XREAD', 'COUNT', this.#entries.size, ...block, 'STREAMS', this.#keys.stream, after]
   }
 
-  /** The answer to a request for a portion, which learns if it does not arrive. */
-  async #within<V>(portion: AdaptivePageSize, reply: Promise<V>, items: number = portion.size): Promise<V> {
+  /** The reply to a request for a page. If it does not arrive, later pages are smaller. */
+  async #within<V>(page: AdaptivePageSize, reply: Promise<V>, items: number = page.size): Promise<V> {
     try {
       return await reply
     } catch (error) {
-      throw portion.failed(error, items, this.#session.clock.now())
+      throw page.failed(error, items, this.#session.clock.now())
     }
   }
 
-  /** The entries of an answer, by the size of which the next one is asked for. */
-  #learned(reply: RedisReply): readonly RedisReply[] {
+  /** The entries of a reply. Their size determines the size of the next request. */
+  #entriesIn(reply: RedisReply): readonly RedisReply[] {
     const entries = entriesOf(reply)
     let bytes = 0
     for (const entry of entries) bytes += bytesOf(Array.isArray(entry) ? (entry as readonly RedisReply[])[1] : null)
@@ -234,16 +236,16 @@ export class CollectionReader {
   }
 }
 
-/** The last id before this one. */
+/** The greatest id before this one. */
 function idBefore({ epoch, sequence }: Pick<Position, 'epoch' | 'sequence'>): string {
   return sequence > 0 ? `${epoch}-${sequence - 1}` : `${epoch - 1}-${LAST_SEQUENCE}`
 }
 
 function assertBeganAfter({ absentAt }: Absent, { epoch }: Meta): void {
-  if (epoch < absentAt) throw forked('the clock of the server went back')
+  if (epoch < absentAt) throw forked('the clock of the server was set back')
 }
 
-/** Of these, those that a writer wrote. What somebody else adds is no part of the history: the next write begins another above it. */
+/** The entries of writers. Entries of other clients are ignored: the next write begins a new history after them. */
 function written(replies: readonly RedisReply[]): readonly LogEntry[] {
   const entries: LogEntry[] = []
   for (const reply of replies) {

@@ -32,15 +32,25 @@ export interface CollectionSettings<T> {
   readonly timeoutMs: number
 }
 
-/** Most entries of the stream that one read asks for. */
-const MOST_ENTRIES = 1_000
-/** Where something is written all the time, hash and history are compared after so many times `blockMs`. */
-const PROOF_BLOCKS = 5
+/** The maximum number of entries of one read. */
+const MAX_ENTRIES = 1_000
+/** During continuous writes, the hash is compared with its history after this many times `blockMs`. */
+const VERIFY_BLOCKS = 5
 
-/** A collection of Redis, as a source. Marks are the versions that a `redisWriter` gives. */
+/** A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned. */
 export interface RedisCollection<T> extends ListerWatcher<T> {
+  /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
   readonly heartbeatMs: number
+  /**
+   * Reads the current version.
+   * @throws SourceError UNAVAILABLE when the server does not respond; PROTOCOL when the keys do not hold a collection.
+   */
   head(context: SourceContext): Promise<Version>
+  /**
+   * Whether a mirror at `at` includes `mark`.
+   * @throws SourceError EPOCH_CHANGED when they are of different histories; PROTOCOL when one is not a version of a
+   * collection.
+   */
   hasReached(at: Version, mark: Version): boolean
 }
 
@@ -57,7 +67,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
   constructor(settings: CollectionSettings<T>) {
     this.#settings = settings
     this.name = `redis:${settings.name}`
-    // Nothing comes for as long as it waits, and then for as long as the proof of it takes.
+    // A read waits for `blockMs`, and the verification after it may take as long as a timeout.
     this.heartbeatMs = settings.blockMs + settings.timeoutMs
     this.#keys = collectionKeys(keyPrefixOf(settings.client), settings.name)
     this.#codec = new EventCodec(settings.codec, settings.keys)
@@ -73,7 +83,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
 
   watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     return this.#runner.watch(context, ({ session }) =>
-      this.#watch(this.#reader(session, MOST_ENTRIES), session, context),
+      this.#watch(this.#reader(session, MAX_ENTRIES), session, context),
     )
   }
 
@@ -86,22 +96,24 @@ export class CollectionSource<T> implements RedisCollection<T> {
   }
 
   /**
-   * What is in the hash while others write, and what they write meanwhile: read in turn, so that the log need not reach back further
-   * than to the page before. A field that nobody touched was there all along, and any other is as its newest entry says.
+   * Reads the hash while other clients write to it, and after each page the new entries of the log. So the log need
+   * only reach back to the previous page. A field without an entry did not change during the list. Any other field has
+   * the value of its newest entry.
    *
-   * A list that follows `shown` is held against it as a watch from there is: a restored history may have got past it since.
+   * A list with a `floor` verifies the history as a watch from there does: a restored history may have more entries by
+   * now.
    */
-  async *#list(reader: CollectionReader, shown: Version | undefined): AsyncGenerator<ListPage<T>> {
+  async *#list(reader: CollectionReader, floor: Version | undefined): AsyncGenerator<ListPage<T>> {
     const begin = await reader.current()
-    // After `begin`: what is another history at that place was one already, or the entries after it do not continue it.
-    if (shown !== undefined) await reader.assertContinues(parseVersion(shown))
+    // Verified after `begin` was read: a later change of the history shows in the entries.
+    if (floor !== undefined) await reader.assertContinues(parseVersion(floor))
     if ('absentAt' in begin) {
       yield { events: [], version: formatVersion(begin) }
       return
     }
     const keys = new Set<string>()
     let at: Position | Absent = begin
-    const tell = (entries: readonly LogEntry[], events: ListEvent<T>[] = []): ListEvent<T>[] => {
+    const apply = (entries: readonly LogEntry[], events: ListEvent<T>[] = []): ListEvent<T>[] => {
       for (const entry of entries) at = this.#follow(at, entry, events)
       for (const { type, key } of events) {
         if (type === 'delete') keys.delete(key)
@@ -111,23 +123,23 @@ export class CollectionSource<T> implements RedisCollection<T> {
     }
     for (let scan = reader.scan('0'); ; ) {
       const { next, fields } = await scan
-      // In this order: no page may be older than an entry that was told before it.
-      const news = reader.read(at)
+      // The order matters: a page of the hash must not be older than the entries that were yielded before it.
+      const changes = reader.read(at)
       if (next !== '0') {
         scan = reader.scan(next)
-        scan.catch(() => {}) // Nobody may ask for it any more.
+        scan.catch(() => {}) // The consumer may have stopped.
       }
       const events = fields.map(({ key, value }) => this.#codec.put(key, value))
-      const entries = await news.catch(async (error: unknown) => {
-        await scan // It may know better why the connection was lost.
+      const entries = await changes.catch(async (error: unknown) => {
+        await scan // Its error may say more about the lost connection.
         throw error
       })
-      yield { events: tell(entries, events) }
+      yield { events: apply(entries, events) }
       if (next === '0') break
     }
     for (;;) {
       const { entries, isHead, count, flaw } = await reader.verify(at)
-      const events = tell(entries)
+      const events = apply(entries)
       if (!isHead) yield { events }
       else {
         if (flaw !== undefined) throw new SourceError(flaw, { code: 'PROTOCOL' })
@@ -156,9 +168,9 @@ export class CollectionSource<T> implements RedisCollection<T> {
       if (flaw !== undefined) throw expired(flaw)
       await checkRole(session, this.#warnings.through(warn))
       yield batch(entries)
-      const again = clock.now() + PROOF_BLOCKS * blockMs
-      for await (const news of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) {
-        yield batch(news)
+      const again = clock.now() + VERIFY_BLOCKS * blockMs
+      for await (const following of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) {
+        yield batch(following)
         if (clock.now() >= again) break
       }
     }

@@ -1,16 +1,20 @@
 import type { Version } from '../../../src/contract/version.js'
 import { integer, otherHistory, textField, versionFormat } from '../../shared/version-format.js'
 
-/** A place in the history of a collection. `chain` is the hash of everything up to there, so that forks differ. */
+/** A position in the history of a collection. */
 export interface Position {
-  /** When this history began, in milliseconds since 1970 by the server's clock; above every earlier one. */
+  /**
+   * The time at which this history began, in milliseconds since 1970, by the server's clock. It exceeds all earlier
+   * epochs.
+   */
   readonly epoch: number
-  /** Dense: the next entry has the next one. */
+  /** The number of the entry. The numbers have no gaps. */
   readonly sequence: number
+  /** The hash of all entries up to this one. It differs between forks. */
   readonly chain: string
 }
 
-/** There was no collection when the server's clock showed this, in milliseconds. */
+/** The collection did not exist at this time of the server's clock, in milliseconds. */
 export interface Absent {
   readonly absentAt: number
 }
@@ -33,14 +37,15 @@ export function parseVersion(version: Version): Position | Absent {
   return version.startsWith('redis1.absent.') ? absences.parse(version) : positions.parse(version)
 }
 
-/** The id of an entry in the stream. */
+/** The id of the entry in the stream. */
 export function idOf({ epoch, sequence }: Position): string {
   return `${epoch}-${sequence}`
 }
 
 /**
- * Whether a mirror at `at` includes `mark`. Throws `EPOCH_CHANGED` for another history, `PROTOCOL` for nonsense. A history
- * that began before a moment at which there was none is gone; one that began after it is still to come.
+ * Whether a mirror at `at` includes `mark`. Throws `EPOCH_CHANGED` for another history, and `PROTOCOL` for any other
+ * text. A history that began before a time at which the collection did not exist is gone. A history that began after
+ * that time comes later.
  */
 export function includesMark(at: Version, mark: Version): boolean {
   const [here, there] = [parseVersion(at), parseVersion(mark)]
@@ -53,7 +58,7 @@ export function includesMark(at: Version, mark: Version): boolean {
     if (here.epoch < there.absentAt) throw otherHistory('the collection was deleted since')
     return true
   }
-  if (here.epoch !== there.epoch) throw otherHistory('the collection was made anew')
+  if (here.epoch !== there.epoch) throw otherHistory('the collection was recreated')
   if (here.sequence === there.sequence && here.chain !== there.chain) throw otherHistory('the history was forked')
   return here.sequence >= there.sequence
 }

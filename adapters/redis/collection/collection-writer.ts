@@ -21,15 +21,18 @@ export interface WriterSettings<T> {
   readonly random: Random
 }
 
-/** How many changes one call may make: Redis' Lua can hand over so many fields at once. */
-export const MOST_CHANGES = 3_500
-/** How many calls without an answer are remembered. */
-const MOST_UNKNOWN = 1_000
+/** The maximum number of changes of one call: Lua cannot pass more fields to a command. */
+export const MAX_CHANGES = 3_500
+/** The maximum number of remembered calls whose outcome is unknown. */
+const MAX_UNKNOWN = 1_000
 
 /** Writes one collection. */
 export class CollectionWriter<T> {
   readonly #settings: WriterSettings<T>
-  /** The words of calls whose answer was lost, by what they were to do: the same call again is told from somebody else's. */
+  /**
+   * The nonces of calls whose response was lost, by their arguments. A repeated call recognises its own entry by the
+   * nonce.
+   */
   readonly #unknown = new Map<string, string>()
 
   constructor(settings: WriterSettings<T>) {
@@ -44,9 +47,9 @@ export class CollectionWriter<T> {
     const before = call === undefined ? undefined : this.#unknown.get(call)
     const nonce = before ?? this.#nonce()
     try {
-      const place = await this.#run(encoded, expected, nonce, before !== undefined)
+      const position = await this.#run(encoded, expected, nonce, before !== undefined)
       if (call !== undefined) this.#unknown.delete(call)
-      return formatVersion(place)
+      return formatVersion(position)
     } catch (error) {
       if (call !== undefined) this.#remember(call, nonce, error)
       throw error
@@ -62,26 +65,26 @@ export class CollectionWriter<T> {
     const { keys, retention } = this.#settings
     const [id, chain] =
       expected === undefined ? ['', ''] : 'absentAt' in expected ? ['none', ''] : [idOf(expected), expected.chain]
-    const places = [3, keys.hash, keys.stream, keys.meta]
-    const answer = await this.#script([...places, retention, id, chain, nonce, ...scriptArguments(changes)])
-    if (!(answer instanceof Error)) return placeIn(answer)
+    const numberedKeys = [3, keys.hash, keys.stream, keys.meta]
+    const answer = await this.#script([...numberedKeys, retention, id, chain, nonce, ...scriptArguments(changes)])
+    if (!(answer instanceof Error)) return positionIn(answer)
     const conflict = /^CONFLICT (\S+) (\S+)/.exec(messageOf(answer))
     if (conflict === null) throw refused(answer)
     const here = positionOf(conflict[1] ?? '', conflict[2] ?? '')
     const ours =
       isAgain && here !== undefined && expected !== undefined
-        ? await this.#own(expected, here, nonce, changes)
+        ? await this.#findOwnEntry(expected, here, nonce, changes)
         : undefined
     if (ours !== undefined) return ours
     const version = here === undefined ? undefined : formatVersion(here)
     throw new RedisWriteError(
       'CONFLICT',
-      `nothing was written: the collection is at ${version ?? 'no version: there is none'}`,
+      `nothing was written: the collection ${version === undefined ? 'does not exist' : `is at ${version}`}`,
       version === undefined ? {} : { version },
     )
   }
 
-  /** What the script answers; the server is given it where it does not have it. */
+  /** The reply of the script. If the server has not cached the script, it is sent again with its text. */
   async #script(rest: readonly (string | number | Buffer)[]): Promise<RedisReply | Error> {
     const { connection } = this.#settings
     const answer = await connection.send(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
@@ -90,8 +93,8 @@ export class CollectionWriter<T> {
       : answer
   }
 
-  /** Where the entry that follows the expected version is our own, of a call whose answer was lost: its place. */
-  async #own(
+  /** The position of this call's own entry, if an earlier attempt wrote it after the expected version. */
+  async #findOwnEntry(
     expected: Position | Absent,
     here: Position,
     nonce: string,
@@ -100,12 +103,15 @@ export class CollectionWriter<T> {
     const next = 'absentAt' in expected ? undefined : { epoch: expected.epoch, sequence: expected.sequence + 1 }
     const found = next === undefined ? undefined : await this.#entry(next)
     if (found !== undefined && isOwn(found, nonce, changes)) return found.position
-    // It may have begun the history that is there now.
+    // The earlier attempt may have begun the current history.
     const isAnother = next?.epoch !== here.epoch
     const entry = isAnother ? await this.#entry({ epoch: here.epoch, sequence: 0 }) : found
     if (entry !== undefined) return isOwn(entry, nonce, changes) ? entry.position : undefined
     if (!isAnother && next.sequence > here.sequence) return undefined
-    throw new RedisWriteError('OUTCOME_UNKNOWN', 'whether it was written is not known: its entry was trimmed')
+    throw new RedisWriteError(
+      'OUTCOME_UNKNOWN',
+      'it is unknown whether the changes were written: the entry was trimmed',
+    )
   }
 
   async #entry({ epoch, sequence }: Pick<Position, 'epoch' | 'sequence'>): Promise<LogEntry | undefined> {
@@ -126,10 +132,10 @@ export class CollectionWriter<T> {
   #remember(call: string, nonce: string, error: unknown): void {
     this.#unknown.delete(call)
     if (!(error instanceof RedisWriteError) || error.code === 'CONFLICT') return
-    // Also after a call that was refused: it may have been the second, after one that nobody knows of.
+    // Also after a rejected call: an earlier attempt of it may have been written.
     this.#unknown.set(call, nonce)
     for (const oldest of this.#unknown.keys()) {
-      if (this.#unknown.size <= MOST_UNKNOWN) break
+      if (this.#unknown.size <= MAX_UNKNOWN) break
       this.#unknown.delete(oldest)
     }
   }
@@ -144,23 +150,23 @@ function isOwn({ previous, position }: LogEntry, nonce: string, changes: readonl
   return position.chain === chainAfter({ chain: previous, epoch: position.epoch }, nonce, changes)
 }
 
-function placeIn(answer: RedisReply): Position {
+function positionIn(answer: RedisReply): Position {
   const [id, chain] = Array.isArray(answer) ? answer.map(String) : []
-  const place = positionOf(id ?? '', chain ?? '')
-  if (place === undefined) throw new RedisWriteError('OUTCOME_UNKNOWN', 'the answer was not understood')
-  return place
+  const position = positionOf(id ?? '', chain ?? '')
+  if (position === undefined) throw new RedisWriteError('OUTCOME_UNKNOWN', 'the response of the script is not valid')
+  return position
 }
 
 function refused(answer: Error): RedisWriteError {
   return new RedisWriteError('NOT_WRITTEN', `nothing was written: ${answer.message}`, { cause: answer })
 }
 
-/** Of which key it is. */
+/** The key of a change. */
 export function keyOf(change: RedisChange<unknown>): string {
   return isPut(change) ? change.put : change.delete
 }
 
-/** An undefined `put` is none. */
+/** Whether the change is a put. A `put` that is undefined does not count. */
 export function isPut<T>(change: RedisChange<T>): change is Extract<RedisChange<T>, { readonly put: string }> {
   return 'put' in change && change.put !== undefined
 }

@@ -1,9 +1,13 @@
 import type { Version } from '../../../src/contract/version.js'
 
-/** The object under a key is now this, or there is none any more. */
+/** A change of one key: its object is replaced, or deleted. */
 export type RedisChange<T> = { readonly put: string; readonly object: T } | { readonly delete: string }
 
+/** The options of `apply`. */
 export interface ApplyOptions {
-  /** Only if the collection is at this version; else `CONFLICT`. */
+  /**
+   * Writes only if the collection is at this version. If it is not, `apply` rejects with `CONFLICT`. Default: any
+   * version.
+   */
   readonly ifVersion?: Version | undefined
 }

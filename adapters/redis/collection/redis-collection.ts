@@ -5,20 +5,28 @@ import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec
 import { nameFlaw, shardName, shardsFlaw } from './collection-keys.js'
 import { CollectionSource, type RedisCollection } from './collection-source.js'
 
+/** The options of `redisCollection`. */
 export interface RedisCollectionOptions<T> {
-  /** Your own `Redis` or `Cluster` of ioredis. It stays yours: connections are made as it would make them. */
+  /**
+   * A `Redis` or `Cluster` of ioredis. The source opens connections with the same options, and never closes the client.
+   */
   readonly client: RedisClient
-  /** Of the collection: the keys `{name}:h`, `{name}:s` and `{name}:m`, with the client's `keyPrefix` before. */
+  /** The name of the collection. Its keys are `{name}:h`, `{name}:s` and `{name}:m`, after the client's `keyPrefix`. */
   readonly name: string
-  /** What values are: `json` (default), `string` (UTF-8), `bytes`, or a function that makes an object of one. */
+  /** How a value becomes an object: `json` (default), `string` (UTF-8), `bytes`, or a function. */
   readonly codec?: RedisCodecName | RedisDecode<T>
-  /** Keys are UTF-8 (`string`, the default), or strings with one character for each byte (`bytes`). */
+  /** `string` (default): keys are UTF-8. `bytes`: a key is a string with one character for each byte. */
   readonly keys?: RedisKeys
-  /** How long a read waits for news, in milliseconds, before it says that there are none. Default 2 000. */
+  /** A read that waits for changes ends after this many milliseconds, with a bookmark. Default 2 000. */
   readonly blockMs?: number
-  /** A connection counts as lost if an answer is due and nothing is received for this many milliseconds. Default 5 000. */
+  /**
+   * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
+   */
   readonly timeoutMs?: number
-  /** The writer's `shards`: then there is a source for each of them. */
+  /**
+   * The number of shards, as in the writer's options. The result then has one source for each shard. Default: no
+   * shards.
+   */
   readonly shards?: number
 }
 
@@ -32,11 +40,19 @@ const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, Optio
   shards: shardsFlaw,
 }
 
-/** With `shards`, a source for each of them: one informer has all by `sourceSet(redisCollection({ shards: 4, … }))`. */
+/**
+ * Creates one source for each shard, by the name of the shard. One informer mirrors all of them with
+ * `sourceSet(redisCollection({ shards: 4, … }))`.
+ * @throws OptionError when an option is missing or not allowed.
+ */
 export function redisCollection<T = unknown>(
   options: RedisCollectionOptions<T> & { readonly shards: number },
 ): Readonly<Record<string, RedisCollection<T>>>
-/** Mirrors a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. Opens nothing by itself. */
+/**
+ * Creates a source for a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. It opens no connection
+ * before the first list, watch or head.
+ * @throws OptionError when an option is missing or not allowed.
+ */
 export function redisCollection<T = unknown>(
   options: RedisCollectionOptions<T> & { readonly shards?: undefined },
 ): RedisCollection<T>

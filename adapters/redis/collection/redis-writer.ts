@@ -17,45 +17,54 @@ import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec
 import { Warnings } from '../connection/server-checks.js'
 import { collectionKeys, nameFlaw, shardName, shardOf, shardsFlaw } from './collection-keys.js'
 import { parseVersion } from './collection-version.js'
-import { CollectionWriter, keyOf, MOST_CHANGES } from './collection-writer.js'
+import { CollectionWriter, keyOf, MAX_CHANGES } from './collection-writer.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
 import { WriterConnection } from './writer-connection.js'
 
+/** The options of `redisWriter`. */
 export interface RedisWriterOptions<T> {
-  /** Your own `Redis` or `Cluster` of ioredis. It stays yours: the writer has a connection of its own, made as it would make one. */
+  /**
+   * A `Redis` or `Cluster` of ioredis. The writer opens its own connection with the same options, and never closes the
+   * client.
+   */
   readonly client: RedisClient
-  /** Of the collection, as the `redisCollection` that reads it has it. */
+  /** The name of the collection, as in the options of the `redisCollection` that reads it. */
   readonly name: string
-  /** What values are: `json` (default), `string` (UTF-8), `bytes`, or a function that makes one of an object. */
+  /** How an object becomes a value: `json` (default), `string` (UTF-8), `bytes`, or a function. */
   readonly codec?: RedisCodecName | RedisEncode<T>
-  /** As the reader's. */
+  /** How keys are encoded, as in the options of the reader. Default `string`. */
   readonly keys?: RedisKeys
-  /** About how many entries of history to keep: a mirror that is further behind reads all again. Default 10 000. */
+  /** The approximate number of log entries to keep. A mirror that is further behind lists again. Default 10 000. */
   readonly retention?: number
-  /** What is not answered for so many milliseconds counts as lost. Default 5 000. */
+  /** A command without a response counts as lost after this many milliseconds. Default 5 000. */
   readonly timeoutMs?: number
-  /** Divides the keys among so many collections, for a cluster: each change then belongs to one of them. */
+  /** Divides the keys among this number of collections, so that a cluster can spread them. Default: one collection. */
   readonly shards?: number
+  /** The source of time. Default: the system clock. */
   readonly clock?: Clock
+  /** The source of random numbers. Default: `Math.random`. */
   readonly random?: Random
 }
 
+/** Writes a collection. */
 export interface RedisWriter<T> extends AsyncDisposable {
   /**
-   * Makes all of these changes at one moment, or none of them; mirrors see them as one batch. Gives the version to wait for:
-   * `informer.waitFor(version)`. At most 3 500 changes. Without any it gives the version at which the collection is, which it begins where there is none.
-   * Rejects with a `RedisWriteError`.
+   * Applies all changes atomically; mirrors receive them as one batch. Resolves with the version to wait for:
+   * `informer.waitFor(version)`. The maximum is 3 500 changes. Without changes it resolves with the current version,
+   * and creates the collection if it does not exist.
+   * @throws RedisWriteError CONFLICT, NOT_WRITTEN or OUTCOME_UNKNOWN.
+   * @throws TypeError when the changes are not valid.
    */
   apply(changes: readonly RedisChange<T>[], options?: ApplyOptions): Promise<Version>
-  /** The connection ends; what was not answered is `OUTCOME_UNKNOWN`. */
+  /** Closes the connection. Pending calls reject with `OUTCOME_UNKNOWN`. */
   close(): Promise<void>
 }
 
-/** With `shards`: all keys of one `apply` must be of the same one. */
+/** A writer with `shards`. All keys of one `apply` must belong to the same shard. */
 export interface RedisShardedWriter<T> extends RedisWriter<T> {
-  /** The name of the source that has this key: `informer.waitFor(version, { source: writer.shardOf(key) })`. */
+  /** The name of the shard that has this key: `informer.waitFor(version, { source: writer.shardOf(key) })`. */
   shardOf(key: string): string
-  /** A writer of each. */
+  /** The writer of each shard, by its name. */
   readonly shards: ReadonlyMap<string, RedisWriter<T>>
 }
 
@@ -71,11 +80,18 @@ const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionChe
   random: isObject,
 }
 
-/** With `shards`, one that divides the keys among so many collections. */
+/**
+ * Creates a writer that divides the keys among several collections.
+ * @throws OptionError when an option is missing or not allowed.
+ */
 export function redisWriter<T = unknown>(
   options: RedisWriterOptions<T> & { readonly shards: number },
 ): RedisShardedWriter<T>
-/** Writes a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. Connects when it is first used. */
+/**
+ * Creates a writer for a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. It connects on
+ * first use.
+ * @throws OptionError when an option is missing or not allowed.
+ */
 export function redisWriter<T = unknown>(
   options: RedisWriterOptions<T> & { readonly shards?: undefined },
 ): RedisWriter<T>
@@ -88,7 +104,7 @@ export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
 }
 
 class SingleWriter<T> implements RedisWriter<T> {
-  readonly #link: WriterConnection
+  readonly #connection: WriterConnection
   readonly #writer: CollectionWriter<T>
 
   constructor(options: RedisWriterOptions<T>, name: string) {
@@ -96,8 +112,8 @@ class SingleWriter<T> implements RedisWriter<T> {
     const { clock = systemClock, random = systemRandom } = options
     const keys = collectionKeys(keyPrefixOf(client), name)
     const warnings = new Warnings(`redisWriter ${name}`)
-    this.#link = new WriterConnection({ route: new ClusterRoute(client, keys.meta), clock, timeoutMs, warnings })
-    this.#writer = new CollectionWriter<T>({ connection: this.#link, keys, codec, keyForm, retention, random })
+    this.#connection = new WriterConnection({ route: new ClusterRoute(client, keys.meta), clock, timeoutMs, warnings })
+    this.#writer = new CollectionWriter<T>({ connection: this.#connection, keys, codec, keyForm, retention, random })
   }
 
   async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {
@@ -107,7 +123,7 @@ class SingleWriter<T> implements RedisWriter<T> {
   }
 
   async close(): Promise<void> {
-    this.#link.close()
+    this.#connection.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -136,10 +152,11 @@ class ShardedWriter<T> implements RedisShardedWriter<T> {
     const names = new Set(changes.map((change) => this.shardOf(keyOf(change))))
     const [name = '', ...others] = names
     const shard = this.shards.get(name)
-    if (shard === undefined) throw new TypeError('apply: without changes, say of which shard: writer.shards.get("0")')
+    if (shard === undefined)
+      throw new TypeError('apply: without changes, call the writer of one shard: writer.shards.get("0")')
     if (others.length > 0)
       throw new TypeError(
-        `apply: the keys belong to ${names.size} shards, which no transaction has together: group them by writer.shardOf(key)`,
+        `apply: the keys belong to ${names.size} shards, and a transaction writes to one: group them by writer.shardOf(key)`,
       )
     return await shard.apply(changes, options)
   }
@@ -158,14 +175,14 @@ const isVersion: OptionCheck = (value) => {
     parseVersion(String(value))
     return undefined
   } catch {
-    return 'must be a version that apply gave, or that an informer has'
+    return 'must be a version of apply or of an informer'
   }
 }
 
 function checkChanges(changes: unknown): void {
   if (!Array.isArray(changes)) throw new TypeError('apply: the changes must be an array')
-  if (changes.length > MOST_CHANGES)
-    throw new TypeError(`apply: ${changes.length} changes; one call makes at most ${MOST_CHANGES}`)
+  if (changes.length > MAX_CHANGES)
+    throw new TypeError(`apply: ${changes.length} changes; one call makes at most ${MAX_CHANGES}`)
   for (const change of changes) {
     const { put, delete: deleted } = Object(change) as { readonly put?: unknown; readonly delete?: unknown }
     const isPut = typeof put === 'string' && 'object' in change && deleted === undefined

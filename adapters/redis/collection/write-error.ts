@@ -1,20 +1,22 @@
 import type { Version } from '../../../src/contract/version.js'
 
 /**
- * What became of a change:
+ * The outcome of an `apply` that failed:
  *
  * | code | |
  * |---|---|
- * | `CONFLICT` | nothing was written: the collection is at another version than `ifVersion`; `version` says which |
- * | `NOT_WRITTEN` | nothing was written: the server said no, or could not be reached; `cause` says why |
- * | `OUTCOME_UNKNOWN` | the answer was lost: it was written, or not, or it will be in a moment |
+ * | `CONFLICT` | nothing was written: the collection is not at the version `ifVersion`; `version` is its current version |
+ * | `NOT_WRITTEN` | nothing was written: the server rejected the command, or could not be reached; `cause` is the reason |
+ * | `OUTCOME_UNKNOWN` | the response was lost: the changes were written, or will be, or not |
  */
 export type RedisWriteCode = 'CONFLICT' | 'NOT_WRITTEN' | 'OUTCOME_UNKNOWN'
 
+/** The error with which `apply` of a `redisWriter` rejects. */
 export class RedisWriteError extends Error {
   override readonly name = 'RedisWriteError'
+  /** Whether the changes were written. */
   readonly code: RedisWriteCode
-  /** Of a `CONFLICT`: where the collection is; undefined where there is none. */
+  /** The current version of the collection, if `code` is `CONFLICT`; undefined if the collection does not exist. */
   readonly version: Version | undefined
 
   constructor(

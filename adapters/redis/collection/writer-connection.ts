@@ -8,10 +8,10 @@ import { checkServer, type Warnings } from '../connection/server-checks.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import { RedisWriteError } from './write-error.js'
 
-/** How often a command is sent to another server, after an answer that said that the keys are elsewhere. */
-const MOST_MOVES = 3
-/** Before the next attempt, in milliseconds. */
-const MOVE_MS = 100
+/** The maximum number of redirects of one command to another server. */
+const MAX_REDIRECTS = 3
+/** The delay before the next attempt, in milliseconds. */
+const REDIRECT_DELAY_MS = 100
 
 export interface WriterConnectionSettings {
   readonly route: ClusterRoute
@@ -21,45 +21,46 @@ export interface WriterConnectionSettings {
 }
 
 /**
- * A writer's own connection: made when it is needed, kept, and made anew after it was lost. What was sent over it is never sent again
- * unless the server has said that it did nothing.
+ * The connection of a writer. It is opened on first use, kept, and reopened after a loss. A command is never sent
+ * again, unless the server responded that it did nothing.
  */
 export class WriterConnection {
   readonly #settings: WriterConnectionSettings
   readonly #closed = new AbortController()
   #opening: Promise<Session> | undefined
-  /** The connection for the next command. */
+  /** The session for the next command. */
   #open: Session | undefined
-  /** Connections and how many commands wait for an answer on each; those that are no longer `#open` are closed after the last one. */
-  readonly #waiting = new Map<Session, number>()
+  /** The number of pending commands of each session. A session other than `#open` is closed after its last response. */
+  readonly #pending = new Map<Session, number>()
 
   constructor(settings: WriterConnectionSettings) {
     this.#settings = settings
   }
 
   /**
-   * The answer; as an Error one that says no, or why nothing could be sent. Rejects with `OUTCOME_UNKNOWN` where the answer was lost.
+   * Returns the reply, or an Error: the server's error reply, or the reason why nothing was sent. Rejects with
+   * `OUTCOME_UNKNOWN` if the response was lost.
    */
   async send(command: RedisCommand): Promise<RedisReply | Error> {
     const { clock, timeoutMs } = this.#settings
     const since = clock.now()
-    for (let moves = 0; ; ) {
-      const answer = await this.#askOnce(command)
+    for (let redirects = 0; ; ) {
+      const answer = await this.#sendOnce(command)
       if (!(answer instanceof Error)) return answer
-      if (isRedirected(answer)) moves++
+      if (isRedirected(answer)) redirects++
       else if (!isSlotMigrating(answer)) return answer
-      if (moves > MOST_MOVES || clock.now() - since >= timeoutMs || this.#closed.signal.aborted) return answer
-      await clock.sleep(MOVE_MS, this.#closed.signal).catch(() => {})
+      if (redirects > MAX_REDIRECTS || clock.now() - since >= timeoutMs || this.#closed.signal.aborted) return answer
+      await clock.sleep(REDIRECT_DELAY_MS, this.#closed.signal).catch(() => {})
     }
   }
 
   close(): void {
     this.#closed.abort()
-    for (const session of [...this.#waiting.keys()]) session.close()
+    for (const session of [...this.#pending.keys()]) session.close()
     this.#open?.close()
   }
 
-  async #askOnce(command: RedisCommand): Promise<RedisReply | Error> {
+  async #sendOnce(command: RedisCommand): Promise<RedisReply | Error> {
     let session: Session
     try {
       session = await this.#session()
@@ -67,37 +68,39 @@ export class WriterConnection {
       if (error instanceof OptionError) throw error
       return redisError(error)
     }
-    // It may have ended, or have been left, since it was chosen: nothing was sent over it.
-    if (session.ending !== undefined) return this.#closed.signal.aborted ? session.ending : this.#askOnce(command)
-    this.#waiting.set(session, (this.#waiting.get(session) ?? 0) + 1)
+    // The session may have ended since it was chosen. Nothing was sent over it.
+    if (session.ending !== undefined) return this.#closed.signal.aborted ? session.ending : this.#sendOnce(command)
+    this.#pending.set(session, (this.#pending.get(session) ?? 0) + 1)
     try {
       return await session.command(command)
     } catch (error) {
       if (error instanceof Error && isErrorReply(error)) {
-        if (isRedirected(error)) this.#leave(session, error)
+        if (isRedirected(error)) this.#redirect(session, error)
         return error
       }
       if (isUnsent(error)) return redisError(error)
-      const message = `the answer was lost, whether it was written is not known: ${messageOf(error)}`
+      const message = `the response was lost, and it is unknown whether the changes were written: ${messageOf(error)}`
       throw new RedisWriteError('OUTCOME_UNKNOWN', message, { cause: error })
     } finally {
-      this.#answered(session)
+      this.#settled(session)
     }
   }
 
-  /** Later commands go to another server. Earlier ones may have been carried out here: their answers are waited for. */
-  #leave(session: Session, error: Error): void {
+  /**
+   * Sends later commands to another server. Earlier ones may have been executed here, so their responses are awaited.
+   */
+  #redirect(session: Session, error: Error): void {
     this.#settings.route.noteFailure(error)
     if (this.#open === session) this.#open = undefined
   }
 
-  #answered(session: Session): void {
-    const waiting = (this.#waiting.get(session) ?? 1) - 1
-    if (waiting > 0) {
-      this.#waiting.set(session, waiting)
+  #settled(session: Session): void {
+    const pending = (this.#pending.get(session) ?? 1) - 1
+    if (pending > 0) {
+      this.#pending.set(session, pending)
       return
     }
-    this.#waiting.delete(session)
+    this.#pending.delete(session)
     if (this.#open !== session) session.close()
   }
 

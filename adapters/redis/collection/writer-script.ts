@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 
 /**
- * One atomic change of a collection: an entry of its stream, then what it says in the hash, then where it is. Redis does not take back what
- * a script has done, so what can fail comes before anything is changed: whether the user may write (an HSET that changes nothing, which is
- * also refused where memory is short, and where something is deleted an HDEL of what is not there), and the entry itself.
+ * Makes one atomic change of a collection: it adds an entry to the stream, applies it to the hash, and stores the new
+ * position. Redis does not roll back a script, so everything that can fail comes first. An HSET that changes nothing,
+ * and an HDEL of an absent field, check the permissions and the available memory. Then the entry is added.
  *
- * KEYS: hash, stream, meta. ARGV: how many entries to keep, the id and the chain that are expected (both empty: any; `none`:
- * no collection), a word that no other call has, then `u` key value or `d` key for each change. Answers id and chain. Without
- * changes nothing is written, unless there is no collection yet: then it begins, with what is in the hash.
+ * KEYS: hash, stream, meta. ARGV: the number of entries to keep; the expected id and chain (empty: any; `none`: the
+ * collection must not exist); a nonce; then `u` key value or `d` key for each change. It returns id and chain. Without
+ * changes nothing is written, unless the collection does not exist: then it is created from the fields of the hash.
  *
- * An entry: `m` with the chain before, the chain now, the word and the time in milliseconds; then the changes: `u` and the key with
- * the value, `d` and the key with nothing.
+ * The fields of an entry: `m` with the previous chain, the new chain, the nonce and the time in milliseconds; then `u`
+ * and the key, with the value, or `d` and the key, with an empty value.
  */
 export const WRITER_SCRIPT = `
 local hash, stream, meta = KEYS[1], KEYS[2], KEYS[3]
@@ -18,7 +18,7 @@ local hash, stream, meta = KEYS[1], KEYS[2], KEYS[3]
 local function named(answer, key, kind)
   if type(answer) ~= 'table' or not answer.err then return nil end
   if not string.find(answer.err, 'WRONGTYPE') then return answer end
-  return redis.error_reply('WRONGTYPE ' .. key .. ' is no ' .. kind)
+  return redis.error_reply('WRONGTYPE ' .. key .. ' is not a ' .. kind)
 end
 
 local m, size = redis.pcall('HMGET', meta, 'e', 'i', 'n', 'c'), redis.pcall('HLEN', hash)
@@ -42,7 +42,7 @@ local function forbidden(deletes)
   return type(del) == 'table' and del or nil
 end
 
-local function anew()
+local function begin()
   local number = now
   local info = redis.pcall('XINFO', 'STREAM', stream)
   if info.err and not string.find(info.err, 'no such key') then return named(info, stream, 'stream') end
@@ -51,7 +51,7 @@ local function anew()
       local newest = tonumber(string.match(info[i + 1], '^(%d+)'))
       if newest >= 9007199254740991 then
         return redis.error_reply('ERR ' .. stream .. ' has had the entry ' .. info[i + 1] ..
-          ', which no redisWriter wrote, and no later one can be told apart: DEL ' .. stream)
+          ', which no redisWriter wrote, and later ids would not be exact: DEL ' .. stream)
       end
       if newest >= number then number = newest + 1 end
     end
@@ -90,11 +90,11 @@ local function add()
   return redis.pcall('XADD', stream, 'MAXLEN', '~', ARGV[1], id, unpack(fields)), following
 end
 
-local flaw = not epoch and anew()
+local flaw = not epoch and begin()
 if flaw then return flaw end
 local id, following = add()
 if type(id) == 'table' and (string.find(id.err, 'equal or smaller') or string.find(id.err, 'exhausted')) then
-  flaw = anew()
+  flaw = begin()
   if flaw then return flaw end
   id, following = add()
 end
@@ -115,7 +115,7 @@ return { id, following }
 
 export const WRITER_SCRIPT_SHA: string = createHash('sha1').update(WRITER_SCRIPT).digest('hex')
 
-/** One change as the script wants it; without a value a deletion. Texts are UTF-8. */
+/** One change for the script. Without a value it is a deletion. Strings are sent as UTF-8. */
 export interface EncodedChange {
   readonly key: Buffer | string
   readonly value: Buffer | string | undefined
@@ -125,13 +125,13 @@ export function scriptArguments(changes: readonly EncodedChange[]): (string | Bu
   return changes.flatMap(({ key, value }) => (value === undefined ? ['d', key] : ['u', key, value]))
 }
 
-/** The chain that the script makes of these changes after another: by it a call finds out that an entry is its own. */
+/** The chain that the script computes for these changes. A call recognises its own entry by it. */
 export function chainAfter(
   { chain, epoch }: { readonly chain: string; readonly epoch: number },
-  word: string,
+  nonce: string,
   changes: readonly EncodedChange[],
 ): string {
-  const sum = createHash('sha1').update(`${chain} ${epoch} ${word}`)
+  const sum = createHash('sha1').update(`${chain} ${epoch} ${nonce}`)
   for (const { key, value } of changes) {
     sum.update(` ${value === undefined ? 'd' : 'u'}${Buffer.byteLength(key)} `).update(key)
     if (value !== undefined) sum.update(` ${Buffer.byteLength(value)} `).update(value)

@@ -1,21 +1,24 @@
 import { OptionError } from '../../../src/contract/errors.js'
 
 /**
- * Your own `Redis` (a single server, or by Sentinel) or `Cluster` of ioredis 5.11 or 6. It stays yours: nothing is sent
- * over it, and it is never closed. What a source needs is a connection of its own with the same options.
+ * A `Redis` (of a single server, or of Sentinels) or a `Cluster` of ioredis 5.11 or 6. Sources and writers open their
+ * own connections with the same options. They send nothing over the client, and never close it.
  */
 export interface RedisClient {
+  /** The options of the client. */
   readonly options: object
+  /** Creates a client with the same options. */
   duplicate(override?: object): unknown
+  /** Sends a command. It is not used, and only identifies a client. */
   call(command: string, ...args: string[]): Promise<unknown>
 }
 
 export type RedisArgument = string | number | Buffer
 
-/** What a server says; texts are bytes. An Error only inside of what a transaction answers. */
+/** A reply of the server. It is an Error only inside the reply of a transaction. */
 export type RedisReply = Buffer | string | number | null | Error | readonly RedisReply[]
 
-/** A connection of our own: a `Redis` that a duplicate of the user's made. */
+/** A connection of a session: a duplicate of the user's `Redis`. */
 export interface RedisConnection {
   readonly options: { readonly host?: string; readonly port?: number; readonly path?: string | null }
   connect(): Promise<unknown>
@@ -27,25 +30,25 @@ export interface RedisConnection {
   readonly stream?: { destroy(): unknown; on(event: 'data', listener: () => void): unknown }
 }
 
-/** A `Redis` of ioredis, as far as it is used: a duplicate of it has the same credentials, TLS and Sentinels. */
+/** The used parts of a `Redis` of ioredis. A duplicate has the same credentials, TLS options and Sentinels. */
 export interface SingleClient {
   readonly options: { readonly host?: string; readonly port?: number; readonly keyPrefix?: string }
   duplicate(override: object): unknown
 }
 
-/** A `Cluster` of ioredis, as far as it is used: to find out who has a slot. */
+/** The used parts of a `Cluster` of ioredis: its map of slots. */
 export interface ClusterClient {
   readonly isCluster: true
   readonly options: { readonly keyPrefix?: string }
   readonly status: string
-  /** By slot: who has it, the master first, as `host:port`. */
+  /** The nodes of each slot, the master first, as `host:port`. */
   readonly slots: readonly (readonly string[] | undefined)[]
   nodes(role: 'all'): readonly SingleClient[]
   connect(): Promise<unknown>
   refreshSlotsCache(done: () => void): void
 }
 
-/** Throws an OptionError if one of these options is not given. */
+/** Throws an OptionError if one of these options is missing. */
 export function assertGiven<O extends object>(
   call: string,
   options: O | undefined,
@@ -58,7 +61,7 @@ export function assertGiven<O extends object>(
   }
 }
 
-/** Says what is wrong with a client, or undefined where nothing is. */
+/** The reason why a value is not a client; undefined if it is one. */
 export function clientFlaw(value: unknown): string | undefined {
   const { options, duplicate, callBuffer } = Object(value) as Readonly<Record<string, unknown>>
   const isClient =
@@ -69,13 +72,13 @@ export function clientFlaw(value: unknown): string | undefined {
   return isClient ? undefined : 'must be a Redis or Cluster of ioredis 5.11 or 6, such as new Redis(url)'
 }
 
-/** The client as a Cluster, where it is one. */
+/** The client as a Cluster; undefined if it is not one. */
 export function asCluster(client: RedisClient): ClusterClient | undefined {
   const { isCluster } = client as { readonly isCluster?: unknown }
   return isCluster === true ? (client as unknown as ClusterClient) : undefined
 }
 
-/** What the client puts before every key. */
+/** The prefix that the client adds to every key. */
 export function keyPrefixOf(client: RedisClient): string {
   const { keyPrefix } = client.options as { readonly keyPrefix?: unknown }
   return typeof keyPrefix === 'string' ? keyPrefix : ''

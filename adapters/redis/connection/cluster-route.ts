@@ -9,20 +9,20 @@ interface HostAndPort {
   readonly port: number
 }
 
-/** Where the nodes of a cluster are seen from here, by the `host:port` that they give themselves. */
+/** The reachable addresses of cluster nodes, by the `host:port` that the nodes announce. */
 type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => HostAndPort | null | undefined)
 
-/** How often a Cluster that is not ready yet is looked at, in milliseconds. */
-const LOOK_MS = 25
+/** The interval at which a Cluster that is not ready is checked, in milliseconds. */
+const POLL_MS = 25
 
 /**
- * The way to the server that has a key. Of a Cluster only its map of slots and its nodes' options are used: its own
- * connections queue and send again, and follow a slot to another master in the middle of a scan, which then misses a part.
+ * Opens sessions to the server that has a key. Only the slot map and the node options of a Cluster are used. Its own
+ * connections queue and resend commands. They follow a slot to another master during a scan, which then misses keys.
  */
 export class ClusterRoute {
   readonly #client: RedisClient
   readonly #key: string
-  /** Where MOVED said that it is. */
+  /** The address in the last MOVED reply. */
   #moved: string | undefined
 
   constructor(client: RedisClient, key: string) {
@@ -30,19 +30,19 @@ export class ClusterRoute {
     this.#key = key
   }
 
-  /** A connection of our own to the server that has the key. */
+  /** Opens a session to the server that has the key. */
   async open(options: SessionOptions): Promise<Session> {
     const cluster = asCluster(this.#client)
     if (cluster === undefined) return await Session.open(this.#client, options)
-    const [node, where] = await this.#master(cluster, options)
-    // A master that does not answer may have been replaced; who asked comes again.
-    return await Session.open(node, options, where).catch((error: unknown) => {
+    const [node, target] = await this.#master(cluster, options)
+    // A master that does not respond may have been replaced: the next attempt uses a new slot map.
+    return await Session.open(node, options, target).catch((error: unknown) => {
       this.noteFailure(error)
       throw error
     })
   }
 
-  /** Takes note of why it went wrong. Who asks again is led to where the key is then. */
+  /** Called with the error of a session. The next session goes to the current server of the key. */
   noteFailure(error: unknown): void {
     const cluster = asCluster(this.#client)
     if (cluster === undefined) return
@@ -57,18 +57,18 @@ export class ClusterRoute {
   }
 
   async #master(cluster: ClusterClient, options: SessionOptions): Promise<readonly [SingleClient, HostAndPort]> {
-    if (cluster.status === 'wait') cluster.connect().catch(() => {}) // It says so by its own events.
+    if (cluster.status === 'wait') cluster.connect().catch(() => {}) // The Cluster reports errors with its own events.
     const slot = slotOf(this.#key)
-    for (let leftMs = options.timeoutMs; leftMs > 0; leftMs -= LOOK_MS) {
+    for (let leftMs = options.timeoutMs; leftMs > 0; leftMs -= POLL_MS) {
       const address = this.#moved ?? cluster.slots[slot]?.[0]
-      const where = address === undefined ? undefined : mappedAddress(cluster, address)
+      const target = address === undefined ? undefined : mappedAddress(cluster, address)
       const nodes = cluster.nodes('all')
-      const node = nodes.find((each) => isAt(each, where)) ?? nodes[0]
-      if (node !== undefined && where !== undefined) return [node, where]
+      const node = nodes.find((each) => isAt(each, target)) ?? nodes[0]
+      if (node !== undefined && target !== undefined) return [node, target]
       if (cluster.status === 'end') throw closed()
-      await options.clock.sleep(LOOK_MS, options.signal)
+      await options.clock.sleep(POLL_MS, options.signal)
     }
-    throw unavailable(`the Cluster is ${cluster.status} and knows no master of slot ${slot}: check its startup nodes`)
+    throw unavailable(`the Cluster is ${cluster.status} and has no master for slot ${slot}: check its startup nodes`)
   }
 }
 
@@ -81,11 +81,11 @@ function closed(): OptionError {
   )
 }
 
-function isAt({ options: { host, port } }: SingleClient, where: HostAndPort | undefined): boolean {
-  return host === where?.host && port === where?.port
+function isAt({ options: { host, port } }: SingleClient, target: HostAndPort | undefined): boolean {
+  return host === target?.host && port === target?.port
 }
 
-/** Of what a node says `host:port`; a host may be an IPv6 address. */
+/** The reachable address of a node that announces `host:port`. A host may be an IPv6 address. */
 function mappedAddress({ options }: ClusterClient, address: string): HostAndPort {
   const { natMap } = options as { readonly natMap?: NatMap | null }
   const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address]

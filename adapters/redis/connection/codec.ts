@@ -34,14 +34,14 @@ const encoders: Readonly<Record<RedisCodecName, (object: unknown) => Uint8Array 
   bytes: (object) => (object instanceof Uint8Array ? object : undefined),
 }
 
-/** What an object is in Redis, in bytes of our own. A TypeError where it cannot be. */
+/** Encodes an object, into a copy of the bytes. Throws a TypeError if it cannot be encoded. */
 export function encodeValue<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Buffer | string {
-  const made = encoded(codec, object, key)
-  const value = typeof codec === 'function' ? notPromised(made, 'apply: the codec') : made
+  const result = encoded(codec, object, key)
+  const value = typeof codec === 'function' ? notPromised(result, 'apply: the codec') : result
   if (value instanceof Uint8Array) return Buffer.from(value)
   if (typeof value === 'string' && value.isWellFormed()) return value
   const by = typeof codec === 'function' ? 'the codec' : `"${codec}"`
-  throw new TypeError(`${unwritable(key)}: ${by} makes no whole text or bytes of ${describe(object)}`)
+  throw new TypeError(`${unwritable(key)}: ${by} must return bytes or a well-formed string for ${describe(object)}`)
 }
 
 function encoded<T>(codec: RedisCodecName | RedisEncode<T>, object: T, key: string): Uint8Array | string | undefined {
@@ -57,14 +57,14 @@ function unwritable(key: string): string {
   return `apply: the object under ${JSON.stringify(key)} cannot be written`
 }
 
-/** What a key is in Redis. A TypeError where it cannot be. */
+/** Encodes a key. Throws a TypeError if it cannot be encoded. */
 export function encodeKey(key: string, keys: RedisKeys): Buffer | string {
   if (typeof key !== 'string') throw new TypeError(`apply: a key must be a string, got ${describe(key)}`)
   if (keys === 'bytes') {
-    if (/[^\0-\xff]/.test(key)) throw new TypeError(`apply: the key ${JSON.stringify(key)} has more than bytes`)
+    if (/[^\0-\xff]/.test(key)) throw new TypeError(`apply: the key ${JSON.stringify(key)} has characters above 255`)
     return Buffer.from(key, 'latin1')
   }
-  if (!key.isWellFormed()) throw new TypeError(`apply: the key ${JSON.stringify(key)} has half a character`)
+  if (!key.isWellFormed()) throw new TypeError(`apply: the key ${JSON.stringify(key)} contains an unpaired surrogate`)
   return key
 }
 

@@ -1,14 +1,14 @@
-/** How many slots a cluster divides its keys into. */
+/** The number of slots of a cluster. */
 export const SLOTS = 16_384
 
-/** The slot of a key in a cluster: of what is between the first `{` and the `}` after it, where there is something. */
+/** The slot of a key in a cluster. If the key has a hash tag in braces, only the tag counts. */
 export function slotOf(key: string): number {
   const begin = key.indexOf('{')
   const end = begin < 0 ? -1 : key.indexOf('}', begin + 1)
   return crc16(Buffer.from(end > begin + 1 ? key.slice(begin + 1, end) : key)) % SLOTS
 }
 
-/** CRC-16/XMODEM, by which a cluster divides its keys. */
+/** CRC-16/XMODEM, the hash of slots. */
 export function crc16(bytes: Uint8Array): number {
   let crc = 0
   for (const byte of bytes) {

@@ -4,8 +4,9 @@ import { networkHint } from '../../shared/network-hints.js'
 import type { RedisArgument } from './client.js'
 
 /**
- * What an error of the driver, the network or the server means; what is not here is transient. The driver's own error is
- * not kept: it carries the command with all of its arguments, the password of AUTH among them. `command`: what was asked, where it is known.
+ * The SourceError for an error of the driver, the network or the server. An unknown error is transient. The driver's
+ * error is not kept, because it contains the arguments of the command, such as the password of AUTH. `command`: the
+ * command, if it is known.
  */
 export function redisError(thrown: unknown, command: readonly RedisArgument[] = []): SourceError {
   if (thrown instanceof SourceError) return thrown
@@ -18,14 +19,14 @@ export function redisError(thrown: unknown, command: readonly RedisArgument[] = 
   })
 }
 
-/** Which key holds something else, and what belongs there: the server does not say it, and scripts of ours do. */
+/** Adds the key and the expected type, which an error of the server does not name. */
 function wrongType(said: string, [name, ...args]: readonly RedisArgument[]): string {
   if (typeof name !== 'string' || !/^[HX]/.test(name)) return said
   const key = name === 'XREAD' ? args.at(-2) : args[name === 'XINFO' ? 1 : 0]
-  return `WRONGTYPE ${key} is no ${name.startsWith('X') ? 'stream' : 'hash'}`
+  return `WRONGTYPE ${key} is not a ${name.startsWith('X') ? 'stream' : 'hash'}`
 }
 
-/** As the server says it of a command, and of a command in a script. */
+/** The messages for a command, and for a command in a script. */
 const NOT_ALLOWED = /^NOPERM |^ERR The user executing the script can't|^ERR ACL failure in script/
 
 /** The user may not use this command. */
@@ -33,17 +34,20 @@ export function isNotAllowed(thrown: unknown): boolean {
   return NOT_ALLOWED.test(messageOf(thrown))
 }
 
-/** The keys are served by somebody else now: another master of the cluster, or another server that was promoted. */
+/** Another server has the keys now: another master of the cluster, or a promoted replica. */
 export function isRedirected(thrown: unknown): boolean {
   return /^(MOVED|READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
 }
 
-/** The slot of the keys is moving from this server to another: some or all of its keys are there already. */
+/** The slot of the keys is being migrated to another server, which has some of its keys already. */
 export function isSlotMigrating(thrown: unknown): boolean {
   return /^(ASK|TRYAGAIN) /.test(messageOf(thrown))
 }
 
-/** An answer of the server, which has not done what it was asked to do; as it came, or as `redisError` made it. */
+/**
+ * An error reply of the server, as thrown by the driver or converted by `redisError`. The server did not execute the
+ * command.
+ */
 export function isErrorReply(thrown: unknown): boolean {
   const { name, cause } = Object(thrown) as { readonly name?: unknown; readonly cause?: unknown }
   return name === 'ReplyError' || (Object(cause) as { readonly name?: unknown }).name === 'ReplyError'
@@ -69,15 +73,15 @@ function hintFor(message: string): string {
 const hints: readonly (readonly [RegExp, string])[] = [
   [
     /^Unknown RESP type|^Protocol error/,
-    "what answers there is no Redis, or wants TLS: check the client's port and option tls",
+    "the server is not Redis, or requires TLS: check the client's port and option tls",
   ],
   [/^(WRONGPASS|NOAUTH) |invalid password/, "check the client's username and password"],
   [/^WRONGTYPE /, 'another kind of value is stored there: choose another name, or delete that key'],
   [NOT_ALLOWED, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
-  [/^DENIED /, 'give the server a password, and the client the same'],
-  [/^READONLY |^MASTERDOWN /, 'this is a replica: give the client the address of the master, or of the Sentinels'],
-  [/^(MOVED|ASK) /, 'another node of the cluster has the key: a Cluster finds it, a Redis does not'],
+  [/^DENIED /, 'set a password on the server, and the same one in the client'],
+  [/^READONLY |^MASTERDOWN /, "this is a replica: set the client's address to the master, or to the Sentinels"],
+  [/^(MOVED|ASK) /, 'another node of the cluster has the key: use a Cluster instead of a Redis'],
   [/^ERR (invalid )?DB index/, "check the client's option db"],
-  [/^OOM /, 'raise maxmemory, or delete something'],
+  [/^OOM /, 'raise maxmemory, or delete keys'],
   [/sentinels? (is|are) unreachable/i, "check the client's sentinels and name"],
 ]

@@ -1,20 +1,20 @@
 import type { RedisConnection } from './client.js'
 
-/** A connection to a Sentinel, which the driver makes to ask who is master. */
+/** A connection of the driver to a Sentinel, to find the master. */
 export type SentinelConnection = Pick<RedisConnection, 'disconnect' | 'stream'>
 
 /**
- * Tells of each connection to a Sentinel that `connection` makes: the driver has no other way to end one that is silent before its own
- * deadline. Says nothing where there is no Sentinel, or where the driver has become another.
+ * Calls `listener` with each connection to a Sentinel that `connection` opens. The driver has no other way to close a
+ * silent one early. The listener is not called if the client has no Sentinels, or if the driver's internals differ.
  */
-export function onSentinel(connection: RedisConnection, told: (asked: SentinelConnection) => void): void {
+export function onSentinel(connection: RedisConnection, listener: (sentinel: SentinelConnection) => void): void {
   const { connector } = connection as { readonly connector?: unknown }
   const { connectToSentinel } = Object(connector) as { readonly connectToSentinel?: unknown }
   if (typeof connectToSentinel !== 'function') return
   const connect = (...args: unknown[]): unknown => {
-    const asked: unknown = connectToSentinel.apply(connector, args)
-    if (isConnection(asked)) told(asked)
-    return asked
+    const sentinel: unknown = connectToSentinel.apply(connector, args)
+    if (isConnection(sentinel)) listener(sentinel)
+    return sentinel
   }
   Object.assign(Object(connector), { connectToSentinel: connect })
 }

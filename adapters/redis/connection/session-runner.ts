@@ -32,7 +32,9 @@ export class SessionRunner<C extends Connected> {
     this.#settings = settings
   }
 
-  /** A list reports to the core that bytes arrive, because one response may take longer than the core waits for a page. */
+  /**
+   * A list reports to the core that bytes arrive, because one response may take longer than the core waits for a page.
+   */
   async *list<V>(context: ListContext, run: (connected: C) => AsyncGenerator<V>): AsyncGenerator<V> {
     const connected = await this.#open(context)
     try {

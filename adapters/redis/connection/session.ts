@@ -9,15 +9,18 @@ import { onSentinel, type SentinelConnection } from './sentinel-connection.js'
 export interface SessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** A connection counts as lost if a command waits and nothing is received for this many milliseconds. Its socket is destroyed. */
+  /**
+   * A connection counts as lost if a command waits and nothing is received for this many milliseconds. Its socket is
+   * destroyed.
+   */
   readonly timeoutMs: number
 }
 
 export type RedisCommand = readonly [name: string, ...args: RedisArgument[]]
 
 /**
- * How a connection of ours differs from the user's: it never connects again, never sends anything twice, and waits for
- * nothing on its own. One wire for all versions of the driver.
+ * The options in which a session differs from the user's client. It never reconnects, never resends a command, and has
+ * no timeouts of its own. All versions of the driver use the same protocol.
  */
 function ownOptions(timeoutMs: number): object {
   return {
@@ -51,7 +54,7 @@ function ownOptions(timeoutMs: number): object {
   }
 }
 
-/** ARGV: of each command, of how many words it is, and these. */
+/** ARGV: for each command, its number of words, and the words. */
 const READING_SCRIPT = `
 local replies, i = {}, 1
 while i <= #ARGV do
@@ -63,18 +66,18 @@ return replies
 `
 
 /**
- * One connection of our own, with a deadline on everything: no driver notices a peer that is gone without a word.
- * Rejects with SourceErrors; after one that is not an answer of the server it is of no use any more.
+ * A connection with a deadline for each command. Rejects with SourceErrors. An error other than an error reply of the
+ * server ends the session.
  */
 export class Session {
-  /** For messages: `host:port`. */
+  /** `host:port`, for messages. */
   readonly address: string
   readonly #connection: RedisConnection
   readonly #options: SessionOptions
   readonly #scope: DeadlineScope
-  /** That was asked last, for where to connect to. */
+  /** The connection to the Sentinel that was queried last. */
   #sentinel: SentinelConnection | undefined
-  #hasAnswered = false
+  #hasResponded = false
   #receivedAt: number
 
   private constructor(connection: RedisConnection, options: SessionOptions) {
@@ -85,28 +88,28 @@ export class Session {
     this.#scope.onEnd(() => this.#disconnect())
     const { host, port, path } = connection.options
     this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
-    onSentinel(connection, (asked) => {
-      this.#sentinel = asked
+    onSentinel(connection, (sentinel) => {
+      this.#sentinel = sentinel
     })
-    // Also of what the driver only mentions: where SELECT is refused it goes on, with another database.
+    // Also for errors that the driver ignores: after a rejected SELECT it would continue with another database.
     connection.on('error', (error) => this.destroy(this.#lost(error)))
     connection.on('close', () => this.destroy(unavailable(`${this.address} closed the connection${this.#hint}`)))
   }
 
-  /** Connects as `client` would, with its credentials; `where` names another host and port. */
-  static async open(client: SingleClient, options: SessionOptions, where: object = {}): Promise<Session> {
+  /** Connects with the options of `client`. `target` has another host and port. */
+  static async open(client: SingleClient, options: SessionOptions, target: object = {}): Promise<Session> {
     options.signal.throwIfAborted()
-    const connection = client.duplicate({ ...ownOptions(options.timeoutMs), ...where }) as RedisConnection
+    const connection = client.duplicate({ ...ownOptions(options.timeoutMs), ...target }) as RedisConnection
     const session = new Session(connection, options)
     await session.#timed(connection.connect(), options.timeoutMs)
-    session.#hasAnswered = false // That was the network.
+    session.#hasResponded = false // Only the connection was established.
     session.onData(() => {
       session.#receivedAt = options.clock.now()
     })
     return session
   }
 
-  /** Why it is of no use any more. */
+  /** The error that ended the session. */
   get ending(): SourceError | undefined {
     return this.#scope.ending
   }
@@ -115,40 +118,40 @@ export class Session {
     return this.#options.clock
   }
 
-  /** When bytes of the server came last, by the clock. */
+  /** The time at which bytes last arrived, by the clock. */
   get receivedAt(): number {
     return this.#receivedAt
   }
 
-  /** One command and its answer. Calls may overlap; answers come in the order of the calls. */
+  /** Sends a command. Calls may overlap; replies arrive in the order of the calls. */
   command(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
     return this.#timed(this.#connection.callBuffer(...command) as Promise<RedisReply>, timeoutMs, command)
   }
 
   /**
-   * The same, with strings for texts: much quicker. What has bytes that are no UTF-8, and what looks as if it had, is asked for
-   * again, as bytes.
+   * Like `command`, with strings instead of bytes, which is much faster. A reply that may contain bytes other than
+   * UTF-8 is requested again, as bytes.
    */
   async texts(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
     const reply = await this.#texts(command, timeoutMs)
     return isDamaged(reply) ? await this.command(command, timeoutMs) : reply
   }
 
-  /** These commands at one moment; they must only read. With `isText` as `texts` does. */
+  /** Executes commands atomically. They must only read. With `isText`, replies are strings as in `texts`. */
   async transaction(commands: readonly RedisCommand[], isText = false): Promise<readonly RedisReply[]> {
     const last: RedisCommand = ['EXEC']
     const settled = await Promise.allSettled([
       ...[['MULTI'] as const, ...commands].map((each) => this.command(each)),
       isText ? this.#texts(last) : this.command(last),
     ])
-    const refused = settled.find((each) => each.status === 'rejected')
-    // A server that is short of memory takes no transaction, not even one that only reads; a script, it does.
-    if (/^OOM /.test(messageOf(refused?.reason))) {
+    const rejected = settled.find((each) => each.status === 'rejected')
+    // A server that is short of memory rejects each transaction, even if it only reads. It accepts a script.
+    if (/^OOM /.test(messageOf(rejected?.reason))) {
       return await this.#readAtOnce(commands).catch((error: unknown) => {
-        throw isNotAllowed(error) ? refused?.reason : error
+        throw isNotAllowed(error) ? rejected?.reason : error
       })
     }
-    if (refused !== undefined) throw refused.reason
+    if (rejected !== undefined) throw rejected.reason
     const answer = settled.at(-1)
     const replies = repliesOf(answer?.status === 'fulfilled' ? answer.value : null, commands)
     return isDamaged(replies) ? await this.transaction(commands) : replies
@@ -163,7 +166,7 @@ export class Session {
     return this.#timed(this.#connection.call(...command) as Promise<RedisReply>, timeoutMs, command)
   }
 
-  /** Told of every message on the channels that this connection has subscribed to. */
+  /** Calls `listener` for each message of the subscribed channels. */
   onMessage(listener: (message: RedisReply) => void): void {
     this.#connection.on('messageBuffer', (_channel, message) => listener(message))
   }
@@ -194,11 +197,11 @@ export class Session {
     }
   }
 
-  /** What to look at where nothing was ever heard. */
+  /** A hint for a server that never responded. */
   get #hint(): string {
-    return this.#hasAnswered
+    return this.#hasResponded
       ? ''
-      : " (if nothing ever comes, check the client's port and option tls, and the server's maxclients)"
+      : " (if this is repeated, check the client's port and option tls, and the server's maxclients)"
   }
 
   /** The result of `work`, unless nothing is received for `timeoutMs`. A large response may take longer. */
@@ -207,11 +210,11 @@ export class Session {
     let since = clock.now()
     const outcome = work.then(
       (value) => {
-        this.#hasAnswered = true
+        this.#hasResponded = true
         return value
       },
       (error: unknown) => {
-        throw this.ending ?? this.#meaning(error, command)
+        throw this.ending ?? this.#sourceError(error, command)
       },
     )
     return this.#scope.race(outcome, {
@@ -222,15 +225,15 @@ export class Session {
         return since + timeoutMs - clock.now()
       },
       late: () => {
-        const error = unavailable(`no answer from ${this.address} for ${timeoutMs} ms${this.#hint}`)
+        const error = unavailable(`no response from ${this.address} for ${timeoutMs} ms${this.#hint}`)
         this.destroy(error)
         throw error
       },
     })
   }
 
-  /** An answer that says no; anything else is the end of the connection. */
-  #meaning(error: unknown, command?: RedisCommand): SourceError {
+  /** The SourceError for an error. All but error replies end the session. */
+  #sourceError(error: unknown, command?: RedisCommand): SourceError {
     const meaning = this.#lost(error, command)
     if (!isErrorReply(error)) this.destroy(meaning)
     return meaning
@@ -242,22 +245,22 @@ export class Session {
   }
 }
 
-/** What was answered to each command of several; throws where one was refused. */
+/** The replies of several commands. Throws if one of them is an error. */
 function repliesOf(reply: RedisReply, commands: readonly RedisCommand[]): readonly RedisReply[] {
   const replies = Array.isArray(reply) ? (reply as RedisReply[]) : []
   for (const [at, each] of replies.entries()) if (each instanceof Error) throw redisError(each, commands[at])
   return replies
 }
 
-/** Whether there is a character that stands for bytes which are no UTF-8; it may also be itself. */
+/** Whether a reply contains a replacement character. It may stand for bytes other than UTF-8. */
 function isDamaged(reply: RedisReply): boolean {
   if (typeof reply === 'string') return reply.includes('\ufffd')
   return Array.isArray(reply) && (reply as readonly RedisReply[]).some(isDamaged)
 }
 
-/** The text of an answer. */
+/** The text of a reply. */
 export function textOf(reply: RedisReply | undefined): string {
   if (Buffer.isBuffer(reply)) return reply.toString()
   if (typeof reply === 'string' || typeof reply === 'number') return String(reply)
-  throw new SourceError(`unexpected answer: ${messageOf(reply)}`, { code: 'PROTOCOL' })
+  throw new SourceError(`unexpected reply: ${messageOf(reply)}`, { code: 'PROTOCOL' })
 }

@@ -8,39 +8,40 @@ import { isNotAllowed } from '../connection/redis-errors.js'
 import { type Session, type SessionOptions, textOf } from '../connection/session.js'
 import { KeyReader, namesOf, type Values } from './key-reader.js'
 
-/** Where Redis tells which keys are no longer what they were. */
+/** The channel of invalidation messages: the names of written keys. */
 const CHANNEL = '__redis__:invalidate'
-/** How many are asked for at once, where they are small. */
-const MOST = 10_000
-/** How often what was written meanwhile is read before all of it is asked for at once, however large. */
-const PORTIONED = 5
-/** How often it is read until it is left at what it was at several moments. */
+/** The maximum number of keys of one request. */
+const MAX_PAGE = 10_000
+/** After this number of rounds, all remaining keys are read in one request, regardless of their size. */
+const PAGED_ROUNDS = 5
+/** The maximum number of rounds. After them, the values are not from one point in time. */
 const MAX_ROUNDS = 50
 
 export interface TrackedKeysOptions extends SessionOptions {
-  /** What all keys begin with. */
+  /** The prefix of all keys. */
   readonly prefix: string
   readonly maxKeys: number
   readonly responseSize: ResponseSizeLimit
 }
 
 /**
- * Plain keys that begin alike, on a server that tells when one of them is written: CLIENT TRACKING in broadcast mode, whose
- * messages come over a connection of their own. That one is also how a moment is fixed: an answer to a PING there comes after
- * all that was told of writes before it.
+ * The keys with a prefix, and their changes. CLIENT TRACKING in broadcast mode sends the names of written keys over a
+ * second connection. A reply to a PING on that connection arrives after the messages of all earlier writes.
  */
 export class TrackedKeys {
   readonly #reader: KeyReader
   readonly #invalidations: Session
   readonly #options: TrackedKeysOptions
-  /** What there is, as far as it was told. */
+  /** The known existing keys. */
   #present = new Set<string>()
+  /** The keys that were written since they were last read. */
   #invalidated = new Set<string>()
+  /** Whether all keys may have changed. */
   #isFlushed = false
   readonly #timer: WakeableTimer
 
   private constructor(values: Session, invalidations: Session, options: TrackedKeysOptions) {
-    this.#reader = new KeyReader(values, options.prefix, MOST, options.responseSize)
+    this.#reader = new KeyReader(values, options.prefix, MAX_PAGE, options.responseSize)
     this.#invalidations = invalidations
     this.#options = options
     this.#timer = new WakeableTimer(options.clock)
@@ -66,34 +67,34 @@ export class TrackedKeys {
     }
   }
 
-  /** The connection that reads. */
+  /** The connection that reads values. */
   get session(): Session {
     return this.#reader.session
   }
 
-  /** All keys and their values, at one moment. */
+  /** All keys and their values, at one point in time. */
   async all(): Promise<Values> {
     for (let tries = 0; tries < MAX_ROUNDS; tries++) {
       this.#isFlushed = false
       this.#drainInvalidated()
-      await this.#reader.read([]) // Else another server's keys are looked through, or those of a slot that is still to come.
+      await this.#reader.read([]) // Verifies that this server has the whole slot: SCAN does not.
       const values = new Map<string, Buffer | undefined>()
       await this.#readStable(await this.#scan(), values)
       if (this.#isFlushed) continue
       this.#present.clear()
       return this.#recordPresence(values)
     }
-    throw unavailable('more is written than can be read')
+    throw unavailable(`no consistent snapshot after ${MAX_ROUNDS} attempts: all keys were flushed during each of them`)
   }
 
   /**
-   * What has been written since it was last asked for, at one moment; `undefined` where that may be anything. Waits for so many
-   * milliseconds at most; then there is nothing.
+   * The keys that were written since the last call, at one point in time; `undefined` if all keys may have changed.
+   * Waits up to `waitMs` milliseconds. The result is empty if nothing was written.
    */
   async changes(waitMs: number): Promise<Values | undefined> {
     if (this.#invalidated.size === 0 && !this.#isFlushed) await this.#wait(waitMs)
     const values = new Map<string, Buffer | undefined>()
-    // Also where there are none: else nobody knows whether there was anything to tell.
+    // Also without invalidated keys: the reply to the PING proves that no message is pending.
     if (!this.#isFlushed) await this.#readStable(this.#drainInvalidated(), values)
     return this.#isFlushed ? undefined : this.#recordPresence(values)
   }
@@ -124,10 +125,10 @@ export class TrackedKeys {
   }
 
   #onInvalidation(message: RedisReply): void {
-    // Nothing is named where everything is gone. What somebody published there is of no concern.
+    // Null means that all keys were flushed. Messages that other clients publish here are ignored.
     if (message === null) this.#isFlushed = true
     else for (const name of namesOf(message)) this.#invalidated.add(name)
-    if (this.#invalidated.size > Math.max(this.#options.maxKeys, MOST)) {
+    if (this.#invalidated.size > Math.max(this.#options.maxKeys, MAX_PAGE)) {
       this.#drainInvalidated()
       this.#isFlushed = true
     }
@@ -150,31 +151,32 @@ export class TrackedKeys {
     const names = new Set<string>()
     for await (const found of this.#reader.scan()) {
       for (const name of found) names.add(name)
-      this.#assertFits(names.size / 2) // Some may be gone by now.
+      this.#assertFits(names.size / 2) // Some may have been deleted already.
     }
     return names
   }
 
   /**
-   * Reads these keys, and what is written meanwhile, until all is as it was at one moment: that of the newest answer, if nothing was written
-   * since the older ones but what that one has. Where others never rest, each key is as it was, and what is left is told later.
+   * Reads these keys, and the keys that are written meanwhile, until all values are from one point in time: that of the
+   * last response, if it has all keys that were written since the earlier ones. If writes never stop, each value is
+   * correct by itself, and later changes follow.
    */
   async #readStable(first: Set<string>, values: Map<string, Buffer | undefined>): Promise<void> {
     let names = first
     for (let round = 1; ; round++) {
       const all = [...names]
-      let answers = 0
-      for (let at = 0; at < all.length || answers === 0; answers++) {
-        const isWhole = round > PORTIONED && !this.#options.responseSize.isLimited
+      let responses = 0
+      for (let at = 0; at < all.length || responses === 0; responses++) {
+        const isWhole = round > PAGED_ROUNDS && !this.#options.responseSize.isLimited
         const some = all.slice(at, at + (isWhole ? all.length : this.#reader.pageSize))
         for (const [name, value] of await this.#reader.read(some)) values.set(name, value)
         at += some.length
       }
       await this.#fence()
-      const isOneMoment = answers === 1 && isWithin(this.#invalidated, names)
-      if (this.#isFlushed || this.#invalidated.size === 0 || isOneMoment || round === MAX_ROUNDS) return
+      const isConsistent = responses === 1 && isWithin(this.#invalidated, names)
+      if (this.#isFlushed || this.#invalidated.size === 0 || isConsistent || round === MAX_ROUNDS) return
       const rewritten = this.#drainInvalidated()
-      if (answers === 1) for (const name of rewritten) names.add(name)
+      if (responses === 1) for (const name of rewritten) names.add(name)
       else names = rewritten
     }
   }
@@ -206,11 +208,14 @@ function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean 
   return true
 }
 
-/** Which run of which server it is. Behind a balancer, or Sentinels, two connections may lead to two: what one tells says nothing of the other. */
+/**
+ * The id of the server process. Behind a load balancer or Sentinels, two connections may lead to two servers, and one
+ * does not report the writes of the other.
+ */
 async function runOf(session: Session): Promise<string> {
   const info = await session.command(['INFO', 'server']).catch((error: unknown) => {
     if (!isNotAllowed(error)) throw error
-    const why = 'nobody knows whether both connections lead to one server'
+    const why = 'it is unknown whether both connections lead to one server'
     throw new SourceError(`INFO is not allowed, so ${why}; allow it: ACL SETUSER <user> +info`, {
       code: 'UNAUTHORIZED',
     })

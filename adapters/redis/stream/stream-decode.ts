@@ -23,7 +23,7 @@ function eventOf<T>(change: StreamChange<T>): ListEvent<T> {
   let named: string | undefined
   try {
     const { key } = Object(notPromised(change, 'decode')) as { readonly key?: unknown }
-    if (typeof key !== 'string') throw new TypeError(`decode gave no key, but ${typeof key}`)
+    if (typeof key !== 'string') throw new TypeError(`decode must return a string as key, got ${typeof key}`)
     named = key
     if ('error' in change) return { type: 'invalid', key, error: change.error }
     const object = notPromised(change.object, 'decode')
@@ -33,7 +33,7 @@ function eventOf<T>(change: StreamChange<T>): ListEvent<T> {
   }
 }
 
-/** A name that comes twice has its last value, as in Redis' own clients. */
+/** A field that occurs twice has its last value, as in other clients of Redis. */
 function mapOf(fields: readonly RedisReply[]): ReadonlyMap<string, string> {
   const map = new Map<string, string>()
   for (let at = 0; at + 1 < fields.length; at += 2) map.set(textIn(fields[at]), textIn(fields[at + 1]))
@@ -44,6 +44,6 @@ function textIn(bytes: RedisReply | undefined): string {
   if (typeof bytes === 'string') return bytes
   if (!Buffer.isBuffer(bytes)) return ''
   const text = bytes.toString()
-  if (text.includes('\ufffd') && !isUtf8(bytes)) throw new TypeError('a field of the entry is no UTF-8')
+  if (text.includes('\ufffd') && !isUtf8(bytes)) throw new TypeError('a field of the entry is not UTF-8')
   return text
 }

@@ -5,22 +5,22 @@ import type { RedisReply } from '../connection/client.js'
 import { textOf } from '../connection/session.js'
 import { BEGIN, compareIds, type StreamPosition } from './stream-version.js'
 
-/** An entry as it came: names and values in turn. */
+/** An entry. `fields` has names and values alternately. */
 export interface StreamEntry {
   readonly id: string
   readonly fields: readonly RedisReply[]
 }
 
-/** What the server says of a stream; one that is not there is one to which nothing was ever added. */
+/** The counters of a stream. A stream that does not exist counts as empty. */
 export interface StreamFacts {
   readonly added: number
   readonly length: number
   readonly first: string | undefined
-  /** Of the entry that was added last, whether it is still there or not. */
+  /** The id of the last added entry, even if it was removed. */
   readonly last: string
-  /** Of the last one that was deleted by its id; trimming does not count. */
+  /** The greatest id of an entry that was deleted with XDEL. Trimmed entries do not count. */
   readonly deleted: string
-  /** The newest entry that is there. */
+  /** The newest existing entry. */
   readonly newest: StreamEntry | undefined
 }
 
@@ -33,7 +33,7 @@ export const NOTHING: StreamFacts = {
   newest: undefined,
 }
 
-/** Of XINFO STREAM. */
+/** Parses the reply of XINFO STREAM. */
 export function factsOf(reply: RedisReply | undefined): StreamFacts {
   const pairs = new Map<string, RedisReply>()
   const flat = listOf(reply)
@@ -51,19 +51,22 @@ export function factsOf(reply: RedisReply | undefined): StreamFacts {
   }
 }
 
-/** Where a stream ends. */
+/** The position after the last entry. */
 export function endOf(facts: StreamFacts): StreamPosition {
   const { last: id, added, newest } = facts
-  // The last one may have been deleted before anybody read it.
+  // The last added entry may have been deleted.
   return { id, added, digest: newest?.id === id ? digestOf(newest) : undefined, origin: originOf(facts) }
 }
 
-/** The very first entry, where none was ever removed. */
+/** The id of the first entry of the history; undefined if entries were removed. */
 export function originOf({ added, length, first }: StreamFacts): string | undefined {
   return added === length ? first : undefined
 }
 
-/** That this is the history in which `from` was read, as far as the server tells; `at` is the entry that it now has there. */
+/**
+ * Throws `EPOCH_CHANGED` if the stream is provably not the one in which `from` was read. `at` is the entry that now has
+ * the id of `from`.
+ */
 export function assertSame(from: StreamPosition, facts: StreamFacts, at: StreamEntry | undefined): void {
   const { id, digest, origin } = from
   const { added, length, first, last, deleted } = facts
@@ -73,27 +76,27 @@ export function assertSame(from: StreamPosition, facts: StreamFacts, at: StreamE
   if (compareIds(last, id) < 0) throw forked(`it ends at ${last}, and was read up to ${id}`)
   if (from.added !== undefined && added < from.added)
     throw forked(`${added} entries were added to it, and ${from.added} were read`)
-  if (at !== undefined && digest !== undefined && digestOf(at) !== digest) throw forked(`the entry ${id} is another`)
+  if (at !== undefined && digest !== undefined && digestOf(at) !== digest) throw forked(`the entry ${id} has changed`)
   const gone = added - length
   const isPast = first === undefined || compareIds(first, id) > 0
-  // A place whose entry was gone before it was read has numbers, and no digest.
+  // A position whose entry was deleted before it was read has a count, and no digest.
   const hadEntry = id !== BEGIN && (digest !== undefined || from.added === undefined)
   if (hadEntry && at === undefined && (gone === 0 || (!isPast && compareIds(deleted, id) < 0)))
-    throw forked(`it has no entry ${id}, and never had`)
+    throw forked(`it never had an entry ${id}`)
   if (isPast && from.added !== undefined && gone < from.added)
     throw forked(
       `it begins with ${first ?? 'nothing'}, and only ${gone} of the ${from.added} entries up to ${id} are gone`,
     )
 }
 
-/** That no more is gone than was read: found out before the end is reached. */
+/** Throws `VERSION_EXPIRED` if more entries were removed than read. */
 export function assertReached(from: StreamPosition, { added, length }: StreamFacts): void {
   const gone = added - length
   if (from.added !== undefined && gone > from.added)
     throw expired(`${gone} entries are gone, and ${from.added} were read`)
 }
 
-/** That exactly as many entries were added as were read. */
+/** Throws unless exactly as many entries were added as read. */
 export function assertCounted(from: StreamPosition, { added }: StreamFacts, read: number): void {
   if (from.added === undefined) return
   const grown = added - from.added
@@ -101,13 +104,16 @@ export function assertCounted(from: StreamPosition, { added }: StreamFacts, read
   if (grown > read) throw expired(`${grown} entries were added after ${from.id}, and ${read} of them are left`)
 }
 
-/** That the next entry is seen to be the next where numbers are not known; `mayMiss` where what was deleted since is no concern. */
+/**
+ * Throws `VERSION_EXPIRED` if entries may be missing, for a position without a count. `mayMiss`: deleted entries may be
+ * missing.
+ */
 export function assertWhole({ id }: StreamPosition, facts: StreamFacts, mayMiss: boolean): void {
   const { added, length, first, last, deleted } = facts
   const isNothingGone = added === length
   const isReachedBack = first !== undefined && compareIds(first, id) <= 0
   if (!isNothingGone && !isReachedBack && last !== id)
-    throw expired(`the stream begins at ${first ?? last}, and what came between ${id} and that is gone`)
+    throw expired(`the stream begins at ${first ?? last}, and the entries between ${id} and that were removed`)
   if (compareIds(deleted, id) > 0 && !mayMiss) throw expired(`an entry after ${id} was deleted (${deleted})`)
 }
 

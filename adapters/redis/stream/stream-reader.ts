@@ -21,56 +21,59 @@ import { BEGIN, positionAt, type StreamPosition } from './stream-version.js'
 
 export interface StreamReaderOptions {
   readonly key: string
-  /** Most entries that one read asks for. */
+  /** The maximum number of entries of one read. */
   readonly most: number
   readonly responseSize: ResponseSizeLimit
-  /** Whether entries that are gone from the middle of what a snapshot lacks are no concern. */
+  /** Whether entries may be missing because they were deleted or trimmed. */
   readonly isLenient: boolean
-  /** Where the stream ended when it was last looked at, where that was before `place` was known. */
+  /** The end of the stream, if it was read before `position` was known. */
   readonly end?: StreamPosition | undefined
 }
 
-/** What the server says of the stream, and its answers, at one moment. */
-type Look = readonly [StreamFacts, ...RedisReply[]]
+/** The counters of the stream, and the replies of other commands, at one point in time. */
+type StreamState = readonly [StreamFacts, ...RedisReply[]]
 
 /**
- * Reads a stream that others write from a place on, and holds each step against what the server counts: that entries were
- * trimmed or deleted before they were read shows in their number alone. Rejects with `VERSION_EXPIRED` where some are
- * missed, with `EPOCH_CHANGED` where this is not the history that was read before.
+ * Reads a stream from a position on, and compares each step with the counters of the server. Entries that were trimmed
+ * or deleted before they were read show only in these counters. Rejects with `VERSION_EXPIRED` if entries are missing,
+ * and with `EPOCH_CHANGED` if the history is another one.
  */
 export class StreamReader {
   readonly #session: Session
   readonly #options: StreamReaderOptions
-  readonly #portion: AdaptivePageSize
+  readonly #pageSize: AdaptivePageSize
   #position: StreamPosition
-  /** Whether what is read is whatever is left of the stream, up to its end. */
+  /** Whether the remaining entries are read, up to the end of the stream, regardless of missing ones. */
   #isFolding = false
-  /** Where the stream ended: a place without numbers says too little, so this one is held against what comes next. */
+  /**
+   * The end of the stream at the last read. A position without a count proves too little, so later reads verify this
+   * one.
+   */
   #end: StreamPosition | undefined
-  /** What comes after `#position`, while what came before it is being used. */
-  #coming: Promise<Look> | undefined
+  /** The next read, which begins before the consumer has used the previous entries. */
+  #prefetched: Promise<StreamState> | undefined
 
   constructor(session: Session, position: StreamPosition, options: StreamReaderOptions) {
     this.#session = session
     this.#position = position
     this.#options = options
-    this.#portion = new AdaptivePageSize(options.most, options.responseSize)
+    this.#pageSize = new AdaptivePageSize(options.most, options.responseSize)
     this.#end = options.end
   }
 
-  /** All entries up to there were given. */
+  /** The position of the last returned entry. */
   get position(): StreamPosition {
     return this.#position
   }
 
-  /** The next entries; none, where there are none now. */
+  /** The next entries, without waiting. `isAll`: they are the newest ones. */
   async next(): Promise<{ readonly entries: readonly StreamEntry[]; readonly isAll: boolean }> {
     const { isLenient } = this.#options
-    const [from, end, count] = [this.#position, this.#end, this.#portion.size]
+    const [from, end, count] = [this.#position, this.#end, this.#pageSize.size]
     const isCounted = from.added !== undefined
-    const [facts, answer, at, atEnd] = await (this.#coming ?? this.#ask())
+    const [facts, answer, at, atEnd] = await (this.#prefetched ?? this.#read())
     const entries = streamEntriesOf(listOf(listOf(answer)[0])[1])
-    this.#portion.arrived(entries.length, bytesOf(entries))
+    this.#pageSize.arrived(entries.length, bytesOf(entries))
     assertSame(from, facts, streamEntriesOf(at)[0])
     if (!isCounted && end !== undefined) assertSame(end, facts, streamEntriesOf(atEnd)[0])
     assertReached(from, facts)
@@ -86,38 +89,38 @@ export class StreamReader {
       this.#position = { id: last.id, added, digest: digestOf(last), origin }
       if (!isCounted) this.#end = endOf(facts)
     }
-    this.#coming = isAll ? undefined : this.#ask()
-    this.#coming?.catch(() => {}) // Nobody may ask for it any more.
+    this.#prefetched = isAll ? undefined : this.#read()
+    this.#prefetched?.catch(() => {}) // The consumer may have stopped.
     return { entries, isAll }
   }
 
-  /** Settles when there may be something new, or after so many milliseconds. */
+  /** Resolves when a new entry exists, or after `ms` milliseconds. */
   async wait(ms: number, deadlineMs: number): Promise<void> {
     const { key } = this.#options
     await this.#session.command(['XREAD', 'COUNT', 1, 'BLOCK', ms, 'STREAMS', key, this.#position.id], deadlineMs)
   }
 
-  /** From the oldest entry that is there. Rejects where older ones are gone, unless that is no concern. */
+  /** Moves to the oldest entry. Rejects if older entries were removed, unless the reader is lenient. */
   async rewind(): Promise<void> {
     const { key, isLenient } = this.#options
-    const [{ added, length }] = await this.#within(this.#look([]), 1)
+    const [{ added, length }] = await this.#within(this.#state([]), 1)
     const gone = added - length
     if (gone > 0 && !isLenient) {
       throw new SourceError(
-        `${gone} of ${added} entries of the stream ${key} are gone, and what they said is not known: ` +
-          `give a snapshot, or whenTrimmed: 'fold' where the newest entry of each key always stays`,
+        `${gone} of ${added} entries of the stream ${key} were removed: ` +
+          `add the option snapshot, or whenTrimmed: 'fold' if the newest entry of each key always remains`,
         { code: 'PROTOCOL' },
       )
     }
-    // Where it is no concern what is gone, neither is what goes while the rest is read.
+    // A lenient reader also ignores entries that are removed while it reads.
     this.#position = { ...positionAt(BEGIN), added: isLenient ? undefined : gone }
     this.#isFolding = isLenient
   }
 
-  #ask(): Promise<Look> {
+  #read(): Promise<StreamState> {
     const { key } = this.#options
-    const [{ id, added }, end, { size }] = [this.#position, this.#end, this.#portion]
-    const reading = this.#look([
+    const [{ id, added }, end, { size }] = [this.#position, this.#end, this.#pageSize]
+    const reading = this.#state([
       ['XREAD', 'COUNT', size, 'STREAMS', key, id],
       entryAt(key, id),
       ...(added !== undefined || end === undefined ? [] : [entryAt(key, end.id)]),
@@ -126,31 +129,31 @@ export class StreamReader {
   }
 
   /** The response to a request for this number of entries; if it does not arrive, later requests are smaller. */
-  #within(reading: Promise<Look>, items: number): Promise<Look> {
+  #within(reading: Promise<StreamState>, items: number): Promise<StreamState> {
     return reading.catch((error: unknown) => {
-      throw this.#portion.failed(error, items, this.#session.clock.now())
+      throw this.#pageSize.failed(error, items, this.#session.clock.now())
     })
   }
 
-  #look(commands: readonly RedisCommand[]): Promise<Look> {
-    return look(this.#session, this.#options.key, commands)
+  #state(commands: readonly RedisCommand[]): Promise<StreamState> {
+    return readState(this.#session, this.#options.key, commands)
   }
 }
 
 /** The end of the stream now. */
 export async function readEnd(session: Session, key: string): Promise<StreamPosition> {
-  const [facts] = await look(session, key, [])
+  const [facts] = await readState(session, key, [])
   return endOf(facts)
 }
 
-/** Rejects with `EPOCH_CHANGED` if the stream is not a later state of the one that was at `shown`, as far as the server tells. */
-export async function assertContinues(session: Session, key: string, shown: StreamPosition): Promise<void> {
-  const [facts, at] = await look(session, key, [entryAt(key, shown.id)])
-  assertSame(shown, facts, streamEntriesOf(at)[0])
+/** Rejects with `EPOCH_CHANGED` if the stream is provably not a later state of the one at `floor`. */
+export async function assertContinues(session: Session, key: string, floor: StreamPosition): Promise<void> {
+  const [facts, at] = await readState(session, key, [entryAt(key, floor.id)])
+  assertSame(floor, facts, streamEntriesOf(at)[0])
 }
 
-/** What the server says of the stream, and to these questions, at one moment. */
-async function look(session: Session, key: string, commands: readonly RedisCommand[]): Promise<Look> {
+/** Reads the counters of the stream and sends other commands, in one transaction. */
+async function readState(session: Session, key: string, commands: readonly RedisCommand[]): Promise<StreamState> {
   try {
     const [info, ...answers] = await session.transaction([['XINFO', 'STREAM', key], ...commands], true)
     return [factsOf(info), ...answers]

@@ -1,22 +1,22 @@
 import type { Version } from '../../../src/contract/version.js'
 import { integer, optional, otherHistory, textField, versionFormat } from '../../shared/version-format.js'
 
-/** The place before all entries. */
+/** The id before the first entry. */
 export const BEGIN = '0-0'
 
-/** A place in a stream that others write, and by what the history before it can be recognised. */
+/** A position in a stream, with a proof of the history before it. */
 export interface StreamPosition {
-  /** Everything up to this id was read. */
+  /** All entries up to this id were read. */
   readonly id: string
-  /** How many entries were ever added up to there; undefined where it is not known. */
+  /** The number of entries that were ever added up to this one; undefined if unknown. */
   readonly added: number | undefined
-  /** Of the entry with this id; undefined where there is none, or where it is not known. */
+  /** The hash of the entry with this id; undefined if it does not exist or is unknown. */
   readonly digest: string | undefined
-  /** Id of the very first entry; undefined where it is not known. */
+  /** The id of the first entry of the history; undefined if unknown. */
   readonly origin: string | undefined
 }
 
-/** A place of which no more is known than its id. */
+/** A position of which only the id is known. */
 export function positionAt(id: string): StreamPosition {
   return { id, added: undefined, digest: undefined, origin: undefined }
 }
@@ -39,7 +39,7 @@ export function parsePosition(version: Version): StreamPosition {
   return positions.parse(version)
 }
 
-/** Below 0 where `a` is before `b`, 0 where they are the same, above 0 where it comes after. */
+/** Below 0 if `a` is before `b`, 0 if they are equal, above 0 if `a` is after `b`. */
 export function compareIds(a: string, b: string): number {
   if (a === b) return 0
   const [[aMs = '0', aSequence = '0'], [bMs = '0', bSequence = '0']] = [a.split('-'), b.split('-')]
@@ -47,8 +47,8 @@ export function compareIds(a: string, b: string): number {
 }
 
 /**
- * Whether a mirror at `at` includes `mark`: a version, or the id that XADD gave. A stream has no epoch: what is
- * known of both must agree, else they are of two histories, `EPOCH_CHANGED`.
+ * Whether a mirror at `at` includes `mark`: a version, or an id that XADD returned. A stream has no epoch. If the known
+ * fields of both contradict each other, they are of two histories: throws `EPOCH_CHANGED`.
  */
 export function includesMark(at: Version, mark: Version): boolean {
   const here = parsePosition(at)

@@ -1,6 +1,6 @@
-/** What etcd says of itself in every answer. */
+/** The header of each response of etcd. */
 export interface Header {
-    /** In hexadecimal, as etcd's own tools write it. */
+    /** In hexadecimal, as in etcd's tools. */
     readonly clusterId: string;
     readonly revision: number;
     readonly term: number;
@@ -13,20 +13,20 @@ export interface KeyValue {
 }
 export interface RangeRequest {
     readonly key: Buffer;
-    /** Without it, only `key`. */
+    /** The end of the range, exclusive. Default: only `key`. */
     readonly end?: Buffer;
     readonly limit?: number;
     readonly revision?: number;
     readonly isKeysOnly?: boolean;
     readonly minModRevision?: number;
-    /** By revision, newest first, instead of by key. */
+    /** Sort by revision, newest first, instead of by key. */
     readonly isNewestFirst?: boolean;
 }
 export interface RangeResponse {
     readonly header: Header;
     readonly kvs: readonly KeyValue[];
     readonly hasMore: boolean;
-    /** Of all keys of the range at that revision, whatever the limit and the filter. */
+    /** The number of all keys of the range at that revision, regardless of limit and filter. */
     readonly count: number;
 }
 export interface WatchRequest {
@@ -45,15 +45,15 @@ export interface WatchResponse {
     readonly isCanceled: boolean;
     readonly compactRevision: number;
     readonly cancelReason: string;
-    /** More of the same revisions follows. */
+    /** Whether the next message continues the same revisions. */
     readonly isFragment: boolean;
     readonly events: readonly EtcdEvent[];
 }
-/** What a member says of itself. */
+/** The status of a member. */
 export interface ServerStatus {
     /** `3.6.16` */
     readonly version: string;
-    /** How much the cluster has agreed on, as far as it knows: in one history it never goes back. */
+    /** The raft index of the member. Within one history it never decreases. */
     readonly raftIndex: number;
 }
 export declare function encodeRange(request: RangeRequest): Buffer;

@@ -1,16 +1,19 @@
 import type { Transport } from './transport.js';
-/** What a source needs of a client: an `Etcd3` of the package etcd3 1.x fits. Its Watcher is not used. */
+/** The parts of an `Etcd3` of the package etcd3 1.x that a source uses. Its Watcher is not used. */
 export interface EtcdClient {
+    /** Range reads. */
     readonly kv: {
         range(request: object, options?: object): Promise<object>;
     };
+    /** Watch streams. */
     readonly watchClient: {
         watch(options?: object): Promise<object>;
     };
+    /** The status of a member. */
     readonly maintenance: {
         status(options?: object): Promise<object>;
     };
 }
-/** A client as the user made it: its hosts, credentials and policies are its own business. */
+/** Uses the hosts, credentials and policies of the user's client. */
 export declare function etcd3Transport(client: EtcdClient): Transport;
 export declare function isEtcdClient(client: unknown): client is EtcdClient;

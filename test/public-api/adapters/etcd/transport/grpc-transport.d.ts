@@ -1,12 +1,18 @@
 import type { Transport } from './transport.js';
-/** Of the server and of ourselves: PEM. */
+/** TLS certificates, in PEM. */
 export interface EtcdCredentials {
+    /** The certificate authority of the server. */
     readonly rootCertificate: Buffer;
+    /** The client's private key. Requires `certChain`. */
     readonly privateKey?: Buffer;
+    /** The client's certificate. Requires `privateKey`. */
     readonly certChain?: Buffer;
 }
+/** The user that reads, if etcd has authentication enabled. */
 export interface EtcdAuth {
+    /** The name of the user. */
     readonly username: string;
+    /** The password of the user. It never appears in messages. */
     readonly password: string;
 }
 export interface GrpcOptions {
@@ -14,5 +20,5 @@ export interface GrpcOptions {
     readonly credentials?: EtcdCredentials | undefined;
     readonly auth?: EtcdAuth | undefined;
 }
-/** Connections of our own over @grpc/grpc-js, to one endpoint after the other. */
+/** Connections over @grpc/grpc-js. After a lost connection the next one goes to the next endpoint. */
 export declare function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Transport;

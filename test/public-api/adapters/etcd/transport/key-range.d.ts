@@ -1,18 +1,18 @@
-/** A range of keys, from `start` on and before `end`; an `end` of one zero byte means: all there are. */
+/** The keys from `start` (inclusive) to `end` (exclusive). An `end` of one zero byte means: no end. */
 export interface KeyRange {
     readonly start: Buffer;
     readonly end: Buffer;
-    /** Whether it is all that begins with `start`. */
+    /** Whether the range is all keys with the prefix `start`. */
     readonly isPrefix: boolean;
 }
-/** What a user may give as a key. */
+/** A key: a string is encoded as UTF-8. */
 export type KeyBytes = string | Uint8Array;
-/** All keys that begin so. */
+/** All keys with this prefix. */
 export declare function prefixRange(prefix: KeyBytes): KeyRange;
-/** From one key on, up to but without another; without that one, all that come after. */
+/** The keys from `from` (inclusive) to `to` (exclusive); without `to`, all keys from `from` on. */
 export declare function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange;
 export declare function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): boolean;
-/** Whether no key can lie in it. */
+/** Whether the range cannot contain a key. */
 export declare function isNothing({ start, end }: KeyRange): boolean;
-/** The key that comes next after this one. */
+/** The smallest key after this one. */
 export declare function keyAfter(key: Buffer): Buffer;

@@ -1,45 +1,47 @@
 import type { RangeRequest, RangeResponse, ServerStatus, WatchRequest, WatchResponse } from './etcd-messages.js';
-/** A call that is under way. */
+/** A pending request. */
 export interface Call<V> {
     readonly response: Promise<V>;
-    /** Nobody waits for it any more: it is not wanted, or there was no answer in time. */
+    /** The response is no longer wanted, or it did not arrive in time. */
     cancel(reason: 'unwanted' | 'lost'): void;
 }
-/** Messages of one open watch, as they come. */
+/** The messages of one watch. */
 export interface WatchStream {
     listen(to: WatchListener): void;
-    /** Asks the server how far it has told. */
+    /** Requests a progress notification from the server. */
     requestProgress(): void;
-    /** No more messages, until `resume`: the server is held up, not our memory. */
+    /** Stops messages until `resume` is called, so that the server waits instead of filling memory here. */
     pause(): void;
     resume(): void;
-    /** The stream is not wanted, or its peer is silent. */
+    /** The stream is no longer wanted, or its peer is silent. */
     cancel(reason: 'unwanted' | 'lost'): void;
 }
 export interface WatchListener {
     message(response: WatchResponse): void;
-    /** Once: with an error, or without one where the server ended it in order. */
+    /** Called once. `error` is undefined if the server ended the stream normally. */
     ended(error: unknown): void;
 }
-/** A way to one member of the cluster, for one list or one watch. */
+/** A connection to one member of the cluster, for one list or one watch. */
 export interface Connection {
-    /** For messages. */
+    /** For error messages. */
     readonly endpoint: string;
     range(request: RangeRequest): Call<RangeResponse>;
     status(): Call<ServerStatus>;
     watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream>;
     /** How many bytes have arrived, also those of a message that is not complete; undefined if that is not known. */
     received(): number | undefined;
-    /** `isLost`: it is of no use; the next one goes to another endpoint, where there is one. */
+    /** `isLost`: the connection failed, and the next one goes to the next endpoint. */
     close(isLost: boolean): void;
 }
-/** How a source reaches etcd: by the user's own client, or by itself. */
+/** Connects to etcd: with the user's client, or with gRPC. */
 export interface Transport {
-    /** How many connections may be tried one after the other before it counts as a failure. */
+    /** The number of endpoints, each of which is tried once. */
     readonly endpoints: number;
-    /** How large an answer may be, in bytes, where the client has a limit. */
+    /** The maximum size of a response, in bytes. */
     readonly maxAnswerBytes: number;
-    /** Whether large messages must always come in fragments. They cost the server much more CPU if its events are small. */
+    /**
+     * Whether large messages must always come in fragments. They cost the server much more CPU if its events are small.
+     */
     readonly hasFragments: boolean;
     connect(): Promise<Connection>;
 }

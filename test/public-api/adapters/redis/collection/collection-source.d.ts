@@ -10,10 +10,20 @@ export interface CollectionSettings<T> {
     readonly blockMs: number;
     readonly timeoutMs: number;
 }
-/** A collection of Redis, as a source. Marks are the versions that a `redisWriter` gives. */
+/** A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned. */
 export interface RedisCollection<T> extends ListerWatcher<T> {
+    /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
     readonly heartbeatMs: number;
+    /**
+     * Reads the current version.
+     * @throws SourceError UNAVAILABLE when the server does not respond; PROTOCOL when the keys do not hold a collection.
+     */
     head(context: SourceContext): Promise<Version>;
+    /**
+     * Whether a mirror at `at` includes `mark`.
+     * @throws SourceError EPOCH_CHANGED when they are of different histories; PROTOCOL when one is not a version of a
+     * collection.
+     */
     hasReached(at: Version, mark: Version): boolean;
 }
 export declare class CollectionSource<T> implements RedisCollection<T> {

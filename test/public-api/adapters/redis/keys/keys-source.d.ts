@@ -1,28 +1,36 @@
 import type { ListerWatcher } from '../../../src/contract/source.js';
 import { type RedisClient } from '../connection/client.js';
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js';
+/** The options of `redisKeys`. */
 export interface RedisKeysOptions<T> {
-    /** Your own `Redis` of ioredis, or a `Cluster` where the prefix has a whole hash tag. It stays yours. */
+    /** A `Redis` of ioredis, or a `Cluster` if the prefix has a whole hash tag. The source never closes it. */
     readonly client: RedisClient;
-    /** All keys that begin so and hold strings. The client's `keyPrefix` comes before it. */
+    /** The prefix of the keys, after the client's `keyPrefix`. Only keys that hold strings are mirrored. */
     readonly prefix: string;
-    /** What values are: `json` (default), `string` (UTF-8), `bytes`, or a function that makes an object of one. */
+    /** How a value becomes an object: `json` (default), `string` (UTF-8), `bytes`, or a function. */
     readonly codec?: RedisCodecName | RedisDecode<T>;
-    /** Keys are UTF-8 (`string`, the default), or strings with one character for each byte (`bytes`). */
+    /** `string` (default): keys are UTF-8. `bytes`: a key is a string with one character for each byte. */
     readonly keys?: RedisKeys;
-    /** Most keys that there may be. Default 100 000. */
+    /** The maximum number of keys. With more keys the source fails with `PROTOCOL`. Default 100 000. */
     readonly maxKeys?: number;
-    /** After so many milliseconds of silence the server is asked whether it is there. Default 2 000. */
+    /** After this many milliseconds of silence, the source checks that the server is alive. Default 2 000. */
     readonly blockMs?: number;
-    /** A connection counts as lost if an answer is due and nothing is received for this many milliseconds. Default 5 000. */
+    /**
+     * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
+     */
     readonly timeoutMs?: number;
 }
 /**
- * Plain keys, as a source. Redis keeps no history of them: there are no marks to wait for, and after a lost connection all
- * of them are read again.
+ * Plain keys, as a source. Redis keeps no history of them: there are no marks to wait for, and after a lost connection
+ * all keys are read again.
  */
 export interface RedisKeysSource<T> extends ListerWatcher<T> {
+    /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
     readonly heartbeatMs: number;
 }
-/** Mirrors plain keys of Redis 6 or later that hold strings. Opens nothing by itself. */
+/**
+ * Creates a source for plain keys that hold strings, of Redis 7 or later, or Valkey. It opens no connection before the
+ * first list or watch.
+ * @throws OptionError when an option is missing or not allowed.
+ */
 export declare function redisKeys<T = unknown>(options: RedisKeysOptions<T>): RedisKeysSource<T>;

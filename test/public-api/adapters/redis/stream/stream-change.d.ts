@@ -1,4 +1,4 @@
-/** What an entry says of one key: the object that is there now, that there is none any more, or that it makes no sense. */
+/** A change of one key: its new object, undefined if it was deleted, or the error of an invalid object. */
 export type StreamChange<T> = {
     readonly key: string;
     readonly object: T | undefined;
@@ -7,7 +7,7 @@ export type StreamChange<T> = {
     readonly error: unknown;
 };
 /**
- * What an entry says: of one key, of several, or of none (`undefined`). Where it throws, nobody knows of which key it
- * spoke: then the mirror names an invalid object without a key, and reads everything again, at most once per 5 minutes.
+ * Returns the changes of an entry: one, several, or `undefined` for none. If it throws, the key is unknown: the mirror
+ * reports an invalid object without a key, and lists again, at most once per 5 minutes.
  */
 export type StreamDecode<T> = (fields: ReadonlyMap<string, string>, id: string) => StreamChange<T> | readonly StreamChange<T>[] | undefined;

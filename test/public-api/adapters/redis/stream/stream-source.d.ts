@@ -2,39 +2,62 @@ import type { ListerWatcher, SourceContext } from '../../../src/contract/source.
 import type { Version } from '../../../src/contract/version.js';
 import { type RedisClient } from '../connection/client.js';
 import type { StreamDecode } from './stream-change.js';
-/** Everything as it was when the entry `after` had been written, and no later one. */
+/** All objects after one entry of the stream, and before the next one. */
 export interface StreamSnapshot<T> {
+    /** Keys and objects. */
     readonly entries: Iterable<readonly [key: string, object: T]>;
     /**
-     * Id of an entry that the stream has or had; `0-0` for before all. Or a version of this source, such as an informer's, which says more: by it
-     * another stream under the same name is known also where it has an entry of that id.
+     * The id of the entry; `0-0` for the state before the first entry. It may also be a version of this source, such as
+     * an informer's. A version detects a replaced stream even if that one has an entry with the same id.
      */
     readonly after: string;
 }
+/** The options of `redisStream`. */
 export interface RedisStreamOptions<T> {
-    /** Your own `Redis` or `Cluster` of ioredis. It stays yours: nothing is sent over it, and it is never closed. */
+    /**
+     * A `Redis` or `Cluster` of ioredis. The source opens connections with the same options, and never closes the client.
+     */
     readonly client: RedisClient;
-    /** The stream's key. The client's `keyPrefix` comes before it. */
+    /** The key of the stream, after the client's `keyPrefix`. */
     readonly stream: string;
-    /** What an entry says. */
+    /** Returns the changes of an entry. */
     readonly decode: StreamDecode<T>;
-    /** Where a list begins, instead of at the oldest entry. Must be newer than the oldest entry that is there. */
+    /**
+     * Returns the state with which a list begins. It must not be older than the oldest entry. Default: a list begins at
+     * the oldest entry.
+     */
     readonly snapshot?: (context: Pick<SourceContext, 'signal'>) => Promise<StreamSnapshot<T>>;
     /**
-     * What to do where entries are gone that a list would need: `refuse` (default), or `fold` what is left, for streams in
-     * which the newest entry of each key always stays.
+     * What a list does if entries that it needs were removed. `refuse` (default): it fails with `PROTOCOL`. `fold`: it
+     * reads the remaining entries, for streams in which the newest entry of each key always remains.
      */
     readonly whenTrimmed?: 'refuse' | 'fold';
-    /** How long a read waits for news, in milliseconds, before it says that there are none. Default 2 000. */
+    /** A read that waits for entries ends after this many milliseconds, with a bookmark. Default 2 000. */
     readonly blockMs?: number;
-    /** A connection counts as lost if an answer is due and nothing is received for this many milliseconds. Default 5 000. */
+    /**
+     * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
+     */
     readonly timeoutMs?: number;
 }
-/** A stream of Redis that others write, as a source. Marks are the ids that XADD gives. */
+/** A stream of Redis, as a source. A mark is an id that XADD returned. */
 export interface RedisStream<T> extends ListerWatcher<T> {
+    /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
     readonly heartbeatMs: number;
+    /**
+     * Reads the id of the newest entry.
+     * @throws SourceError UNAVAILABLE when the server does not respond; PROTOCOL when the key does not hold a stream.
+     */
     head(context: SourceContext): Promise<Version>;
+    /**
+     * Whether a mirror at `at` includes `mark`.
+     * @throws SourceError EPOCH_CHANGED when they are of different histories; PROTOCOL when one is not a version or an
+     * id.
+     */
     hasReached(at: Version, mark: Version): boolean;
 }
-/** Mirrors what a stream of Redis 7.0 or later says of its keys. Opens nothing by itself. */
+/**
+ * Creates a source for the objects that a stream of Redis 7.0 or later describes. It opens no connection before the
+ * first list, watch or head.
+ * @throws OptionError when an option is missing or not allowed.
+ */
 export declare function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T>;
