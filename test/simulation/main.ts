@@ -21,7 +21,7 @@ const { values } = parseArgs({
   },
 })
 const seed = wholeNumber('seed', values.seed)
-const asked = values.runs === undefined ? undefined : wholeNumber('runs', values.runs)
+const requestedRuns = values.runs === undefined ? undefined : wholeNumber('runs', values.runs)
 const minutes = values.minutes === undefined ? Infinity : numberOf('minutes', values.minutes)
 const mutant = mutantNamed(values.mutant)
 // Before anything of src/ is loaded; who hunts mutants has each in a process of its own.
@@ -39,9 +39,9 @@ if (unknown !== undefined) refuse(`--layers must be some of ${layers.join(', ')}
 const chosen = layers.filter((each) => asLayers.includes(each))
 const { foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
-if (values.mutants) await huntMutants({ seed, schedules: asked, which, layers: chosen, json, keep })
-else if (asked === 1) await replay({ seed, kind: kind ?? 'one', keep })
-else await runCampaign({ runs: asked ?? 50_000, seed, kind, minutes, mutant, json })
+if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
+else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
+else await runCampaign({ runs: requestedRuns ?? 50_000, seed, kind, minutes, mutant, json })
 
 function wholeNumber(name: string, value: string): number {
   const number = Number(value)

@@ -29,46 +29,47 @@ const CONTENTS = 1_000_000
 export class BackendShard implements WorkloadTarget {
   readonly name: string
   readonly clock: SimClock
-  readonly draws: ShardDecisions
+  readonly decisions: ShardDecisions
   readonly settings: Settings
-  readonly deeds: Workload
+  readonly workload: Workload
   readonly mark: (mark: Mark) => void
   history: History
-  readonly #scene: Scenario
-  readonly #driveOf: () => WorkloadTarget['drive']
+  readonly #scenario: Scenario
+  readonly #driverOf: () => WorkloadTarget['driver']
 
   constructor(
-    scene: Scenario,
+    scenario: Scenario,
     { name, nth }: { readonly name: string; readonly nth: number },
-    settingsOf: (draws: RandomDecisions) => Settings,
-    driveOf: () => WorkloadTarget['drive'],
+    settingsOf: (decisions: RandomDecisions) => Settings,
+    driverOf: () => WorkloadTarget['driver'],
   ) {
     this.name = name
-    this.#scene = scene
-    this.#driveOf = driveOf
-    this.clock = scene.clock
-    this.mark = scene.mark
-    this.draws = new ShardDecisions(scene.draws, name)
-    this.settings = settingsOf(this.draws)
-    this.deeds = new Workload(this, nth * CONTENTS)
-    this.history = new History(this.deeds.initial())
+    this.#scenario = scenario
+    this.#driverOf = driverOf
+    this.clock = scenario.clock
+    this.mark = scenario.mark
+    this.decisions = new ShardDecisions(scenario.decisions, name)
+    this.settings = settingsOf(this.decisions)
+    this.workload = new Workload(this, nth * CONTENTS)
+    this.history = new History(this.workload.initial())
   }
 
-  get drive(): WorkloadTarget['drive'] {
-    return this.#driveOf()
+  get driver(): WorkloadTarget['driver'] {
+    return this.#driverOf()
   }
 
-  note = (what: string, ...about: readonly (string | number)[]): void => this.#scene.note(what, ...about, this.name)
+  note = (what: string, ...about: readonly (string | number)[]): void => this.#scenario.note(what, ...about, this.name)
 
-  violate = (invariant: Invariant, message: string): void => this.#scene.violate(invariant, `${this.name}: ${message}`)
+  violate = (invariant: Invariant, message: string): void =>
+    this.#scenario.violate(invariant, `${this.name}: ${message}`)
 
   listenersOf(signal: AbortSignal): number {
-    return this.#scene.listenersOf(signal)
+    return this.#scenario.listenersOf(signal)
   }
 
-  inGap = (): void => this.deeds.inGap()
+  inGap = (): void => this.workload.inGap()
 
-  pileUp = (key: string): void => this.deeds.pileUp(key)
+  writeRepeatedly = (key: string): void => this.workload.writeRepeatedly(key)
 
-  comeAndGo = (withinMs: number): void => this.deeds.comeAndGo(withinMs)
+  addBriefly = (withinMs: number): void => this.workload.addBriefly(withinMs)
 }

@@ -29,9 +29,9 @@ const thrownBare: readonly (() => unknown)[] = [
 ]
 
 /** What a driver throws, as the adapters of this package pass it on. Some of them say in which step it was. */
-export function driverError(draws: RandomDecisions, code: SourceErrorCode, phase: 'list' | 'watch'): SourceError {
-  const thrown = draws.pick('what a driver throws', thrownByDrivers)()
-  const isLocated = draws.chance('says in which step', 0.4)
+export function driverError(decisions: RandomDecisions, code: SourceErrorCode, phase: 'list' | 'watch'): SourceError {
+  const thrown = decisions.pick('what a driver throws', thrownByDrivers)()
+  const isLocated = decisions.chance('says in which step', 0.4)
   return new SourceError(redact(messageOf(thrown)), {
     code,
     cause: redactError(thrown),
@@ -39,8 +39,8 @@ export function driverError(draws: RandomDecisions, code: SourceErrorCode, phase
   })
 }
 
-export function bareError(draws: RandomDecisions): unknown {
-  return draws.pick('what is thrown bare', thrownBare)()
+export function bareError(decisions: RandomDecisions): unknown {
+  return decisions.pick('what is thrown bare', thrownBare)()
 }
 
 /** Where a text that nobody may read is in an error: its message, stack, causes and other properties. */

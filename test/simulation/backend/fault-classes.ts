@@ -6,7 +6,7 @@ export type FaultClass = Fault['of']
 export const classes: readonly FaultClass[] = ['contract', 'breach']
 
 /** What is planned like any other action, and is none of anybody's: servers forget, fail over and hold what does not decode, machines sleep. */
-const MISFORTUNES: Readonly<Record<string, FaultClass>> = {
+const ENVIRONMENT_FAULTS: Readonly<Record<string, FaultClass>> = {
   corrupt: 'contract',
   compact: 'contract',
   restore: 'contract',
@@ -17,7 +17,7 @@ const MISFORTUNES: Readonly<Record<string, FaultClass>> = {
 }
 
 const classOfKind = new Map([
-  ...Object.entries(MISFORTUNES),
+  ...Object.entries(ENVIRONMENT_FAULTS),
   ...Object.entries(faults).map(([kind, { of }]): [string, FaultClass] => [kind, of]),
 ])
 

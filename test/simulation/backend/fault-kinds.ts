@@ -88,15 +88,15 @@ const kinds = Object.entries(faults) as [FaultKind, Fault][]
 
 /** How likely each fault is in one schedule: half of them never happen, the others more or less often. */
 export class FaultMix {
-  readonly #draws: RandomDecisions
+  readonly #decisions: RandomDecisions
   /** Only those that may happen. */
   readonly #rates = new Map<FaultKind, Rate>()
 
-  constructor(draws: RandomDecisions, isBreach: boolean) {
-    this.#draws = draws
+  constructor(decisions: RandomDecisions, isBreach: boolean) {
+    this.#decisions = decisions
     for (const [kind, { of, rate }] of kinds) {
       if (of === 'breach' && !isBreach) continue
-      const stream = draws.of(kind)
+      const stream = decisions.of(kind)
       const factor = stream.next() * 4 - 2 // Off in half of the schedules.
       if (factor > 0) this.#rates.set(kind, { probability: Math.min(rate * (factor + 0.3), 0.6), stream })
     }
@@ -112,9 +112,9 @@ export class FaultMix {
    */
   strikes(kind: FaultKind, occasion?: number): boolean {
     const rate = this.#rates.get(kind)
-    if (rate === undefined || this.#draws.isQuiet) return false
+    if (rate === undefined || this.#decisions.isQuiet) return false
     const { stream, probability } = rate
-    if (occasion !== undefined) return stream.at(occasion) < probability && this.#draws.take(`${kind}@${occasion}`)
-    return stream.next() < probability && this.#draws.take(`${kind}#${stream.drawn}`)
+    if (occasion !== undefined) return stream.at(occasion) < probability && this.#decisions.take(`${kind}@${occasion}`)
+    return stream.next() < probability && this.#decisions.take(`${kind}#${stream.drawn}`)
   }
 }

@@ -43,12 +43,12 @@ export interface Commit {
   /** A number that does not depend on what else happened. */
   readonly id: number
   /** How often somebody began to tell of it. */
-  tellings: number
+  deliveries: number
 }
 
 /** What a backend had, at every moment: the truth by which everything is judged. */
 export class History {
-  readonly #moments: Commit[] = []
+  readonly #commits: Commit[] = []
   readonly #indexes = new Map<Version, number>()
   readonly #uids = new Map<number, string>()
   readonly #writes = new Map<number, number>()
@@ -59,16 +59,16 @@ export class History {
 
   constructor(initial: State) {
     for (const { item, uid } of initial.values()) this.#uids.set(item.n, uid)
-    this.#add({ epoch: 1, sequence: 0, version: '1.0', state: initial, mutations: [], id: 0, tellings: 0 })
+    this.#add({ epoch: 1, sequence: 0, version: '1.0', state: initial, mutations: [], id: 0, deliveries: 0 })
   }
 
   get head(): Commit {
-    return this.#moments[this.#moments.length - 1] as Commit
+    return this.#commits[this.#commits.length - 1] as Commit
   }
 
   /** What was there so many moments ago, perhaps in an epoch that is over. */
-  before(moments: number): Commit {
-    return this.#moments[Math.max(0, this.#moments.length - 1 - moments)] as Commit
+  before(commits: number): Commit {
+    return this.#commits[Math.max(0, this.#commits.length - 1 - commits)] as Commit
   }
 
   commit(mutations: readonly Mutation[], id: number): Commit {
@@ -83,7 +83,7 @@ export class History {
       }
     }
     const version = `${epoch}.${sequence + 1}`
-    return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations, id, tellings: 0 })
+    return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations, id, deliveries: 0 })
   }
 
   /** Another incarnation, which begins with what an earlier moment had. */
@@ -91,24 +91,24 @@ export class History {
     const { epoch } = this.head
     const { sequence, state } = from
     this.compacted = sequence
-    this.#base = this.#moments.length
+    this.#base = this.#commits.length
     const version = `${epoch + 1}.${sequence}`
-    return this.#add({ epoch: epoch + 1, sequence, version, state, mutations: [], id: 0, tellings: 0 })
+    return this.#add({ epoch: epoch + 1, sequence, version, state, mutations: [], id: 0, deliveries: 0 })
   }
 
   /** The moment of the current epoch with this sequence, or undefined where it is not there. */
   inEpoch(sequence: number): Commit | undefined {
-    const first = this.#moments[this.#base] as Commit
-    return sequence < first.sequence ? undefined : this.#moments[this.#base + sequence - first.sequence]
+    const first = this.#commits[this.#base] as Commit
+    return sequence < first.sequence ? undefined : this.#commits[this.#base + sequence - first.sequence]
   }
 
   /** The oldest moment of the current epoch. */
   get first(): Commit {
-    return this.#moments[this.#base] as Commit
+    return this.#commits[this.#base] as Commit
   }
 
   at(version: Version): Commit {
-    return this.#moments[this.indexOf(version)] as Commit
+    return this.#commits[this.indexOf(version)] as Commit
   }
 
   /** The identity of the object that had this content. */
@@ -123,7 +123,7 @@ export class History {
 
   /** What a key was last; undefined where it never was anything. */
   lastOf(key: string): Stored | undefined {
-    return this.#moments.findLast(({ state }) => state.has(key))?.state.get(key)
+    return this.#commits.findLast(({ state }) => state.has(key))?.state.get(key)
   }
 
   /** The place of a version among all there ever were. */
@@ -134,8 +134,8 @@ export class History {
   }
 
   /** The place of the first moment from `from` on for which it is so. */
-  findIndex(from: number, isSo: (moment: Commit) => boolean): number | undefined {
-    for (let index = from; index < this.#moments.length; index++) if (isSo(this.#moments[index] as Commit)) return index
+  findIndex(from: number, isSo: (commit: Commit) => boolean): number | undefined {
+    for (let index = from; index < this.#commits.length; index++) if (isSo(this.#commits[index] as Commit)) return index
     return undefined
   }
 
@@ -147,8 +147,8 @@ export class History {
 
   /** Whether the key was in such a state (`undefined`: absent) at `version` or at some moment after it. */
   isAtOrAfter(key: string, isSuch: (stored: Stored | undefined) => boolean, version: Version): boolean {
-    for (let index = this.indexOf(version); index < this.#moments.length; index++) {
-      const { state, mutations } = this.#moments[index] as Commit
+    for (let index = this.indexOf(version); index < this.#commits.length; index++) {
+      const { state, mutations } = this.#commits[index] as Commit
       if (isSuch(state.get(key))) return true
       // In the middle of a transaction it may have been in another state too.
       if (mutations.some((each) => each.key === key && isSuch(each.stored))) return true
@@ -156,9 +156,9 @@ export class History {
     return false
   }
 
-  #add(moment: Commit): Commit {
-    this.#indexes.set(moment.version, this.#moments.length)
-    this.#moments.push(moment)
-    return moment
+  #add(commit: Commit): Commit {
+    this.#indexes.set(commit.version, this.#commits.length)
+    this.#commits.push(commit)
+    return commit
   }
 }

@@ -1,13 +1,13 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ListContext, ListEvent, ListPage } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { Told } from '../checkers/audit-result-checker.js'
+import type { ListResult } from '../checkers/audit-result-checker.js'
 import { Channel } from './channel.js'
 import type { Commit, Item } from './history.js'
 import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 
 /** One list on its way: pages of a snapshot, or of a collection that moves, mended at the end by what happened. */
-export class ListStream extends Channel<ListPage<Item>> implements Told {
+export class ListStream extends Channel<ListPage<Item>> implements ListResult {
   readonly kind = 'list'
   readonly signal: AbortSignal
   /** What was shown already, by whoever reads. */
@@ -19,7 +19,7 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
   readonly isAudit: boolean
   readonly nth: number
   shown: Commit | undefined
-  said: Version | undefined
+  reportedVersion: Version | undefined
   #isWhole = true
   #keys: readonly string[] = []
   #at = 0
@@ -30,9 +30,9 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
     this.#source = source
     this.signal = signal
     this.floor = shown
-    this.isAudit = source.opens.isAudit
+    this.isAudit = source.observer.isAudit
     this.nth = source.lists
-    this.#begun = source.stage.history.head
+    this.#begun = source.scenario.history.head
     if (!isRefused) this.#later()
   }
 
@@ -40,7 +40,7 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
   wake(): void {}
 
   override return(): ReturnType<Channel<ListPage<Item>>['return']> {
-    if (this.#source.stage.settings.isDeaf && !this.isOver) {
+    if (this.#source.scenario.settings.ignoresAbort && !this.isOver) {
       this.isLeft = true
       return new Promise(() => {})
     }
@@ -51,12 +51,12 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
   #later(): void {
     // Where something can happen meanwhile it is worth being slow.
     const latency = this.#source.latency() * (this.#isMoving ? 10 : 1) * (this.isAudit ? 20 : 1)
-    this.#source.stage.clock.in(latency, () => this.#next())
+    this.#source.scenario.clock.in(latency, () => this.#next())
   }
 
   /** What goes wrong before the next page: an error, `'silence'`, or nothing. */
   #fault(): unknown {
-    const { history, settings, mark } = this.#source.stage
+    const { history, settings, mark } = this.#source.scenario
     const { mix } = settings
     if (this.pages === 0 && mix.strikes('refuse-list')) return this.#source.transient('list')
     if (this.pages === 0 && mix.strikes('refuse-for-good')) return this.#source.fatal(this)
@@ -79,92 +79,92 @@ export class ListStream extends Channel<ListPage<Item>> implements Told {
     if (this.isOver) return
     if (this.pages === 0) this.#begin()
     const fault = this.#fault()
-    if (fault === 'silence') this.#source.stage.note('the list falls silent')
+    if (fault === 'silence') this.#source.scenario.note('the list falls silent')
     else if (fault !== undefined) this.#break(fault)
     else this.#page()
   }
 
   #begin(): void {
-    const { history, settings } = this.#source.stage
+    const { history, settings } = this.#source.scenario
     const isStale = settings.mix.strikes('stale-list')
     this.#begun = isStale ? this.#earlier() : history.head
     this.#isMoving = !isStale && settings.mix.strikes('moving-list')
     this.#keys = [...this.#begun.state.keys()]
-    if (this.#isMoving) this.#source.stage.inGap()
+    if (this.#isMoving) this.#source.scenario.inGap()
   }
 
   #page(): void {
-    const { stage } = this.#source
-    const { pageSize } = stage.settings
+    const { scenario } = this.#source
+    const { pageSize } = scenario.settings
     const keys = this.#keys.slice(this.#at, this.#at + pageSize)
     this.#at += pageSize
     const isLast = this.#at >= this.#keys.length
-    const { state } = this.#isMoving ? stage.history.head : this.#begun
+    const { state } = this.#isMoving ? scenario.history.head : this.#begun
     const events: ListEvent<Item>[] = []
     for (const key of keys) {
       const stored = state.get(key)
       if (stored !== undefined) events.push(this.#source.eventOf(stored))
     }
     // The reflector would delete nothing by such a list.
-    if (this.isAudit && events.length > 0 && stage.settings.mix.strikes('keyless-in-audit')) {
+    if (this.isAudit && events.length > 0 && scenario.settings.mix.strikes('keyless-in-audit')) {
       events[0] = KEYLESS
       this.#isWhole = false
     }
     this.pages++
     if (!isLast) {
-      this.#say({ events })
+      this.#emitPage({ events })
       this.#later()
       return
     }
-    const shown = this.#isMoving ? stage.history.head : this.#begun
+    const shown = this.#isMoving ? scenario.history.head : this.#begun
     this.shown = shown
-    const last = this.#isMoving ? this.#mended(events) : this.#lastPage(events)
-    this.said = last.version
-    this.#say(last)
+    const last = this.#isMoving ? this.#caughtUpPage(events) : this.#lastPage(events)
+    this.reportedVersion = last.version
+    this.#emitPage(last)
     if (this.isAudit && !this.signal.aborted) this.#source.auditWatch?.read(shown, this.#isWhole)
-    stage.note('the list ends', shown.version)
+    scenario.note('the list ends', shown.version)
     this.end()
     this.#source.closed(this)
   }
 
-  #say(page: ListPage<Item>): void {
+  #emitPage(page: ListPage<Item>): void {
     this.emit(page)
-    this.#source.opens.said(this)
+    this.#source.observer.emitted(this)
   }
 
   #lastPage(events: readonly ListEvent<Item>[]): ListPage<Item> {
-    const { history, settings } = this.#source.stage
+    const { history, settings } = this.#source.scenario
     const { head } = history
     // A breach: an old snapshot under a new version.
-    const lies = this.#begun.epoch === head.epoch && settings.mix.strikes('lie-in-list')
-    return { events, version: lies ? head.version : this.#begun.version }
+    const isWrong = this.#begun.epoch === head.epoch && settings.mix.strikes('lie-in-list')
+    return { events, version: isWrong ? head.version : this.#begun.version }
   }
 
   /** Pages were read at different moments; what happened since the first of them is told again. */
-  #mended(events: ListEvent<Item>[]): ListPage<Item> {
-    const { history } = this.#source.stage
+  #caughtUpPage(events: ListEvent<Item>[]): ListPage<Item> {
+    const { history } = this.#source.scenario
     const { head } = history
     for (let at = this.#begun.sequence + 1; at <= head.sequence; at++) {
       for (const { key, stored } of history.inEpoch(at)?.mutations ?? [])
         events.push(stored === undefined ? { type: 'delete', key } : this.#source.eventOf(stored))
     }
-    if (head !== this.#begun) this.#source.stage.mark('the collection changed while it was listed')
+    if (head !== this.#begun) this.#source.scenario.mark('the collection changed while it was listed')
     return { events, version: head.version }
   }
 
   /** A replica that is behind, by a few transactions. */
   #earlier(): Commit {
-    const { history, draws, note } = this.#source.stage
+    const { history, decisions, note } = this.#source.scenario
     const { head, first } = history
-    const behind = draws.below('stale by', 6)
+    const behind = decisions.below('stale by', 6)
     const sequence = Math.max(first.sequence, head.sequence - behind)
     note('a stale list', head.sequence - sequence)
     return history.inEpoch(sequence) ?? head
   }
 
   #break(error: unknown): void {
-    this.#source.stage.note('the list breaks', error instanceof SourceError ? error.code : 'without a code')
-    this.#source.opens.broke(this, error)
+    this.#source.scenario.note('the list breaks', error instanceof SourceError ? error.code : 'without a code')
+    this.#source.observer.broke(this, error)
     this.#source.closed(this)
     this.fail(error)
   }

@@ -11,7 +11,7 @@ import type {
   WatchEvent,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { Told } from '../checkers/audit-result-checker.js'
+import type { ListResult } from '../checkers/audit-result-checker.js'
 import { WarningChecker } from '../checkers/warning-checker.js'
 import type { SourceScenario } from '../system/scenario.js'
 import { changed, withBody } from '../workload/item-bodies.js'
@@ -45,11 +45,11 @@ export interface SourceObserver {
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void
   /** The stream broke off, or ended where `error` is undefined. */
   broke(stream: ListStream | WatchStream, error: unknown): void
-  said(stream: ListStream | WatchStream): void
+  emitted(stream: ListStream | WatchStream): void
   /** Something was said that is of no use to anybody. */
-  muttered(): void
+  emittedUseless(): void
   /** The source says that it is not sure of itself. */
-  doubted(): void
+  auditRequested(): void
   /** An audit begins to read. */
   audited(): void
 }
@@ -73,8 +73,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly hasReached?: (at: Version, mark: Version) => boolean
   readonly isLaterEpoch?: (at: Version, mark: Version) => boolean
   readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
-  readonly stage: SourceScenario
-  readonly opens: SourceObserver
+  readonly scenario: SourceScenario
+  readonly observer: SourceObserver
   readonly streams = new Set<ListStream | WatchStream>()
   /** The signals of requests for its head that were not answered. */
   readonly requests = new Set<AbortSignal>()
@@ -87,7 +87,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   isExpired = false
   auditWatch: AuditObserver | undefined
   /** The last list that was opened, audits aside. */
-  lastList: Told | undefined
+  lastList: ListResult | undefined
   /** How often it could not say where it is. */
   headFailures = 0
   /** With what it has refused for good whoever reads it, and was not opened again since. */
@@ -95,38 +95,38 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** How many lists of versions are on their way. */
   #versionLists = 0
 
-  constructor(stage: SourceScenario, opens: SourceObserver, name = 'simulated') {
+  constructor(scenario: SourceScenario, observer: SourceObserver, name = 'simulated') {
     this.name = name
-    this.stage = stage
-    this.opens = opens
-    this.warnings = new WarningChecker(stage)
-    this.heartbeatMs = stage.settings.heartbeatMs
-    const { auditMs, hasRevisions, flips } = stage.settings
+    this.scenario = scenario
+    this.observer = observer
+    this.warnings = new WarningChecker(scenario)
+    this.heartbeatMs = scenario.settings.heartbeatMs
+    const { auditMs, hasRevisions, flips } = scenario.settings
     if (auditMs !== false && hasRevisions && !flips) this.versions = (context) => this.#versions(context)
-    if (!stage.settings.hasOrder) return
+    if (!scenario.settings.hasOrder) return
     const isLater = (at: Version, mark: Version): boolean =>
-      stage.settings.knowsLater && stage.history.at(at).epoch < stage.history.at(mark).epoch
-    if (stage.settings.knowsLater) this.isLaterEpoch = isLater
-    this.hasReached = (at, mark) => !isLater(at, mark) && stage.history.hasReached(at, mark)
+      scenario.settings.comparesEpochs && scenario.history.at(at).epoch < scenario.history.at(mark).epoch
+    if (scenario.settings.comparesEpochs) this.isLaterEpoch = isLater
+    this.hasReached = (at, mark) => !isLater(at, mark) && scenario.history.hasReached(at, mark)
   }
 
   list(context: ListContext): AsyncIterable<ListPage<Item>> {
     this.lists++
     this.#called(context)
-    if (this.opens.isAudit) this.#auditBegins()
+    if (this.observer.isAudit) this.#auditBegins()
     else this.refusedWith = undefined
-    if (this.stage.settings.mix.strikes('throw-at-list')) {
+    if (this.scenario.settings.mix.strikes('throw-at-list')) {
       const stream = new ListStream(this, context, true)
-      this.opens.opened('list', stream)
+      this.observer.opened('list', stream)
       const error = this.transient('list')
-      this.opens.broke(stream, error)
+      this.observer.broke(stream, error)
       throw error
     }
-    if (this.opens.isAudit) this.#audited()
+    if (this.observer.isAudit) this.#audited()
     const stream = new ListStream(this, context)
     this.streams.add(stream)
     if (!stream.isAudit) this.lastList = stream
-    this.opens.opened('list', stream)
+    this.observer.opened('list', stream)
     return stream
   }
 
@@ -135,13 +135,13 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.#called(context)
     const stream = new WatchStream(this, context)
     this.streams.add(stream)
-    this.opens.opened('watch', stream)
+    this.observer.opened('watch', stream)
     stream.begin()
     return stream
   }
 
   async head({ signal }: SourceContext): Promise<Version> {
-    const { clock, history, settings } = this.stage
+    const { clock, history, settings } = this.scenario
     this.requests.add(signal)
     signal.addEventListener('abort', () => this.requests.delete(signal), { once: true })
     if (settings.mix.strikes('head-hangs')) await new Promise(() => {})
@@ -159,13 +159,13 @@ export class SimulatedSource implements ListerWatcher<Item> {
   wake(): void {
     for (const stream of this.streams) stream.wake()
     // One that does not hear that it is over may still have something to say.
-    if (this.stage.settings.isDeaf && this.#last?.aborted) this.warnings.says(false)
+    if (this.scenario.settings.ignoresAbort && this.#last?.aborted) this.warnings.warn(false)
   }
 
   #called({ signal, warn }: SourceContext): void {
     this.#last = signal
     this.warnings.called(warn)
-    if (this.stage.settings.mix.strikes('warns')) this.warnings.says(true)
+    if (this.scenario.settings.mix.strikes('warns')) this.warnings.warn(true)
   }
 
   /** Makes whoever watches read everything again. */
@@ -188,16 +188,16 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   latency(occasion?: number): number {
-    const { draws, settings } = this.stage
-    const stream = draws.of('latency')
+    const { decisions, settings } = this.scenario
+    const stream = decisions.of('latency')
     const ms = (occasion === undefined ? stream.next() : stream.at(occasion)) * settings.latencyMs
     return settings.mix.strikes('slow-source', occasion) ? 50 * ms : ms
   }
 
   /** An error after which it is worth trying again. */
   transient(phase: 'list' | 'watch'): unknown {
-    const { draws } = this.stage
-    const code = draws.pick('error', [
+    const { decisions } = this.scenario
+    const code = decisions.pick('error', [
       'UNAVAILABLE',
       'UNAVAILABLE',
       'TIMEOUT',
@@ -205,21 +205,21 @@ export class SimulatedSource implements ListerWatcher<Item> {
       'none',
       'retry after',
     ] as const)
-    if (code === 'none') return bareError(draws)
+    if (code === 'none') return bareError(decisions)
     if (code === 'retry after')
       return new SourceError('too many requests', {
         code: 'UNAVAILABLE',
-        retryAfterMs: draws.below('retry after', 5_000),
+        retryAfterMs: decisions.below('retry after', 5_000),
       })
-    return driverError(draws, code, phase)
+    return driverError(decisions, code, phase)
   }
 
   /** An error after which trying again soon is of no use. */
   fatal({ isAudit, signal }: { readonly isAudit?: boolean; readonly signal: AbortSignal }): unknown {
     const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
-    const { draws, settings } = this.stage
-    const drawn = draws.pick('fatal', codes)
-    const code = settings.clears && draws.chance('revoked', 0.6) ? 'UNAUTHORIZED' : drawn
+    const { decisions, settings } = this.scenario
+    const drawn = decisions.pick('fatal', codes)
+    const code = settings.clears && decisions.chance('revoked', 0.6) ? 'UNAUTHORIZED' : drawn
     if (isAudit !== true && !signal.aborted) this.refusedWith = code
     return new SourceError(REFUSAL, { code })
   }
@@ -227,7 +227,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   eventOf(stored: Stored): ListEvent<Item> {
     const { key, item, uid, revision, isInvalid } = stored
     const version = revision === undefined ? {} : { version: revision }
-    const { body, copies, hasUids, hasSchema } = this.stage.settings
+    const { body, copies, hasUids, hasSchema } = this.scenario.settings
     if (isInvalid && hasSchema)
       return { type: 'put', key, object: refusable(item), ...(hasUids && { uid }), ...version }
     if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
@@ -242,16 +242,16 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** What nobody can do anything with: an object without a key, or an event of a type to come. */
   uselessEvents(strikes: (kind: FaultKind) => boolean): readonly WatchEvent<Item>[] {
     const events: unknown[] = []
-    if (strikes('unknown-event')) events.push({ type: 'annotate', key: this.stage.settings.keys[0] })
+    if (strikes('unknown-event')) events.push({ type: 'annotate', key: this.scenario.settings.keys[0] })
     if (strikes('keyless-event')) events.push(KEYLESS)
-    if (strikes('malformed-event')) events.push(this.stage.draws.pick('malformed', MALFORMED))
-    if (events.length > 0) this.opens.muttered()
+    if (strikes('malformed-event')) events.push(this.scenario.decisions.pick('malformed', MALFORMED))
+    if (events.length > 0) this.observer.emittedUseless()
     return events as WatchEvent<Item>[]
   }
 
   /** What a watch tells of one transaction. */
   eventsOf({ mutations, state }: Commit): readonly WatchEvent<Item>[] {
-    const { isPolled } = this.stage.settings
+    const { isPolled } = this.scenario.settings
     if (!isPolled) return mutations.map((mutation) => this.#eventOf(mutation))
     const stored = [...state.values()].map((each) => this.eventOf(each))
     const entries = stored.filter((event) => event.type === 'put')
@@ -259,23 +259,23 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   #auditBegins(): void {
-    this.opens.audited()
+    this.observer.audited()
     this.auditWatch?.begins()
   }
 
   /** An audit has begun: a good moment for writers, and for the watch to break off. */
   #audited(): void {
-    const { inGap, settings, comeAndGo } = this.stage
+    const { inGap, settings, addBriefly } = this.scenario
     inGap()
     if (settings.isBreach || !settings.mix.strikes('expire-in-audit')) return
     // What comes after the watch broke off and goes before the next list, the audit may see, and the mirror never does.
     this.expire()
-    comeAndGo(5 * settings.latencyMs)
+    addBriefly(5 * settings.latencyMs)
   }
 
   /** Keys and versions alone, for an audit. */
   async *#versions({ signal }: SourceContext): AsyncIterable<VersionPage> {
-    const { clock, history, settings, note } = this.stage
+    const { clock, history, settings, note } = this.scenario
     this.#versionLists++
     try {
       this.#auditBegins()
@@ -295,7 +295,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {
     if (stored !== undefined) return this.eventOf(stored)
-    const last = this.stage.settings.tellsLastState && was !== undefined && !was.isInvalid ? was.item : undefined
+    const last = this.scenario.settings.sendsLastState && was !== undefined && !was.isInvalid ? was.item : undefined
     return { type: 'delete', key, ...(last !== undefined && { object: last }) }
   }
 }

@@ -25,11 +25,11 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #cursor: number
   #isBusy = false
   #isSilent = false
-  #isAsked = false
-  #hasSpoken = false
+  #isProgressRequested = false
+  #hasEmitted = false
   #stopBeating: () => void = () => {}
   /** What was told last. */
-  #told: WatchBatch<Item> | undefined
+  #delivered: WatchBatch<Item> | undefined
   /** Transactions that are told later than those after them: a breach. */
   #held: Commit[] = []
 
@@ -40,12 +40,12 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#source = source
     this.signal = signal
     this.after = after
-    const { epoch, sequence } = source.stage.history.at(after)
+    const { epoch, sequence } = source.scenario.history.at(after)
     this.#epoch = epoch
     this.#start = sequence
     this.#cursor = sequence
     onProgressRequest(() => {
-      this.#isAsked = true
+      this.#isProgressRequested = true
       this.wake()
     })
   }
@@ -56,32 +56,32 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 
   begin(): void {
-    this.#isAsked = true
+    this.#isProgressRequested = true
     this.wake()
   }
 
   wake(): void {
     if (this.#isBusy || this.isOver || this.#isSilent) return
     this.#stopBeating()
-    if (!this.#hasNews && !this.#isAsked) {
-      this.#stopBeating = this.#source.stage.clock.in(this.#source.heartbeatMs, () => {
-        this.#isAsked = true
+    if (!this.#hasChanges && !this.#isProgressRequested) {
+      this.#stopBeating = this.#source.scenario.clock.in(this.#source.heartbeatMs, () => {
+        this.#isProgressRequested = true
         this.wake()
       })
       return
     }
     this.#isBusy = true
     const occasion = this.#occasion()
-    this.#source.stage.clock.in(this.#source.latency(occasion), () => {
+    this.#source.scenario.clock.in(this.#source.latency(occasion), () => {
       this.#isBusy = false
       if (this.isOver || this.#isSilent) return
-      this.#tell(occasion)
+      this.#emitNext(occasion)
       this.wake()
     })
   }
 
   override return(): ReturnType<Channel<WatchBatch<Item>>['return']> {
-    if (this.#source.stage.settings.isDeaf && !this.isOver) {
+    if (this.#source.scenario.settings.ignoresAbort && !this.isOver) {
       this.isLeft = true
       return new Promise(() => {})
     }
@@ -90,38 +90,38 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     return super.return()
   }
 
-  get #hasNews(): boolean {
-    const { head } = this.#source.stage.history
+  get #hasChanges(): boolean {
+    const { head } = this.#source.scenario.history
     return head.epoch !== this.#epoch || head.sequence > this.#cursor
   }
 
   /** A number for what is to be told now; undefined where there is nothing but where the source is. */
   #occasion(): number | undefined {
-    const moment = this.#source.stage.history.inEpoch(this.#cursor + 1)
-    return moment === undefined ? undefined : mix(moment.id + moment.tellings++)
+    const commit = this.#source.scenario.history.inEpoch(this.#cursor + 1)
+    return commit === undefined ? undefined : mix(commit.id + commit.deliveries++)
   }
 
   /** What goes wrong now: an error, `'silence'`, `'end'`, or nothing. */
   #fault(strikes: Strikes): unknown {
-    const { history, mark } = this.#source.stage
+    const { history, mark } = this.#source.scenario
     if (history.head.epoch !== this.#epoch)
       return new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
     const isExpired = this.#source.isExpired && !this.isLeft
     if (isExpired) this.#source.isExpired = false
-    const isDropped = strikes(this.#hasSpoken ? 'expire-live' : 'expire-watch')
+    const isDropped = strikes(this.#hasEmitted ? 'expire-live' : 'expire-watch')
     if (isExpired || isDropped || this.#cursor < history.compacted) {
-      if (this.#hasSpoken) mark('the history was compacted under an open watch')
+      if (this.#hasEmitted) mark('the history was compacted under an open watch')
       return new SourceError('the history is gone', { code: 'VERSION_EXPIRED' })
     }
-    if (!this.#hasSpoken && strikes('refuse-watch')) return this.#source.transient('watch')
+    if (!this.#hasEmitted && strikes('refuse-watch')) return this.#source.transient('watch')
     if (strikes('refuse-watch-for-good')) return this.#source.fatal(this)
     if (strikes('break-watch')) return this.#source.transient('watch')
     if (strikes('end-watch')) return 'end'
     return strikes('half-open') ? 'silence' : undefined
   }
 
-  #tell(occasion: number | undefined): void {
-    const { settings, note } = this.#source.stage
+  #emitNext(occasion: number | undefined): void {
+    const { settings, note } = this.#source.scenario
     const strikes: Strikes = (kind) => settings.mix.strikes(kind, occasion)
     const fault = this.#fault(strikes)
     if (fault === 'silence') {
@@ -129,31 +129,31 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
       this.#isSilent = true
     } else if (fault === 'end') {
       note('the watch ends')
-      this.#source.opens.broke(this, undefined)
+      this.#source.observer.broke(this, undefined)
       this.#source.closed(this)
       this.end()
     } else if (fault !== undefined) this.#break(fault)
-    else this.#say(strikes)
+    else this.#emitDue(strikes)
   }
 
-  #say(strikes: Strikes): void {
-    if (!this.#hasSpoken && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
-    if (this.#hasSpoken && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
+  #emitDue(strikes: Strikes): void {
+    if (!this.#hasEmitted && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
+    if (this.#hasEmitted && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
     if (strikes('repeat-batch')) this.#repeatBatch(strikes)
-    if (!this.isLeft && strikes('doubt')) this.#doubts()
-    this.#isAsked = false
-    this.#hasSpoken = true
-    if (this.#hasNews) this.#tellNext(strikes)
+    if (!this.isLeft && strikes('doubt')) this.#sendAuditRequest()
+    this.#isProgressRequested = false
+    this.#hasEmitted = true
+    if (this.#hasChanges) this.#emitCommits(strikes)
     else this.#bookmark()
   }
 
-  #doubts(): void {
-    this.#source.opens.doubted()
+  #sendAuditRequest(): void {
+    this.#source.observer.auditRequested()
     this.#requestAudit?.('it may have been restored')
   }
 
   #bookmark(): void {
-    const { history, settings, note } = this.#source.stage
+    const { history, settings, note } = this.#source.scenario
     this.#releaseHeld()
     this.#emit([], (history.inEpoch(this.#cursor) ?? history.head).version)
     if (settings.mix.strikes('break-after-bookmark')) {
@@ -162,26 +162,26 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     }
   }
 
-  #tellNext(strikes: Strikes): void {
-    const { history, settings, draws } = this.#source.stage
-    const moments: Commit[] = []
-    const count = strikes('merge-transactions') ? 2 + draws.below('merge', 3) : 1
-    for (let at = this.#cursor + 1; moments.length < count; at++) {
-      const moment = history.inEpoch(at)
-      if (moment === undefined) break
-      moments.push(moment)
+  #emitCommits(strikes: Strikes): void {
+    const { history, settings, decisions } = this.#source.scenario
+    const commits: Commit[] = []
+    const count = strikes('merge-transactions') ? 2 + decisions.below('merge', 3) : 1
+    for (let at = this.#cursor + 1; commits.length < count; at++) {
+      const commit = history.inEpoch(at)
+      if (commit === undefined) break
+      commits.push(commit)
     }
-    const [first, last] = [moments[0], moments[moments.length - 1]]
+    const [first, last] = [commits[0], commits[commits.length - 1]]
     if (first === undefined || last === undefined) return
     this.#cursor = last.sequence
-    if (settings.isBreach && this.#breaches(first, moments, strikes)) return
+    if (settings.isBreach && this.#breaches(first, commits, strikes)) return
     // A polled source says what there is now, once.
-    const told = settings.isPolled ? [last] : moments
-    const all = told.flatMap((moment) => this.#source.eventsOf(moment))
+    const delivered = settings.isPolled ? [last] : commits
+    const all = delivered.flatMap((commit) => this.#source.eventsOf(commit))
     const events = strikes('fold-transactions') ? lastOfEachKey(all) : all
-    this.#told = { events: [...events], version: last.version }
-    const nobody = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
-    if (nobody !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: nobody })
+    this.#delivered = { events: [...events], version: last.version }
+    const absent = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
+    if (absent !== undefined && strikes('delete-of-nothing')) events.push({ type: 'delete', key: absent })
     if (strikes('delete-again')) events.push(...this.#deleteAgain(last))
     events.push(...this.#source.uselessEvents(strikes))
     this.#emit(events, last.version)
@@ -189,8 +189,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 
   /** What no source may do. True where that was all that is said of these transactions now. */
-  #breaches(first: Commit, moments: readonly Commit[], strikes: Strikes): boolean {
-    const { history, note } = this.#source.stage
+  #breaches(first: Commit, commits: readonly Commit[], strikes: Strikes): boolean {
+    const { history, note } = this.#source.scenario
     if (strikes('lose-event')) {
       note('an event is lost', first.version)
       return true
@@ -201,14 +201,14 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     }
     if (strikes('late-commit')) {
       note('a transaction becomes visible late', first.version)
-      this.#held.push(...moments)
+      this.#held.push(...commits)
       return true
     }
     const next = history.inEpoch(this.#cursor + 1)
     if (next !== undefined && strikes('reorder')) {
       note('two transactions are told in the wrong order', first.version)
       this.#cursor = next.sequence
-      this.#held.push(...moments)
+      this.#held.push(...commits)
       this.#emit(this.#source.eventsOf(next), next.version)
       return true
     }
@@ -220,35 +220,35 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 
   #releaseHeld(): void {
-    for (const moment of this.#held.splice(0)) this.#emit(this.#source.eventsOf(moment), moment.version)
+    for (const commit of this.#held.splice(0)) this.#emit(this.#source.eventsOf(commit), commit.version)
   }
 
   /** Says again what was said, or what this stream never had to say. */
   #repeat(upTo: number, kind: 'repeat' | 'repeat-older'): void {
-    const { history, draws, mark, note } = this.#source.stage
-    const moment = history.inEpoch(upTo - draws.below('repeat', 3))
-    if (moment === undefined || moment.mutations.length === 0) return
-    note(kind, moment.version)
+    const { history, decisions, mark, note } = this.#source.scenario
+    const commit = history.inEpoch(upTo - decisions.below('repeat', 3))
+    if (commit === undefined || commit.mutations.length === 0) return
+    note(kind, commit.version)
     if (kind === 'repeat-older') mark('an event older than the stream came')
-    this.#emit(this.#source.eventsOf(moment), moment.version)
+    this.#emit(this.#source.eventsOf(commit), commit.version)
   }
 
   /** Says the last batch again, not knowing a later version. */
   #repeatBatch(strikes: Strikes): void {
-    const { history, note } = this.#source.stage
-    const told = this.#told
-    if (told === undefined || told.version !== history.inEpoch(this.#cursor)?.version) return
-    note('repeats a batch', told.version)
-    const useless = this.#source.stage.settings.isPolled ? [] : this.#source.uselessEvents(strikes)
-    this.#emit([...told.events, ...useless], told.version)
+    const { history, note } = this.#source.scenario
+    const delivered = this.#delivered
+    if (delivered === undefined || delivered.version !== history.inEpoch(this.#cursor)?.version) return
+    note('repeats a batch', delivered.version)
+    const useless = this.#source.scenario.settings.isPolled ? [] : this.#source.uselessEvents(strikes)
+    this.#emit([...delivered.events, ...useless], delivered.version)
   }
 
   /** Tells once more of something that is gone, and of its last state. */
   #deleteAgain({ state }: Commit): readonly WatchEvent<Item>[] {
-    const { history, settings, draws, note } = this.#source.stage
+    const { history, settings, decisions, note } = this.#source.scenario
     const gone = settings.keys.filter((key) => !state.has(key) && history.lastOf(key)?.isInvalid === false)
-    if (gone.length === 0 || !settings.tellsLastState) return []
-    const key = draws.pick('delete again', gone)
+    if (gone.length === 0 || !settings.sendsLastState) return []
+    const key = decisions.pick('delete again', gone)
     const last = history.lastOf(key)
     if (last === undefined) return []
     note('tells of a deletion again')
@@ -257,16 +257,16 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
 
   #emit(events: readonly WatchEvent<Item>[], version: Version): void {
     this.emit({ events, version })
-    this.#source.opens.said(this)
+    this.#source.observer.emitted(this)
   }
 
   #break(error: unknown): void {
-    this.#source.stage.note('the watch breaks', error instanceof SourceError ? error.code : 'without a code')
+    this.#source.scenario.note('the watch breaks', error instanceof SourceError ? error.code : 'without a code')
     this.#stopBeating()
-    this.#source.opens.broke(this, error)
+    this.#source.observer.broke(this, error)
     this.#source.closed(this)
     this.fail(error)
-    this.#source.stage.inGap()
+    this.#source.scenario.inGap()
   }
 }
 

@@ -20,7 +20,7 @@ export interface Mirrored {
  * and nothing is there until the next list; else they stay. For no other reason a store loses its version.
  */
 export class AccessLostChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #mirrored: Mirrored
   #version: Version | undefined
   #isCleared = false
@@ -29,18 +29,18 @@ export class AccessLostChecker {
   /** When that was last. */
   at = -1
 
-  constructor(scene: Scenario, mirrored: Mirrored) {
-    this.#scene = scene
+  constructor(scenario: Scenario, mirrored: Mirrored) {
+    this.#scenario = scenario
     this.#mirrored = mirrored
   }
 
   /** Whether its objects were deleted, and it was not listed since. */
   get isCleared(): boolean {
-    this.look()
+    this.checkStep()
     return this.#isCleared
   }
 
-  look(): void {
+  checkStep(): void {
     const { version } = this.#mirrored
     if (version === this.#version) return
     if (version === undefined) this.#lost()
@@ -50,8 +50,8 @@ export class AccessLostChecker {
 
   /** Its reflector has reported an error of a list or a watch. */
   failed({ code }: SourceError): void {
-    this.look()
-    const { settings, violate } = this.#scene
+    this.checkStep()
+    const { settings, violate } = this.#scenario
     const { isListed, size, version } = this.#mirrored
     if (code !== 'UNAUTHORIZED' || !settings.clears || !isListed) return
     if (version !== undefined) violate('access', `access was lost, and the store is at ${version}`)
@@ -59,7 +59,7 @@ export class AccessLostChecker {
   }
 
   #lost(): void {
-    const { clock, settings, violate, mark, note } = this.#scene
+    const { clock, settings, violate, mark, note } = this.#scenario
     const { refusedWith } = this.#mirrored
     this.times++
     this.#mirrored.lost?.()

@@ -4,11 +4,11 @@ import type { SourceScenario } from '../system/scenario.js'
 const REST_FACTOR = 100
 /** So much later where it waits for its turn because of doubts; and for what our own slow code takes. */
 const WAIT_MS = 16_000
-const LOOKS = 100
+const CLOCK_READS = 100
 
 /** Audits come within their period, or as late as the time that the last one read allows, wherever one could come (I16). */
 export class AuditPeriodChecker {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   readonly #isLive: () => boolean
   readonly #isReading: () => boolean
   #beganAt = 0
@@ -17,14 +17,14 @@ export class AuditPeriodChecker {
   /** Since when one could have come. */
   #since: number | undefined
 
-  constructor(stage: SourceScenario, isLive: () => boolean, isReading: () => boolean) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, isLive: () => boolean, isReading: () => boolean) {
+    this.#scenario = scenario
     this.#isLive = isLive
     this.#isReading = isReading
   }
 
   began(): void {
-    this.#beganAt = this.#stage.clock.elapsed
+    this.#beganAt = this.#scenario.clock.elapsed
     this.#since = undefined
   }
 
@@ -33,8 +33,8 @@ export class AuditPeriodChecker {
     this.#since = undefined
   }
 
-  look(): void {
-    const { clock, settings, violate } = this.#stage
+  checkStep(): void {
+    const { clock, settings, violate } = this.#scenario
     if (settings.auditMs === false) return
     const isReading = this.#isReading()
     // One that was refused at once has read nothing, and the next rests as long as before.
@@ -46,7 +46,7 @@ export class AuditPeriodChecker {
     }
     this.#since ??= clock.elapsed
     const waitedMs = clock.elapsed - this.#since
-    const slowMs = LOOKS * settings.driftMs
+    const slowMs = CLOCK_READS * settings.driftMs
     // Nobody outside sees when the audit has understood the last page.
     const readMs = 2 * this.#readMs + settings.latencyMs + slowMs
     if (waitedMs > Math.max(settings.auditMs, REST_FACTOR * readMs) + WAIT_MS + slowMs)

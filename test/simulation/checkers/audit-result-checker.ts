@@ -6,8 +6,8 @@ import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 
 /** How long an audit may take, at most, to say what it has read; and how often our own code looks at a clock meanwhile. */
-const SAYS_MS = 1_000
-const LOOKS = 100
+const REPORT_MS = 1_000
+const CLOCK_READS = 100
 
 /** Keys at which the store is wrong, each with the content that it has there. */
 type Flaws = ReadonlyMap<string, number | undefined>
@@ -22,12 +22,12 @@ interface Begun {
 }
 
 /** What a list has told. */
-export interface Told {
+export interface ListResult {
   /** How many lists there were when it began. */
   readonly nth: number
   /** The moment that it showed, and of which version it said that it was; undefined before it has ended. */
   readonly shown: Commit | undefined
-  readonly said: Version | undefined
+  readonly reportedVersion: Version | undefined
 }
 
 /**
@@ -36,7 +36,7 @@ export interface Told {
  * break off before (I16).
  */
 export class AuditResultChecker implements AuditObserver {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   readonly #informer: Informer<Item, IndexesOf>
   /** Whether the audit compares versions alone. */
   readonly #byVersion: boolean
@@ -46,8 +46,8 @@ export class AuditResultChecker implements AuditObserver {
   /** What was found, and is not mended yet, with how many lists there were then. */
   #found: { readonly flaws: Flaws; readonly lists: number } | undefined
 
-  constructor(stage: SourceScenario, informer: Informer<Item, IndexesOf>, byVersion: boolean) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, informer: Informer<Item, IndexesOf>, byVersion: boolean) {
+    this.#scenario = scenario
     this.#informer = informer
     this.#byVersion = byVersion
   }
@@ -61,7 +61,7 @@ export class AuditResultChecker implements AuditObserver {
 
   /** An audit begins to read. */
   begins(): void {
-    const { head } = this.#stage.history
+    const { head } = this.#scenario.history
     const { version, status } = this.#informer
     this.#begun = undefined
     // Versions of another epoch may be equal by chance.
@@ -73,31 +73,31 @@ export class AuditResultChecker implements AuditObserver {
   read(shown: Commit, isWhole: boolean): void {
     const begun = this.#begun
     if (begun === undefined || !isWhole || shown !== begun.head || !this.#isStill(begun)) this.#begun = undefined
-    else begun.readAt = this.#stage.clock.elapsed
+    else begun.readAt = this.#scenario.clock.elapsed
   }
 
   /** An audit says that something is wrong; there were so many lists by now. */
   reported(lists: number): void {
     this.#begun = undefined
-    const { settings, history } = this.#stage
+    const { settings, history } = this.#scenario
     if (!settings.isBreach) return
     this.#found = { flaws: this.#flaws(history.head), lists }
     this.#breaksLeft = settings.brokenRepairs
   }
 
   /** The reflector is done with a list; it may have refused it. */
-  listed({ nth, shown, said }: Told): void {
+  listed({ nth, shown, reportedVersion }: ListResult): void {
     // A whole collection came while an audit read: what the two passed over nobody knows.
     this.#begun = undefined
     const found = this.#found
     if (found === undefined || nth <= found.lists || shown === undefined) return
-    if (this.#informer.version !== said) return
+    if (this.#informer.version !== reportedVersion) return
     this.#found = undefined
-    if (shown.version !== said) return
+    if (shown.version !== reportedVersion) return
     const still = this.#flaws(shown, false)
     for (const [key, n] of found.flaws)
       if (still.has(key) && still.get(key) === n)
-        this.#stage.violate('I16', `an audit found ${nameOf(key)} = n${n ?? '–'}, and a list has not mended it`)
+        this.#scenario.violate('I16', `an audit found ${nameOf(key)} = n${n ?? '–'}, and a list has not mended it`)
   }
 
   /** Time went by in which nobody could act. */
@@ -105,12 +105,12 @@ export class AuditResultChecker implements AuditObserver {
     this.#begun = undefined
   }
 
-  look(): void {
+  checkStep(): void {
     const begun = this.#begun
     if (begun?.readAt === undefined) return
-    const { clock, settings, violate } = this.#stage
+    const { clock, settings, violate } = this.#scenario
     if (!this.#isStill(begun)) this.#begun = undefined
-    else if (clock.reached > begun.readAt + SAYS_MS + LOOKS * settings.driftMs) {
+    else if (clock.reached > begun.readAt + REPORT_MS + CLOCK_READS * settings.driftMs) {
       const now = this.#flaws(begun.head)
       const key = [...begun.flaws.keys()].find((each) => now.has(each))
       if (key !== undefined) violate('I16', `an audit has read everything, and says nothing of ${nameOf(key)}`)
@@ -121,12 +121,12 @@ export class AuditResultChecker implements AuditObserver {
   /** Whether nothing was written since, neither there nor here. */
   #isStill({ head, list }: Begun): boolean {
     const { version, status } = this.#informer
-    if (this.#stage.history.head !== head || status.state !== 'live') return false
+    if (this.#scenario.history.head !== head || status.state !== 'live') return false
     return version === head.version && this.#informer.list() === list
   }
 
   #flaws({ state }: Commit, byVersion = this.#byVersion): Flaws {
-    const { settings } = this.#stage
+    const { settings } = this.#scenario
     const flaws = new Map<string, number | undefined>()
     const held = new Map<string, { readonly n: number; readonly version: Version | undefined }>()
     for (const [key, { n }] of this.#informer.entries())

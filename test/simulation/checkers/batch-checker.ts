@@ -12,7 +12,7 @@ export function checkBatch(
   { history, settings, violate, mark }: SourceScenario,
   follower: Follower,
   { version, changes }: ChangeBatch<Item>,
-  { isScoped, witness }: { readonly isScoped: boolean; readonly witness: UnmergedFollower | undefined },
+  { isScoped, unmerged }: { readonly isScoped: boolean; readonly unmerged: UnmergedFollower | undefined },
 ): void {
   if (settings.isBreach) return
   if (version === undefined) {
@@ -35,14 +35,14 @@ export function checkBatch(
   const last = new Map(changes.map((change) => [change.key, change]))
   if (last.size < changes.length) mark('a batch told two changes of a key')
   if (isScoped || changes.length === 0) return
-  for (const { key, version: told, origin } of last.values()) {
-    if (told === undefined || origin === 'initial') continue
-    const at = history.indexOf(told)
-    const right = witness?.last(key, version) ?? at
+  for (const { key, version: delivered, origin } of last.values()) {
+    if (delivered === undefined || origin === 'initial') continue
+    const at = history.indexOf(delivered)
+    const right = unmerged?.last(key, version) ?? at
     if (at !== right)
       violate(
         'I3',
-        `${follower.name} was told of ${nameOf(key)} at ${told}, and the last change up to ${version} was another`,
+        `${follower.name} was told of ${nameOf(key)} at ${delivered}, and the last change up to ${version} was another`,
       )
   }
 }

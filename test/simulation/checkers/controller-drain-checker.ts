@@ -15,7 +15,7 @@ export interface Left {
   /** The contents of each key that changed, and was not reconciled since. */
   readonly changed: Map<string, number | undefined>
   /** Keys that were asked for, and not run since. */
-  readonly asked: Set<string>
+  readonly enqueued: Set<string>
   /** Whether a key waits for its time. */
   readonly hasLater: boolean
 }
@@ -32,7 +32,7 @@ export interface ControllerDrainOptions {
  * is run for what comes after (I5); it ends as soon as nothing runs, and where something else closes it, in time (I15).
  */
 export class ControllerDrainChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #options: ControllerDrainOptions
   readonly #isExact: boolean
   readonly #version: Version | undefined
@@ -46,14 +46,14 @@ export class ControllerDrainChecker {
   /** When something else closed it. */
   #interruptedAt: number | undefined
 
-  constructor(scene: Scenario, options: ControllerDrainOptions) {
-    this.#scene = scene
+  constructor(scenario: Scenario, options: ControllerDrainOptions) {
+    this.#scenario = scenario
     this.#options = options
-    this.#isExact = scene.settings.driftMs === 0
+    this.#isExact = scenario.settings.driftMs === 0
     this.#version = options.informer.version
-    this.#idleSince = scene.clock.elapsed
+    this.#idleSince = scenario.clock.elapsed
     this.#isFilled = options.informer.status.isSynced
-    if (options.left.hasLater) scene.mark('a controller was drained while a key waited for its time')
+    if (options.left.hasLater) scenario.mark('a controller was drained while a key waited for its time')
   }
 
   get isOpen(): boolean {
@@ -69,37 +69,37 @@ export class ControllerDrainChecker {
   }
 
   begins(key: string): void {
-    const { changed, asked } = this.#options.left
+    const { changed, enqueued } = this.#options.left
     // Where our own code is slow, what waits is taken little by little, and a key may be in more than one part of it.
     if (this.#isExact && this.#begun.has(key))
-      this.#scene.violate('I5', `${this.#options.name} runs ${nameOf(key)} twice after it was to end`)
+      this.#scenario.violate('I5', `${this.#options.name} runs ${nameOf(key)} twice after it was to end`)
     this.#begun.add(key)
     changed.delete(key)
-    asked.delete(key)
+    enqueued.delete(key)
   }
 
   ended(key: string, hasFailed: boolean): void {
-    this.#idleSince = this.#scene.clock.elapsed
+    this.#idleSince = this.#scenario.clock.elapsed
     if (!hasFailed) return
     // It is not tried again.
     this.#options.left.changed.delete(key)
-    this.#options.left.asked.delete(key)
+    this.#options.left.enqueued.delete(key)
   }
 
   /** Something else closes it; `isRunning`: while it runs something. */
   interrupted(isRunning: boolean): void {
     if (this.#interruptedAt !== undefined || !this.isOpen) return
     this.#interruptedAt = this.#now
-    if (isRunning) this.#scene.mark('something else closed a controller that was being drained')
+    if (isRunning) this.#scenario.mark('something else closed a controller that was being drained')
   }
 
-  look(running: number): void {
+  checkStep(running: number): void {
     if (!this.isOpen) return
-    const { clock, settings, violate } = this.#scene
+    const { clock, settings, violate } = this.#scenario
     const { name, informer } = this.#options
     if (this.#interruptedAt !== undefined) {
       const tookMs = this.#now - this.#interruptedAt
-      if (tookMs > CLOSE_GRACE_MS + SLACK_MS + slownessOf(this.#scene))
+      if (tookMs > CLOSE_GRACE_MS + SLACK_MS + slownessOf(this.#scenario))
         violate('I15', `${name} was closed ${Math.round(tookMs)} ms ago, and its draining has not ended`)
       return
     }
@@ -110,7 +110,7 @@ export class ControllerDrainChecker {
     }
     if (running > 0 || !this.#isFilled) return
     const idleMs = clock.reached - this.#idleSince
-    if (idleMs > SLACK_MS + slownessOf(this.#scene) + settings.driftMs)
+    if (idleMs > SLACK_MS + slownessOf(this.#scenario) + settings.driftMs)
       violate('I15', `${name} is drained, and has run nothing for ${Math.round(idleMs)} ms`)
   }
 
@@ -125,12 +125,12 @@ export class ControllerDrainChecker {
   check(done: ReadonlyMap<string, number | undefined>, failed: ReadonlySet<string>): void {
     if (this.#isChecked) return
     this.#isChecked = true
-    const { violate, mark } = this.#scene
+    const { violate, mark } = this.#scenario
     const { name, controller, informer, left } = this.#options
     for (const [key, wanted] of left.changed)
       if (done.get(key) !== wanted)
         violate('I5', `${name} was drained with ${nameOf(key)} at n${done.get(key)}, which was n${wanted} before`)
-    for (const key of left.asked)
+    for (const key of left.enqueued)
       violate('I5', `${name} was drained, and has not run ${nameOf(key)}, as was asked before`)
     if (this.#begun.size > 0) mark('a drained controller ran what waited')
     if (this.#version === undefined) return
@@ -140,7 +140,7 @@ export class ControllerDrainChecker {
   }
 
   get #now(): number {
-    const { elapsed, skipped } = this.#scene.clock
+    const { elapsed, skipped } = this.#scenario.clock
     return elapsed - skipped
   }
 }

@@ -25,7 +25,7 @@ interface Drainable {
  * ends as soon as that is handled, and in time if something else closes it before (I15).
  */
 export class DrainedSubscriptionChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #follower: Drainable
   /** What there was to know at the call. */
   readonly #store: ReadonlyMap<string, Item>
@@ -36,26 +36,26 @@ export class DrainedSubscriptionChecker {
   readonly #isStopping: () => boolean
 
   constructor(
-    scene: Scenario,
+    scenario: Scenario,
     follower: Drainable,
     { informer, isStopping }: { readonly informer: Informer<Item, IndexesOf>; readonly isStopping: () => boolean },
   ) {
-    this.#scene = scene
+    this.#scenario = scenario
     this.#isStopping = isStopping
     this.#follower = follower
     this.#store = new Map(informer.entries())
-    this.#idleSince = scene.clock.elapsed
+    this.#idleSince = scenario.clock.elapsed
   }
 
   get isOpen(): boolean {
     return this.#isOpen
   }
 
-  look(): void {
+  checkStep(): void {
     if (!this.#isOpen) return
-    const { clock, violate } = this.#scene
+    const { clock, violate } = this.#scenario
     const { name, subscription, runs, isClosed, isHolding } = this.#follower
-    const slackMs = SLACK_MS + slownessOf(this.#scene)
+    const slackMs = SLACK_MS + slownessOf(this.#scenario)
     if (isClosed) {
       this.#closedSince ??= this.#now
       const tookMs = this.#now - this.#closedSince
@@ -77,7 +77,7 @@ export class DrainedSubscriptionChecker {
   /** `close` has settled. */
   settled(): void {
     this.#isOpen = false
-    const { settings, mark } = this.#scene
+    const { settings, mark } = this.#scenario
     if (this.#isStopping()) return
     const { isClosed, hasEnded } = this.#follower
     if (this.#isInterrupted || (isClosed && !hasEnded)) {
@@ -91,11 +91,11 @@ export class DrainedSubscriptionChecker {
 
   /** A stop ends it. */
   checkStopped(): void {
-    if (this.#isOpen) this.#scene.violate('I15', `${this.#follower.name} is still drained after stop()`)
+    if (this.#isOpen) this.#scenario.violate('I15', `${this.#follower.name} is still drained after stop()`)
   }
 
   get #now(): number {
-    const { elapsed, skipped } = this.#scene.clock
+    const { elapsed, skipped } = this.#scenario.clock
     return elapsed - skipped
   }
 }

@@ -9,15 +9,15 @@ import type { IndexesOf } from '../workload/declared-indexes.js'
  * source gave, whether it is frozen, which keys are invalid, and what is left of those.
  */
 export class EntryChecker {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   readonly #informerOf: () => Informer<Item, IndexesOf>
   /** What the store had of each key when it was seen last, and at which version. */
   readonly #seen = new Map<string, number>()
   #seenAt: Version | undefined
   readonly #frozen = new WeakSet<object>()
 
-  constructor(stage: SourceScenario, informerOf: () => Informer<Item, IndexesOf>) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, informerOf: () => Informer<Item, IndexesOf>) {
+    this.#scenario = scenario
     this.#informerOf = informerOf
   }
 
@@ -27,23 +27,23 @@ export class EntryChecker {
     this.#seen.clear()
   }
 
-  look(version: Version): void {
-    const { history, settings } = this.#stage
+  checkStep(version: Version): void {
+    const { history, settings } = this.#scenario
     const { state } = history.at(version)
     for (const key of settings.keys) {
       const stored = state.get(key)
       const isOmitted = stored?.item.tenant === settings.omits
-      if (stored?.isInvalid === true) this.#judgeInvalid(key)
-      else if (stored !== undefined && !isOmitted) this.#judgeEntry(key, stored)
+      if (stored?.isInvalid === true) this.#checkInvalid(key)
+      else if (stored !== undefined && !isOmitted) this.#checkEntry(key, stored)
     }
-    this.#judgeInvalidKeys(state)
+    this.#checkInvalidKeys(state)
     this.#seenAt = version
     this.#seen.clear()
     for (const [key, { n }] of this.#informerOf().entries()) this.#seen.set(key, n)
   }
 
-  #judgeEntry(key: string, { item, revision, uid }: Stored): void {
-    const { settings, violate } = this.#stage
+  #checkEntry(key: string, { item, revision, uid }: Stored): void {
+    const { settings, violate } = this.#scenario
     const entry = this.#informerOf().entry(key)
     if (entry === undefined) return
     const { copies, hasSchema, hasUids, freezes } = settings
@@ -60,8 +60,8 @@ export class EntryChecker {
   }
 
   /** Its last good state stays, unless the key was gone in between; or goes, where that was asked for. */
-  #judgeInvalid(key: string): void {
-    const { settings, history, violate } = this.#stage
+  #checkInvalid(key: string): void {
+    const { settings, history, violate } = this.#scenario
     const n = this.#informerOf().get(key)?.n
     if (settings.onInvalid === 'omit' && n !== undefined)
       violate('I8', `${nameOf(key)} does not decode, and the store has n${n}`)
@@ -79,8 +79,8 @@ export class EntryChecker {
       )
   }
 
-  #judgeInvalidKeys(state: State): void {
-    const { settings, violate } = this.#stage
+  #checkInvalidKeys(state: State): void {
+    const { settings, violate } = this.#scenario
     const { invalid } = this.#informerOf()
     let many = 0
     for (const key of settings.keys) {

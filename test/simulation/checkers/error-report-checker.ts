@@ -19,13 +19,13 @@ const CODES: readonly string[] = [
 
 /** Judges what is said of a failure: what failed, in which step, of which source, and nothing secret. */
 export function checkErrorReport(
-  scene: Scenario,
+  scenario: Scenario,
   error: SourceError,
   isSource: (name: string | undefined) => boolean,
 ): void {
-  const { violate } = scene
+  const { violate } = scenario
   const { phase, source, code, message } = error
-  checkSecrets(scene, error, 'an error that was reported')
+  checkSecrets(scenario, error, 'an error that was reported')
   if (!(error instanceof SourceError)) violate('errors', `what was reported is no SourceError: ${message}`)
   if (message === '') violate('errors', `an error with code ${code} says nothing`)
   if (!CODES.includes(code)) violate('errors', `an error has the code ${code}: ${message}`)

@@ -22,7 +22,7 @@ export function checkFinalState(
   const [only] = written
   // What came before in the same batch, which is told at the version of the whole, may have been another end.
   const isLast = only?.was?.isInvalid === false && only.was.item.n === previous.n
-  const isTold = !settings.isPolled && written.length === 1 && only?.stored === undefined && isLast
-  if (origin === 'watch' && isTold && finalState === 'unknown')
+  const isNotified = !settings.isPolled && written.length === 1 && only?.stored === undefined && isLast
+  if (origin === 'watch' && isNotified && finalState === 'unknown')
     violate('I4', `the source told that ${nameOf(key)} was deleted, and its final state is said to be unknown`)
 }

@@ -3,7 +3,7 @@ import type { Subscription } from '../../../src/subscriptions/subscription-types
 import { nameOf, type Scenario } from '../system/scenario.js'
 
 /** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
-const LOOKS = 300
+const CLOCK_READS = 300
 
 /** One call of a handler, or one run, that has returned a promise. */
 export interface HandlerCall {
@@ -28,14 +28,14 @@ export interface HandlerCallOptions {
  */
 export class HandlerCallChecker {
   readonly limitMs: number | undefined
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #options: HandlerCallOptions
   /** In the order in which they began. */
   readonly #open = new Set<HandlerCall>()
   readonly #forget = new WeakMap<HandlerCall, () => void>()
 
-  constructor(scene: Scenario, options: HandlerCallOptions) {
-    this.#scene = scene
+  constructor(scenario: Scenario, options: HandlerCallOptions) {
+    this.#scenario = scenario
     this.#options = options
     this.limitMs = options.limitMs
   }
@@ -48,7 +48,7 @@ export class HandlerCallChecker {
 
   /** `timedOut` is called with the error that has to be reported. */
   begin(key: string, signal: AbortSignal, timedOut: (error: SourceError) => void): HandlerCall {
-    const { clock, mark, violate } = this.#scene
+    const { clock, mark, violate } = this.#scenario
     const { name, limitMs } = this.#options
     const run: HandlerCall = { key, since: clock.elapsed, signal, isOver: false }
     const ended = (): void => {
@@ -79,14 +79,14 @@ export class HandlerCallChecker {
     return true
   }
 
-  look(subscription: Subscription | undefined): void {
-    const { clock, settings, violate } = this.#scene
+  checkStep(subscription: Subscription | undefined): void {
+    const { clock, settings, violate } = this.#scenario
     const { name, limitMs = Infinity, mayEnd } = this.#options
     if (subscription === undefined || mayEnd()) return
     for (const { key, since, signal } of this.#open) {
       if (signal.aborted) violate('I15', `${name} was told to end at ${nameOf(key)}, and nothing has ended it`)
       const tookMs = clock.reached - since
-      if (tookMs > limitMs + 1 + LOOKS * settings.driftMs)
+      if (tookMs > limitMs + 1 + CLOCK_READS * settings.driftMs)
         violate('I14', `${name} has run ${nameOf(key)} for ${tookMs} ms, and may for ${limitMs}`)
     }
     const { oldestKey } = clock.still(() => subscription.backlog)
@@ -99,14 +99,14 @@ export class HandlerCallChecker {
   checkStopped(): void {
     for (const { key, signal } of this.#open)
       if (!signal.aborted)
-        this.#scene.violate('I15', `${this.#options.name} was not told to end at ${nameOf(key)} by stop()`)
+        this.#scenario.violate('I15', `${this.#options.name} was not told to end at ${nameOf(key)} by stop()`)
   }
 }
 
 /** How long a handler or a run may take; undefined: as long as it likes. */
-export function drawLimit({ draws }: Scenario, who: string): number | undefined {
-  const limitMs = draws.pick('time limit', [40, 400, 3_000, 15_000])
-  return draws.chance('limits time', 0.25) && draws.take(`time limit#${who}`) ? limitMs : undefined
+export function drawLimit({ decisions }: Scenario, owner: string): number | undefined {
+  const limitMs = decisions.pick('time limit', [40, 400, 3_000, 15_000])
+  return decisions.chance('limits time', 0.25) && decisions.take(`time limit#${owner}`) ? limitMs : undefined
 }
 
 function named(key: string | undefined): string {

@@ -11,28 +11,28 @@ const EVERY = 8
 
 /** Judges what `health` says: whether it is live and ready, and at which key something is stuck. */
 export class HealthChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #informer: Informer<Item, IndexesOf>
   readonly #work: OpenCalls
-  #looks = 0
+  #steps = 0
 
-  constructor(scene: Scenario, informer: Informer<Item, IndexesOf>, work: OpenCalls) {
-    this.#scene = scene
+  constructor(scenario: Scenario, informer: Informer<Item, IndexesOf>, work: OpenCalls) {
+    this.#scenario = scenario
     this.#informer = informer
     this.#work = work
   }
 
   /** `isCleared`: whether objects of a source were deleted because access was lost, and it was not listed since. */
-  look(isCleared: boolean): void {
-    if (this.#looks++ % EVERY === 0) this.judge(isCleared)
+  checkStep(isCleared: boolean): void {
+    if (this.#steps++ % EVERY === 0) this.check(isCleared)
   }
 
-  judge(isCleared: boolean): void {
-    const { clock, settings, violate } = this.#scene
+  check(isCleared: boolean): void {
+    const { clock, settings, violate } = this.#scenario
     // Where our own code is slow it is later each time that somebody asks.
     const { state, isSynced } = this.#informer.status
     if (settings.driftMs > 0 || state === 'stopped') return
-    const stuckAfterMs = STUCK_MS[this.#looks % STUCK_MS.length] ?? 1_000
+    const stuckAfterMs = STUCK_MS[this.#steps % STUCK_MS.length] ?? 1_000
     const { isLive, isReady, reason } = this.#informer.health({ stuckAfterMs })
     const since = clock.elapsed - stuckAfterMs
     const [stuck, mayBe] = [this.#work.begunBefore(since, false), this.#work.begunBefore(since, true)]

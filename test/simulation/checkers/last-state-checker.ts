@@ -4,7 +4,7 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 /** Who is told of every change. */
 export interface Knowing {
   /** When it was last told of a key. */
-  toldAt(key: string): number
+  receivedAt(key: string): number
   /** How often it was told of a key. */
   timesOf(key: string): number
   /** What it was told when a key was deleted last. */
@@ -13,9 +13,9 @@ export interface Knowing {
 
 /** Judges what a controller is told of keys that are gone: the last state, until a run for that has succeeded. */
 export class LastStateChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #name: string
-  readonly #witness: Knowing | undefined
+  readonly #unmerged: Knowing | undefined
   /** Keys that it knows, or whose deletion it has not reconciled. */
   readonly #open = new Set<string>()
   /** How often the witness had been told of a key when its last run began. */
@@ -23,15 +23,15 @@ export class LastStateChecker {
   /** The same, of the last run that reconciled that the key is gone. */
   readonly #done = new Map<string, number | undefined>()
 
-  constructor(scene: Scenario, name: string, witness: Knowing | undefined) {
-    this.#scene = scene
+  constructor(scenario: Scenario, name: string, unmerged: Knowing | undefined) {
+    this.#scenario = scenario
     this.#name = name
-    this.#witness = witness
+    this.#unmerged = unmerged
   }
 
   begins(key: string, object: Item | undefined, deleted: Item | undefined): void {
-    const { violate } = this.#scene
-    const times = this.#witness?.timesOf(key)
+    const { violate } = this.#scenario
+    const times = this.#unmerged?.timesOf(key)
     this.#begun.set(key, times)
     const of = `${this.#name} is told of ${nameOf(key)}`
     if (object !== undefined) {
@@ -46,7 +46,7 @@ export class LastStateChecker {
     this.#open.add(key)
     if (times !== undefined && this.#done.get(key) === times)
       violate('controllers', `${of} a last state that it has reconciled`)
-    const last = this.#witness?.lastOf(key)
+    const last = this.#unmerged?.lastOf(key)
     if (last !== undefined && deleted !== last)
       violate('controllers', `${of} n${deleted.n} as its last state, and it was n${last.n}`)
   }
@@ -57,7 +57,7 @@ export class LastStateChecker {
     const begun = this.#begun.get(key)
     this.#done.set(key, begun)
     // It may have come back and gone again meanwhile: of that a run must be told as well.
-    const isAgain = this.#witness?.timesOf(key) !== begun && this.#witness?.lastOf(key) !== deleted
-    if (!isAgain || this.#scene.settings.driftMs > 0) this.#open.delete(key)
+    const isAgain = this.#unmerged?.timesOf(key) !== begun && this.#unmerged?.lastOf(key) !== deleted
+    if (!isAgain || this.#scenario.settings.driftMs > 0) this.#open.delete(key)
   }
 }

@@ -3,7 +3,7 @@ import type { Change, Deleted } from '../../../src/queue/change.js'
 import type { Item } from '../backend/history.js'
 
 /** What somebody is told. */
-export interface Noted {
+export interface MergedChange {
   readonly type: Change<Item>['type']
   readonly key: string
   /** Of a delete: what is known of its last state. */
@@ -17,8 +17,8 @@ export interface Noted {
  * What is left to tell of changes that waited, to somebody who knows certain keys, in the order in which the keys came:
  * a key that waits keeps its place, and one of which nothing is left to tell has none.
  */
-export function mergedOf(changes: readonly Change<Item>[], known: ReadonlySet<string>): readonly Noted[] {
-  const notes = new Map<string, readonly Noted[]>()
+export function mergedOf(changes: readonly Change<Item>[], known: ReadonlySet<string>): readonly MergedChange[] {
+  const notes = new Map<string, readonly MergedChange[]>()
   for (const change of changes) {
     const { key, object, version } = change
     const before = notes.get(key)
@@ -36,18 +36,21 @@ export function mergedOf(changes: readonly Change<Item>[], known: ReadonlySet<st
 }
 
 /** Of two deletes: what the source told counts more than what a list lacked; the later version, where there is one. */
-function moreInformative(first: Noted | undefined, { key, object, finalState, version: last }: Deleted<Item>): Noted {
+function moreInformative(
+  first: MergedChange | undefined,
+  { key, object, finalState, version: last }: Deleted<Item>,
+): MergedChange {
   const version = last ?? first?.version
   if (first?.finalState === 'known' && finalState === 'unknown') return { ...first, version }
   return { type: 'delete', key, object, finalState, version }
 }
 
 /** Whether somebody is told just this, in this order. */
-export function isAs(some: readonly Noted[], others: readonly Noted[]): boolean {
+export function isAs(some: readonly MergedChange[], others: readonly MergedChange[]): boolean {
   return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
 }
 
-function isLike(one: Noted, other: Noted | undefined): boolean {
+function isLike(one: MergedChange, other: MergedChange | undefined): boolean {
   return (
     one.type === other?.type &&
     one.key === other.key &&

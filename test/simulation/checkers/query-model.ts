@@ -29,28 +29,28 @@ const MANY = 50
  * scalars.
  */
 export class QueryModel {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #traits: Traits
   readonly #stream: Stream
 
-  constructor(scene: Scenario) {
-    this.#scene = scene
-    this.#traits = new Traits(scene.draws.seed)
-    this.#stream = scene.draws.of('questions')
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario
+    this.#traits = new Traits(scenario.decisions.seed)
+    this.#stream = scenario.decisions.of('questions')
   }
 
   /** Every accessor of a view says what the entries say (I9). */
-  judge(view: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
-    this.#judgeView(view, entries, what)
+  check(view: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
+    this.#checkView(view, entries, what)
     // What changes by itself no index is told of.
-    if (!this.#scene.settings.flips) this.#judgeIndexes(view, entries, what)
+    if (!this.#scenario.settings.flips) this.#checkIndexes(view, entries, what)
   }
 
   /** Of many entries one index at a time: to ask for all of them takes long. */
-  #judgeIndexes({ by }: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
+  #checkIndexes({ by }: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
     const { owner, score, pair, labels } = this.#traits
     const rows = (of: (item: Item) => readonly unknown[]): readonly Row[] => rowsOf(entries, of)
-    const judges: readonly (() => void)[] = [
+    const checks: readonly (() => void)[] = [
       () =>
         this.#equal(
           `${what}: owner`,
@@ -84,12 +84,12 @@ export class QueryModel {
           rows((item) => [pair(item)]),
         ),
     ]
-    if (entries.size > MANY) this.#pick(judges)()
-    else for (const judge of judges) judge()
+    if (entries.size > MANY) this.#pick(checks)()
+    else for (const check of checks) check()
   }
 
-  #judgeView(view: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
-    const { settings } = this.#scene
+  #checkView(view: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
+    const { settings } = this.#scenario
     const objects = new Set<Item>()
     for (const { object } of entries.values()) objects.add(object)
     const pairs = [...view.entries()]
@@ -113,7 +113,7 @@ export class QueryModel {
   }
 
   #equal(what: string, index: Index<Item, Scalar> & ((value: Scalar) => readonly Item[]), rows: readonly Row[]): void {
-    for (const value of this.#asked(rows)) {
+    for (const value of this.#queryValues(rows)) {
       const right = rows.filter(({ tuple }) => order(tuple[0], value) === 0)
       this.#same(`${what} ${show(value)}`, index(value), right, false)
       this.#values(what, index, value, right)
@@ -129,15 +129,15 @@ export class QueryModel {
   ): void {
     const accessor = index as IndexesOf['score']
     this.#same(what, accessor(), rows, true)
-    for (let asked = 0; asked < QUESTIONS; asked++) {
+    for (let nth = 0; nth < QUESTIONS; nth++) {
       const range = this.#range(rows, 0)
       const prefix = hasPrefixes && this.#chance(0.2) ? this.#pick(['', 'a', 'ab', '0', '😀']) : undefined
       const right = within(rows, [], range, prefix)
-      const said = `${what} ${show(prefix)} ${showRange(range)}`
-      this.#same(said, accessor({ ...range, ...(prefix !== undefined && { prefix }) }), right, true)
-      if (prefix === undefined) this.#samePairs(said, accessor.entriesIn(range), right, true)
+      const query = `${what} ${show(prefix)} ${showRange(range)}`
+      this.#same(query, accessor({ ...range, ...(prefix !== undefined && { prefix }) }), right, true)
+      if (prefix === undefined) this.#samePairs(query, accessor.entriesIn(range), right, true)
     }
-    const [value] = this.#asked(rows)
+    const [value] = this.#queryValues(rows)
     if (value !== undefined)
       this.#values(
         what,
@@ -150,7 +150,7 @@ export class QueryModel {
 
   #compound(what: string, index: IndexesOf['pair'], rows: readonly Row[]): void {
     this.#same(what, index([]), rows, true)
-    for (let asked = 0; asked < QUESTIONS; asked++) {
+    for (let nth = 0; nth < QUESTIONS; nth++) {
       const [first, second] = this.#tuple(rows)
       const heads: readonly Tuple[] = [[], [first], [first, second]]
       const head = this.#pick(heads)
@@ -173,9 +173,9 @@ export class QueryModel {
     const right = rows
       .map(({ tuple }) => tuple)
       .filter((tuple, at, all) => at === 0 || compare(all[at - 1] as Tuple, tuple) !== 0)
-    const said = isOrdered ? values : [...values].sort(compare)
-    if (said.length !== right.length || said.some((tuple, at) => compare(tuple, right[at] as Tuple) !== 0))
-      this.#wrong(`${what} has the values ${said.map(show).join(' ')}, not ${right.map(show).join(' ')}`)
+    const found = isOrdered ? values : [...values].sort(compare)
+    if (found.length !== right.length || found.some((tuple, at) => compare(tuple, right[at] as Tuple) !== 0))
+      this.#wrong(`${what} has the values ${found.map(show).join(' ')}, not ${right.map(show).join(' ')}`)
   }
 
   #samePairs(what: string, pairs: Iterable<[string, Item]>, right: readonly Row[], isOrdered: boolean): void {
@@ -201,11 +201,11 @@ export class QueryModel {
   }
 
   #wrong(message: string): void {
-    this.#scene.violate('I9', message)
+    this.#scenario.violate('I9', message)
   }
 
   /** Values to ask for: one that is there, and one that may be. */
-  #asked(rows: readonly Row[]): readonly Scalar[] {
+  #queryValues(rows: readonly Row[]): readonly Scalar[] {
     const some = rows.length === 0 ? [] : [this.#pick(rows).tuple[0]]
     return [...some, this.#pick(this.#traits.pool)]
       .filter((value) => value !== null && value !== undefined)

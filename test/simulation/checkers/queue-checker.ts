@@ -18,7 +18,7 @@ const MOST_OF_A_KEY = 2
  * everything that waits is one batch, merged by key, in the order in which the keys came; or the subscription is closed.
  */
 export class QueueChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #name: string
   readonly #commits: Commits
   readonly #options: SubscribeOptions<Item, IndexesOf>
@@ -40,7 +40,7 @@ export class QueueChecker {
   #idleAt: number | undefined
   /** Somebody reads batches: what he has taken does not wait. */
   #isRead = false
-  #told: Change<Item>[] = []
+  #delivered: Change<Item>[] = []
   #taken: ChangeBatch<Item>[] = []
   #waiting: Waiting[] = []
   isOverflowed = false
@@ -59,14 +59,14 @@ export class QueueChecker {
   #isOver = false
 
   constructor(
-    scene: Scenario,
+    scenario: Scenario,
     informer: Informer<Item, IndexesOf>,
     commits: Commits,
     options: SubscribeOptions<Item, IndexesOf>,
     concurrency: number,
   ) {
     const { name = '', key, where, filter, delivery, capacity = Infinity } = options
-    this.#scene = scene
+    this.#scenario = scenario
     this.#name = name
     this.#commits = commits
     this.#options = options
@@ -77,21 +77,24 @@ export class QueueChecker {
     this.#hasResynced = options.resyncMs !== undefined
     this.#floor = this.#wantsLatest || this.#hasResynced ? undefined : new VersionFloorChecker()
     const scope = { ...(key !== undefined && { key }), ...(where && { where }), ...(filter && { filter }) }
-    const tell = (change: Change<Item>): void => {
+    const receive = (change: Change<Item>): void => {
       if (change.origin === 'initial') this.#replayed++
       else if (!this.#isOver) {
         this.#entered.push(change)
-        this.#enteredAt.push(scene.clock.elapsed)
+        this.#enteredAt.push(scenario.clock.elapsed)
       }
     }
-    this.#shadow = informer.subscribe({ add: tell, update: tell, delete: tell }, { ...scope, name: `beside ${name}` })
+    this.#shadow = informer.subscribe(
+      { add: receive, update: receive, delete: receive },
+      { ...scope, name: `beside ${name}` },
+    )
   }
 
   /** A handler is called. */
-  told(change: Change<Item>): void {
+  delivered(change: Change<Item>): void {
     if (change.origin === 'resync') this.#hasResynced = true
     this.#last = change
-    if (!this.#isOver) this.#told.push(change)
+    if (!this.#isOver) this.#delivered.push(change)
   }
 
   /** A reader has got a batch. */
@@ -123,11 +126,11 @@ export class QueueChecker {
     void this.#shadow.close()
   }
 
-  look(subscription: Subscription): void {
+  checkStep(subscription: Subscription): void {
     if (this.#isOver) return
-    const { violate, mark } = this.#scene
+    const { violate, mark } = this.#scenario
     this.#enter()
-    this.#judgeBeside()
+    this.#checkShadow()
     if (this.isOverflowed) {
       if (!this.#mayMerge) violate('I12', `${this.#name} was closed, and only ${this.#waiting.length} changes waited`)
       this.end()
@@ -135,15 +138,15 @@ export class QueueChecker {
     }
     const isIdle = this.#waiting.length === 0 && !this.#mayMerge
     this.#leave()
-    this.#judgeVersion(subscription)
-    if (this.#scene.settings.driftMs === 0) this.#judgeBacklog(subscription)
-    this.#judgeBehindHandlers(subscription)
+    this.#checkVersion(subscription)
+    if (this.#scenario.settings.driftMs === 0) this.#checkBacklog(subscription)
+    this.#checkBehindHandlers(subscription)
     if (isIdle) return
     const queued = this.#waiting.filter(({ mayBeInHand }) => !mayBeInHand)
     if (this.#concurrency === 1 && queued.length > (this.#wantsLatest ? 0 : this.#capacity)) {
       if (this.#options.onOverflow === 'fail' && !this.#wantsLatest)
         violate('I12', `${queued.length} changes wait for ${this.#name}, which has room for ${this.#capacity}`)
-      this.#overflow ??= { told: new Map() }
+      this.#overflow ??= { delivered: new Map() }
       for (const waiting of queued) waiting.overflow ??= this.#overflow
       if (!this.#wantsLatest) mark('the queue of a subscription was full')
     }
@@ -151,8 +154,8 @@ export class QueueChecker {
   }
 
   /** Who is always at once done is slowed by nobody, however long others take. */
-  #judgeBeside(): void {
-    const { settings, violate } = this.#scene
+  #checkShadow(): void {
+    const { settings, violate } = this.#scenario
     if (settings.driftMs === 0 && this.#commits.isLate(this.#shadow))
       violate('I12', `who stands beside ${this.#name} has not handled what the store has`)
   }
@@ -173,34 +176,34 @@ export class QueueChecker {
   }
 
   #leave(): void {
-    for (const change of this.#told) {
-      this.#floor?.told(change)
-      this.#judgeTold(change)
+    for (const change of this.#delivered) {
+      this.#floor?.delivered(change)
+      this.#checkDelivered(change)
     }
-    for (const batch of this.#taken) this.#judgeTaken(batch)
+    for (const batch of this.#taken) this.#checkTaken(batch)
     // What else came in this step may have left the queue with it.
-    if (this.#told.length > 0) {
+    if (this.#delivered.length > 0) {
       for (const waiting of this.#waiting) waiting.mayBeInHand = true
       this.#overflow = undefined
     }
-    this.#told = []
+    this.#delivered = []
     this.#taken = []
   }
 
   /** It is at least where everything was handled. */
-  #judgeVersion({ version }: Subscription): void {
+  #checkVersion({ version }: Subscription): void {
     const floor = this.#floor
     if (this.#mayMerge) this.#floor = undefined
     const running = [...this.#running.values()]
     if (floor === undefined || this.#mayMerge || running.some(({ origin }) => origin === 'initial')) return
-    floor.look((told) => !running.includes(told))
+    floor.checkStep((delivered) => !running.includes(delivered))
     if (version === undefined || floor.version === undefined) return
     if (this.#commits.isBefore(version, floor.version))
-      this.#scene.violate('I7', `${this.#name} says ${version}, and has handled everything up to ${floor.version}`)
+      this.#scenario.violate('I7', `${this.#name} says ${version}, and has handled everything up to ${floor.version}`)
   }
 
-  #judgeBacklog({ backlog }: Subscription): void {
-    const { clock, violate } = this.#scene
+  #checkBacklog({ backlog }: Subscription): void {
+    const { clock, violate } = this.#scenario
     if (backlog.keys === 0) {
       // What was merged and came to nothing leaves its age to what is merged with it.
       this.#idleAt = this.#mayMerge ? undefined : clock.elapsed
@@ -216,8 +219,8 @@ export class QueueChecker {
     if (flaw !== undefined) violate('backlog', `${this.#name} ${flaw}`)
   }
 
-  #judgeTold(change: Change<Item>): void {
-    const { violate, mark } = this.#scene
+  #checkDelivered(change: Change<Item>): void {
+    const { violate, mark } = this.#scenario
     const { key, origin, version, type } = change
     if (origin === 'initial' || origin === 'resync') return
     if (!this.#mayMerge) {
@@ -247,22 +250,22 @@ export class QueueChecker {
     const left = this.#waiting.filter((waiting, index) => index > at || waiting.change.key !== key)
     if (left.length < this.#waiting.length - 1 && !this.#wantsLatest) mark('a subscription overflowed and merged')
     this.#waiting = left
-    const told = found.overflow?.told
-    const times = (told?.get(key) ?? 0) + 1
-    told?.set(key, times)
-    if (told !== undefined && times > MOST_OF_A_KEY)
+    const delivered = found.overflow?.delivered
+    const times = (delivered?.get(key) ?? 0) + 1
+    delivered?.set(key, times)
+    if (delivered !== undefined && times > MOST_OF_A_KEY)
       violate('I12', `${this.#name} was told ${times} changes of ${nameOf(key)} that had to be merged`)
   }
 
-  #judgeTaken(batch: ChangeBatch<Item>): void {
+  #checkTaken(batch: ChangeBatch<Item>): void {
     const { changes, version } = batch
     const waited = this.#waiting.map(({ change }) => change)
     if (!changes.some(({ origin }) => origin === 'initial')) {
       const ends = this.#commits.endsOf(version, waited)
       // Where nothing waits something may be told again; it keeps its key's place for what comes.
-      const news = changes.filter(({ origin }) => origin !== 'resync')
-      if (news.length === 0) this.#mayHaveLeft(ends.findLast((end) => isNothing(waited.slice(0, end), this.#known)))
-      else this.#judgeBatch(batch, news, ends)
+      const fresh = changes.filter(({ origin }) => origin !== 'resync')
+      if (fresh.length === 0) this.#mayHaveLeft(ends.findLast((end) => isNothing(waited.slice(0, end), this.#known)))
+      else this.#checkBatch(batch, fresh, ends)
     }
     for (const { key, type } of changes) {
       if (type === 'delete') this.#known.delete(key)
@@ -271,10 +274,10 @@ export class QueueChecker {
   }
 
   /** Where several ends are right it may have been the last of them: what follows the first came to nothing. */
-  #judgeBatch({ source }: ChangeBatch<Item>, news: readonly Change<Item>[], ends: readonly number[]): void {
-    const { violate, mark } = this.#scene
+  #checkBatch({ source }: ChangeBatch<Item>, fresh: readonly Change<Item>[], ends: readonly number[]): void {
+    const { violate, mark } = this.#scenario
     const taking = {
-      news,
+      fresh,
       source,
       waiting: this.#waiting,
       known: this.#known,
@@ -287,7 +290,7 @@ export class QueueChecker {
     const [first] = right
     if (first === undefined) {
       const [invariant, what] = found.at(-1)?.flaw ?? ['queue', 'and nothing waited']
-      violate(invariant, `${this.#name} took ${news.length} changes at ${news.at(-1)?.version}, ${what}`)
+      violate(invariant, `${this.#name} took ${fresh.length} changes at ${fresh.at(-1)?.version}, ${what}`)
       return
     }
     if (first.isMerged && !this.#wantsLatest) mark('a subscription overflowed and merged')
@@ -301,14 +304,14 @@ export class QueueChecker {
   }
 
   /** Behind handlers that are busy there is room for so many changes, or for the last state of each key. */
-  #judgeBehindHandlers({ backlog }: Subscription): void {
+  #checkBehindHandlers({ backlog }: Subscription): void {
     if (this.#concurrency === 1) return
-    const { settings, violate } = this.#scene
+    const { settings, violate } = this.#scenario
     const keys = new Set(this.#waiting.map(({ change }) => change.key)).size
     const merged = MOST_OF_A_KEY * keys
     // The next batch is taken where there is still room, and only then.
-    const news = this.#wantsLatest ? merged : this.#capacity - 1 + Math.max(this.#largest, merged)
-    const most = keys + news + this.#replayed + (this.#hasResynced ? settings.keys.length + this.#concurrency : 0)
+    const fresh = this.#wantsLatest ? merged : this.#capacity - 1 + Math.max(this.#largest, merged)
+    const most = keys + fresh + this.#replayed + (this.#hasResynced ? settings.keys.length + this.#concurrency : 0)
     if (backlog.keys > most) violate('I12', `${backlog.keys} changes wait for ${this.#name}, ${most} at most`)
   }
 

@@ -24,7 +24,7 @@ const BEFORE_LONG_MS = 5 * 60_000 + 2 * CEILING_MS
 /** How late an open, or the end of a silent stream, may be beyond what the rules say. */
 const SLACK_MS = 2
 /** How often our own code looks at a clock before it opens, at most; each look takes time where it is slow. */
-const LOOKS = 60
+const CLOCK_READS = 60
 
 /** After these there is no reconnect at once. */
 const DELAYED = new Set<string>([
@@ -48,20 +48,20 @@ interface Cause {
  * whose history is still there, and each goes on from where its sink is.
  */
 export class ReflectorChecker implements SourceObserver {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   /** Whether moments are known to the millisecond: our own code takes no time, and the sink neither. */
   readonly #isExact: boolean
   /** What the reflector is doing. */
   readonly #state: () => string | undefined
-  readonly #doubts: AuditRequestChecker
-  readonly #rhythm: AuditPeriodChecker
-  readonly #resumption: ResumeChecker
+  readonly #auditRequests: AuditRequestChecker
+  readonly #auditPeriods: AuditPeriodChecker
+  readonly #resumeChecker: ResumeChecker
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
   /** How many batches the watch has brought. */
   #batches = 0
-  #saidAt = 0
+  #emittedAt = 0
   #stream: Stream | undefined
   #isListed = false
   #cause: Cause | undefined
@@ -86,17 +86,17 @@ export class ReflectorChecker implements SourceObserver {
   #isStopped = false
 
   constructor(
-    stage: SourceScenario,
+    scenario: SourceScenario,
     isExact: boolean,
     accepted: () => Version | undefined,
     state: () => string | undefined = () => 'listing',
     isAuditing = (): boolean => false,
   ) {
-    this.#stage = stage
+    this.#scenario = scenario
     this.#state = state
-    this.#doubts = new AuditRequestChecker(stage, () => state() === 'live', isAuditing)
-    this.#rhythm = new AuditPeriodChecker(stage, () => state() === 'live', isAuditing)
-    this.#resumption = new ResumeChecker(stage, accepted)
+    this.#auditRequests = new AuditRequestChecker(scenario, () => state() === 'live', isAuditing)
+    this.#auditPeriods = new AuditPeriodChecker(scenario, () => state() === 'live', isAuditing)
+    this.#resumeChecker = new ResumeChecker(scenario, accepted)
     this.#isExact = isExact
   }
 
@@ -111,65 +111,65 @@ export class ReflectorChecker implements SourceObserver {
   }
 
   opened(what: 'list' | 'watch', stream: Stream): void {
-    const now = this.#stage.clock.elapsed
+    const now = this.#scenario.clock.elapsed
     if (what === 'list' && this.isAudit) {
-      this.#stage.note('an audit lists')
+      this.#scenario.note('an audit lists')
       return
     }
-    this.#stage.note(`opens a ${what}`)
-    this.#resumption.opened(stream)
+    this.#scenario.note(`opens a ${what}`)
+    this.#resumeChecker.opened(stream)
     if (what === 'watch' && this.#mustList)
-      this.#stage.violate('access', 'access was lost, the objects were deleted, and the watch goes on')
+      this.#scenario.violate('access', 'access was lost, the objects were deleted, and the watch goes on')
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
-    if (!follows) this.#openedAnew(what, now)
+    if (!follows) this.#reopened(what, now)
     if (what === 'list') {
       this.lists++
       this.#mayList = false
       this.#relistsWhenListed = false
-      if (this.#mustListBy !== undefined) this.#stage.mark('the source was read again for what was left out')
+      if (this.#mustListBy !== undefined) this.#scenario.mark('the source was read again for what was left out')
       this.#mustListBy = undefined
     }
     this.#isListed = false
     this.#stream = stream
-    this.#saidAt = now
+    this.#emittedAt = now
     this.#liveAt = undefined
     this.#batches = 0
     this.#isLiveUnclear = false
     this.#cause = undefined
   }
 
-  said(stream: Stream): void {
+  emitted(stream: Stream): void {
     if (stream !== this.#stream) return
-    this.#saidAt = this.#stage.clock.elapsed
+    this.#emittedAt = this.#scenario.clock.elapsed
     if (stream.kind === 'watch') {
-      this.#liveAt ??= this.#saidAt
+      this.#liveAt ??= this.#emittedAt
       this.#batches++
-      if (this.#wasFatal) this.#stage.mark('a fatal error, then a recovery')
+      if (this.#wasFatal) this.#scenario.mark('a fatal error, then a recovery')
       this.#wasFatal = false
     }
   }
 
-  doubted(): void {
-    this.#doubts.doubted()
+  auditRequested(): void {
+    this.#auditRequests.auditRequested()
   }
 
   audited(): void {
-    this.#doubts.audited()
-    this.#rhythm.began()
+    this.#auditRequests.audited()
+    this.#auditPeriods.began()
   }
 
   auditFailed(): void {
-    this.#doubts.failed()
+    this.#auditRequests.failed()
   }
 
-  muttered(): void {
-    this.#mayListUntil = this.#stage.clock.elapsed + BEFORE_LONG_MS
+  emittedUseless(): void {
+    this.#mayListUntil = this.#scenario.clock.elapsed + BEFORE_LONG_MS
   }
 
   /** It was noticed that something was left out. */
   leftOut(): void {
-    this.#mustListBy ??= this.#stage.clock.elapsed + BEFORE_LONG_MS
-    this.#stage.mark('something that nobody understands was left out')
+    this.#mustListBy ??= this.#scenario.clock.elapsed + BEFORE_LONG_MS
+    this.#scenario.mark('something that nobody understands was left out')
   }
 
   /** Whether it is known that the source has to be read again. */
@@ -180,23 +180,23 @@ export class ReflectorChecker implements SourceObserver {
   broke(stream: Stream, error: unknown): void {
     // An end is known at once; an error when the reflector reports it.
     if (stream === this.#stream && error === undefined)
-      this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+      this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
   }
 
   /** The reflector has committed a list. */
   listed(): void {
     this.#isListed = true
     this.#mustList = false
-    this.#resumption.listed()
-    if (this.#relistsWhenListed) this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+    this.#resumeChecker.listed()
+    if (this.#relistsWhenListed) this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
   }
 
   /** The reflector has reported an error. */
   failed(error: SourceError): void {
-    const { mark, clock, violate } = this.#stage
+    const { mark, clock, violate } = this.#scenario
     let isFatal = false
     if (error.phase === 'apply') this.#sinkFailed()
-    if (error.code === 'EPOCH_CHANGED') this.#resumption.forked()
+    if (error.code === 'EPOCH_CHANGED') this.#resumeChecker.forked()
     switch (error.code) {
       case 'VERSION_EXPIRED':
       case 'EPOCH_CHANGED':
@@ -227,21 +227,21 @@ export class ReflectorChecker implements SourceObserver {
   }
 
   /** Somebody wants the source read again, while the reflector is in this state. */
-  relistAsked(state: string): void {
+  relistRequested(state: string): void {
     this.#mayList = true
     if (state === 'listing' || state === 'relisting') {
       this.#relistsWhenListed = true
-      this.#stage.mark('a relist was asked for during a list')
+      this.#scenario.mark('a relist was asked for during a list')
     } else if (state === 'connecting' || state === 'live') {
-      this.#because({ at: this.#stage.clock.elapsed, error: undefined })
+      this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
     }
   }
 
   /** Time went by in which nobody could act. */
   skipped(): void {
-    this.#skippedAt = this.#stage.clock.elapsed
-    this.#doubts.skipped()
-    this.#rhythm.skipped()
+    this.#skippedAt = this.#scenario.clock.elapsed
+    this.#auditRequests.skipped()
+    this.#auditPeriods.skipped()
     if (this.#mustListBy !== undefined) this.#mustListBy = this.#skippedAt + BEFORE_LONG_MS
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
@@ -250,30 +250,31 @@ export class ReflectorChecker implements SourceObserver {
   stopped(): void {
     this.#stream = undefined
     this.#mustListBy = undefined
-    this.#doubts.stopped()
+    this.#auditRequests.stopped()
     this.#isStopped = true
   }
 
   /** A stream that says nothing must be given up in time. */
-  look(): void {
-    this.#doubts.look()
-    if (!this.#isStopped) this.#rhythm.look()
-    if (this.#stage.clock.elapsed > (this.#mustListBy ?? Infinity))
-      this.#stage.violate('opens', 'something was left out long ago, and the source was not read again')
+  checkStep(): void {
+    this.#auditRequests.checkStep()
+    if (!this.#isStopped) this.#auditPeriods.checkStep()
+    if (this.#scenario.clock.elapsed > (this.#mustListBy ?? Infinity))
+      this.#scenario.violate('opens', 'something was left out long ago, and the source was not read again')
     const stream = this.#stream
     if (stream === undefined || this.#cause !== undefined || this.#isListed) return
     // It was told to end, for a reason that nobody is told.
     if (stream.signal.aborted) return
-    const { clock, settings, violate } = this.#stage
+    const { clock, settings, violate } = this.#scenario
     const limit = stream.kind === 'list' ? LIST_STALL_MS : 2 * settings.heartbeatMs + 5_000
-    if (clock.elapsed <= this.#saidAt + limit + SLACK_MS || !this.#isExact || this.#skippedAt > this.#saidAt) return
-    violate('opens', `the ${stream.kind} has been silent for ${clock.elapsed - this.#saidAt} ms and is still open`)
+    if (clock.elapsed <= this.#emittedAt + limit + SLACK_MS || !this.#isExact || this.#skippedAt > this.#emittedAt)
+      return
+    violate('opens', `the ${stream.kind} has been silent for ${clock.elapsed - this.#emittedAt} ms and is still open`)
   }
 
   #because(cause: Cause): void {
     if (this.#cause !== undefined) return
     const isAnswer = cause.error === undefined || isExpiry(cause.error)
-    const contactAt = isAnswer ? cause.at : this.#saidAt
+    const contactAt = isAnswer ? cause.at : this.#emittedAt
     if (this.#liveAt !== undefined) this.#outlived(contactAt - this.#liveAt)
     this.#wasLive = this.#liveAt !== undefined
     this.#cause = cause
@@ -285,7 +286,7 @@ export class ReflectorChecker implements SourceObserver {
     // A watch is live once the sink has accepted its first batch.
     if (this.#batches <= 1) this.#liveAt = undefined
     // Of several batches at its first moment nobody knows which one was refused.
-    else this.#isLiveUnclear = this.#liveAt === this.#stage.clock.elapsed
+    else this.#isLiveUnclear = this.#liveAt === this.#scenario.clock.elapsed
   }
 
   #outlived(livedMs: number): void {
@@ -308,14 +309,14 @@ export class ReflectorChecker implements SourceObserver {
     return Math.abs(apart) <= unsureMs ? undefined : apart > 0
   }
 
-  #openedAnew(what: 'list' | 'watch', now: number): void {
-    const { violate, mark } = this.#stage
+  #reopened(what: 'list' | 'watch', now: number): void {
+    const { violate, mark } = this.#scenario
     if (what === 'list' && !this.#mayList && now > this.#mayListUntil)
       violate('opens', 'it lists again, and the history is still there')
     const isUnannounced = this.#cause === undefined && now <= this.#mayListUntil
     if (isUnannounced && this.#liveAt !== undefined) this.#outlived(now - this.#liveAt)
     if (this.#openedAt !== undefined) {
-      this.#judge(now, this.#openedAt)
+      this.#checkSpacing(now, this.#openedAt)
       if (this.#wasImmediate(now)) {
         this.#immediateAt = now
         mark('the first reconnect after a break came at once')
@@ -332,9 +333,9 @@ export class ReflectorChecker implements SourceObserver {
     return this.#isImmediate ?? isEarly
   }
 
-  #judge(now: number, openedAt: number): void {
-    const { violate, note } = this.#stage
-    const cause = this.#cause ?? { at: this.#saidAt, error: undefined }
+  #checkSpacing(now: number, openedAt: number): void {
+    const { violate, note } = this.#scenario
+    const cause = this.#cause ?? { at: this.#emittedAt, error: undefined }
     const spacing = this.#isExact ? this.#spacing : FIRST_MS
     let earliest = this.#isAnswered ? cause.at : openedAt + spacing / 2
     let latest = this.#isAnswered ? cause.at : Math.max(cause.at, openedAt + spacing)
@@ -350,7 +351,7 @@ export class ReflectorChecker implements SourceObserver {
     if (isImmediate === true) latest = cause.at + FIRST_RECONNECT_MS
     const since = `${Math.round(now - openedAt)} ms after the last open`
     note('opens again', Math.round(now - openedAt), spacing)
-    const slackMs = SLACK_MS + LOOKS * this.#stage.settings.driftMs
+    const slackMs = SLACK_MS + CLOCK_READS * this.#scenario.settings.driftMs
     if (now < earliest - slackMs) violate('opens', `too soon: ${since}, ${Math.round(earliest - openedAt)} at least`)
     if (this.#isExact && now > latest + SLACK_MS && this.#skippedAt < openedAt)
       violate('opens', `too late: ${since}, ${Math.round(latest - openedAt)} at most`)

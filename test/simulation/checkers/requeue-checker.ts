@@ -3,7 +3,7 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 /** How far from its time a run may be. */
 const SLACK_MS = 2
 /** After a failure with news a key waits for so long, at most. */
-const NEWS_MS = 100
+const CHANGED_KEY_MS = 100
 const NEVER = -Infinity
 
 /** A time that somebody has asked for. */
@@ -18,7 +18,7 @@ interface Due {
 }
 
 /** What was asked of one key. */
-interface Asked {
+interface KeyRequests {
   /** When it was asked to be run by `enqueue`, and has to be still. */
   due: Due[]
   /** When there is to be another run, unless there is one before: as the last one wanted, or because it failed. */
@@ -34,7 +34,7 @@ interface Asked {
 export interface RequeueCheckerOptions {
   readonly name: string
   /** When something was last told of a key; undefined where nobody knows. */
-  readonly newsAt: ((key: string) => number) | undefined
+  readonly changedAt: ((key: string) => number) | undefined
   /** Whether it also runs keys to look at them again. */
   readonly resyncs: boolean
   /** When there was last no room for another run. */
@@ -46,20 +46,20 @@ export interface RequeueCheckerOptions {
  * meanwhile; by `requeueAfter` then, unless something happened before. And never without a reason.
  */
 export class RequeueChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #options: RequeueCheckerOptions
-  readonly #keys = new Map<string, Asked>()
+  readonly #keys = new Map<string, KeyRequests>()
   /** Whether no time is waited for any more. */
   #isSealed = false
 
-  constructor(scene: Scenario, options: RequeueCheckerOptions) {
-    this.#scene = scene
+  constructor(scenario: Scenario, options: RequeueCheckerOptions) {
+    this.#scenario = scenario
     this.#options = options
   }
 
   /** Whether something that was asked for is still to come. */
   get isWaiting(): boolean {
-    const { elapsed } = this.#scene.clock
+    const { elapsed } = this.#scenario.clock
     return [...this.#keys.values()].some(({ due, again }) =>
       [...due, ...optional(again)].some(({ at }) => at > elapsed),
     )
@@ -67,7 +67,7 @@ export class RequeueChecker {
 
   /** Keys that were asked for, and should have been run by now unless there was no room for that. */
   get overdue(): Set<string> {
-    const { clock, settings } = this.#scene
+    const { clock, settings } = this.#scenario
     const isOver = ({ at, skipped, isOwed }: Due): boolean =>
       isOwed && at < clock.elapsed - SLACK_MS && skipped === clock.skipped
     const keys = new Set<string>()
@@ -79,96 +79,97 @@ export class RequeueChecker {
   /** From now on no time is waited for: at this very moment nobody can tell whether one has come. */
   sealed(): void {
     this.#isSealed = true
-    const { elapsed } = this.#scene.clock
+    const { elapsed } = this.#scenario.clock
     const left = (due: Due): readonly Due[] => {
       if (due.at > elapsed + SLACK_MS) return []
       return [due.at < elapsed - SLACK_MS ? due : { ...due, isFirm: false }]
     }
-    for (const asked of this.#keys.values()) {
-      asked.due = asked.due.flatMap(left)
-      asked.again = optional(asked.again).flatMap(left)[0]
+    for (const requests of this.#keys.values()) {
+      requests.due = requests.due.flatMap(left)
+      requests.again = optional(requests.again).flatMap(left)[0]
     }
   }
 
   /** Asked for by `enqueue`; not `isFirm` before the first list. */
   enqueued(key: string, delayMs: number, isFirm: boolean): void {
-    const asked = this.#of(key)
-    const { elapsed } = this.#scene.clock
+    const requests = this.#of(key)
+    const { elapsed } = this.#scenario.clock
     const at = elapsed + delayMs
     // At the very moment of a failure nobody can tell whether it still counts as asked for during the run.
-    const isCertain = asked.failedAt !== elapsed
-    if (delayMs === 0) asked.due.push(this.#due(at, isFirm && isCertain, isCertain))
-    else this.#merge(asked, this.#due(at, isFirm && !this.#isDueNow(asked)))
+    const isCertain = requests.failedAt !== elapsed
+    if (delayMs === 0) requests.due.push(this.#due(at, isFirm && isCertain, isCertain))
+    else this.#merge(requests, this.#due(at, isFirm && !this.#isDueNow(requests)))
   }
 
   begins(key: string): void {
-    const { clock, mark, settings, violate } = this.#scene
-    const { name, newsAt, resyncs } = this.#options
-    const asked = this.#of(key)
+    const { clock, mark, settings, violate } = this.#scenario
+    const { name, changedAt, resyncs } = this.#options
+    const requests = this.#of(key)
     const { elapsed } = clock
-    const past = asked.due.filter(({ at }) => at <= elapsed + SLACK_MS)
+    const past = requests.due.filter(({ at }) => at <= elapsed + SLACK_MS)
     // What went by unnoticed comes late, and perhaps only after this run has begun.
     for (const { at, skipped } of past)
-      asked.reasonAt = Math.max(asked.reasonAt, skipped === clock.skipped ? at : elapsed)
-    this.#judgeLate(key, asked)
-    const isAgain = asked.again !== undefined && asked.again.at <= elapsed + SLACK_MS
-    if (isAgain && !asked.hasFailed) mark('a controller looked again when it had asked to')
-    const isExact = settings.driftMs === 0 && newsAt !== undefined && !resyncs
-    const hasReason = asked.hasFailed || isAgain || Math.max(asked.reasonAt, newsAt?.(key) ?? NEVER) >= asked.begunAt
+      requests.reasonAt = Math.max(requests.reasonAt, skipped === clock.skipped ? at : elapsed)
+    this.#checkLate(key, requests)
+    const isAgain = requests.again !== undefined && requests.again.at <= elapsed + SLACK_MS
+    if (isAgain && !requests.hasFailed) mark('a controller looked again when it had asked to')
+    const isExact = settings.driftMs === 0 && changedAt !== undefined && !resyncs
+    const hasReason =
+      requests.hasFailed || isAgain || Math.max(requests.reasonAt, changedAt?.(key) ?? NEVER) >= requests.begunAt
     if (isExact && !hasReason) violate('controllers', `${name} runs ${nameOf(key)}, and nobody asked for that`)
-    asked.due = asked.due.filter(({ at }) => at > elapsed)
-    asked.again = undefined
-    asked.begunAt = elapsed
+    requests.due = requests.due.filter(({ at }) => at > elapsed)
+    requests.again = undefined
+    requests.begunAt = elapsed
   }
 
   /** A run has ended; `againMs` is when it wanted another, where it succeeded. */
   ended(key: string, againMs: number | undefined, hasFailed: boolean): void {
-    const asked = this.#of(key)
-    const { elapsed } = this.#scene.clock
-    asked.hasFailed = hasFailed
-    if (hasFailed) asked.failedAt = elapsed
-    if (againMs !== undefined && !hasFailed && !this.#isSealed) asked.again = this.#due(elapsed + againMs)
+    const requests = this.#of(key)
+    const { elapsed } = this.#scenario.clock
+    requests.hasFailed = hasFailed
+    if (hasFailed) requests.failedAt = elapsed
+    if (againMs !== undefined && !hasFailed && !this.#isSealed) requests.again = this.#due(elapsed + againMs)
     // What was asked for during the run comes after it; where that failed, as part of the next try.
     const isNow = ({ at }: Due): boolean => at <= elapsed
-    const now = asked.due.filter(isNow)
+    const now = requests.due.filter(isNow)
     if (now.length === 0) return
-    asked.due = asked.due.filter((due) => !isNow(due))
+    requests.due = requests.due.filter((due) => !isNow(due))
     const next = this.#due(
-      elapsed + (hasFailed ? NEWS_MS : 0),
+      elapsed + (hasFailed ? CHANGED_KEY_MS : 0),
       now.some(({ isFirm }) => isFirm),
     )
-    if (hasFailed) asked.again = this.#isSealed ? undefined : next
-    else asked.due.push(next)
+    if (hasFailed) requests.again = this.#isSealed ? undefined : next
+    else requests.due.push(next)
   }
 
   /** Nothing runs any more: what was asked for until now has been run. */
   check(): void {
-    for (const [key, asked] of this.#keys) this.#judgeLate(key, asked)
+    for (const [key, requests] of this.#keys) this.#checkLate(key, requests)
   }
 
   /** Of several delays the one that ends first counts. */
-  #merge(asked: Asked, next: Due): void {
-    const { elapsed } = this.#scene.clock
-    const before = asked.due.filter(({ at }) => at > elapsed && at <= next.at)
+  #merge(requests: KeyRequests, next: Due): void {
+    const { elapsed } = this.#scenario.clock
+    const before = requests.due.filter(({ at }) => at > elapsed && at <= next.at)
     if (before.some(({ isFirm }) => isFirm)) return
     const isFirm = next.isFirm && before.length === 0
-    const others = asked.due.filter(({ at }) => at <= next.at || !isFirm)
-    asked.due = [
+    const others = requests.due.filter(({ at }) => at <= next.at || !isFirm)
+    requests.due = [
       ...others.map((each) => (each.at <= next.at ? each : { ...each, isFirm: false, isOwed: false })),
       { ...next, isFirm, isOwed: isFirm },
     ]
   }
 
   /** A delay ends at this moment: nobody can tell whether it has already. */
-  #isDueNow({ due, reasonAt }: Asked): boolean {
-    const { elapsed, skipped } = this.#scene.clock
+  #isDueNow({ due, reasonAt }: KeyRequests): boolean {
+    const { elapsed, skipped } = this.#scenario.clock
     const isNow = (each: Due): boolean =>
       Math.abs(each.at - elapsed) <= SLACK_MS || (each.at < elapsed && each.skipped !== skipped)
     return reasonAt >= elapsed - SLACK_MS || due.some(isNow)
   }
 
-  #judgeLate(key: string, { due, again }: Asked): void {
-    const { clock, settings, violate } = this.#scene
+  #checkLate(key: string, { due, again }: KeyRequests): void {
+    const { clock, settings, violate } = this.#scenario
     const { name, fullAt } = this.#options
     for (const { at, skipped, isFirm } of [...due, ...optional(again)]) {
       const lateMs = clock.elapsed - at
@@ -182,17 +183,17 @@ export class RequeueChecker {
   }
 
   #due(at: number, isFirm = true, isOwed = isFirm): Due {
-    return { at, skipped: this.#scene.clock.skipped, isFirm, isOwed }
+    return { at, skipped: this.#scenario.clock.skipped, isFirm, isOwed }
   }
 
-  #of(key: string): Asked {
-    let asked = this.#keys.get(key)
-    if (asked === undefined) {
+  #of(key: string): KeyRequests {
+    let requests = this.#keys.get(key)
+    if (requests === undefined) {
       // Of a key that was never run anything may have happened before.
-      asked = { due: [], again: undefined, reasonAt: NEVER, begunAt: NEVER, hasFailed: false, failedAt: NEVER }
-      this.#keys.set(key, asked)
+      requests = { due: [], again: undefined, reasonAt: NEVER, begunAt: NEVER, hasFailed: false, failedAt: NEVER }
+      this.#keys.set(key, requests)
     }
-    return asked
+    return requests
   }
 }
 

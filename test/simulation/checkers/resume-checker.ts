@@ -9,17 +9,17 @@ import { nowhere, VersionOrderChecker } from './version-order-checker.js'
  * nor less (I10); and that a list is told what was shown, which it may not fall behind (I11).
  */
 export class ResumeChecker {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   /** The version of what the sink accepted last. */
   readonly #accepted: () => Version | undefined
   readonly #progress: VersionOrderChecker
   /** Whether the history that was shown is over, and no list of the next one is in. */
   #isForked = false
 
-  constructor(stage: SourceScenario, accepted: () => Version | undefined) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, accepted: () => Version | undefined) {
+    this.#scenario = scenario
     this.#accepted = accepted
-    this.#progress = new VersionOrderChecker(stage, 'the resume point')
+    this.#progress = new VersionOrderChecker(scenario, 'the resume point')
   }
 
   /** The source says that its history is another one. */
@@ -37,14 +37,14 @@ export class ResumeChecker {
     if (stream.kind === 'watch') {
       this.#progress.at(stream.after)
       if (stream.after !== accepted)
-        this.#stage.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
+        this.#scenario.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
       return
     }
     if (stream.floor === undefined) return
-    if (this.#isForked) this.#stage.violate('I11', `a list is told of ${stream.floor}, whose history is over`)
+    if (this.#isForked) this.#scenario.violate('I11', `a list is told of ${stream.floor}, whose history is over`)
     // Its objects were deleted because access was lost; it may not be shown anything older all the same.
-    else if (accepted === undefined && this.#stage.settings.clears) this.#progress.at(stream.floor)
+    else if (accepted === undefined && this.#scenario.settings.clears) this.#progress.at(stream.floor)
     else if (stream.floor !== accepted)
-      this.#stage.violate('I11', `a list is told of ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
+      this.#scenario.violate('I11', `a list is told of ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
   }
 }

@@ -6,7 +6,7 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 const PERIODS = 3
 const SLACK_MS = 1_000
 /** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
-const LOOKS = 1_000
+const CLOCK_READS = 1_000
 /** How often one key may be told again at once: by what is handled, what waits for its handler, and what is queued. */
 const AT_ONCE = 3
 
@@ -16,43 +16,43 @@ const AT_ONCE = 3
  */
 export class ResyncChecker {
   readonly periodMs: number
-  readonly #stage: Scenario
+  readonly #scenario: Scenario
   readonly #name: string
   /** When each key was told again lately. */
-  readonly #toldAt = new Map<string, number[]>()
+  readonly #receivedAt = new Map<string, number[]>()
   /** Since when each key has waited for its turn. */
   readonly #waitsSince = new Map<string, number>()
   #skipped = 0
   /** The keys that it knew when this was last looked at. */
   #keys: ReadonlySet<string> = new Set()
   /** How often anything was told again. */
-  told = 0
+  received = 0
 
-  constructor(stage: Scenario, name: string, periodMs: number) {
-    this.#stage = stage
+  constructor(scenario: Scenario, name: string, periodMs: number) {
+    this.#scenario = scenario
     this.#name = name
     this.periodMs = periodMs
   }
 
-  tell({ type, key, object, previous, version }: Change<Item>): void {
-    const { violate, mark, clock, settings } = this.#stage
-    this.told++
+  receive({ type, key, object, previous, version }: Change<Item>): void {
+    const { violate, mark, clock, settings } = this.#scenario
+    this.received++
     this.#waitsSince.delete(key)
     mark('a follower was told again what it knew')
     if (type !== 'update' || object !== previous || version !== undefined)
       violate('I4', `${this.#name} was told "${type}" of ${nameOf(key)} as a resync, and it is another change`)
-    const toldAt = this.#toldAt.get(key) ?? []
-    this.#toldAt.set(key, [...toldAt, clock.elapsed].slice(-AT_ONCE))
-    const [first] = toldAt
-    if (toldAt.length < AT_ONCE || first === undefined) return
+    const receivedAt = this.#receivedAt.get(key) ?? []
+    this.#receivedAt.set(key, [...receivedAt, clock.elapsed].slice(-AT_ONCE))
+    const [first] = receivedAt
+    if (receivedAt.length < AT_ONCE || first === undefined) return
     const tookMs = clock.elapsed - first
     if (tookMs < this.periodMs / settings.keys.length - 1)
       violate('I12', `${this.#name} was told again of ${nameOf(key)} ${AT_ONCE + 1} times in ${tookMs} ms`)
   }
 
   /** Everything that it knows it is told again in time; not while it is busy with something. */
-  look(known: ReadonlyMap<string, Item>, isBusy: boolean): void {
-    const { clock, settings, violate } = this.#stage
+  checkStep(known: ReadonlyMap<string, Item>, isBusy: boolean): void {
+    const { clock, settings, violate } = this.#scenario
     const isUnnoticed = clock.skipped > this.#skipped
     this.#skipped = clock.skipped
     // What comes or goes moves the turn of others.
@@ -61,7 +61,7 @@ export class ResyncChecker {
     for (const key of known.keys()) {
       const since = this.#waitsSince.get(key) ?? clock.elapsed
       this.#waitsSince.set(key, since)
-      if (clock.reached - since > PERIODS * this.periodMs + SLACK_MS + LOOKS * settings.driftMs)
+      if (clock.reached - since > PERIODS * this.periodMs + SLACK_MS + CLOCK_READS * settings.driftMs)
         violate('resyncs', `${this.#name} has not been told again of ${nameOf(key)} for ${clock.elapsed - since} ms`)
     }
   }
@@ -77,9 +77,9 @@ export class ResyncChecker {
 }
 
 /** How often somebody wants to be told again; undefined: never. */
-export function drawResync({ draws, settings }: Scenario, who: string, probability: number): number | undefined {
-  const period = draws.pick('resync period', [300, 3_000, 10_000])
-  if (!draws.chance('resyncs', probability) || !draws.take(`resync#${who}`)) return undefined
+export function drawResync({ decisions, settings }: Scenario, owner: string, probability: number): number | undefined {
+  const period = decisions.pick('resync period', [300, 3_000, 10_000])
+  if (!decisions.chance('resyncs', probability) || !decisions.take(`resync#${owner}`)) return undefined
   // Where only the audit makes it right that takes long.
   return settings.isBreach && settings.auditMs !== false ? 100 * period : period
 }

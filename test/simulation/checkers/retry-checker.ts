@@ -5,7 +5,7 @@ const CEILING_MS = 30_000
 /** How late a run may be beyond what the rules say. */
 const SLACK_MS = 2
 /** How often our own code looks at a clock, at most, until a delay ends; each look takes time where it is slow. */
-const LOOKS = 300
+const CLOCK_READS = 300
 /** What nobody knows happened at no time. */
 const NEVER = -Infinity
 
@@ -24,27 +24,27 @@ interface Failures {
  * than the first distance; and it counts its attempts.
  */
 export class RetryChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #name: string
   /** When something was last told of a key; undefined where nobody knows. */
-  readonly #newsAt: ((key: string) => number) | undefined
+  readonly #changedAt: ((key: string) => number) | undefined
   readonly #failures = new Map<string, Failures>()
   readonly #begun = new Map<string, number>()
   /** Until when a key was asked for from elsewhere. */
-  readonly #asked = new Map<string, number>()
+  readonly #enqueuedAt = new Map<string, number>()
   /** When there was last no room for another run. */
   #fullAt = NEVER
 
-  constructor(scene: Scenario, name: string, newsAt: ((key: string) => number) | undefined) {
-    this.#scene = scene
+  constructor(scenario: Scenario, name: string, changedAt: ((key: string) => number) | undefined) {
+    this.#scenario = scenario
     this.#name = name
-    this.#newsAt = newsAt
+    this.#changedAt = changedAt
   }
 
   enqueued(key: string, delayMs: number): void {
-    const { clock, settings } = this.#scene
-    const due = clock.elapsed + delayMs + LOOKS * settings.driftMs
-    this.#asked.set(key, Math.max(due, this.#asked.get(key) ?? NEVER))
+    const { clock, settings } = this.#scenario
+    const due = clock.elapsed + delayMs + CLOCK_READS * settings.driftMs
+    this.#enqueuedAt.set(key, Math.max(due, this.#enqueuedAt.get(key) ?? NEVER))
   }
 
   /** When there was last no room for another run. */
@@ -54,11 +54,11 @@ export class RetryChecker {
 
   /** There is no room for another run now. */
   full(): void {
-    this.#fullAt = this.#scene.clock.elapsed
+    this.#fullAt = this.#scenario.clock.elapsed
   }
 
   begins(key: string, attempt: number): void {
-    const { violate, clock, settings } = this.#scene
+    const { violate, clock, settings } = this.#scenario
     const failures = this.#failures.get(key)
     this.#begun.set(key, clock.elapsed)
     const count = failures?.count ?? 0
@@ -69,12 +69,12 @@ export class RetryChecker {
     const afterMs = clock.elapsed - at
     const mostMs = mostAfter(count)
     const about = `${this.#name} runs ${nameOf(key)} again ${Math.round(afterMs)} ms after failure ${count}`
-    if (count > 3) this.#scene.mark('a reconcile failed again and again')
+    if (count > 3) this.#scenario.mark('a reconcile failed again and again')
     // Who asks for a key has it at once.
-    const askedUntil = this.#askedUntil(key)
-    if (askedUntil < at) {
-      const newsAt = Math.max(this.#newsAt?.(key) ?? Infinity, askedUntil)
-      const leastMs = newsAt < begun ? mostMs / 2 : FIRST_MS / 2
+    const dueUntil = this.#dueUntil(key)
+    if (dueUntil < at) {
+      const changedAt = Math.max(this.#changedAt?.(key) ?? Infinity, dueUntil)
+      const leastMs = changedAt < begun ? mostMs / 2 : FIRST_MS / 2
       if (afterMs < leastMs - SLACK_MS) violate('retries', `${about}, ${leastMs} at least`)
     }
     const isExact = settings.driftMs === 0 && clock.skipped === skipped && this.#fullAt <= at
@@ -82,27 +82,27 @@ export class RetryChecker {
   }
 
   /** A time that went by unnoticed has come only after that. */
-  #askedUntil(key: string): number {
-    const { clock, settings } = this.#scene
-    const due = this.#asked.get(key) ?? NEVER
+  #dueUntil(key: string): number {
+    const { clock, settings } = this.#scenario
+    const due = this.#enqueuedAt.get(key) ?? NEVER
     const { from, to } = clock.lastSkip
-    return due >= from && due < to ? to + LOOKS * settings.driftMs : due
+    return due >= from && due < to ? to + CLOCK_READS * settings.driftMs : due
   }
 
   /** Whether what has failed may still wait for its next try. */
   mayWait(key: string): boolean {
     const failures = this.#failures.get(key)
     if (failures === undefined) return false
-    const { clock, settings } = this.#scene
+    const { clock, settings } = this.#scenario
     const { count, begun, at, skipped } = failures
-    const newsAt = this.#newsAt?.(key) ?? NEVER
-    const due = newsAt > begun ? Math.max(newsAt, at + FIRST_MS) : at + mostAfter(count)
+    const changedAt = this.#changedAt?.(key) ?? NEVER
+    const due = changedAt > begun ? Math.max(changedAt, at + FIRST_MS) : at + mostAfter(count)
     const isExact = settings.driftMs === 0 && clock.skipped === skipped
     return !isExact || clock.elapsed <= due + SLACK_MS
   }
 
   failed(key: string): void {
-    const { clock } = this.#scene
+    const { clock } = this.#scenario
     const count = (this.#failures.get(key)?.count ?? 0) + 1
     const begun = this.#begun.get(key) ?? NEVER
     this.#failures.set(key, { count, begun, at: clock.elapsed, skipped: clock.skipped })

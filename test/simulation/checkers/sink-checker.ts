@@ -3,7 +3,7 @@ import type { Version } from '../../../src/contract/version.js'
 import { type Change, type Delta, type DeltaBatch, namedInvalid, type Origin } from '../../../src/queue/change.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
-import { mergedOf, type Noted } from './merged-changes.js'
+import { type MergedChange, mergedOf } from './merged-changes.js'
 import { VersionOrderChecker } from './version-order-checker.js'
 
 /** A change that has not been taken yet. */
@@ -30,7 +30,7 @@ export type Merging = 'never' | 'at times' | 'always'
  * (laws 4 and 5); its contents only move on (I3), and so does the version of the queue (I10, I11).
  */
 export class SinkChecker {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   readonly #merging: Merging
   readonly #progress: VersionOrderChecker
   /** What whoever takes everything will hold. */
@@ -41,10 +41,10 @@ export class SinkChecker {
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
   #accepted: Version | undefined
 
-  constructor(stage: SourceScenario, merging: Merging) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, merging: Merging) {
+    this.#scenario = scenario
     this.#merging = merging
-    this.#progress = new VersionOrderChecker(stage, 'the queue')
+    this.#progress = new VersionOrderChecker(scenario, 'the queue')
   }
 
   /** The version of what the queue accepted last. */
@@ -74,13 +74,13 @@ export class SinkChecker {
   /** Something leaves, for somebody who holds certain keys. */
   took({ deltas }: DeltaBatch<Item>, holds: (key: string) => boolean): void {
     for (const delta of deltas) if (delta.type !== 'deleted') this.#order(delta)
-    for (const [key, told] of Map.groupBy(deltas, ({ key }) => key)) this.#judge(key, told, holds(key))
+    for (const [key, delivered] of Map.groupBy(deltas, ({ key }) => key)) this.#checkKey(key, delivered, holds(key))
   }
 
   #accept(version: Version, queueAt: Version | undefined): void {
     this.#accepted = version
     this.#progress.at(queueAt)
-    if (queueAt !== version) this.#stage.violate('I10', `the queue accepted ${version}, and says ${queueAt}`)
+    if (queueAt !== version) this.#scenario.violate('I10', `the queue accepted ${version}, and says ${queueAt}`)
   }
 
   #put(key: string, object: Item, version: Version, origin: Origin): void {
@@ -133,46 +133,50 @@ export class SinkChecker {
   }
 
   /** What is told of a key is what came first; or all of it, merged. What came to nothing is not told. */
-  #judge(key: string, told: readonly Delta<Item>[], isHeld: boolean): void {
+  #checkKey(key: string, delivered: readonly Delta<Item>[], isHeld: boolean): void {
     const left = this.#left(key).flatMap((waiting) => [
-      ...this.#afterFirst(waiting, told, isHeld),
-      ...this.#afterMerged(waiting, told, isHeld),
+      ...this.#afterFirst(waiting, delivered, isHeld),
+      ...this.#afterMerged(waiting, delivered, isHeld),
     ])
     if (left.length > 0) {
       this.#waiting.set(key, distinct(left))
       return
     }
     this.#waiting.delete(key)
-    const what = told.map(({ type, object, version }) => `${type} n${object.n} at ${version}`).join(', ')
-    this.#stage.violate('queue', `of ${nameOf(key)} is told: ${what}; which neither came nor is what came, merged`)
+    const what = delivered.map(({ type, object, version }) => `${type} n${object.n} at ${version}`).join(', ')
+    this.#scenario.violate('queue', `of ${nameOf(key)} is told: ${what}; which neither came nor is what came, merged`)
   }
 
   /** What may wait after the first of it was told; nothing where something else was told. */
-  #afterFirst(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
+  #afterFirst(waiting: readonly Waiting[], delivered: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
     if (this.#merging === 'always') return []
     const firsts = waiting.filter(({ isSecond }) => !isSecond)
-    const last = this.#merging === 'never' ? 0 : firsts.length - told.length
+    const last = this.#merging === 'never' ? 0 : firsts.length - delivered.length
     const left: (readonly Waiting[])[] = []
     for (let from = 0; from <= last; from++) {
       const rest = firsts.slice(from)
-      const isIt = told.every((delta, at) => isSame(delta, rest[at]?.change))
-      if (isIt && notesOf(firsts.slice(0, from), isHeld).length === 0) left.push(rest.slice(told.length))
+      const isIt = delivered.every((delta, at) => isSame(delta, rest[at]?.change))
+      if (isIt && notesOf(firsts.slice(0, from), isHeld).length === 0) left.push(rest.slice(delivered.length))
     }
     return left
   }
 
   /** The same after all of it was told; more may have come since. */
-  #afterMerged(waiting: readonly Waiting[], told: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
+  #afterMerged(
+    waiting: readonly Waiting[],
+    delivered: readonly Delta<Item>[],
+    isHeld: boolean,
+  ): (readonly Waiting[])[] {
     if (this.#merging === 'never') return []
     const left: (readonly Waiting[])[] = []
     for (let upTo = waiting.length; upTo > 0; upTo--) {
       const way = this.#waysOf(waiting.slice(0, upTo)).find((each) => {
         const notes = notesOf(each, isHeld)
-        return notes.length === told.length && told.every((delta, at) => isSame(delta, notes[at]))
+        return notes.length === delivered.length && delivered.every((delta, at) => isSame(delta, notes[at]))
       })
       if (way === undefined) continue
       const deletes = way.filter(({ change }) => change.type === 'delete')
-      if (isHeld && deletes.length > 1) this.#stage.mark('the queue by hand merged two deletes of a key')
+      if (isHeld && deletes.length > 1) this.#scenario.mark('the queue by hand merged two deletes of a key')
       left.push(waiting.slice(upTo))
     }
     return left
@@ -189,7 +193,7 @@ export class SinkChecker {
   }
 
   #order({ key, object: { n }, version }: Delta<Item>): void {
-    const { history, settings, violate } = this.#stage
+    const { history, settings, violate } = this.#scenario
     if (version === undefined || settings.isBreach) return
     const { epoch } = history.at(version)
     const newest = this.#newest.get(key)
@@ -219,7 +223,7 @@ function distinct(left: readonly (readonly Waiting[])[]): readonly (readonly Wai
   return [...new Map(left.map((waiting) => [shapeOf(waiting), waiting])).values()]
 }
 
-function notesOf(waiting: readonly Waiting[], isHeld: boolean): readonly Noted[] {
+function notesOf(waiting: readonly Waiting[], isHeld: boolean): readonly MergedChange[] {
   const [first] = waiting
   const known = new Set(isHeld && first !== undefined ? [first.change.key] : [])
   return mergedOf(
@@ -229,7 +233,7 @@ function notesOf(waiting: readonly Waiting[], isHeld: boolean): readonly Noted[]
 }
 
 /** Objects are compared by what is in them: a store may keep an older one that is equal. */
-function isSame({ type, object, version }: Delta<Item>, noted: Noted | undefined): boolean {
+function isSame({ type, object, version }: Delta<Item>, noted: MergedChange | undefined): boolean {
   if (noted === undefined || noted.version !== version || noted.object.n !== object.n) return false
   return (type === 'deleted') === (noted.type === 'delete')
 }

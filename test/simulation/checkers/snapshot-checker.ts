@@ -9,30 +9,30 @@ import { QueryModel } from './query-model.js'
 /** A snapshot, and what the store held when it was taken: it says so until it is disposed of, and nothing afterwards (I8). */
 export class SnapshotChecker {
   readonly view: StoreView<Item, IndexesOf> & Disposable
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #answers: QueryModel
   readonly #entries: ReadonlyMap<string, Entry<Item>>
   readonly #version: string | undefined
 
-  constructor(scene: Scenario, informer: Informer<Item, IndexesOf>) {
-    this.#scene = scene
-    this.#answers = new QueryModel(scene)
+  constructor(scenario: Scenario, informer: Informer<Item, IndexesOf>) {
+    this.#scenario = scenario
+    this.#answers = new QueryModel(scenario)
     this.#version = informer.version
     this.#entries = entriesOf(informer)
     this.view = informer.snapshot()
   }
 
-  judge(): void {
+  check(): void {
     const { view } = this
     if (view.version !== this.#version) this.#wrong(`a snapshot of ${this.#version} says ${view.version}`)
-    this.#answers.judge(view, this.#entries, 'a snapshot')
-    checkIndexes(this.#scene, view)
+    this.#answers.check(view, this.#entries, 'a snapshot')
+    checkIndexes(this.#scenario, view)
   }
 
   /** Judges it for the last time, and ends it. */
   dispose(): void {
     const { view } = this
-    this.judge()
+    this.check()
     view[Symbol.dispose]()
     const reads: Readonly<Record<string, () => unknown>> = {
       get: () => view.get(''),
@@ -45,7 +45,7 @@ export class SnapshotChecker {
   }
 
   #wrong(message: string): void {
-    this.#scene.violate('I8', message)
+    this.#scenario.violate('I8', message)
   }
 }
 

@@ -10,52 +10,53 @@ import type { Follower } from '../workload/follower.js'
 export class StopChecker {
   /** How long followers may take to handle what waits; undefined: nothing more is handled. */
   readonly drainMs: number | undefined
-  readonly #drive: InformerDriver
+  readonly #driver: InformerDriver
   readonly #version: Version | undefined
   readonly #since: number
   readonly #sinceElapsed: number
   readonly #followers: readonly Follower[]
   readonly #hasWork: boolean
 
-  constructor(drive: InformerDriver, drainMs: number | undefined) {
-    this.#drive = drive
-    this.#version = drive.informer.version
+  constructor(driver: InformerDriver, drainMs: number | undefined) {
+    this.#driver = driver
+    this.#version = driver.informer.version
     this.#since = this.#now
-    this.#sinceElapsed = drive.stage.clock.elapsed
+    this.#sinceElapsed = driver.scenario.clock.elapsed
     this.drainMs = drainMs
-    this.#followers = drive.followers.filter(({ isClosed, draining }) => !isClosed && draining === undefined)
+    this.#followers = driver.followers.filter(({ isClosed, draining }) => !isClosed && draining === undefined)
     this.#hasWork = this.#followers.some(({ subscription }) => (subscription?.backlog.keys ?? 0) > 0)
   }
 
   /** The source is left alone, whoever still handles what waited. */
-  look(): void {
-    const { informer, source, stage } = this.#drive
-    if (informer.version !== this.#version) stage.violate('I15', `the store moved to ${informer.version} after stop()`)
+  checkStep(): void {
+    const { informer, source, scenario } = this.#driver
+    if (informer.version !== this.#version)
+      scenario.violate('I15', `the store moved to ${informer.version} after stop()`)
     for (const { kind, signal } of source.streams)
-      if (!signal.aborted) stage.violate('I15', `a ${kind} goes on after stop()`)
+      if (!signal.aborted) scenario.violate('I15', `a ${kind} goes on after stop()`)
   }
 
   settled(): void {
-    const { stage } = this.#drive
+    const { scenario } = this.#driver
     const tookMs = this.#now - this.#since
     const drainMs = this.drainMs ?? 0
-    const slowMs = slownessOf(stage)
-    if (tookMs > drainMs + 1_000 + slowMs) stage.violate('I15', `stop() took ${tookMs} ms`)
+    const slowMs = slownessOf(scenario)
+    if (tookMs > drainMs + 1_000 + slowMs) scenario.violate('I15', `stop() took ${tookMs} ms`)
     if (this.drainMs === undefined) return
     // A source that does not react to the end takes up to a second more; a machine that is suspended uses up the time.
-    if (stage.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()
-    else if (this.#followers.some(({ isStuck }) => isStuck)) stage.mark('the time to handle what waited was over')
+    if (scenario.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()
+    else if (this.#followers.some(({ isStuck }) => isStuck)) scenario.mark('the time to handle what waited was over')
   }
 
   get #now(): number {
-    const { elapsed, skipped } = this.#drive.stage.clock
+    const { elapsed, skipped } = this.#driver.scenario.clock
     return elapsed - skipped
   }
 
   #drained(): void {
-    const { informer, reconcilers, stage } = this.#drive
-    if (stage.settings.flips) return
-    if (this.#hasWork) stage.mark('a stop let somebody handle what waited')
+    const { informer, reconcilers, scenario } = this.#driver
+    if (scenario.settings.flips) return
+    if (this.#hasWork) scenario.mark('a stop let somebody handle what waited')
     const store = new Map(informer.entries())
     for (const follower of this.#followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
     for (const reconciler of reconcilers) reconciler.checkDrained(store)
@@ -68,7 +69,7 @@ export function slownessOf({ settings }: Scenario): number {
 }
 
 /** How long those who follow get to handle what waits; undefined: nothing more is handled. */
-export function drawDrain({ draws }: Scenario, life: number): number | undefined {
-  const drainMs = draws.pick('drain time', [1, 300, 5_000])
-  return draws.chance('drains', 0.35) && draws.take(`drain#${life}`) ? drainMs : undefined
+export function drawDrain({ decisions }: Scenario, life: number): number | undefined {
+  const drainMs = decisions.pick('drain time', [1, 300, 5_000])
+  return decisions.chance('drains', 0.35) && decisions.take(`drain#${life}`) ? drainMs : undefined
 }

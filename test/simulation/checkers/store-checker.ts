@@ -35,13 +35,13 @@ export function storeViolation(
 
 /** A store is what the source had. */
 export function checkStore(
-  stage: SourceScenario,
+  scenario: SourceScenario,
   state: State,
   store: Readable,
   invariant: Invariant,
   what: string,
   omits?: string,
 ): void {
-  const flaw = storeViolation(stage, state, store, what, omits)
-  if (flaw !== undefined) stage.violate(invariant, flaw)
+  const flaw = storeViolation(scenario, state, store, what, omits)
+  if (flaw !== undefined) scenario.violate(invariant, flaw)
 }

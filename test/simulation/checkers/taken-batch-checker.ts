@@ -19,13 +19,13 @@ export interface Waiting {
 
 /** How often each key was told of what had to be merged. */
 export interface Overflow {
-  readonly told: Map<string, number>
+  readonly delivered: Map<string, number>
 }
 
 /** A batch that somebody took, and what he waited for. */
 export interface Taking {
   /** What is told for the first time. */
-  readonly news: readonly Change<Item>[]
+  readonly fresh: readonly Change<Item>[]
   readonly source: string | undefined
   readonly waiting: readonly Waiting[]
   /** The keys that he had been told of. */
@@ -38,25 +38,25 @@ export interface Taking {
 }
 
 /** What is wrong with a batch, if something is, and whether more than one commit is in it. */
-export interface Verdict {
+export interface BatchResult {
   readonly flaw?: readonly [Invariant, string]
   readonly isMerged?: boolean
 }
 
 /** Whether a batch is right, if it is made of the first `end` changes that waited: a commit as it came, or all of it merged. */
-export function checkTakenBatch(taking: Taking, end: number): Verdict {
-  const { news, source, waiting, commits, mayMerge } = taking
+export function checkTakenBatch(taking: Taking, end: number): BatchResult {
+  const { fresh, source, waiting, commits, mayMerge } = taking
   const [taken, left] = [waiting.slice(0, end), waiting.slice(end)]
   const waited = taken.map(({ change }) => change)
   const isLeftOut = left.some(({ overflow, mayBeInHand }) => overflow !== undefined && !mayBeInHand)
   const isOne = end === sizeOfFirst(waiting, commits)
-  const isAsItCame = isOne && isSame(waited, news)
+  const isAsItCame = isOne && isSame(waited, fresh)
   const isMerged = isAllOf(waited, taking)
   // What waited may have come to nothing: then he had caught up, and what came last is told as it came.
-  const last = waited.slice(-news.length)
-  const isFresh = isSame(last, news) && isNothing(waited.slice(0, -news.length), taking.known)
-  const surely = isFresh ? last : taken.flatMap(({ change, mayBeInHand }) => (mayBeInHand ? [] : [change]))
-  const sources = new Set(surely.map(commits.sourceOf))
+  const last = waited.slice(-fresh.length)
+  const isFresh = isSame(last, fresh) && isNothing(waited.slice(0, -fresh.length), taking.known)
+  const certain = isFresh ? last : taken.flatMap(({ change, mayBeInHand }) => (mayBeInHand ? [] : [change]))
+  const sources = new Set(certain.map(commits.sourceOf))
   if (source !== undefined && sources.size > 0 && (sources.size > 1 || !sources.has(source)))
     return { flaw: ['sets', `of ${source}, and they are of ${[...sources]}`] }
   if (!mayMerge && source === undefined && !sources.has(undefined))
@@ -90,9 +90,9 @@ function sizeOfFirst([first, ...rest]: readonly Waiting[], commits: Commits): nu
   return next < 0 ? 1 + rest.length : next + 1
 }
 
-function isAllOf(waited: readonly Change<Item>[], { news, known, isResynced }: Taking): boolean {
+function isAllOf(waited: readonly Change<Item>[], { fresh, known, isResynced }: Taking): boolean {
   const merged = mergedOf(waited, known)
-  return isResynced ? isAs(byKey(news), byKey(merged)) : isAs(news, merged)
+  return isResynced ? isAs(byKey(fresh), byKey(merged)) : isAs(fresh, merged)
 }
 
 function isSame(some: readonly Change<Item>[], others: readonly Change<Item>[]): boolean {

@@ -8,28 +8,28 @@ import { checkFinalState } from './final-state-checker.js'
 
 /** Told of every change at once, as it came: by this, what others are told merged is judged. */
 export class UnmergedFollower {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   /** By key: the places in the history at which it was told to change. */
   readonly #changes = new Map<string, number[]>()
-  readonly #toldAt = new Map<string, number>()
+  readonly #receivedAt = new Map<string, number>()
   readonly #times = new Map<string, number>()
   readonly #deleted = new Map<string, Item>()
 
-  constructor(stage: SourceScenario, informer: Informer<Item, IndexesOf>) {
-    this.#stage = stage
-    const tell = (change: Change<Item>): void => this.#tell(change)
-    informer.subscribe({ add: tell, update: tell, delete: tell }, { name: 'witness' })
+  constructor(scenario: SourceScenario, informer: Informer<Item, IndexesOf>) {
+    this.#scenario = scenario
+    const receive = (change: Change<Item>): void => this.#receive(change)
+    informer.subscribe({ add: receive, update: receive, delete: receive }, { name: 'witness' })
   }
 
   /** The version of the last change of a key up to `version`; undefined where there was none. */
   last(key: string, version: Version): number | undefined {
-    const upTo = this.#stage.history.indexOf(version)
+    const upTo = this.#scenario.history.indexOf(version)
     return this.#changes.get(key)?.findLast((at) => at <= upTo)
   }
 
   /** When it was last told of a key, in virtual milliseconds. */
-  toldAt(key: string): number {
-    return this.#toldAt.get(key) ?? -Infinity
+  receivedAt(key: string): number {
+    return this.#receivedAt.get(key) ?? -Infinity
   }
 
   /** How often it was told of a key. */
@@ -42,19 +42,19 @@ export class UnmergedFollower {
     return this.#deleted.get(key)
   }
 
-  #tell(change: Change<Item>): void {
+  #receive(change: Change<Item>): void {
     const { key, version, origin } = change
     if (change.type === 'delete') {
-      if (!this.#stage.settings.isBreach) checkFinalState(this.#stage, this.#stage, change)
+      if (!this.#scenario.settings.isBreach) checkFinalState(this.#scenario, this.#scenario, change)
       this.#deleted.set(key, change.object)
     }
     if (change.type === 'update' && change.object === change.previous)
-      this.#stage.violate('I3', `of ${nameOf(key)} the same object was told again`)
-    this.#toldAt.set(key, this.#stage.clock.elapsed)
+      this.#scenario.violate('I3', `of ${nameOf(key)} the same object was told again`)
+    this.#receivedAt.set(key, this.#scenario.clock.elapsed)
     this.#times.set(key, this.timesOf(key) + 1)
     if (origin === 'initial' || version === undefined) return
     const known = this.#changes.get(key)
-    const at = this.#stage.history.indexOf(version)
+    const at = this.#scenario.history.indexOf(version)
     if (known === undefined) this.#changes.set(key, [at])
     else known.push(at)
   }

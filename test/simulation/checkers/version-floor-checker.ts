@@ -8,23 +8,27 @@ import { isLike } from './taken-batch-checker.js'
  * change that is handled behind one that is not moves nothing; once that is handled as well, both count.
  */
 export class VersionFloorChecker {
-  readonly #entries: { readonly change: Change<Item>; told: Change<Item> | undefined }[] = []
+  readonly #entries: { readonly change: Change<Item>; delivered: Change<Item> | undefined }[] = []
   #last: Change<Item> | undefined
   /** Everything up to here was handled. */
   version: Version | undefined
 
   enter(change: Change<Item>): void {
-    this.#entries.push({ change, told: undefined })
+    this.#entries.push({ change, delivered: undefined })
   }
 
-  told(change: Change<Item>): void {
-    const entry = this.#entries.find((each) => each.told === undefined && isLike(each.change, change))
-    if (entry !== undefined) entry.told = change
+  delivered(change: Change<Item>): void {
+    const entry = this.#entries.find((each) => each.delivered === undefined && isLike(each.change, change))
+    if (entry !== undefined) entry.delivered = change
   }
 
   /** `isHandled`: whether the handler that was called with a change has settled. */
-  look(isHandled: (told: Change<Item>) => boolean): void {
-    for (let first = this.#entries[0]; first?.told !== undefined && isHandled(first.told); first = this.#entries[0]) {
+  checkStep(isHandled: (delivered: Change<Item>) => boolean): void {
+    for (
+      let first = this.#entries[0];
+      first?.delivered !== undefined && isHandled(first.delivered);
+      first = this.#entries[0]
+    ) {
       this.#last = first.change
       this.#entries.shift()
     }

@@ -6,22 +6,22 @@ export const nowhere = '–'
 
 /** Judges that a version only ever moves on (I10), and that nothing of an older epoch comes after a newer one (I11). */
 export class VersionOrderChecker {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   readonly #what: string
   #last: Version | undefined
 
-  constructor(stage: SourceScenario, what: string) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, what: string) {
+    this.#scenario = scenario
     this.#what = what
   }
 
   at(version: Version | undefined): void {
     const last = this.#last
     // Whether it may lose its version is judged elsewhere.
-    if (version === last || (version === undefined && this.#stage.settings.clears)) return
+    if (version === last || (version === undefined && this.#scenario.settings.clears)) return
     this.#last = version
     if (last === undefined) return
-    const { history, violate } = this.#stage
+    const { history, violate } = this.#scenario
     if (version !== undefined && history.indexOf(version) >= history.indexOf(last)) return
     const isOlder = version !== undefined && history.at(version).epoch < history.at(last).epoch
     violate(isOlder ? 'I11' : 'I10', `${this.#what} went back from ${last} to ${version ?? nowhere}`)

@@ -10,7 +10,7 @@ interface Expected<V> {
   /** The version that is waited for. */
   readonly mark?: string
   /** Whether the source is told meanwhile that somebody waits for a version. Default: no. */
-  readonly asks?: 'surely' | 'perhaps'
+  readonly notifiesSource?: 'surely' | 'perhaps'
   readonly limits: Wait
   /** Whether it may fail with this code now, besides that its time is over. */
   mayFail(code: string): boolean
@@ -18,7 +18,7 @@ interface Expected<V> {
   /** Whether it has what it waits for: then it must not wait any more. */
   isDue?(): boolean
   /** Whether nobody can say when it ends, if ever: it waits for a handler that will never be done. */
-  isHopeless?(): boolean
+  mayNeverEnd?(): boolean
 }
 
 interface Pending {
@@ -28,21 +28,21 @@ interface Pending {
 }
 
 /** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
-const LOOKS = 300
+const CLOCK_READS = 300
 
 /** All who wait: each ends when it has what it waits for, or when its time is over, and fails for no other reason than a right one. */
 export class WaiterChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #pending = new Map<string, Pending>()
   #count = 0
 
-  constructor(scene: Scenario) {
-    this.#scene = scene
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario
   }
 
   /** Somebody who still waits, and may hope. */
-  get hopeful(): string | undefined {
-    for (const [id, { awaited }] of this.#pending) if (awaited.isHopeless?.() !== true) return id
+  get unfinished(): string | undefined {
+    for (const [id, { awaited }] of this.#pending) if (awaited.mayNeverEnd?.() !== true) return id
     return undefined
   }
 
@@ -52,13 +52,13 @@ export class WaiterChecker {
   }
 
   /** Whether a source has to be told now that somebody waits for a version. */
-  get asks(): 'surely' | 'perhaps' | 'no' {
-    let asks: 'perhaps' | 'no' = 'no'
+  get notifiesSource(): 'surely' | 'perhaps' | 'no' {
+    let notifiesSource: 'perhaps' | 'no' = 'no'
     for (const { awaited } of this.#pending.values()) {
-      if (awaited.asks === 'surely') return 'surely'
-      asks = awaited.asks ?? asks
+      if (awaited.notifiesSource === 'surely') return 'surely'
+      notifiesSource = awaited.notifiesSource ?? notifiesSource
     }
-    return asks
+    return notifiesSource
   }
 
   /** Anybody who still waits. */
@@ -68,16 +68,16 @@ export class WaiterChecker {
   }
 
   wait<V>(promise: Promise<V>, awaited: Expected<V>): void {
-    const { note } = this.#scene
+    const { note } = this.#scenario
     const { what } = awaited
     note('waits', what)
     const id = `${what} (${++this.#count})`
-    const since = this.#scene.clock.elapsed
+    const since = this.#scenario.clock.elapsed
     const { signal } = awaited.limits
     const left = (): void => {
       this.#pending.delete(id)
-      if (signal !== undefined && this.#scene.listenersOf(signal) > 0)
-        this.#scene.violate('I15', `${what} ended with a listener on the signal that it was given`)
+      if (signal !== undefined && this.#scenario.listenersOf(signal) > 0)
+        this.#scenario.violate('I15', `${what} ended with a listener on the signal that it was given`)
     }
     this.#pending.set(id, { awaited, since, mustEnd: false })
     promise.then(
@@ -90,28 +90,28 @@ export class WaiterChecker {
         left()
         const code = error instanceof SourceError ? error.code : String(error)
         note('a wait fails', what, code)
-        checkSecrets(this.#scene, error, what)
-        if (signal?.aborted && error === signal.reason) this.#scene.mark('a wait ended because its caller gave up')
+        checkSecrets(this.#scenario, error, what)
+        if (signal?.aborted && error === signal.reason) this.#scenario.mark('a wait ended because its caller gave up')
         else this.#failed(awaited, code, since)
       },
     )
   }
 
-  look(): void {
-    const { clock, settings, violate } = this.#scene
+  checkStep(): void {
+    const { clock, settings, violate } = this.#scenario
     for (const [id, { awaited, since, mustEnd }] of this.#pending) {
       if (mustEnd) violate('waits', `the history of ${awaited.mark} is over, and ${id} waits`)
       if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
       if (awaited.isDue?.()) violate('waits', `${id} has what it waits for, and waits`)
       // What is due happens in order, however late: a time-out before all that is due after it.
       const waitedMs = clock.reached - since
-      if (waitedMs > (awaited.limits.timeoutMs ?? Infinity) + 1 + LOOKS * settings.driftMs)
+      if (waitedMs > (awaited.limits.timeoutMs ?? Infinity) + 1 + CLOCK_READS * settings.driftMs)
         violate('waits', `${id} waits for ${waitedMs} ms, longer than it may`)
     }
   }
 
   #failed(awaited: Omit<Expected<never>, 'ended'>, code: string, since: number): void {
-    const { mark, violate, clock } = this.#scene
+    const { mark, violate, clock } = this.#scenario
     const { what, limits } = awaited
     if (code === 'TIMEOUT' && clock.elapsed - since >= (limits.timeoutMs ?? Infinity)) {
       mark('a wait ended because its time was over')

@@ -5,23 +5,23 @@ import { drawDrain } from '../checkers/stop-checker.js'
 import { WaiterChecker } from '../checkers/waiter-checker.js'
 import { InformerDriver } from '../system/informer-driver.js'
 import type { Scenario } from '../system/scenario.js'
-import type { Participants } from '../system/system-under-test.js'
+import type { SystemUnderTest } from '../system/system-under-test.js'
 import { Callers } from '../workload/callers.js'
 import { type Member, RelistSlotChecker } from './relist-slot-checker.js'
 
 /** Members that take turns: so many of them list again at a time. */
-interface Circle {
+interface SlotGroup {
   readonly members: readonly InformerDriver[]
   readonly max: number
 }
 
 /** One life of a group of informers, each with its source and all who use it. */
-export class GroupSystem implements Participants {
-  readonly drives: readonly InformerDriver[]
-  readonly #scene: Scenario
+export class GroupSystem implements SystemUnderTest {
+  readonly drivers: readonly InformerDriver[]
+  readonly #scenario: Scenario
   readonly #life: number
   readonly #group: Lifecycle
-  readonly #turns: readonly RelistSlotChecker[]
+  readonly #slots: readonly RelistSlotChecker[]
   readonly #names = new Map<InformerDriver, string>()
   readonly #members = new Map<InformerDriver, Member>()
   readonly #abort = new AbortController()
@@ -30,24 +30,24 @@ export class GroupSystem implements Participants {
   /** Those who wait for the group. */
   readonly #pending: WaiterChecker
   readonly #callers: Callers
-  #looks = 0
+  #steps = 0
 
-  constructor(scene: Scenario, sites: readonly BackendShard[], life: number) {
-    this.#scene = scene
+  constructor(scenario: Scenario, shards: readonly BackendShard[], life: number) {
+    this.#scenario = scenario
     this.#life = life
-    this.#pending = new WaiterChecker(scene)
-    this.#callers = new Callers(scene, life)
-    this.drives = sites.map((site) => new InformerDriver(site, life))
-    this.drives.forEach((drive, nth) => {
-      this.#names.set(drive, sites[nth]?.name ?? '')
+    this.#pending = new WaiterChecker(scenario)
+    this.#callers = new Callers(scenario, life)
+    this.drivers = shards.map((shard) => new InformerDriver(shard, life))
+    this.drivers.forEach((driver, nth) => {
+      this.#names.set(driver, shards[nth]?.name ?? '')
     })
-    const { group, circles } = this.#formed()
+    const { group, slotGroups } = this.#formed()
     this.#group = group
-    this.#turns = circles.map((circle) => this.#turnsOf(circle))
+    this.#slots = slotGroups.map((slotGroup) => this.#slotCheckerOf(slotGroup))
   }
 
   get state(): string {
-    return this.drives.map(({ state }) => state).join(' | ')
+    return this.drivers.map(({ state }) => state).join(' | ')
   }
 
   get isStopping(): boolean {
@@ -69,37 +69,38 @@ export class GroupSystem implements Participants {
   }
 
   start(): void {
-    const { draws } = this.#scene
-    const isLate = draws.chance('members start first', 0.3)
+    const { decisions } = this.#scenario
+    const isLate = decisions.chance('members start first', 0.3)
     if (!isLate) {
       this.#group.start({ signal: this.#abort.signal })
-      const idle = this.drives.find(({ informer }) => informer.status.state === 'idle')
-      if (idle !== undefined) this.#scene.violate('groups', `${this.#names.get(idle)} was not started with its group`)
+      const idle = this.drivers.find(({ informer }) => informer.status.state === 'idle')
+      if (idle !== undefined)
+        this.#scenario.violate('groups', `${this.#names.get(idle)} was not started with its group`)
     }
-    for (const drive of this.drives) drive.start()
+    for (const driver of this.drivers) driver.start()
     if (isLate) this.#group.start({ signal: this.#abort.signal })
     this.waitUntilSynced()
   }
 
-  look(): void {
-    for (const drive of this.drives) drive.look()
-    for (const turns of this.#turns) turns.look()
-    this.#pending.look()
-    this.#callers.look()
-    if (++this.#looks % 16 === 0) this.#lookAtHealth()
+  checkStep(): void {
+    for (const driver of this.drivers) driver.checkStep()
+    for (const slots of this.#slots) slots.checkStep()
+    this.#pending.checkStep()
+    this.#callers.abortDue()
+    if (++this.#steps % 16 === 0) this.#checkHealth()
   }
 
   heal(): void {
-    for (const drive of this.drives) drive.heal()
+    for (const driver of this.drivers) driver.heal()
   }
 
   check(): void {
-    for (const drive of this.#going) drive.check()
-    this.#lookAtHealth()
+    for (const driver of this.#going) driver.check()
+    this.#checkHealth()
   }
 
   skipped(): void {
-    for (const drive of this.drives) drive.skipped()
+    for (const driver of this.drivers) driver.skipped()
   }
 
   /** Everybody reads everything again, at once. */
@@ -108,25 +109,25 @@ export class GroupSystem implements Participants {
   }
 
   relistAll(): void {
-    for (const drive of this.#going) drive.relist()
+    for (const driver of this.#going) driver.relist()
   }
 
   stopOne(): void {
-    const drive = this.#scene.draws.pick('stops', this.drives)
-    if (drive === undefined || drive.isStopping) return
-    this.#scene.note('one is stopped', this.#names.get(drive) ?? '')
-    this.#markStop(drive)
-    drive.stop()
+    const driver = this.#scenario.decisions.pick('stops', this.drivers)
+    if (driver === undefined || driver.isStopping) return
+    this.#scenario.note('one is stopped', this.#names.get(driver) ?? '')
+    this.#markStop(driver)
+    driver.stop()
   }
 
   stop(): void {
     if (this.#isStopping) return
     this.#isStopping = true
-    const { draws, violate, clock } = this.#scene
-    for (const drive of this.drives) this.#markStop(drive)
-    const ms = drawDrain(this.#scene, this.#life)
-    if (ms === undefined && draws.chance('group stops by signal', 0.4)) this.#abort.abort()
-    for (const drive of this.drives) drive.stop({ stop: (options) => this.#stopped(drive, options) }, { ms })
+    const { decisions, violate, clock } = this.#scenario
+    for (const driver of this.drivers) this.#markStop(driver)
+    const ms = drawDrain(this.#scenario, this.#life)
+    if (ms === undefined && decisions.chance('group stops by signal', 0.4)) this.#abort.abort()
+    for (const driver of this.drivers) driver.stop({ stop: (options) => this.#stopped(driver, options) }, { ms })
     this.#group.stop({ drainMs: ms }).then(
       () => clock.in(1, () => this.#ended()),
       (error: unknown) => violate('crash', `stop() of the group failed: ${error}`),
@@ -135,15 +136,15 @@ export class GroupSystem implements Participants {
 
   /** One that was stopped alone before may take longer than the others. */
   #stopped({ informer }: InformerDriver, options: Parameters<Lifecycle['stop']>[0]): Promise<void> {
-    const { violate } = this.#scene
+    const { violate } = this.#scenario
     this.#group.stop(options).catch((error: unknown) => violate('crash', `stop() of the group failed: ${error}`))
     if (informer.status.state !== 'stopped') violate('groups', 'one goes on when its group is stopped')
     return informer.stop(options)
   }
 
   checkStopped(): void {
-    const { violate, listenersOf } = this.#scene
-    for (const drive of this.drives) drive.checkStopped()
+    const { violate, listenersOf } = this.#scenario
+    for (const driver of this.drivers) driver.checkStopped()
     if (listenersOf(this.#abort.signal) > 0) violate('I15', "a listener is left on the signal of the group's caller")
     if (this.#pending.any !== undefined) violate('groups', 'synced of the group has not ended with stop()')
     this.#callers.checkStopped()
@@ -151,31 +152,31 @@ export class GroupSystem implements Participants {
   }
 
   get #going(): readonly InformerDriver[] {
-    return this.drives.filter(({ isStopping }) => !isStopping)
+    return this.drivers.filter(({ isStopping }) => !isStopping)
   }
 
   /** The group; sometimes a group of groups, where the outer limit counts if there is one. */
-  #formed(): { readonly group: Lifecycle; readonly circles: readonly Circle[] } {
-    const { drives } = this
-    const { draws, settings, mark } = this.#scene
+  #formed(): { readonly group: Lifecycle; readonly slotGroups: readonly SlotGroup[] } {
+    const { drivers } = this
+    const { decisions, settings, mark } = this.#scenario
     const { maxRelists: max } = settings
     const informersOf = (from: readonly InformerDriver[]): readonly Lifecycle[] => from.map(({ informer }) => informer)
-    const circlesOf = (members: readonly InformerDriver[]): readonly Circle[] =>
+    const slotGroupsOf = (members: readonly InformerDriver[]): readonly SlotGroup[] =>
       max === undefined ? [] : [{ members, max }]
     const limit = { maxRelists: max }
-    if (!draws.chance('nested', 0.3))
-      return { group: groupInformers(informersOf(drives), limit), circles: circlesOf(drives) }
+    if (!decisions.chance('nested', 0.3))
+      return { group: groupInformers(informersOf(drivers), limit), slotGroups: slotGroupsOf(drivers) }
     mark('a group held a group')
-    const [some, others] = [drives.slice(0, 2), drives.slice(2)]
-    const isOuter = max !== undefined && draws.chance('outer limit', 0.5)
+    const [some, others] = [drivers.slice(0, 2), drivers.slice(2)]
+    const isOuter = max !== undefined && decisions.chance('outer limit', 0.5)
     const inner = groupInformers(informersOf(some), isOuter ? { maxRelists: 1 } : limit)
     const group = groupInformers([inner, ...informersOf(others)], isOuter ? limit : {})
-    return { group, circles: circlesOf(isOuter ? drives : some) }
+    return { group, slotGroups: slotGroupsOf(isOuter ? drivers : some) }
   }
 
-  #turnsOf({ members, max }: Circle): RelistSlotChecker {
-    const all = members.map((drive): Member => {
-      const { informer, opens } = drive
+  #slotCheckerOf({ members, max }: SlotGroup): RelistSlotChecker {
+    const all = members.map((driver): Member => {
+      const { informer, reflectorChecker } = driver
       const member = {
         get state() {
           return informer.status.state
@@ -184,45 +185,45 @@ export class GroupSystem implements Participants {
           return informer.status.isSynced
         },
         get lists() {
-          return opens.lists
+          return reflectorChecker.lists
         },
       }
-      informer.on('status', () => turns.moved(member))
-      this.#members.set(drive, member)
+      informer.on('status', () => slots.moved(member))
+      this.#members.set(driver, member)
       return member
     })
-    const turns = new RelistSlotChecker(this.#scene, all, max)
-    return turns
+    const slots = new RelistSlotChecker(this.#scenario, all, max)
+    return slots
   }
 
   /** Somebody waits for all of them; perhaps not for long. */
   waitUntilSynced(): void {
     if (this.#isStopping) return
-    const { violate, draws, mark } = this.#scene
-    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
+    const { violate, decisions, mark } = this.#scenario
+    const timeoutMs = decisions.chance('limit', 0.3) ? 1 + decisions.below('timeout', 5_000) : 600_000
     const limits = this.#callers.sign('synced of the group', { timeoutMs })
-    const isAllSynced = (): boolean => this.drives.every(({ informer }) => informer.status.isSynced)
+    const isAllSynced = (): boolean => this.drivers.every(({ informer }) => informer.status.isSynced)
     this.#pending.wait(this.#group.synced(limits), {
       what: 'synced of the group',
       limits,
-      isDue: () => isAllSynced() && this.drives.every(({ isStopping }) => !isStopping),
+      isDue: () => isAllSynced() && this.drivers.every(({ isStopping }) => !isStopping),
       mayFail: (code) => {
-        if (code === 'STOPPED') return this.drives.some(({ isStopping }) => isStopping)
-        if (!this.drives.some(({ source }) => source.refusedWith === code)) return false
+        if (code === 'STOPPED') return this.drivers.some(({ isStopping }) => isStopping)
+        if (!this.drivers.some(({ source }) => source.refusedWith === code)) return false
         mark('a group was refused')
         return true
       },
       ended: () => {
-        for (const drive of this.drives)
-          if (!drive.informer.status.isSynced) violate('groups', `synced before ${this.#names.get(drive)} was`)
+        for (const driver of this.drivers)
+          if (!driver.informer.status.isSynced) violate('groups', `synced before ${this.#names.get(driver)} was`)
       },
     })
   }
 
-  #lookAtHealth(): void {
-    const { violate } = this.#scene
+  #checkHealth(): void {
+    const { violate } = this.#scenario
     const health = this.#group.health()
-    const all = this.drives.map(({ informer }) => informer.health())
+    const all = this.drivers.map(({ informer }) => informer.health())
     const [isLive, isReady] = [all.every((each) => each.isLive), all.every((each) => each.isReady)]
     if (health.isLive !== isLive || health.isReady !== isReady)
       violate(
@@ -231,14 +232,14 @@ export class GroupSystem implements Participants {
       )
   }
 
-  #markStop(drive: InformerDriver): void {
-    const member = this.#members.get(drive)
-    for (const turns of this.#turns) if (member !== undefined) turns.left(member)
+  #markStop(driver: InformerDriver): void {
+    const member = this.#members.get(driver)
+    for (const slots of this.#slots) if (member !== undefined) slots.left(member)
   }
 
   /** Members that were stopped alone may take longer. */
   #ended(): void {
-    if (this.drives.every(({ isStopped }) => isStopped)) this.#isStopped = true
-    else this.#scene.clock.in(1, () => this.#ended())
+    if (this.drivers.every(({ isStopped }) => isStopped)) this.#isStopped = true
+    else this.#scenario.clock.in(1, () => this.#ended())
   }
 }

@@ -15,107 +15,107 @@ const groupKinds = kindsOf({ 'expire all': 3, 'relist all': 1, 'stop one': 0.4, 
 /** One schedule of a group: informers, each over a source of its own, which may not all list again at a time. */
 export class GroupWorld extends Schedule {
   readonly kind = 'group'
-  readonly #sites: readonly BackendShard[]
-  #cast: GroupSystem
+  readonly #shards: readonly BackendShard[]
+  #system: GroupSystem
   #lives = 0
 
   constructor(seed: number, options: ScheduleOptions = {}) {
-    super(seed, options, (draws) => {
-      const maxRelists = draws.pick('max relists', [1, 1, 2, undefined])
-      const settings: Settings = { ...settingsFor(draws, true), isBreach: false }
+    super(seed, options, (decisions) => {
+      const maxRelists = decisions.pick('max relists', [1, 1, 2, undefined])
+      const settings: Settings = { ...settingsFor(decisions, true), isBreach: false }
       return maxRelists === undefined ? settings : { ...settings, maxRelists }
     })
     const { maxRelists, healAtMs, driftMs } = this.settings
     const whole = { healAtMs, driftMs, ...(maxRelists !== undefined && { maxRelists }) }
-    const count = this.draws.pick('members', [2, 3, 3, 4])
-    this.#sites = NAMES.slice(0, count).map(
+    const count = this.decisions.pick('members', [2, 3, 3, 4])
+    this.#shards = NAMES.slice(0, count).map(
       (name, nth) =>
         new BackendShard(
           this,
           { name, nth },
-          (draws) => ({ ...settingsFor(draws, true), ...whole }),
-          () => this.#driveOf(nth),
+          (decisions) => ({ ...settingsFor(decisions, true), ...whole }),
+          () => this.#driverOf(nth),
         ),
     )
-    this.#cast = this.#newCast()
+    this.#system = this.#newSystem()
   }
 
-  get cast(): GroupSystem {
-    return this.#cast
+  get system(): GroupSystem {
+    return this.#system
   }
 
   plan(): readonly Planned[] {
     const { healAtMs } = this.settings
     const plan: Planned[] = []
-    for (const { draws, deeds } of this.#sites)
-      for (const action of planOf(draws, healAtMs, memberKinds))
-        plan.push({ at: action.at, perform: () => deeds.perform(action) })
-    for (const action of planOf(this.draws, healAtMs, allKinds)) {
+    for (const { decisions, workload } of this.#shards)
+      for (const action of planOf(decisions, healAtMs, memberKinds))
+        plan.push({ at: action.at, perform: () => workload.perform(action) })
+    for (const action of planOf(this.decisions, healAtMs, allKinds)) {
       const perform = (): void => {
-        this.#sites[0]?.deeds.perform(action)
-        if (action.kind === 'suspend') this.#cast.skipped()
+        this.#shards[0]?.workload.perform(action)
+        if (action.kind === 'suspend') this.#system.skipped()
       }
       plan.push({ at: action.at, perform })
     }
-    for (const { at, kind } of planOf(this.draws, healAtMs, groupKinds))
+    for (const { at, kind } of planOf(this.decisions, healAtMs, groupKinds))
       plan.push({ at, perform: () => this.#perform(kind) })
     return plan.sort((a, b) => a.at - b.at)
   }
 
   restart(): GroupSystem {
-    this.#cast = this.#newCast()
-    return this.#cast
+    this.#system = this.#newSystem()
+    return this.#system
   }
 
   quiet(): void {
-    for (const { draws, deeds } of this.#sites) {
-      draws.isQuiet = true
-      deeds.lastFlip()
+    for (const { decisions, workload } of this.#shards) {
+      decisions.isQuiet = true
+      workload.lastFlip()
     }
   }
 
   lastWrite(): void {
-    for (const { deeds } of this.#sites) deeds.lastWrite()
+    for (const { workload } of this.#shards) workload.lastWrite()
   }
 
   tidy(): void {
-    for (const { deeds } of this.#sites) deeds.restoreClock()
+    for (const { workload } of this.#shards) workload.restoreClock()
   }
 
   /** Who waits for all others may wait for as long as their lists stall. */
   get healsWithinMs(): number {
-    return Math.max(...this.#sites.map(({ settings }) => healsWithin(settings))) + this.#sites.length * LIST_STALL_MS
+    return Math.max(...this.#shards.map(({ settings }) => healsWithin(settings))) + this.#shards.length * LIST_STALL_MS
   }
 
   #perform(kind: (typeof groupKinds)[number]['kind']): void {
-    if (this.#cast.isStopping) return
+    if (this.#system.isStopping) return
     this.note(kind)
     switch (kind) {
       case 'expire all':
-        this.#cast.expireAll()
+        this.#system.expireAll()
         break
       case 'relist all':
-        this.#cast.relistAll()
+        this.#system.relistAll()
         break
       case 'wait for all':
-        this.#cast.waitUntilSynced()
+        this.#system.waitUntilSynced()
         break
       case 'stop one':
-        this.#cast.stopOne()
+        this.#system.stopOne()
         break
       case 'stop all':
-        this.#cast.stop()
+        this.#system.stop()
         break
     }
   }
 
-  #driveOf(nth: number): GroupSystem['drives'][number] {
-    const drive = this.#cast.drives[nth]
-    if (drive === undefined) throw new Error(`there is no member ${nth}`)
-    return drive
+  #driverOf(nth: number): GroupSystem['drivers'][number] {
+    const driver = this.#system.drivers[nth]
+    if (driver === undefined) throw new Error(`there is no member ${nth}`)
+    return driver
   }
 
-  #newCast(): GroupSystem {
-    return new GroupSystem(this, this.#sites, this.#lives++)
+  #newSystem(): GroupSystem {
+    return new GroupSystem(this, this.#shards, this.#lives++)
   }
 }

@@ -2,7 +2,7 @@ import { SLOT_MS } from '../../../src/informer/relist-limiter.js'
 import type { Scenario } from '../system/scenario.js'
 
 /** So many looks at the clock our own slow code may take until it knows that a turn is over. */
-const LOOKS = 1_000
+const CLOCK_READS = 1_000
 
 /** Whoever takes turns with others. */
 export interface Member {
@@ -15,7 +15,7 @@ export interface Member {
 
 /** Judges turns by what can be seen of members: how many list again, and that nobody waits without need. */
 export class RelistSlotChecker {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #members: readonly Member[]
   readonly #max: number
   /** Those that list again, or wait until they may, in the order in which they came; and the lists they had begun before. */
@@ -26,8 +26,8 @@ export class RelistSlotChecker {
   #skipped = 0
   #skippedAt = -Infinity
 
-  constructor(scene: Scenario, members: readonly Member[], max: number) {
-    this.#scene = scene
+  constructor(scenario: Scenario, members: readonly Member[], max: number) {
+    this.#scenario = scenario
     this.#members = members
     this.#max = max
   }
@@ -41,7 +41,7 @@ export class RelistSlotChecker {
 
   /** It is there no more. */
   left(member: Member): void {
-    if (this.isWaiting(member)) this.#scene.mark('a member left while it waited for its turn')
+    if (this.isWaiting(member)) this.#scenario.mark('a member left while it waited for its turn')
     this.#relists.delete(member)
     this.#begunAt.delete(member)
   }
@@ -51,15 +51,15 @@ export class RelistSlotChecker {
     return this.#relists.get(member) === member.lists
   }
 
-  look(): void {
-    const { violate, mark, clock, settings } = this.#scene
+  checkStep(): void {
+    const { violate, mark, clock, settings } = this.#scenario
     const relists = [...this.#relists.keys()]
     const running = relists.filter((member) => !this.isWaiting(member))
     for (const member of running) if (!this.#begunAt.has(member)) this.#begunAt.set(member, clock.elapsed)
     // Who takes longer than a turn holds nobody up.
     const ageOf = (member: Member): number => clock.elapsed - (this.#begunAt.get(member) ?? 0)
-    const inTurn = running.filter((member) => ageOf(member) < SLOT_MS)
-    const slowMs = LOOKS * settings.driftMs
+    const inSlot = running.filter((member) => ageOf(member) < SLOT_MS)
+    const slowMs = CLOCK_READS * settings.driftMs
     if (clock.skipped !== this.#skipped) this.#skippedAt = clock.elapsed
     this.#skipped = clock.skipped
     // What was due while nobody could act comes one by one.
@@ -68,7 +68,7 @@ export class RelistSlotChecker {
     const first = relists.findIndex((member) => this.isWaiting(member))
     if (this.#members.some(({ state, lists }) => state === 'listing' && lists === 0))
       violate('groups', 'a first list is held back')
-    if (inTurn.length > this.#max) violate('groups', `${inTurn.length} list again at a time, and ${this.#max} may`)
+    if (inSlot.length > this.#max) violate('groups', `${inSlot.length} list again at a time, and ${this.#max} may`)
     if (first < 0) return
     mark('a member waited for its turn')
     if (mayHold.length < this.#max)

@@ -75,8 +75,8 @@ export async function hunt(seed: number, tell: (hunted: Hunted) => void, options
 export async function rerun(mutant: Mutant, { kind, seed, only }: RegressionSeed): Promise<Invariant | undefined> {
   const thread = new SimulationProcess(mutant)
   try {
-    const { tally } = await thread.run({ kind, from: seed, count: 1, untilFailure: true, only }, HANG_MS)
-    return tally.failures[0]?.invariant
+    const { stats } = await thread.run({ kind, from: seed, count: 1, untilFailure: true, only }, HANG_MS)
+    return stats.failures[0]?.invariant
   } finally {
     await thread.close()
   }
@@ -119,8 +119,8 @@ async function inSchedules(mutant: Mutant, seed: number, options: HuntOptions): 
       untilFailure: options.shrinks ? 'shrunk' : true,
     } as const
     const hangMs = HANG_MS * (mutant.kind === undefined ? 1 : LONGER)
-    const { tally, failedAfter, shrunk } = await thread.run(job, hangMs)
-    const [failure] = tally.failures
+    const { stats, failedAfter, shrunk } = await thread.run(job, hangMs)
+    const [failure] = stats.failures
     const { invariant: by, message } = failure ?? {}
     return { isKilled: failedAfter !== undefined, killedAfter: failedAfter, by, message, shrunk }
   } finally {

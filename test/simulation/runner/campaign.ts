@@ -7,7 +7,7 @@ import { SimulationProcess } from './worker-process.js'
 /** How many schedules a process runs between two reports. */
 const CHUNK = 500
 /** Of so many seeds one also makes a schedule of a set, and one of a group. */
-export const BESIDE = 20
+export const OTHER_KINDS_EVERY = 20
 
 export interface CampaignOptions {
   readonly runs: number
@@ -21,17 +21,17 @@ export interface CampaignOptions {
   /** No further schedules are begun from then on, as `performance.now()` counts; those that were are told. */
   readonly until?: number
   /** Told after each chunk. */
-  readonly onProgress?: (tallies: Tallies) => void
+  readonly onProgress?: (statsByKind: StatsByKind) => void
 }
 
 /** What schedules of each kind came to. */
-export type Tallies = Readonly<Record<Kind, RunStats>>
+export type StatsByKind = Readonly<Record<Kind, RunStats>>
 
 /** Runs schedules of `runs` seeds, beginning with `seed`, on all cores. */
-export async function campaign(options: CampaignOptions): Promise<Tallies> {
+export async function campaign(options: CampaignOptions): Promise<StatsByKind> {
   const { runs, seed, kind: only, until = Infinity, mutant, onProgress } = options
   const threads = Math.min(options.threads ?? availableParallelism(), Math.ceil(runs / CHUNK))
-  const tallies: Tallies = { one: emptyStats(), set: emptyStats(), group: emptyStats() }
+  const statsByKind: StatsByKind = { one: emptyStats(), set: emptyStats(), group: emptyStats() }
   let next = seed
   const work = async (): Promise<void> => {
     const thread = new SimulationProcess(mutant)
@@ -41,16 +41,16 @@ export async function campaign(options: CampaignOptions): Promise<Tallies> {
         const count = Math.min(CHUNK, seed + runs - from)
         next += count
         for (const kind of only === undefined ? kinds : [only]) {
-          const every = kind === 'one' || only !== undefined ? 1 : BESIDE
+          const every = kind === 'one' || only !== undefined ? 1 : OTHER_KINDS_EVERY
           const done = await thread.run({ kind, every, from, count, untilFailure: false })
-          add(tallies[kind], done.tally)
+          add(statsByKind[kind], done.stats)
         }
-        onProgress?.(tallies)
+        onProgress?.(statsByKind)
       }
     } finally {
       await thread.close()
     }
   }
   await Promise.all(Array.from({ length: threads }, work))
-  return tallies
+  return statsByKind
 }

@@ -116,15 +116,15 @@ test('--json has each failure, with the class of its source', async () => {
 
 test('what was cut short by --minutes says how many schedules of how many were run', async () => {
   const { output } = await sim('--runs', '1000000', '--minutes', '0.1')
-  const [, ran, asked] = /^only (\d+) of (\d+) schedules were run: the 0.1 minutes were over$/m.exec(output) ?? []
-  expect(asked).toBe('1000000')
+  const [, ran, requested] = /^only (\d+) of (\d+) schedules were run: the 0.1 minutes were over$/m.exec(output) ?? []
+  expect(requested).toBe('1000000')
   expect(output).toContain(`\n${ran} schedules of one source, `)
 })
 
 test('what was cut short by --minutes says so in --json', async () => {
   const { output } = await sim('--runs', '1000000', '--minutes', '0.05', '--json')
-  const { asked, ran, schedules } = JSON.parse(output)
-  expect([asked, ran]).toEqual([1_000_000, schedules])
+  const { asked: requested, ran, schedules } = JSON.parse(output)
+  expect([requested, ran]).toEqual([1_000_000, schedules])
 })
 
 test('a time so short that nothing was run is a failure', async () => {

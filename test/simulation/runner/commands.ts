@@ -1,6 +1,6 @@
 import { type Hunted, hunt, type Layer, survives } from '../mutants/hunt.js'
 import type { Mutant } from '../mutants/mutate.js'
-import { campaign, type Tallies } from './campaign.js'
+import { campaign, type StatsByKind } from './campaign.js'
 import { unreached } from './coverage-thresholds.js'
 import { runOne } from './interleaved-runner.js'
 import { regressionSeeds, rerunSeeds, storeSeed } from './regression-seeds.js'
@@ -27,24 +27,24 @@ export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: C
   // What was kept was kept for the source as it is.
   const kept = mutant === undefined ? await rerunSeeds() : []
   const until = since + 60_000 * minutes
-  const onProgress = (soFar: Tallies): void => {
+  const onProgress = (soFar: StatsByKind): void => {
     if (process.stderr.isTTY) process.stderr.write(`\r${progressOf(soFar, { runs, kind, since })}\u001b[K`)
   }
-  const tallies = await campaign({ runs, seed, kind, until, mutant, onProgress })
+  const statsByKind = await campaign({ runs, seed, kind, until, mutant, onProgress })
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const seconds = (performance.now() - since) / 1_000
   const which = kind === undefined ? kinds : [kind]
-  const ran = tallies[kind ?? 'one'].schedules
-  const missed = which.map((each) => unreached(tallies[each], each))
+  const ran = statsByKind[kind ?? 'one'].schedules
+  const missed = which.map((each) => unreached(statsByKind[each], each))
   const [never, notYet] = [missed.flatMap((each) => each.never), missed.flatMap((each) => each.notYet)]
-  const failures = [...kept, ...which.flatMap((each) => tallies[each].failures)]
+  const failures = [...kept, ...which.flatMap((each) => statsByKind[each].failures)]
   if (json) {
-    const { one, set, group } = tallies
+    const { one, set, group } = statsByKind
     console.log(JSON.stringify({ ...one, failures, seconds, asked: runs, ran, never, notYet, set, group }))
   } else {
     if (ran < runs) console.log(`only ${ran} of ${runs} schedules were run: the ${minutes} minutes were over`)
     console.log(`${seconds.toFixed(1)} s, ${failures.length} failures`)
-    for (const each of which) console.log(countsOf(each, tallies[each]))
+    for (const each of which) console.log(countsOf(each, statsByKind[each]))
     if (notYet.length > 0) console.log('\nnot reached, and these are too few schedules to say that it never is')
     for (const mark of notYet) console.log(`            ${mark}`)
   }
@@ -67,7 +67,7 @@ export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promis
   const shrunk = await failing(seed, kind)
   if (shrunk === undefined) {
     const lines: Line[] = []
-    const { steps, trace } = await runOne(seed, { kind, tell: (line) => lines.push(line) })
+    const { steps, trace } = await runOne(seed, { kind, onEvent: (line) => lines.push(line) })
     console.log(storyOf(lines).join('\n'))
     const again = await runOne(seed, { kind })
     if (again.trace !== trace) {

@@ -8,7 +8,7 @@ const COMMON = 'a first list found nothing'
 const RARE = 'a reconcile failed again and again'
 
 /** So many schedules of one source, of which `times` reached one state. */
-function tallyOf(schedules: number, mark: Mark, times: number): RunStats {
+function statsOf(schedules: number, mark: Mark, times: number): RunStats {
   return { ...emptyStats(), schedules, marks: times === 0 ? {} : { [mark]: times } }
 }
 
@@ -18,22 +18,22 @@ test.each(kinds)('most states of %s are owed after a few thousand schedules', (k
 })
 
 test('a state that enough schedules have not reached is never reached', () => {
-  const { never, notYet } = unreached(tallyOf(thresholdsFor('one', COMMON), RARE, 0), 'one')
+  const { never, notYet } = unreached(statsOf(thresholdsFor('one', COMMON), RARE, 0), 'one')
   expect([never.includes(COMMON), notYet.includes(COMMON)]).toEqual([true, false])
 })
 
 test('of a state that too few have not reached nothing can be said', () => {
-  const { never, notYet } = unreached(tallyOf(thresholdsFor('one', RARE) - 1, COMMON, 1), 'one')
+  const { never, notYet } = unreached(statsOf(thresholdsFor('one', RARE) - 1, COMMON, 1), 'one')
   expect([never.includes(RARE), notYet.includes(RARE)]).toEqual([false, true])
 })
 
 test('what was reached once is neither', () => {
-  const { never, notYet } = unreached(tallyOf(1_000_000, COMMON, 1), 'one')
+  const { never, notYet } = unreached(statsOf(1_000_000, COMMON, 1), 'one')
   expect([...never, ...notYet]).not.toContain(COMMON)
 })
 
 test('a state that is much rarer than was measured is named', () => {
   const most = thresholdsFor('one', COMMON)
-  expect(marksBelowThreshold(tallyOf(10 * most, COMMON, 10), 'one')).toContain(`${COMMON}: in 10 of ${10 * most}`)
-  expect(marksBelowThreshold(tallyOf(10 * most, COMMON, 100), 'one').join()).not.toContain(COMMON)
+  expect(marksBelowThreshold(statsOf(10 * most, COMMON, 10), 'one')).toContain(`${COMMON}: in 10 of ${10 * most}`)
+  expect(marksBelowThreshold(statsOf(10 * most, COMMON, 100), 'one').join()).not.toContain(COMMON)
 })

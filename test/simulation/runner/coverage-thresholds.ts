@@ -37,8 +37,8 @@ export interface Unreached {
 }
 
 /** What no schedule reached. */
-export function unreached(tally: RunStats, kind: Kind): Unreached {
-  const marks = marksOf[kind].filter((mark) => tally.marks[mark] === undefined)
-  const isOwed = (mark: Mark): boolean => tally.schedules >= thresholdsFor(kind, mark)
+export function unreached(stats: RunStats, kind: Kind): Unreached {
+  const marks = marksOf[kind].filter((mark) => stats.marks[mark] === undefined)
+  const isOwed = (mark: Mark): boolean => stats.schedules >= thresholdsFor(kind, mark)
   return { never: marks.filter(isOwed), notYet: marks.filter((mark) => !isOwed(mark)) }
 }

@@ -33,8 +33,8 @@ export async function runAll(
   const next = seeds[Symbol.iterator]()
   const open: Lane[] = []
   let isOver = false
-  let strays = 0
-  const stray = (): void => void strays++
+  let unhandled = 0
+  const onUnhandled = (): void => void unhandled++
   const refill = (): void => {
     while (!isOver && open.length < lanes) {
       const seed = next.next()
@@ -43,7 +43,7 @@ export async function runAll(
     }
   }
   const ended: Schedule[] = []
-  process.on('unhandledRejection', stray)
+  process.on('unhandledRejection', onUnhandled)
   try {
     for (refill(); open.length > 0; refill()) {
       for (let at = open.length - 1; at >= 0; at--) {
@@ -53,18 +53,18 @@ export async function runAll(
         ended.push(lane.world)
       }
       // What follows from a last step is judged too.
-      await turn()
-      if (strays === 0) {
+      await eventLoopTurn()
+      if (unhandled === 0) {
         for (const world of ended.splice(0)) if (done(world.outcome) === true) return
         continue
       }
       // Something was rejected that nobody waits for, and one of these worlds has done it.
       for (const world of [...ended.splice(0), ...open.splice(0).map((lane) => lane.world)])
-        if (done(await runOne(world.draws.seed, { kind, only })) === true) return
-      strays = 0
+        if (done(await runOne(world.decisions.seed, { kind, only })) === true) return
+      unhandled = 0
     }
   } finally {
-    process.off('unhandledRejection', stray)
+    process.off('unhandledRejection', onUnhandled)
     restoreWallClock()
   }
 }
@@ -76,13 +76,13 @@ export async function runOne(
 ): Promise<Outcome> {
   const world = scheduleOf(kind, seed, options)
   const { run } = laneOf(world)
-  const stray = (error: unknown): void => world.crashed(error)
-  process.on('unhandledRejection', stray)
+  const onUnhandled = (error: unknown): void => world.crashed(error)
+  process.on('unhandledRejection', onUnhandled)
   try {
-    while (!run.next().done) await turn()
-    await turn()
+    while (!run.next().done) await eventLoopTurn()
+    await eventLoopTurn()
   } finally {
-    process.off('unhandledRejection', stray)
+    process.off('unhandledRejection', onUnhandled)
   }
   return world.outcome
 }
@@ -103,6 +103,6 @@ function laneOf(world: Schedule): Lane {
 }
 
 /** All that is ready to happen has happened: a turn of the event loop comes after every microtask. */
-function turn(): Promise<void> {
+function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

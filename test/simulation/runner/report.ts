@@ -1,7 +1,7 @@
 import { classes, type FaultClass } from '../backend/fault-classes.js'
 import { type Hunted, type Layer, survives, type Verdict } from '../mutants/hunt.js'
 import type { Mutant } from '../mutants/mutate.js'
-import type { Tallies } from './campaign.js'
+import type { StatsByKind } from './campaign.js'
 import type { Failure, RunStats } from './run-stats.js'
 import { type Kind, kinds } from './schedule.js'
 
@@ -23,18 +23,18 @@ export function commandOf({ kind, seed }: Pick<Failure, 'kind' | 'seed'>, mutant
 }
 
 /** All that was counted in schedules of one kind. */
-export function countsOf(kind: Kind, tally: RunStats): string {
-  const { schedules, steps, trace, virtualMs, actions, marks, failures, maxHealMs } = tally
+export function countsOf(kind: Kind, stats: RunStats): string {
+  const { schedules, steps, trace, virtualMs, actions, marks, failures, maxHealMs } = stats
   const [hours, healed] = [(virtualMs / 3_600_000).toFixed(0), (maxHealMs / 1_000).toFixed(1)]
   return [
     `\n${schedules} schedules of ${SCHEDULES[kind]}, ${steps} steps, ${failures.length} failures`,
     ...classes.map((each) => {
-      const { schedules: many, steps: long, failures: failed } = tally.classes[each]
+      const { schedules: many, steps: long, failures: failed } = stats.classes[each]
       return `${String(many).padStart(10)}  ${SOURCES[each]}, ${long} steps, ${failed} failures`
     }),
     `the trace of all is ${trace}`,
     `${hours} virtual hours; right again after ${healed} s at most`,
-    ...classes.flatMap((each) => table(FAULTS[each], tally.faults[each])),
+    ...classes.flatMap((each) => table(FAULTS[each], stats.faults[each])),
     ...table('what writers and users did, how often', actions),
     ...table('interesting states, in how many schedules', marks),
   ].join('\n')
@@ -68,11 +68,11 @@ export function summaryOf(all: readonly Hunted[], layers: readonly Layer[]): str
 
 /** How far a campaign is, on one line. */
 export function progressOf(
-  tallies: Tallies,
+  statsByKind: StatsByKind,
   { runs, kind, since }: { readonly runs: number; readonly kind: Kind | undefined; readonly since: number },
 ): string {
-  const { schedules } = tallies[kind ?? 'one']
-  const failures = kinds.reduce((sum, each) => sum + tallies[each].failures.length, 0)
+  const { schedules } = statsByKind[kind ?? 'one']
+  const failures = kinds.reduce((sum, each) => sum + statsByKind[each].failures.length, 0)
   const width = 30
   const done = Math.round((width * schedules) / runs)
   const rate = Math.round(schedules / ((performance.now() - since) / 1_000))

@@ -52,29 +52,29 @@ export function emptyStats(): RunStats {
   }
 }
 
-export function count(tally: RunStats, outcome: Outcome): void {
+export function count(stats: RunStats, outcome: Outcome): void {
   const { isBreach, violation } = outcome
-  const { [isBreach ? 'breach' : 'contract']: ofClass } = tally.classes
-  tally.schedules++
+  const { [isBreach ? 'breach' : 'contract']: ofClass } = stats.classes
+  stats.schedules++
   ofClass.schedules++
-  tally.steps += outcome.steps
+  stats.steps += outcome.steps
   ofClass.steps += outcome.steps
-  tally.virtualMs += outcome.virtualMs
-  tally.trace = (tally.trace + outcome.trace) >>> 0
-  tally.maxHealMs = Math.max(tally.maxHealMs, outcome.healMs)
+  stats.virtualMs += outcome.virtualMs
+  stats.trace = (stats.trace + outcome.trace) >>> 0
+  stats.maxHealMs = Math.max(stats.maxHealMs, outcome.healMs)
   for (const decision of outcome.taken) {
     const kind = kindOf(decision)
     const of = classOf(kind)
-    bump(of === undefined ? tally.actions : tally.faults[of], kind, 1)
+    bump(of === undefined ? stats.actions : stats.faults[of], kind, 1)
   }
-  for (const mark of outcome.marks) bump(tally.marks, mark, 1)
-  if (violation !== undefined) fail(tally, failureOf(outcome, violation))
+  for (const mark of outcome.marks) bump(stats.marks, mark, 1)
+  if (violation !== undefined) fail(stats, failureOf(outcome, violation))
 }
 
 /** One schedule that was counted has failed. */
-export function fail(tally: RunStats, failure: Failure): void {
-  tally.classes[failure.isBreach ? 'breach' : 'contract'].failures++
-  tally.failures.push(failure)
+export function fail(stats: RunStats, failure: Failure): void {
+  stats.classes[failure.isBreach ? 'breach' : 'contract'].failures++
+  stats.failures.push(failure)
 }
 
 export function failureOf(

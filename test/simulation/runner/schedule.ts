@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { type Invariant, type Scenario, Violation } from '../system/scenario.js'
 import { SimClock } from '../system/sim-clock.js'
-import type { Participants } from '../system/system-under-test.js'
+import type { SystemUnderTest } from '../system/system-under-test.js'
 import { hashOf, RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Mark } from './coverage-marks.js'
@@ -37,7 +37,7 @@ export interface ScheduleOptions {
   /** Only these decisions are taken. */
   readonly only?: readonly string[] | undefined
   /** Gets every event in words. */
-  readonly tell?: ((line: Line) => void) | undefined
+  readonly onEvent?: ((line: Line) => void) | undefined
 }
 
 /** Something that happens at a moment. */
@@ -59,32 +59,32 @@ const AFTER_STOP_MS = 60_000
 export abstract class Schedule implements Scenario {
   abstract readonly kind: Kind
   readonly clock: SimClock
-  readonly draws: RandomDecisions
+  readonly decisions: RandomDecisions
   readonly settings: Settings
   readonly #marks = new Set<Mark>()
-  readonly #tell: ((line: Line) => void) | undefined
+  readonly #onEvent: ((line: Line) => void) | undefined
   #violation: Violation | undefined
   #trace = 0x811c9dc5
   #steps = 0
   #healMs = 0
   #isEnding = false
 
-  constructor(seed: number, { only, tell }: ScheduleOptions, settingsOf: (draws: RandomDecisions) => Settings) {
-    this.draws = new RandomDecisions(seed, only)
-    this.settings = settingsOf(this.draws)
-    const tie = this.draws.of('tie')
+  constructor(seed: number, { only, onEvent }: ScheduleOptions, settingsOf: (decisions: RandomDecisions) => Settings) {
+    this.decisions = new RandomDecisions(seed, only)
+    this.settings = settingsOf(this.decisions)
+    const tie = this.decisions.of('tie')
     this.clock = new SimClock(() => tie.next())
-    this.#tell = tell
+    this.#onEvent = onEvent
   }
 
   /** Who is on stage now; undefined before the beginning. */
-  abstract get cast(): Participants | undefined
+  abstract get system(): SystemUnderTest | undefined
 
   /** What happens besides faults. */
   abstract plan(): Iterable<Planned>
 
   /** Another life over the same sources, after the last one has ended. */
-  abstract restart(): Participants
+  abstract restart(): SystemUnderTest
 
   /** Faults are over: nothing more is decided. */
   abstract quiet(): void
@@ -101,13 +101,13 @@ export abstract class Schedule implements Scenario {
   get outcome(): Outcome {
     return {
       kind: this.kind,
-      seed: this.draws.seed,
+      seed: this.decisions.seed,
       isBreach: this.settings.isBreach,
       steps: this.#steps,
       virtualMs: this.clock.elapsed,
       healMs: this.#healMs,
       trace: this.#trace >>> 0,
-      taken: this.draws.taken,
+      taken: this.decisions.taken,
       marks: [...this.#marks],
       violation: this.#violation,
     }
@@ -117,12 +117,12 @@ export abstract class Schedule implements Scenario {
     let trace = this.#trace ^ hashOf(what)
     for (const each of about) trace = Math.imul(trace ^ (typeof each === 'number' ? each : hashOf(each)), 0x01000193)
     this.#trace = Math.imul(trace ^ this.clock.elapsed, 0x01000193)
-    this.#tell?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: this.#state })
+    this.#onEvent?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: this.#state })
   }
 
   /** Where it is told, it must go as it goes where nobody listens. */
   get #state(): string {
-    return this.clock.still(() => this.cast?.state ?? '')
+    return this.clock.still(() => this.system?.state ?? '')
   }
 
   mark = (mark: Mark): void => {
@@ -155,16 +155,16 @@ export abstract class Schedule implements Scenario {
     }
   }
 
-  get #cast(): Participants {
-    const { cast } = this
-    if (cast === undefined) throw new Error('nobody is on stage')
-    return cast
+  get #system(): SystemUnderTest {
+    const { system } = this
+    if (system === undefined) throw new Error('nobody is on stage')
+    return system
   }
 
   *#schedule(): Generator<undefined, void> {
     const { healAtMs, driftMs } = this.settings
     this.clock.driftMs = driftMs
-    this.#cast.start()
+    this.#system.start()
     for (const action of this.plan()) {
       yield* this.#until(() => false, action.at)
       if (this.#violation !== undefined) return
@@ -173,7 +173,7 @@ export abstract class Schedule implements Scenario {
       yield
     }
     yield* this.#until(() => false, healAtMs)
-    if (this.draws.chance('ends without healing', 0.1)) yield* this.#stop()
+    if (this.decisions.chance('ends without healing', 0.1)) yield* this.#stop()
     else {
       yield* this.#heal()
       yield* this.#stop()
@@ -182,35 +182,35 @@ export abstract class Schedule implements Scenario {
 
   *#heal(): Generator<undefined, void> {
     this.note('faults are over')
-    this.draws.isQuiet = true
+    this.decisions.isQuiet = true
     this.quiet()
     this.clock.driftMs = 0
     const since = this.clock.elapsed
-    this.#cast.heal()
+    this.#system.heal()
     yield
     const within = this.healsWithinMs
     yield* this.#until(() => this.#isConverged, since + within)
-    if (this.#cast.isIncomplete) yield* this.#until(() => this.#isConverged, since + within + INCOMPLETE_MS)
+    if (this.#system.isIncomplete) yield* this.#until(() => this.#isConverged, since + within + INCOMPLETE_MS)
     if (this.#violation !== undefined) return
     this.#healMs = this.clock.elapsed - since
     if (!this.#isConverged) {
-      this.#cast.check()
-      const { unfinished, state } = this.#cast
+      this.#system.check()
+      const { unfinished, state } = this.#system
       this.violate('I1', `${unfinished} not as it should be ${within} ms after faults were over (${state})`)
     }
-    this.#cast.check()
+    this.#system.check()
   }
 
   *#stop(): Generator<undefined, void> {
     if (this.#violation !== undefined) return
     this.#isEnding = true
     this.note('stops')
-    this.#cast.stop()
+    this.#system.stop()
     yield
-    yield* this.#until(() => this.#cast.isStopped, this.clock.elapsed + 10_000)
+    yield* this.#until(() => this.#system.isStopped, this.clock.elapsed + 10_000)
     if (this.#violation !== undefined) return
-    if (!this.#cast.isStopped) this.violate('I15', 'stop() has not settled within 10 s')
-    this.#cast.checkStopped()
+    if (!this.#system.isStopped) this.violate('I15', 'stop() has not settled within 10 s')
+    this.#system.checkStopped()
     // Whatever is still to come must be nobody's.
     this.lastWrite()
     yield* this.#until(() => false, this.clock.elapsed + AFTER_STOP_MS)
@@ -219,23 +219,23 @@ export abstract class Schedule implements Scenario {
   /** Steps until something holds, or until a moment. */
   *#until(holds: () => boolean, by: number): Generator<undefined, void> {
     for (;;) {
-      if (this.#cast.isStopped && !this.#isEnding) {
-        this.#cast.checkStopped()
+      if (this.#system.isStopped && !this.#isEnding) {
+        this.#system.checkStopped()
         this.note('starts again')
-        const cast = this.restart()
-        cast.start()
-        if (this.draws.isQuiet) cast.heal()
+        const system = this.restart()
+        system.start()
+        if (this.decisions.isQuiet) system.heal()
         yield
       }
       if (this.#violation !== undefined || holds() || !this.clock.advance(by)) return
       if (++this.#steps > MAX_STEPS)
         return this.violate('crash', `more than ${MAX_STEPS} steps: a loop without a delay`)
       yield
-      this.#cast.look()
+      this.#system.checkStep()
     }
   }
 
   get #isConverged(): boolean {
-    return this.#cast.unfinished === undefined
+    return this.#system.unfinished === undefined
   }
 }

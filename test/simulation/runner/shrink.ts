@@ -48,16 +48,16 @@ export async function shrink(
     size = Math.max(1, Math.floor(size / 2))
     hasShrunk = size > 1
   }
-  return tell(seed, kind, left)
+  return withStory(seed, kind, left)
 }
 
-async function tell(seed: number, kind: Kind, only: readonly string[]): Promise<Shrunk | undefined> {
+async function withStory(seed: number, kind: Kind, only: readonly string[]): Promise<Shrunk | undefined> {
   const lines: Line[] = []
-  const { violation } = await runOne(seed, { kind, only, tell: (line) => lines.push(line) })
+  const { violation } = await runOne(seed, { kind, only, onEvent: (line) => lines.push(line) })
   if (violation === undefined) return undefined
   const { invariant, message } = violation
-  const whose = kind === 'one' ? {} : { kind }
-  return { ...whose, seed, invariant, message, only, story: storyOf(lines) }
+  const ofKind = kind === 'one' ? {} : { kind }
+  return { ...ofKind, seed, invariant, message, only, story: storyOf(lines) }
 }
 
 /** Time, event, state: one line each. */

@@ -18,7 +18,7 @@ export interface Job {
 }
 
 export interface JobDone {
-  readonly tally: RunStats
+  readonly stats: RunStats
   /** The first failure with no decision that it does not need, where that was asked for. */
   readonly shrunk: Shrunk | undefined
   /** Schedules until the first failure, itself included. */
@@ -39,26 +39,26 @@ const { shrink } = await import('./shrink.js')
 const { count, emptyStats: emptyTally, fail, failureOf } = await import('./run-stats.js')
 
 async function perform({ from, count: many, kind = 'one', every = 1, untilFailure, only }: Job): Promise<JobDone> {
-  const tally = emptyTally()
+  const stats = emptyTally()
   const again = new Map<number, number>()
   let failedAfter: number | undefined
   const seeds = Array.from({ length: many }, (_, nth) => from + nth).filter((seed) => seed % every === 0)
   const done = (outcome: Outcome): boolean => {
-    count(tally, outcome)
+    count(stats, outcome)
     if (outcome.seed % TWICE === 0) again.set(outcome.seed, outcome.trace)
-    if (outcome.violation !== undefined) failedAfter ??= tally.schedules
+    if (outcome.violation !== undefined) failedAfter ??= stats.schedules
     return untilFailure !== false && failedAfter !== undefined
   }
   await runAll(seeds, done, { kind, only })
-  const [failure] = tally.failures
+  const [failure] = stats.failures
   const shrunk = untilFailure === 'shrunk' && failure !== undefined ? await shrink(failure.seed, { kind }) : undefined
   for (const [seed, trace] of untilFailure === false ? again : []) {
     const second = await runOne(seed, { kind, only })
     if (second.trace === trace) continue
     const message = `the traces ${trace} and ${second.trace} of one seed`
-    fail(tally, failureOf(second, { invariant: 'I17', message }))
+    fail(stats, failureOf(second, { invariant: 'I17', message }))
   }
-  return { tally, failedAfter, shrunk }
+  return { stats, failedAfter, shrunk }
 }
 
 process.on('message', (job: Job) => {

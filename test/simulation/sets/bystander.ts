@@ -6,30 +6,30 @@ import type { SleepCounter } from '../system/sim-clock.js'
 
 /** Another informer of the same set, never started: it has the sources that the set has. */
 export class Bystander {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #set: SourceSet<Item>
   readonly #clock: SleepCounter
   readonly #informer: Informer<Item, object>
 
-  constructor(scene: Scenario, set: SourceSet<Item>) {
-    scene.note('another informer of the set')
-    this.#scene = scene
+  constructor(scenario: Scenario, set: SourceSet<Item>) {
+    scenario.note('another informer of the set')
+    this.#scenario = scenario
     this.#set = set
-    this.#clock = scene.clock.facade()
+    this.#clock = scenario.clock.facade()
     this.#informer = createInformer<Item, object>({ source: set, clock: this.#clock, audit: false })
   }
 
-  look(): void {
+  checkStep(): void {
     const names = [...this.#set.sources.keys()].sort().join()
     const known = Object.keys(this.#informer.status.sources ?? {})
       .sort()
       .join()
-    if (known !== names) this.#scene.violate('sets', `an informer of the set knows ${known}, and it has ${names}`)
+    if (known !== names) this.#scenario.violate('sets', `an informer of the set knows ${known}, and it has ${names}`)
   }
 
   stop(): void {
-    const { violate } = this.#scene
-    this.look()
+    const { violate } = this.#scenario
+    this.checkStep()
     this.#informer.stop().then(
       () => {
         if (this.#clock.sleeping > 0) violate('I15', 'an informer that was never started leaves a timer')

@@ -2,7 +2,7 @@ import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import type { SetFollower } from './set-follower.js'
-import { BEGINNING, type Position, type SetMember } from './set-member.js'
+import { BEFORE_ALL, type Position, type SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 
 /**
@@ -10,36 +10,37 @@ import type { SetMembers } from './set-members.js'
  * an earlier one than before.
  */
 export class SetBatchChecker {
-  readonly #stage: Scenario
-  readonly #slots: SetMembers
+  readonly #scenario: Scenario
+  readonly #members: SetMembers
   readonly #positions = new Map<SetFollower, Map<SetMember, Position>>()
 
-  constructor(stage: Scenario, slots: SetMembers) {
-    this.#stage = stage
-    this.#slots = slots
+  constructor(scenario: Scenario, members: SetMembers) {
+    this.#scenario = scenario
+    this.#members = members
   }
 
-  judge(follower: SetFollower, { changes, source, version }: ChangeBatch<Item>): void {
-    const [stage, slots] = [this.#stage, this.#slots]
-    if (changes.length === 0 || slots.overlap) return
+  check(follower: SetFollower, { changes, source, version }: ChangeBatch<Item>): void {
+    const [scenario, members] = [this.#scenario, this.#members]
+    if (changes.length === 0 || members.overlap) return
     const positions = this.#positions.get(follower) ?? new Map<SetMember, Position>()
     this.#positions.set(follower, positions)
-    const of = slots.named(source)
-    if (version !== undefined) stage.violate('sets', `a batch of several sources says ${version}`)
+    const of = members.named(source)
+    if (version !== undefined) scenario.violate('sets', `a batch of several sources says ${version}`)
     if (source === undefined && changes.some(({ origin }) => origin === 'watch'))
-      stage.mark('a batch was merged of several sources')
+      scenario.mark('a batch was merged of several sources')
     for (const { key } of changes)
-      if (of !== undefined && !of.has(key)) stage.violate('sets', `a batch of ${source} tells of another source's key`)
-    for (const slot of slots) {
-      if (slot.settings.isBreach) continue
+      if (of !== undefined && !of.has(key))
+        scenario.violate('sets', `a batch of ${source} tells of another source's key`)
+    for (const member of members) {
+      if (member.settings.isBreach) continue
       const held = (key: string): number | undefined => follower.known.get(key)?.n
-      const found = slot.find(
+      const found = member.find(
         held,
-        (stored) => (follower.wants(slot, stored) ? stored?.item.n : undefined),
-        positions.get(slot) ?? BEGINNING,
+        (stored) => (follower.wants(member, stored) ? stored?.item.n : undefined),
+        positions.get(member) ?? BEFORE_ALL,
       )
-      if (found !== undefined) positions.set(slot, found)
-      else stage.violate('I8', `${follower.name} took a batch, and ${slot.name} never had what it has of it now`)
+      if (found !== undefined) positions.set(member, found)
+      else scenario.violate('I8', `${follower.name} took a batch, and ${member.name} never had what it has of it now`)
     }
   }
 }

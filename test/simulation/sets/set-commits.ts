@@ -8,9 +8,9 @@ import type { SetMembers } from './set-members.js'
  * Over several sources a batch has no version: it may be made of any number of commits. Who has nothing to do, and for whom
  * nothing waits, has handled everything.
  */
-export function commitsOfSet({ settings }: Scenario, slots: SetMembers): Commits {
+export function commitsOfSet({ settings }: Scenario, members: SetMembers): Commits {
   const commits: Commits = {
-    sourceOf: ({ key, object }) => slots.giverOf(key, object.n)?.name,
+    sourceOf: ({ key, object }) => members.ownerOf(key, object.n)?.name,
     endsOf: (_version, changes) => {
       const isEnd = (change: Change<Item>, next: Change<Item> | undefined): boolean =>
         next === undefined || !isOfOneCommit(change, next, commits)

@@ -6,8 +6,8 @@ import type { SetMembers } from './set-members.js'
 
 /** What is asked of an informer whose errors are judged. */
 interface Reporter {
-  readonly stage: Scenario
-  readonly slots: SetMembers
+  readonly scenario: Scenario
+  readonly members: SetMembers
   readonly followers: readonly SetFollower[]
   readonly isStopping: boolean
   stateOf(name: string): string | undefined
@@ -34,62 +34,63 @@ export class SetErrorChecker {
   }
 
   reported(error: SourceError): void {
-    const { stage, slots } = this.#host
+    const { scenario, members } = this.#host
     const { phase, message, code, source } = error
-    stage.note('reports', code, phase ?? '', source ?? '')
-    checkErrorReport(stage, error, (name) => this.#isSource(name))
+    scenario.note('reports', code, phase ?? '', source ?? '')
+    checkErrorReport(scenario, error, (name) => this.#isSource(name))
     if (phase === 'handle') this.#ofHandler(error)
     else if (message.startsWith('the audit')) this.#ofAudit(message)
     else if (message.startsWith('another source of the set')) {
-      stage.mark('two sources gave one key')
-      if (!slots.overlap) stage.violate('sets', `keys are disjoint, and ${message}`)
-    } else if (phase === 'decode' && /unknown type/.test(message)) slots.named(source)?.judge?.leftOut()
+      scenario.mark('two sources gave one key')
+      if (!members.overlap) scenario.violate('sets', `keys are disjoint, and ${message}`)
+    } else if (phase === 'decode' && /unknown type/.test(message)) members.named(source)?.reflectorChecker?.leftOut()
     else if (phase === 'list' || phase === 'watch') this.#ofSource(error)
-    else if (phase === 'apply') stage.violate('crash', `the store refused something: ${message}`)
+    else if (phase === 'apply') scenario.violate('crash', `the store refused something: ${message}`)
   }
 
   check(): void {
-    const { violate } = this.#host.stage
+    const { violate } = this.#host.scenario
     if (this.#planted.size > 0) violate('I14', `${this.#planted.size} errors of handlers were never reported`)
   }
 
   /** One of the set, or all of them. */
   #isSource(name = ''): boolean {
-    return name.startsWith('the sources ') || this.#host.slots.named(name) !== undefined
+    return name.startsWith('the sources ') || this.#host.members.named(name) !== undefined
   }
 
   #ofSource(error: SourceError): void {
-    const { stage, slots, stateOf } = this.#host
-    const slot = slots.named(error.source)
-    if (slot?.judge === undefined) {
-      stage.violate('sets', `an error of ${error.source}, which nobody reads: ${error.message}`)
+    const { scenario, members, stateOf } = this.#host
+    const member = members.named(error.source)
+    if (member?.reflectorChecker === undefined) {
+      scenario.violate('sets', `an error of ${error.source}, which nobody reads: ${error.message}`)
       return
     }
-    slot.judge.failed(error)
-    if (!this.#host.isStopping) slot.access?.failed(error)
-    if (slot.access?.isCleared) slot.judge.accessLost()
-    if (slots.members.some(({ name }) => stateOf(name) === 'live')) stage.mark('a source failed while another was live')
+    member.reflectorChecker.failed(error)
+    if (!this.#host.isStopping) member.access?.failed(error)
+    if (member.access?.isCleared) member.reflectorChecker.accessLost()
+    if (members.current.some(({ name }) => stateOf(name) === 'live'))
+      scenario.mark('a source failed while another was live')
   }
 
   #ofHandler({ message, cause }: SourceError): void {
-    const { stage, isStopping, followers } = this.#host
+    const { scenario, isStopping, followers } = this.#host
     if (message.includes('fell behind')) {
       const follower = followers.find(({ name }) => message.includes(`"${name}"`))
       follower?.queue?.overflowed()
       if (follower?.mayOverflow === true) follower.isClosed = true
-      else stage.violate('I12', `closed by an overflow that it was to merge: ${message}`)
+      else scenario.violate('I12', `closed by an overflow that it was to merge: ${message}`)
     } else if (cause !== undefined && !this.#planted.delete(cause)) {
       const mayBeForgotten = isStopping || followers.some((follower) => follower.isClosed)
-      if (!mayBeForgotten) stage.violate('I14', `an error of a handler was reported twice: ${message}`)
+      if (!mayBeForgotten) scenario.violate('I14', `an error of a handler was reported twice: ${message}`)
     }
   }
 
   #ofAudit(message: string): void {
-    const { stage, slots, stateOf } = this.#host
+    const { scenario, members, stateOf } = this.#host
     if (message.includes('could not be done')) return
-    const slot = slots.all.find(({ name }) => message.startsWith(`the audit of ${name} `))
-    stage.mark('the audit of one source found a difference')
-    if (slot?.settings.isBreach !== true) stage.violate('I16', `nothing is wrong, and ${message}`)
-    if (slot !== undefined) slot.judge?.relistAsked(stateOf(slot.name) ?? '')
+    const member = members.all.find(({ name }) => message.startsWith(`the audit of ${name} `))
+    scenario.mark('the audit of one source found a difference')
+    if (member?.settings.isBreach !== true) scenario.violate('I16', `nothing is wrong, and ${message}`)
+    if (member !== undefined) member.reflectorChecker?.relistRequested(stateOf(member.name) ?? '')
   }
 }

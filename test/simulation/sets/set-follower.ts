@@ -8,28 +8,28 @@ import type { QueueChecker } from '../checkers/queue-checker.js'
 import type { ResyncChecker } from '../checkers/resync-checker.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IsIn } from '../workload/follower.js'
-import type { Told } from '../workload/handler-script.js'
+import type { HandlerFollower } from '../workload/handler-script.js'
 import type { SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 
-interface About {
+interface SetFollowerOptions {
   readonly name: string
   readonly isIn: IsIn
   /** In which stay of its source a change came, where that is known. */
-  readonly stayOf: (slot: SetMember, change: Change<Item>) => number | undefined
+  readonly incarnationOf: (member: SetMember, change: Change<Item>) => number | undefined
 }
 
 /**
  * Somebody who is told what changes over a set, and knows nothing else. Judges what it is told (I3, I4), and what it
  * knows in the end (I5).
  */
-export class SetFollower implements Told {
+export class SetFollower implements HandlerFollower {
   readonly name: string
   readonly known = new Map<string, Item>()
-  readonly #scene: Scenario
-  readonly #slots: SetMembers
+  readonly #scenario: Scenario
+  readonly #members: SetMembers
   readonly #isIn: IsIn
-  readonly #stayOf: About['stayOf']
+  readonly #incarnationOf: SetFollowerOptions['incarnationOf']
   readonly #begun: () => void
   /** The newest content that each source told of each key, and in which epoch of which stay. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
@@ -45,23 +45,28 @@ export class SetFollower implements Told {
   resyncs: ResyncChecker | undefined
   /** It was told everything that waited for it, and then that there is no more. */
   hasEnded = false
-  isStuckForEver = false
+  neverSettles = false
   isStuck = false
   isHolding = false
 
   /** `begun` is called each time it is told something. */
-  constructor(scene: Scenario, slots: SetMembers, { name, isIn, stayOf }: About, begun: () => void) {
-    this.#scene = scene
-    this.#slots = slots
+  constructor(
+    scenario: Scenario,
+    members: SetMembers,
+    { name, isIn, incarnationOf }: SetFollowerOptions,
+    begun: () => void,
+  ) {
+    this.#scenario = scenario
+    this.#members = members
     this.name = name
     this.#isIn = isIn
-    this.#stayOf = stayOf
+    this.#incarnationOf = incarnationOf
     this.#begun = begun
   }
 
-  tell(change: Change<Item>): void {
+  receive(change: Change<Item>): void {
     const { type, key, object, previous } = change
-    const { note, violate } = this.#scene
+    const { note, violate } = this.#scenario
     note(this.name, type, nameOf(key), object.n, change.origin)
     if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
     const last = this.known.get(key)
@@ -72,7 +77,7 @@ export class SetFollower implements Told {
     if (type === 'update') this.#isSame(object, previous, what)
     if (change.origin === 'resync') {
       if (this.resyncs === undefined) violate('I4', `${what} again, and it never asked for that`)
-      this.resyncs?.tell(change)
+      this.resyncs?.receive(change)
     }
     if (type === 'delete') this.known.delete(key)
     else {
@@ -82,34 +87,37 @@ export class SetFollower implements Told {
     this.#begun()
   }
 
-  wants(slot: SetMember, stored: Stored | undefined): boolean {
-    return slot.wants(stored) && this.#isIn(stored.item, stored.key)
+  wants(member: SetMember, stored: Stored | undefined): boolean {
+    return member.wants(stored) && this.#isIn(stored.item, stored.key)
   }
 
   get isQuiet(): boolean {
     const { subscription } = this
-    if (this.isClosed || this.isStuckForEver || subscription === undefined) return true
+    if (this.isClosed || this.neverSettles || subscription === undefined) return true
     return subscription.backlog.keys === 0 && this.flaw === undefined
   }
 
   /** It says that it has handled everything up to a version of a source. */
-  checkReached(slot: SetMember, mark: Version): void {
-    const { history, settings } = slot
+  checkReached(member: SetMember, mark: Version): void {
+    const { history, settings } = member
     for (const key of settings.keys) {
       const n = this.known.get(key)?.n
       const uid = settings.hasUids && n === undefined ? history.at(mark).state.get(key)?.uid : undefined
       const isSo = (stored: Stored | undefined): boolean =>
         stored?.isInvalid === true ||
-        (this.wants(slot, stored) ? stored?.item.n === n : n === undefined) ||
+        (this.wants(member, stored) ? stored?.item.n === n : n === undefined) ||
         (uid !== undefined && stored?.uid !== uid)
       if (!history.isAtOrAfter(key, isSo, mark))
-        this.#scene.violate('I7', `${this.name} has handled ${slot.name} up to ${mark}, and has ${nameOf(key)} = n${n}`)
+        this.#scenario.violate(
+          'I7',
+          `${this.name} has handled ${member.name} up to ${mark}, and has ${nameOf(key)} = n${n}`,
+        )
     }
   }
 
   /** After a stop that let it handle what waited, it knows what the store has. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
-    const { settings, violate } = this.#scene
+    const { settings, violate } = this.#scenario
     for (const key of settings.keys) {
       const object = store.get(key)
       const wanted = object !== undefined && this.#isIn(object, key) ? object.n : undefined
@@ -120,16 +128,16 @@ export class SetFollower implements Told {
 
   /** What is wrong with what it knows at rest. */
   get flaw(): string | undefined {
-    if (this.isClosed || this.isStuckForEver) return undefined
-    return this.#slots.flaw((key) => this.known.get(key), `${this.name} ends with`, this.#isIn)
+    if (this.isClosed || this.neverSettles) return undefined
+    return this.#members.flaw((key) => this.known.get(key), `${this.name} ends with`, this.#isIn)
   }
 
   #isSame(object: Item, previous: Item, what: string): void {
-    const [is, was] = [this.#slots.writerOf(object.n), this.#slots.writerOf(previous.n)]
+    const [is, was] = [this.#members.writerOf(object.n), this.#members.writerOf(previous.n)]
     if (is === undefined || was === undefined) return
-    if (is.slot !== was.slot) this.#scene.violate('sets', `${what}, which another source gave before`)
-    else if (is.slot.settings.hasUids && is.uid !== was.uid)
-      this.#scene.violate('I4', `${what}, which is another object now`)
+    if (is.member !== was.member) this.#scenario.violate('sets', `${what}, which another source gave before`)
+    else if (is.member.settings.hasUids && is.uid !== was.uid)
+      this.#scenario.violate('I4', `${what}, which is another object now`)
   }
 
   /**
@@ -139,22 +147,22 @@ export class SetFollower implements Told {
   #order(change: Change<Item>): void {
     const { type, key, object, version } = change
     const { n } = object
-    const { violate, mark } = this.#scene
-    const slot = this.#slots.writerOf(n)?.slot
-    if (version === undefined || slot === undefined || slot.settings.isBreach) return
-    const id = `${slot.name} ${key}`
-    const stay = slot.removals === 0 ? 0 : this.#stayOf(slot, change)
-    if (stay === undefined) {
+    const { violate, mark } = this.#scenario
+    const member = this.#members.writerOf(n)?.member
+    if (version === undefined || member === undefined || member.settings.isBreach) return
+    const id = `${member.name} ${key}`
+    const incarnation = member.removals === 0 ? 0 : this.#incarnationOf(member, change)
+    if (incarnation === undefined) {
       this.#newest.delete(id)
       return
     }
-    const epoch = `${stay} ${version.slice(0, version.indexOf('.'))}`
+    const epoch = `${incarnation} ${version.slice(0, version.indexOf('.'))}`
     const newest = this.#newest.get(id)
     this.#newest.set(id, { n, epoch })
     if (newest?.epoch !== epoch) return
-    if (stay > 0) mark('a source that came back told of a key again and again')
+    if (incarnation > 0) mark('a source that came back told of a key again and again')
     if (n < newest.n) violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
-    if (n === newest.n && type === 'update' && slot.isWrittenOnce(n))
+    if (n === newest.n && type === 'update' && member.isWrittenOnce(n))
       violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
   }
 }

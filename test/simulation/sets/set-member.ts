@@ -19,7 +19,7 @@ export interface Position {
   readonly at: number
 }
 
-export const BEGINNING: Position = { span: 0, at: -1 }
+export const BEFORE_ALL: Position = { span: 0, at: -1 }
 
 /** Who reads it. */
 interface ReadBy {
@@ -44,34 +44,34 @@ interface Reader {
  */
 export class SetMember implements SourceObserver, Member {
   readonly name: string
-  readonly site: BackendShard
+  readonly shard: BackendShard
   /** The source that is in the set, or was in it last. */
   source: SimulatedSource
   isIn = true
   /** How many sources had this name before. */
   removals = 0
   readonly #spans: History[]
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #isExact: boolean
-  #judge: ReflectorChecker | undefined
+  #reflectorChecker: ReflectorChecker | undefined
   #access: AccessLostChecker | undefined
   /** How often its objects were deleted because access was lost. */
   losses = 0
   #readBy: ReadBy | undefined
 
   constructor(
-    scene: Scenario,
+    scenario: Scenario,
     at: { readonly name: string; readonly nth: number; readonly isExact: boolean },
-    settingsOf: (draws: RandomDecisions) => Settings,
+    settingsOf: (decisions: RandomDecisions) => Settings,
     reader: Reader,
   ) {
-    this.#scene = scene
+    this.#scenario = scenario
     this.name = at.name
     this.#isExact = at.isExact
-    const slot = this
-    const drive: WorkloadTarget['drive'] = {
+    const member = this
+    const driver: WorkloadTarget['driver'] = {
       get source() {
-        return slot.source
+        return member.source
       },
       get state() {
         return reader.state
@@ -79,29 +79,29 @@ export class SetMember implements SourceObserver, Member {
       stop: () => reader.stop(),
       skipped: () => reader.skipped(),
     }
-    this.site = new BackendShard(scene, at, settingsOf, () => drive)
+    this.shard = new BackendShard(scenario, at, settingsOf, () => driver)
     this.source = this.#newSource()
-    this.#spans = [this.site.history]
+    this.#spans = [this.shard.history]
   }
 
   get settings(): Settings {
-    return this.site.settings
+    return this.shard.settings
   }
 
   get history(): History {
-    return this.site.history
+    return this.shard.history
   }
 
   /** Before anything was written: whose history it is. */
   set history(history: History) {
-    this.site.history = history
+    this.shard.history = history
     this.#spans[this.#spans.length - 1] = history
   }
 
   /** Another source under the same name; `isNew`: of another backend. */
   renew(isNew: boolean, newHistory: () => History): void {
-    if (isNew) this.site.history = newHistory()
-    this.#spans.push(this.site.history)
+    if (isNew) this.shard.history = newHistory()
+    this.#spans.push(this.shard.history)
     this.source = this.#newSource()
     this.isIn = true
   }
@@ -109,17 +109,17 @@ export class SetMember implements SourceObserver, Member {
   removed(): void {
     this.isIn = false
     this.removals++
-    this.#judge?.stopped()
-    this.#judge = undefined
+    this.#reflectorChecker?.stopped()
+    this.#reflectorChecker = undefined
     this.#access = undefined
   }
 
   /** Somebody else reads it from now on, in the state that `stateOf` tells. */
   readBy(reader: ReadBy): void {
     this.#readBy = reader
-    this.#access = new AccessLostChecker(this.site, this.#mirrored(reader))
-    this.#judge = new ReflectorChecker(
-      this.site,
+    this.#access = new AccessLostChecker(this.shard, this.#mirrored(reader))
+    this.#reflectorChecker = new ReflectorChecker(
+      this.shard,
       this.#isExact,
       () => reader.informer.versions.get(this.name),
       () => this.state,
@@ -137,12 +137,12 @@ export class SetMember implements SourceObserver, Member {
   }
 
   get lists(): number {
-    return this.#judge?.lists ?? 0
+    return this.#reflectorChecker?.lists ?? 0
   }
 
   /** Undefined where nobody reads it. */
-  get judge(): ReflectorChecker | undefined {
-    return this.#judge
+  get reflectorChecker(): ReflectorChecker | undefined {
+    return this.#reflectorChecker
   }
 
   /** Undefined where nobody reads it. */
@@ -177,14 +177,14 @@ export class SetMember implements SourceObserver, Member {
     return stored !== undefined && stored.item.tenant !== this.settings.omits
   }
 
-  look(): void {
-    this.#judge?.look()
-    this.#access?.look()
+  checkStep(): void {
+    this.#reflectorChecker?.checkStep()
+    this.#access?.checkStep()
     if (this.isIn) return
     for (const { kind, signal } of this.source.streams)
-      if (!signal.aborted) this.#scene.violate('sets', `a ${kind} of ${this.name} goes on, and it was taken out`)
+      if (!signal.aborted) this.#scenario.violate('sets', `a ${kind} of ${this.name} goes on, and it was taken out`)
     if (this.source.requests.size > 0)
-      this.#scene.violate('sets', `a request for the head of ${this.name} goes on, and it was taken out`)
+      this.#scenario.violate('sets', `a request for the head of ${this.name} goes on, and it was taken out`)
   }
 
   /** What is wrong with what somebody holds of it at a version; undefined: nothing of it is there. */
@@ -208,7 +208,7 @@ export class SetMember implements SourceObserver, Member {
     wanted: (stored: Stored | undefined) => number | undefined,
     from: Position,
   ): Position | undefined {
-    this.#access?.look()
+    this.#access?.checkStep()
     const { keys } = this.settings
     const isNothing = keys.every((key) => held(key) === undefined)
     for (let span = from.span; span < this.#spans.length; span++) {
@@ -226,63 +226,63 @@ export class SetMember implements SourceObserver, Member {
   // What the source tells whoever judges opens.
 
   get isAudit(): boolean {
-    return this.#judge?.isAudit === true
+    return this.#reflectorChecker?.isAudit === true
   }
 
   get isIncomplete(): boolean {
-    return this.#judge?.isIncomplete === true
+    return this.#reflectorChecker?.isIncomplete === true
   }
 
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void {
-    if (!this.isIn || this.#judge === undefined)
-      this.#scene.violate('sets', `a ${what} of ${this.name} is opened, and nobody may read it`)
-    this.#judge?.opened(what, stream)
+    if (!this.isIn || this.#reflectorChecker === undefined)
+      this.#scenario.violate('sets', `a ${what} of ${this.name} is opened, and nobody may read it`)
+    this.#reflectorChecker?.opened(what, stream)
   }
 
   broke(stream: ListStream | WatchStream, error: unknown): void {
-    this.#judge?.broke(stream, error)
+    this.#reflectorChecker?.broke(stream, error)
   }
 
-  said(stream: ListStream | WatchStream): void {
-    this.#judge?.said(stream)
+  emitted(stream: ListStream | WatchStream): void {
+    this.#reflectorChecker?.emitted(stream)
   }
 
-  doubted(): void {
-    this.#judge?.doubted()
+  auditRequested(): void {
+    this.#reflectorChecker?.auditRequested()
   }
 
   audited(): void {
-    this.#judge?.audited()
+    this.#reflectorChecker?.audited()
   }
 
-  muttered(): void {
-    this.#judge?.muttered()
+  emittedUseless(): void {
+    this.#reflectorChecker?.emittedUseless()
   }
 
   #mirrored({ informer }: ReadBy): Mirrored {
-    const slot = this
+    const member = this
     return {
       get version() {
-        return informer.versions.get(slot.name)
+        return informer.versions.get(member.name)
       },
       get isListed() {
-        return slot.hasListed
+        return member.hasListed
       },
       get size() {
-        return [...informer.entries()].filter(([, { n }]) => slot.uidOf(n) !== undefined).length
+        return [...informer.entries()].filter(([, { n }]) => member.uidOf(n) !== undefined).length
       },
       get refusedWith() {
-        return slot.source.refusedWith
+        return member.source.refusedWith
       },
       lost: () => {
-        slot.losses++
+        member.losses++
         // From then on there is nothing of it, and then what there is.
-        slot.#spans.push(slot.history)
+        member.#spans.push(member.history)
       },
     }
   }
 
   #newSource(): SimulatedSource {
-    return new SimulatedSource(this.site, this, this.name)
+    return new SimulatedSource(this.shard, this, this.name)
   }
 }

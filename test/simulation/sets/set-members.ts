@@ -5,62 +5,63 @@ import type { SetMember } from './set-member.js'
 
 /** All sources that a set may have, as one truth. */
 export class SetMembers implements Iterable<SetMember> {
-  readonly #slots: readonly SetMember[]
+  readonly #members: readonly SetMember[]
   /** Whether some keys are more than one source's. */
   readonly overlap: boolean
 
-  constructor(slots: readonly SetMember[], overlap: boolean) {
-    this.#slots = slots
+  constructor(members: readonly SetMember[], overlap: boolean) {
+    this.#members = members
     this.overlap = overlap
   }
 
   [Symbol.iterator](): Iterator<SetMember> {
-    return this.#slots[Symbol.iterator]()
+    return this.#members[Symbol.iterator]()
   }
 
   get all(): readonly SetMember[] {
-    return this.#slots
+    return this.#members
   }
 
   /** Those that are in the set. */
-  get members(): readonly SetMember[] {
-    return this.#slots.filter(({ isIn }) => isIn)
+  get current(): readonly SetMember[] {
+    return this.#members.filter(({ isIn }) => isIn)
   }
 
   named(name: string | undefined): SetMember | undefined {
-    return this.#slots.find((slot) => slot.name === name)
+    return this.#members.find((member) => member.name === name)
   }
 
   /** Whose content it is, and of which object. */
-  writerOf(n: number): { readonly slot: SetMember; readonly uid: string } | undefined {
-    for (const slot of this.#slots) {
-      const uid = slot.uidOf(n)
-      if (uid !== undefined) return { slot, uid }
+  writerOf(n: number): { readonly member: SetMember; readonly uid: string } | undefined {
+    for (const member of this.#members) {
+      const uid = member.uidOf(n)
+      if (uid !== undefined) return { member, uid }
     }
     return undefined
   }
 
   /** Whose a key with this content is: where keys are disjoint the key says it. */
-  giverOf(key: string, n: number): SetMember | undefined {
-    return this.overlap ? this.writerOf(n)?.slot : this.#slots.find((slot) => slot.has(key))
+  ownerOf(key: string, n: number): SetMember | undefined {
+    return this.overlap ? this.writerOf(n)?.member : this.#members.find((member) => member.has(key))
   }
 
   /** What there is now, of whoever comes first. */
   get state(): State {
     const state = new Map<string, Stored>()
-    for (const slot of this.members)
-      for (const [key, stored] of slot.objects) if (!state.has(key) || state.get(key)?.isInvalid) state.set(key, stored)
+    for (const member of this.current)
+      for (const [key, stored] of member.objects)
+        if (!state.has(key) || state.get(key)?.isInvalid) state.set(key, stored)
     return state
   }
 
   /** What is wrong with what somebody holds at rest: each key is as one of those who have it says. */
   flaw(held: (key: string) => Item | undefined, what: string, isIn: IsIn = () => true): string | undefined {
-    const keys = new Set(this.#slots.flatMap(({ settings }) => settings.keys))
+    const keys = new Set(this.#members.flatMap(({ settings }) => settings.keys))
     for (const key of keys) {
-      const all = this.members.map((slot) => ({ slot, stored: slot.objects.get(key) }))
+      const all = this.current.map((member) => ({ slot: member, stored: member.objects.get(key) }))
       if (all.some(({ stored }) => stored?.isInvalid)) continue
       const n = held(key)?.n
-      const right = all.flatMap(({ slot, stored }) => (slot.wants(stored) ? [stored.item] : []))
+      const right = all.flatMap(({ slot: member, stored }) => (member.wants(stored) ? [stored.item] : []))
       const isRight =
         n === undefined
           ? right.every((item) => !isIn(item, key)) || this.#mayBeAnothers(right, key, isIn)

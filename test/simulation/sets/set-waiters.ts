@@ -10,8 +10,8 @@ import type { SetFollower } from './set-follower.js'
 import type { SetMember } from './set-member.js'
 
 /** A source as it was when somebody began to wait for it. */
-interface Asked {
-  readonly slot: SetMember
+interface WaitStart {
+  readonly member: SetMember
   readonly removals: number
   readonly mark: Version
   readonly lists: number
@@ -22,40 +22,40 @@ interface Asked {
 /** Those who wait for something of one source, or of all; each must end in time, and rightly. */
 export class SetWaiters {
   readonly pending: WaiterChecker
-  readonly #drive: SetDriver
-  readonly #scene: Scenario
+  readonly #driver: SetDriver
+  readonly #scenario: Scenario
 
-  constructor(drive: SetDriver) {
-    this.#drive = drive
-    this.#scene = drive.stage
-    this.pending = new WaiterChecker(drive.stage)
+  constructor(driver: SetDriver) {
+    this.#driver = driver
+    this.#scenario = driver.scenario
+    this.pending = new WaiterChecker(driver.scenario)
   }
 
   /** Read-your-writes: waits for where one of the sources is now, by the store or by a subscription. */
   forHead(): void {
-    const { draws, settings, violate } = this.#scene
-    const { informer, followers, slots } = this.#drive
-    const slot = draws.pick('whose head', slots.members)
-    if (slot === undefined || !settings.hasOrder) return
-    const asked = this.#asking(slot)
-    const { mark } = asked
-    const source = slot.name
-    const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
-    if (follower?.isStuckForEver || follower?.isClosed) return
+    const { decisions, settings, violate } = this.#scenario
+    const { informer, followers, members } = this.#driver
+    const member = decisions.pick('whose head', members.current)
+    if (member === undefined || !settings.hasOrder) return
+    const start = this.#startOf(member)
+    const { mark } = start
+    const source = member.name
+    const follower = decisions.chance('wait of', 0.5) ? decisions.pick('whose wait', followers) : undefined
+    if (follower?.neverSettles || follower?.isClosed) return
     const { subscription } = follower ?? {}
     const limits = this.#limits('waitFor')
     const mayFail = (code: string): boolean =>
-      this.#isStopped(code, follower) || this.#isGone(code, asked) || (code === 'EPOCH_CHANGED' && asked.hasForked())
+      this.#isStopped(code, follower) || this.#isGone(code, start) || (code === 'EPOCH_CHANGED' && start.hasForked())
     if (follower === undefined || subscription === undefined) {
       this.pending.wait(informer.waitFor(mark, { ...limits, source }), {
         what: `waitFor ${source}`,
-        asks: 'perhaps',
+        notifiesSource: 'perhaps',
         limits,
         // Nobody waits for a source that was taken out.
-        isDue: () => !isStill(asked) || this.#isReached(asked),
+        isDue: () => !isStill(start) || this.#isReached(start),
         mayFail,
         ended: () => {
-          if (isStill(asked) && !this.#includes(asked))
+          if (isStill(start) && !this.#includes(start))
             violate('waits', `waitFor ${mark} of ${source} ended at ${informer.versions.get(source)}`)
         },
       })
@@ -63,89 +63,90 @@ export class SetWaiters {
     }
     this.pending.wait(subscription.waitFor(mark, { ...limits, source }), {
       what: `waitFor ${source} of ${follower.name}`,
-      asks: 'perhaps',
+      notifiesSource: 'perhaps',
       limits,
-      isHopeless: () => follower.isStuckForEver,
+      mayNeverEnd: () => follower.neverSettles,
       mayFail,
       ended: () => {
         // At the moment of a loss somebody may have been told of it since the wait has ended.
-        const isLosing = slot.access?.at === this.#scene.clock.elapsed
-        if (isStill(asked) && !isLosing && !follower.isClosed && !slots.overlap && !slot.settings.isBreach)
-          follower.checkReached(slot, mark)
+        const isLosing = member.access?.at === this.#scenario.clock.elapsed
+        if (isStill(start) && !isLosing && !follower.isClosed && !members.overlap && !member.settings.isBreach)
+          follower.checkReached(member, mark)
       },
     })
   }
 
   fresh(): void {
-    const { settings, violate } = this.#scene
-    const { informer, slots } = this.#drive
+    const { settings, violate } = this.#scenario
+    const { informer, members } = this.#driver
     if (!settings.hasOrder) return
-    const all = slots.members.map((slot) => this.#asking(slot))
+    const all = members.current.map((member) => this.#startOf(member))
     const limits = this.#limits('fresh')
     this.pending.wait(informer.fresh(limits), {
       what: 'fresh',
-      asks: 'perhaps',
+      notifiesSource: 'perhaps',
       limits,
-      mayFail: (code) => this.#isStopped(code) || all.some((asked) => this.#isUnclear(code, asked)),
+      mayFail: (code) => this.#isStopped(code) || all.some((start) => this.#isUnclear(code, start)),
       ended: () => {
         // The objects of one source may be deleted after it was fresh, while another one is waited for.
-        for (const asked of all)
-          if (isStill(asked) && !this.#includes(asked) && !settings.clears)
+        for (const start of all)
+          if (isStill(start) && !this.#includes(start) && !settings.clears)
             violate(
               'waits',
-              `fresh ended with ${asked.slot.name} at ${informer.versions.get(asked.slot.name)}, before ${asked.mark}`,
+              `fresh ended with ${start.member.name} at ${informer.versions.get(start.member.name)}, before ${start.mark}`,
             )
       },
     })
   }
 
   synced(): void {
-    const { informer, slots } = this.#drive
-    const names = slots.members.map((slot) => this.#asking(slot))
+    const { informer, members } = this.#driver
+    const names = members.current.map((member) => this.#startOf(member))
     const limits = this.#limits('synced')
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
       // A source that refuses for good says so to who waits for its first list.
-      mayFail: (code) => this.#isStopped(code) || slots.all.some(({ source }) => source.refusedWith === code),
+      mayFail: (code) => this.#isStopped(code) || members.all.some(({ source }) => source.refusedWith === code),
       ended: () => {
-        for (const asked of names)
-          if (isStill(asked) && informer.status.sources?.[asked.slot.name]?.isSynced !== true)
-            this.#scene.violate('I8', `synced before the first list of ${asked.slot.name} was in`)
+        for (const start of names)
+          if (isStill(start) && informer.status.sources?.[start.member.name]?.isSynced !== true)
+            this.#scenario.violate('I8', `synced before the first list of ${start.member.name} was in`)
       },
     })
   }
 
   /** Gives false where this is no moment to ask. */
   relist(): boolean {
-    const { violate } = this.#scene
-    const { informer, slots } = this.#drive
-    if (slots.members.some((slot) => this.#isAboutToOpen(slot))) return false
-    const all = slots.members.map((slot) => this.#asking(slot))
+    const { violate } = this.#scenario
+    const { informer, members } = this.#driver
+    if (members.current.some((member) => this.#isAboutToOpen(member))) return false
+    const all = members.current.map((member) => this.#startOf(member))
     const limits = this.#limits('relist')
     if (limits.signal?.aborted !== true)
-      for (const { name, judge } of slots.members) judge?.relistAsked(this.#drive.stateOf(name) ?? '')
+      for (const { name, reflectorChecker } of members.current)
+        reflectorChecker?.relistRequested(this.#driver.stateOf(name) ?? '')
     this.pending.wait(informer.relist(limits), {
       what: 'relist',
       limits,
       mayFail: (code) => this.#isStopped(code),
       ended: () => {
-        for (const asked of all)
-          if (isStill(asked) && asked.slot.source.lists === asked.lists)
-            violate('waits', `relist ended with no list of ${asked.slot.name} that began after the call`)
+        for (const start of all)
+          if (isStill(start) && start.member.source.lists === start.lists)
+            violate('waits', `relist ended with no list of ${start.member.name} that began after the call`)
       },
     })
     return true
   }
 
   until(key: string): void {
-    const { informer } = this.#drive
-    const { draws, violate } = this.#scene
-    const isThere = draws.chance('until', 0.5)
-    const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
+    const { informer } = this.#driver
+    const { decisions, violate } = this.#scenario
+    const isThere = decisions.chance('until', 0.5)
+    const limits = this.#driver.callers.sign('until', { timeoutMs: 1 + decisions.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    const asked = new UntilCondition<Item | undefined>(this.#scene, condition)
-    this.pending.wait(asked.until(informer.until(key, asked.holds, limits)), {
+    const untilCondition = new UntilCondition<Item | undefined>(this.#scenario, condition)
+    this.pending.wait(untilCondition.until(informer.until(key, untilCondition.holds, limits)), {
       what: `until ${nameOf(key)}`,
       limits,
       isDue: () => informer.status.isSynced && condition(informer.get(key)),
@@ -157,62 +158,62 @@ export class SetWaiters {
   }
 
   /** Its reflector says that it reads, and the source has not been asked yet; who intervenes now cannot be judged from outside. */
-  #isAboutToOpen(slot: SetMember): boolean {
-    const { state, judge } = slot
-    if (judge?.isBetween !== true || this.#drive.turns?.isWaiting(slot) === true) return false
+  #isAboutToOpen(member: SetMember): boolean {
+    const { state, reflectorChecker } = member
+    if (reflectorChecker?.isBetween !== true || this.#driver.relistSlots?.isWaiting(member) === true) return false
     return state === 'connecting' || state?.endsWith('listing') === true
   }
 
   #limits(what: string): Wait {
-    const { draws } = this.#scene
-    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
-    return this.#drive.callers.sign(what, { timeoutMs })
+    const { decisions } = this.#scenario
+    const timeoutMs = decisions.chance('limit', 0.3) ? 1 + decisions.below('timeout', 5_000) : 600_000
+    return this.#driver.callers.sign(what, { timeoutMs })
   }
 
   /** Whether the store includes it, or is in a later epoch by now. */
-  #includes({ slot, mark }: Asked): boolean {
-    const version = this.#drive.informer.versions.get(slot.name)
+  #includes({ member, mark }: WaitStart): boolean {
+    const version = this.#driver.informer.versions.get(member.name)
     if (version === undefined) return false
-    const [at, wanted] = [slot.history.at(version), slot.history.at(mark)]
+    const [at, wanted] = [member.history.at(version), member.history.at(mark)]
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
   }
 
   /** The same in one epoch. A mark of an epoch that is over waits until the source was asked. */
-  #isReached(asked: Asked): boolean {
-    const { slot, mark } = asked
-    const version = this.#drive.informer.versions.get(slot.name) ?? mark
-    return this.#includes(asked) && slot.history.at(version).epoch === slot.history.at(mark).epoch
+  #isReached(start: WaitStart): boolean {
+    const { member, mark } = start
+    const version = this.#driver.informer.versions.get(member.name) ?? mark
+    return this.#includes(start) && member.history.at(version).epoch === member.history.at(mark).epoch
   }
 
-  #asking(slot: SetMember): Asked {
-    const { removals, source, history } = slot
+  #startOf(member: SetMember): WaitStart {
+    const { removals, source, history } = member
     const { lists, headFailures } = source
     const mark = history.head.version
-    return { slot, removals, mark, lists, headFailures, hasForked: forkedSince(history, mark) }
+    return { member, removals, mark, lists, headFailures, hasForked: forkedSince(history, mark) }
   }
 
   /** A stop ends all waits; who is closed, or has overflowed, its own. */
   #isStopped(code: string, follower?: SetFollower): boolean {
-    if (code === 'STOPPED') return this.#drive.isStopping || follower?.isClosed === true
+    if (code === 'STOPPED') return this.#driver.isStopping || follower?.isClosed === true
     return code === 'HANDLER' && follower?.mayOverflow === true
   }
 
-  #isGone(code: string, asked: Asked): boolean {
-    if (code !== 'STOPPED' || isStill(asked)) return false
-    this.#scene.mark('a wait ended because its source was taken out')
+  #isGone(code: string, start: WaitStart): boolean {
+    if (code !== 'STOPPED' || isStill(start)) return false
+    this.#scenario.mark('a wait ended because its source was taken out')
     return true
   }
 
   /** Whether this one did not say where it is, or cannot get there. */
-  #isUnclear(code: string, asked: Asked): boolean {
-    if (this.#isGone(code, asked) || (code === 'EPOCH_CHANGED' && asked.hasForked())) return true
+  #isUnclear(code: string, start: WaitStart): boolean {
+    if (this.#isGone(code, start) || (code === 'EPOCH_CHANGED' && start.hasForked())) return true
     // Another source of this name may have come meanwhile.
-    const hasFailed = !isStill(asked) || asked.slot.source.headFailures > asked.headFailures
+    const hasFailed = !isStill(start) || start.member.source.headFailures > start.headFailures
     return hasFailed && TRANSIENT.includes(code)
   }
 }
 
 /** Whether the same source is still there. */
-function isStill({ slot, removals }: Asked): boolean {
-  return slot.removals === removals
+function isStill({ member, removals }: WaitStart): boolean {
+  return member.removals === removals
 }

@@ -35,54 +35,54 @@ const using = [
   'relist',
   'misuse',
 ] as const
-const looking = ['add index', 'begin snapshot', 'end snapshot'] as const
+const reading = ['add index', 'begin snapshot', 'end snapshot'] as const
 const disturbing = ['suspend', 'restart', 'clock jump'] as const
 
 const writes = writing.map((kind) => kindOf(kind, actions[kind]))
 const uses = [
-  ...[...using, ...looking, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
+  ...[...using, ...reading, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
   ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8, 'expire all': 1 }),
 ]
 
-type Use = (typeof using)[number] | (typeof looking)[number]
+type SystemAction = (typeof using)[number] | (typeof reading)[number]
 
 /** How often a set changes inside a handler or a listener, where it does at all. */
-const MEDDLES = 0.02
+const SET_CHANGE_RATE = 0.02
 
 /** One schedule of an informer over several sources, which come and go. */
 export class SetWorld extends Schedule {
   readonly kind = 'set'
-  readonly #slots: SetMembers
+  readonly #members: SetMembers
   readonly #set: SourceSet<Item> = sourceSet<Item>({})
   /** Whether all of them are shards of one backend. */
   readonly #isSharded: boolean
-  readonly #meddles: number
+  readonly #setChangeRate: number
   /** Whether a source comes or goes just now. */
   #isChanging = false
-  #cast: SetDriver
+  #system: SetDriver
   #lives = 0
 
   constructor(seed: number, options: ScheduleOptions = {}) {
-    super(seed, options, (draws) => {
-      const maxRelists = draws.pick('max relists', [undefined, undefined, 1, 2])
-      return { ...settingsFor(draws, true), flips: false, ...(maxRelists !== undefined && { maxRelists }) }
+    super(seed, options, (decisions) => {
+      const maxRelists = decisions.pick('max relists', [undefined, undefined, 1, 2])
+      return { ...settingsFor(decisions, true), flips: false, ...(maxRelists !== undefined && { maxRelists }) }
     })
-    const { draws, settings } = this
-    const isShared = draws.chance('shared keys', 0.2)
-    this.#isSharded = !isShared && draws.chance('one backend', 0.4)
-    this.#meddles = draws.chance('meddles', 0.4) ? MEDDLES : 0
-    const names = NAMES.slice(0, draws.pick('sources', [2, 3, 3, 4]))
-    const hands = isShared ? undefined : deal(draws, names.length)
+    const { decisions, settings } = this
+    const isShared = decisions.chance('shared keys', 0.2)
+    this.#isSharded = !isShared && decisions.chance('one backend', 0.4)
+    this.#setChangeRate = decisions.chance('meddles', 0.4) ? SET_CHANGE_RATE : 0
+    const names = NAMES.slice(0, decisions.pick('sources', [2, 3, 3, 4]))
+    const hands = isShared ? undefined : deal(decisions, names.length)
     const reader = {
       world: this,
       get state(): string {
-        return this.world.#cast?.state ?? ''
+        return this.world.#system?.state ?? ''
       },
-      stop: () => this.#cast.stop(),
-      skipped: () => this.#cast.skipped(),
+      stop: () => this.#system.stop(),
+      skipped: () => this.#system.skipped(),
     }
-    const slots = names.map((name, nth) => {
-      const settingsOf = (own: RandomDecisions): Settings => settingsOfSlot(own, settings, hands?.[nth], isShared)
+    const members = names.map((name, nth) => {
+      const settingsOf = (own: RandomDecisions): Settings => settingsOfMember(own, settings, hands?.[nth], isShared)
       return new SetMember(
         this,
         { name, nth, isExact: !isShared && settings.maxRelists === undefined && settings.driftMs === 0 },
@@ -90,197 +90,197 @@ export class SetWorld extends Schedule {
         reader,
       )
     })
-    this.#slots = new SetMembers(slots, isShared)
-    const isBreach = slots.some((slot) => slot.settings.isBreach)
-    Object.assign(settings, { keys: [...new Set(slots.flatMap((slot) => slot.settings.keys))], isBreach })
-    if (this.#isSharded) this.#shard(slots)
-    for (const slot of slots) {
-      if (draws.chance('begins', 0.75)) this.#set.add(slot.name, slot.source)
-      else slot.isIn = false
+    this.#members = new SetMembers(members, isShared)
+    const isBreach = members.some((member) => member.settings.isBreach)
+    Object.assign(settings, { keys: [...new Set(members.flatMap((member) => member.settings.keys))], isBreach })
+    if (this.#isSharded) this.#shard(members)
+    for (const member of members) {
+      if (decisions.chance('begins', 0.75)) this.#set.add(member.name, member.source)
+      else member.isIn = false
     }
-    this.#cast = this.#newCast()
+    this.#system = this.#newSystem()
   }
 
-  get cast(): SetDriver {
-    return this.#cast
+  get system(): SetDriver {
+    return this.#system
   }
 
   plan(): readonly Planned[] {
     const { healAtMs } = this.settings
     const plan: Planned[] = []
-    for (const { site } of this.#slots)
-      for (const action of planOf(site.draws, healAtMs, writes))
-        plan.push({ at: action.at, perform: () => site.deeds.perform(action) })
-    for (const action of planOf(this.draws, healAtMs, uses))
+    for (const { shard } of this.#members)
+      for (const action of planOf(shard.decisions, healAtMs, writes))
+        plan.push({ at: action.at, perform: () => shard.workload.perform(action) })
+    for (const action of planOf(this.decisions, healAtMs, uses))
       plan.push({ at: action.at, perform: () => this.#perform(action) })
     return plan.sort((a, b) => a.at - b.at)
   }
 
   restart(): SetDriver {
     this.mark('a set was read by another informer')
-    this.#cast = this.#newCast()
-    return this.#cast
+    this.#system = this.#newSystem()
+    return this.#system
   }
 
   quiet(): void {
-    for (const { site } of this.#slots) site.draws.isQuiet = true
+    for (const { shard } of this.#members) shard.decisions.isQuiet = true
   }
 
   lastWrite(): void {
-    for (const { site } of this.#slots) site.deeds.lastWrite()
+    for (const { shard } of this.#members) shard.workload.lastWrite()
     // A stopped informer follows its set no more.
-    const out = this.#slots.all.find(({ isIn }) => !isIn)
-    const [member] = this.#slots.members
+    const out = this.#members.all.find(({ isIn }) => !isIn)
+    const [member] = this.#members.current
     if (member !== undefined) this.#remove(member)
     if (out !== undefined) this.#add(out)
   }
 
   tidy(): void {
-    for (const { site } of this.#slots) site.deeds.restoreClock()
+    for (const { shard } of this.#members) shard.workload.restoreClock()
   }
 
   get healsWithinMs(): number {
-    return Math.max(...this.#slots.all.map(({ settings }) => healsWithin(settings))) + NAMES.length * LIST_STALL_MS
+    return Math.max(...this.#members.all.map(({ settings }) => healsWithin(settings))) + NAMES.length * LIST_STALL_MS
   }
 
   #perform({ kind, label }: Action<(typeof uses)[number]['kind']>): void {
-    const { draws, settings } = this
-    const cast = this.#cast
-    const key = draws.pick(label, settings.keys)
+    const { decisions, settings } = this
+    const system = this.#system
+    const key = decisions.pick(label, settings.keys)
     switch (kind) {
       case 'add source':
-        this.#add(draws.pick(label, this.#out))
+        this.#add(decisions.pick(label, this.#out))
         break
       case 'remove source':
-        this.#remove(draws.pick(label, this.#slots.members))
+        this.#remove(decisions.pick(label, this.#members.current))
         break
       case 'replace source': {
-        const slot = draws.pick(label, this.#slots.members)
-        this.#remove(slot)
-        this.#add(slot)
+        const member = decisions.pick(label, this.#members.current)
+        this.#remove(member)
+        this.#add(member)
         break
       }
       case 'expire all':
         this.note(kind)
-        for (const { source, settings } of this.#slots.members) if (!settings.isBreach) source.expire()
+        for (const { source, settings } of this.#members.current) if (!settings.isBreach) source.expire()
         break
       case 'suspend':
       case 'clock jump':
-        this.#slots.all[0]?.site.deeds.perform({ kind, label, at: 0 })
+        this.#members.all[0]?.shard.workload.perform({ kind, label, at: 0 })
         break
       case 'restart':
         this.note('is stopped')
-        cast.stop()
+        system.stop()
         break
       default:
-        if (!cast.isStopping) use(cast, kind, key)
+        if (!system.isStopping) use(system, kind, key)
     }
   }
 
   get #out(): readonly SetMember[] {
-    return this.#slots.all.filter(({ isIn }) => !isIn)
+    return this.#members.all.filter(({ isIn }) => !isIn)
   }
 
-  #add(slot: SetMember | undefined): void {
-    if (slot === undefined || slot.isIn) return
-    const isNew = !this.#isSharded && this.draws.chance('another backend', 0.4)
-    this.#cast.lookWhetherFilled()
-    slot.renew(isNew, () => new History(slot.site.deeds.initial()))
-    this.note('a source is added', slot.name, isNew ? 'of another backend' : '')
-    if (slot.removals > 0) this.mark('a source came back')
-    if (!this.#cast.isStopping) this.#cast.read(slot)
+  #add(member: SetMember | undefined): void {
+    if (member === undefined || member.isIn) return
+    const isNew = !this.#isSharded && this.decisions.chance('another backend', 0.4)
+    this.#system.noteFilled()
+    member.renew(isNew, () => new History(member.shard.workload.initial()))
+    this.note('a source is added', member.name, isNew ? 'of another backend' : '')
+    if (member.removals > 0) this.mark('a source came back')
+    if (!this.#system.isStopping) this.#system.read(member)
     this.#isChanging = true
-    this.#set.add(slot.name, slot.source)
+    this.#set.add(member.name, member.source)
     this.#isChanging = false
   }
 
-  #remove(slot: SetMember | undefined): void {
-    if (slot === undefined || !slot.isIn) return
-    this.note('a source is taken out', slot.name)
-    this.#markRemoval(slot)
-    this.#cast.turns?.left(slot)
-    slot.removed()
+  #remove(member: SetMember | undefined): void {
+    if (member === undefined || !member.isIn) return
+    this.note('a source is taken out', member.name)
+    this.#markRemoval(member)
+    this.#system.relistSlots?.left(member)
+    member.removed()
     this.#isChanging = true
-    this.#set.remove(slot.name)
+    this.#set.remove(member.name)
     this.#isChanging = false
-    this.#cast.lookWhetherFilled()
+    this.#system.noteFilled()
   }
 
   #markRemoval({ name }: SetMember): void {
-    const state = this.#cast.stateOf(name)
+    const state = this.#system.stateOf(name)
     if (state?.endsWith('listing')) this.mark('a source was taken out in the middle of a list')
     if (state === 'backing-off') this.mark('a source was taken out during a backoff')
-    if (this.#slots.members.length === 1) this.mark('the last source was taken out')
+    if (this.#members.current.length === 1) this.mark('the last source was taken out')
   }
 
   /** A handler or a listener is told something, and changes the set there and then. */
-  #meddle(): void {
-    if (this.draws.isQuiet || this.#meddles === 0 || this.#isChanging) return
-    const stream = this.draws.of('meddles')
-    if (stream.next() >= this.#meddles || !this.draws.take(`meddle#${stream.drawn}`)) return
+  #changeSet(): void {
+    if (this.decisions.isQuiet || this.#setChangeRate === 0 || this.#isChanging) return
+    const stream = this.decisions.of('meddles')
+    if (stream.next() >= this.#setChangeRate || !this.decisions.take(`meddle#${stream.drawn}`)) return
     this.mark('a set changed inside a callback')
-    const slot = this.draws.pick('meddles with', this.#slots.all)
-    if (slot?.isIn) this.#remove(slot)
-    else this.#add(slot)
+    const member = this.decisions.pick('meddles with', this.#members.all)
+    if (member?.isIn) this.#remove(member)
+    else this.#add(member)
   }
 
-  #shard(slots: readonly SetMember[]): void {
+  #shard(members: readonly SetMember[]): void {
     const backend = new Backend()
-    for (const slot of slots) slot.history = backend.shard(slot.history.head.state, () => slot.source.wake())
+    for (const member of members) member.history = backend.shard(member.history.head.state, () => member.source.wake())
   }
 
-  #newCast(): SetDriver {
-    return new SetDriver(this, this.#slots, this.#set, this.#lives++, () => this.#meddle())
+  #newSystem(): SetDriver {
+    return new SetDriver(this, this.#members, this.#set, this.#lives++, () => this.#changeSet())
   }
 }
 
-function use(cast: SetDriver, kind: Use, key: string): void {
-  const { draws } = cast.stage
+function use(system: SetDriver, kind: SystemAction, key: string): void {
+  const { decisions } = system.scenario
   switch (kind) {
     case 'subscribe':
-      cast.follow()
+      system.follow()
       break
     case 'close':
-      cast.close(draws.pick('close', cast.followers))
+      system.close(decisions.pick('close', system.followers))
       break
     case 'reconcile':
-      cast.reconcile()
+      system.reconcile()
       break
     case 'enqueue':
-      draws.pick('enqueue', cast.reconcilers)?.enqueue(key)
+      decisions.pick('enqueue', system.reconcilers)?.enqueue(key)
       break
     case 'drain controller':
-      cast.drain(key)
+      system.drain(key)
       break
     case 'wait for head':
-      cast.waiters.forHead()
+      system.waiters.forHead()
       break
     case 'fresh':
-      cast.waiters.fresh()
+      system.waiters.fresh()
       break
     case 'until':
-      cast.waiters.until(key)
+      system.waiters.until(key)
       break
     case 'relist':
-      cast.relist()
+      system.relist()
       break
     case 'misuse':
-      cast.misuse()
+      system.misuse()
       break
     case 'add index':
-      cast.addIndex()
+      system.addIndex()
       break
     case 'begin snapshot':
-      cast.beginSnapshot()
+      system.beginSnapshot()
       break
     case 'end snapshot':
-      cast.endSnapshot()
+      system.endSnapshot()
       break
   }
 }
 
 /** What one source is like: much is its own, and some the informer's. */
-function settingsOfSlot(
+function settingsOfMember(
   own: RandomDecisions,
   whole: Settings,
   keys: readonly string[] | undefined,
@@ -298,10 +298,10 @@ function settingsOfSlot(
 }
 
 /** Hands out keys, to each other ones. */
-function deal(draws: RandomDecisions, count: number): readonly string[][] {
+function deal(decisions: RandomDecisions, count: number): readonly string[][] {
   const pool = [...KEYS]
-  const each = draws.pick('key count', [1, 2, 2, Math.floor(pool.length / count)])
+  const each = decisions.pick('key count', [1, 2, 2, Math.floor(pool.length / count)])
   return Array.from({ length: count }, () =>
-    Array.from({ length: each }, () => pool.splice(draws.below('keys', pool.length), 1)[0] as string),
+    Array.from({ length: each }, () => pool.splice(decisions.below('keys', pool.length), 1)[0] as string),
   )
 }

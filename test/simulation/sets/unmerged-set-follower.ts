@@ -13,48 +13,49 @@ import type { SetMembers } from './set-members.js'
  * A source that was taken out and comes back begins another stay: it may be behind where it was.
  */
 export class UnmergedSetFollower {
-  readonly #scene: Scenario
-  readonly #slots: SetMembers
+  readonly #scenario: Scenario
+  readonly #members: SetMembers
   readonly #subscription: Subscription
   /** How often each source had been taken out when all before had been told. */
   readonly #settled = new Map<SetMember, number>()
   /** By what was told: in which stays. */
-  readonly #stays = new Map<string, Set<number>>()
+  readonly #incarnations = new Map<string, Set<number>>()
 
-  constructor(scene: Scenario, slots: SetMembers, informer: Informer<Item, IndexesOf>) {
-    this.#scene = scene
-    this.#slots = slots
-    const tell = (change: Change<Item>): void => this.#tell(change)
-    this.#subscription = informer.subscribe({ add: tell, update: tell, delete: tell }, { name: 'witness' })
+  constructor(scenario: Scenario, members: SetMembers, informer: Informer<Item, IndexesOf>) {
+    this.#scenario = scenario
+    this.#members = members
+    const receive = (change: Change<Item>): void => this.#receive(change)
+    this.#subscription = informer.subscribe({ add: receive, update: receive, delete: receive }, { name: 'witness' })
   }
 
   /** In which stay of its source a change came; undefined where it may be of several. */
-  stayOf(slot: SetMember, change: Change<Item>): number | undefined {
-    const stays = this.#stays.get(idOf(slot, change))
-    const [only] = stays ?? []
-    return stays?.size === 1 ? only : undefined
+  incarnationOf(member: SetMember, change: Change<Item>): number | undefined {
+    const incarnations = this.#incarnations.get(idOf(member, change))
+    const [only] = incarnations ?? []
+    return incarnations?.size === 1 ? only : undefined
   }
 
   /** Everything that had happened has been told. */
-  look(): void {
+  checkStep(): void {
     if (this.#subscription.backlog.keys > 0) return
-    for (const slot of this.#slots) this.#settled.set(slot, slot.removals)
+    for (const member of this.#members) this.#settled.set(member, member.removals)
   }
 
-  #tell(change: Change<Item>): void {
+  #receive(change: Change<Item>): void {
     const { key, object, origin } = change
     if (change.type === 'update' && object === change.previous)
-      this.#scene.violate('I3', `of ${nameOf(key)} the same object was told again`)
-    const slot = this.#slots.giverOf(key, object.n)
-    if (slot === undefined || origin === 'initial') return
-    const [settled, now] = [this.#settled.get(slot) ?? 0, slot.removals]
-    const id = idOf(slot, change)
-    const stays = this.#stays.get(id) ?? new Set()
-    this.#stays.set(id, stays)
-    for (let stay = settled; stay <= now; stay++) stays.add(stay)
+      this.#scenario.violate('I3', `of ${nameOf(key)} the same object was told again`)
+    const member = this.#members.ownerOf(key, object.n)
+    if (member === undefined || origin === 'initial') return
+    const [settled, now] = [this.#settled.get(member) ?? 0, member.removals]
+    const id = idOf(member, change)
+    const incarnations = this.#incarnations.get(id) ?? new Set()
+    this.#incarnations.set(id, incarnations)
+    for (let incarnation = settled; incarnation <= now; incarnation++) incarnations.add(incarnation)
     // Just now another one has come in its place: whose versions these are is not known.
-    if (change.type !== 'delete' || slot.settings.isBreach) return
-    if (change.version === undefined || (settled === now && slot.isIn)) checkFinalState(this.#scene, slot, change)
+    if (change.type !== 'delete' || member.settings.isBreach) return
+    if (change.version === undefined || (settled === now && member.isIn))
+      checkFinalState(this.#scenario, member, change)
   }
 }
 

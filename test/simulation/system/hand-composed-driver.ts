@@ -14,15 +14,15 @@ import { VersionOrderChecker } from '../checkers/version-order-checker.js'
 import { checkIndexes, type IndexesOf, indexesOf } from '../workload/declared-indexes.js'
 import { nameOf, type SourceScenario } from './scenario.js'
 import type { SleepCounter } from './sim-clock.js'
-import type { SystemUnderTest } from './system-under-test.js'
+import type { SingleSourceSystem } from './system-under-test.js'
 
 /**
  * Reflector → DeltaFIFO → Indexer, put together by hand, with a consumer that takes its time: what is judged are the
  * queue's own laws, as a sink.
  */
-export class HandComposedDriver implements SystemUnderTest {
-  readonly stage: SourceScenario
-  readonly opens: ReflectorChecker
+export class HandComposedDriver implements SingleSourceSystem {
+  readonly scenario: SourceScenario
+  readonly reflectorChecker: ReflectorChecker
   readonly source: SimulatedSource
   readonly #clock: SleepCounter
   readonly #fifo: DeltaFIFO<Item>
@@ -34,7 +34,7 @@ export class HandComposedDriver implements SystemUnderTest {
   readonly #pops: number
   /** How long the consumer takes for a batch, at most. */
   readonly #paceMs: number
-  readonly #judge: SinkChecker
+  readonly #sinkChecker: SinkChecker
   /** Of the store. */
   readonly #progress: VersionOrderChecker
   /** Accepted batches that put something, and were not taken yet. */
@@ -47,32 +47,35 @@ export class HandComposedDriver implements SystemUnderTest {
   #isHealed = false
   #listsWanted = 0
 
-  constructor(stage: SourceScenario) {
-    this.stage = stage
-    const { clock, draws } = stage
-    this.#indexer = new Indexer<Item, IndexesOf>({ indexes: (ix) => indexesOf(ix, draws.seed) })
-    this.opens = new ReflectorChecker(stage, false, () => this.#judge.accepted)
-    this.source = new SimulatedSource(stage, this.opens)
+  constructor(scenario: SourceScenario) {
+    this.scenario = scenario
+    const { clock, decisions } = scenario
+    this.#indexer = new Indexer<Item, IndexesOf>({ indexes: (ix) => indexesOf(ix, decisions.seed) })
+    this.reflectorChecker = new ReflectorChecker(scenario, false, () => this.#sinkChecker.accepted)
+    this.source = new SimulatedSource(scenario, this.reflectorChecker)
     this.#clock = clock.facade()
-    this.#delivery = draws.pick('fifo delivery', ['every', 'latest'] as const)
-    this.#capacity = draws.pick('fifo capacity', [2, 8, 10_000, 10_000])
-    this.#pops = draws.pick('fifo pops', [0, 0, 0.5, 1, 1])
-    this.#paceMs = draws.pick('fifo pace', [0, 1_000, 4_000, 10_000])
+    this.#delivery = decisions.pick('fifo delivery', ['every', 'latest'] as const)
+    this.#capacity = decisions.pick('fifo capacity', [2, 8, 10_000, 10_000])
+    this.#pops = decisions.pick('fifo pops', [0, 0, 0.5, 1, 1])
+    this.#paceMs = decisions.pick('fifo pace', [0, 1_000, 4_000, 10_000])
     const isLarge = this.#capacity === 10_000
-    this.#judge = new SinkChecker(stage, this.#delivery === 'latest' ? 'always' : isLarge ? 'never' : 'at times')
-    this.#progress = new VersionOrderChecker(stage, 'the store by hand')
+    this.#sinkChecker = new SinkChecker(
+      scenario,
+      this.#delivery === 'latest' ? 'always' : isLarge ? 'never' : 'at times',
+    )
+    this.#progress = new VersionOrderChecker(scenario, 'the store by hand')
     this.#fifo = new DeltaFIFO<Item>({
       knownObjects: this.#indexer,
       delivery: this.#delivery,
       capacity: this.#capacity,
     })
-    const timing = { clock: this.#clock, random: { next: () => draws.next('jitter') } }
+    const timing = { clock: this.#clock, random: { next: () => decisions.next('jitter') } }
     this.#reflector = new Reflector<Item>(this.source, this.#sink(), timing, {
       onStateChange: ({ name }) => {
         this.#state = name
-        stage.note('is', name)
+        scenario.note('is', name)
         if (name === 'relisting' && this.#accepted.length > 1)
-          stage.mark('the queue by hand was relisted while it was full')
+          scenario.mark('the queue by hand was relisted while it was full')
       },
       onError: (error) => this.#failed(error),
     })
@@ -91,18 +94,18 @@ export class HandComposedDriver implements SystemUnderTest {
   }
 
   get isIncomplete(): boolean {
-    return this.opens.isIncomplete
+    return this.reflectorChecker.isIncomplete
   }
 
   get unfinished(): string | undefined {
-    const { version } = this.stage.history.head
+    const { version } = this.scenario.history.head
     if (this.source.lists < this.#listsWanted || this.#state !== 'live') return 'the reflector is'
     if (!this.#fifo.isEmpty) return 'the queue is'
     return this.#indexer.version === version ? undefined : 'the store is'
   }
 
   start(): void {
-    const { violate } = this.stage
+    const { violate } = this.scenario
     this.#consume().catch((error: unknown) => violate('crash', `the consumer failed: ${error}`))
     this.#reflector.run({ signal: this.#stop.signal }).then(
       () => {
@@ -113,54 +116,56 @@ export class HandComposedDriver implements SystemUnderTest {
     )
   }
 
-  look(): void {
-    this.opens.look()
+  checkStep(): void {
+    this.reflectorChecker.checkStep()
   }
 
   heal(): void {
     this.#isHealed = true
     // The reflector has no relist() of its own.
-    if (this.stage.settings.isBreach) {
+    if (this.scenario.settings.isBreach) {
       this.#listsWanted = this.source.lists + 1
       this.source.expire()
     }
   }
 
   check(): void {
-    const { stage } = this
-    checkStore(stage, stage.history.head.state, this.#indexer, 'I1', 'the store by hand')
-    checkIndexes(stage, this.#indexer)
-    if (!this.#fifo.hasSynced) stage.violate('queue', 'everything was taken, and the queue says that it has not synced')
+    const { scenario } = this
+    checkStore(scenario, scenario.history.head.state, this.#indexer, 'I1', 'the store by hand')
+    checkIndexes(scenario, this.#indexer)
+    if (!this.#fifo.hasSynced)
+      scenario.violate('queue', 'everything was taken, and the queue says that it has not synced')
   }
 
   stop(): void {
     if (this.isStopping) return
     this.#stopped = 'stopping'
-    this.opens.stopped()
+    this.reflectorChecker.stopped()
     this.#stop.abort()
   }
 
   checkStopped(): void {
-    const { stage, source } = this
+    const { scenario, source } = this
     // The consumer and the sink are users' code here, and sleep by another clock.
-    if (this.#clock.sleeping > 0) stage.violate('I15', `${this.#clock.sleeping} timers are left after the run`)
+    if (this.#clock.sleeping > 0) scenario.violate('I15', `${this.#clock.sleeping} timers are left after the run`)
     for (const stream of source.streams)
-      if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end`)
-    if (stage.listenersOf(this.#stop.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
+      if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not told to end`)
+    if (scenario.listenersOf(this.#stop.signal) > 0)
+      scenario.violate('I15', "a listener is left on the caller's signal")
   }
 
   skipped(): void {
-    this.opens.skipped()
+    this.reflectorChecker.skipped()
   }
 
   /** The queue, behind what users may put before it: something slow that fails now and then. */
   #sink(): Sink<Item> {
     const fifo = this.#fifo
-    const { clock, draws, settings } = this.stage
+    const { clock, decisions, settings } = this.scenario
     const { mix } = settings
     const before = (): Promise<void> | undefined => {
       if (mix.strikes('sink-fails')) throw new Error('the disk is full')
-      return mix.strikes('sink-slow') ? clock.sleep(draws.below('sink', 300)).then(late) : undefined
+      return mix.strikes('sink-slow') ? clock.sleep(decisions.below('sink', 300)).then(late) : undefined
     }
     const late = (): void => {
       if (mix.strikes('sink-fails-late')) throw new Error('the disk was full')
@@ -183,9 +188,9 @@ export class HandComposedDriver implements SystemUnderTest {
 
   #accept(batch: WatchBatch<Item>): void {
     this.#fifo.apply(batch)
-    this.#judge.applied(batch, this.#fifo.version)
+    this.#sinkChecker.applied(batch, this.#fifo.version)
     if (batch.events.some(({ type }) => type === 'put')) this.#accepted.push(batch.version)
-    this.stage.note('queues', batch.events.length, batch.version)
+    this.scenario.note('queues', batch.events.length, batch.version)
   }
 
   #replacing(
@@ -209,51 +214,51 @@ export class HandComposedDriver implements SystemUnderTest {
         then(() => {
           void replacement.commit(version)
           this.#firstList ??= version
-          this.#judge.listed({ objects, invalid }, version, this.#fifo.version)
+          this.#sinkChecker.listed({ objects, invalid }, version, this.#fifo.version)
           if (objects.size > 0) this.#accepted.push(version)
-          this.opens.listed()
-          this.stage.note('queues a list', version)
+          this.reflectorChecker.listed()
+          this.scenario.note('queues a list', version)
         }),
       abandon: () => replacement.abandon(),
     }
   }
 
   async #consume(): Promise<void> {
-    const { clock, draws, settings } = this.stage
+    const { clock, decisions, settings } = this.scenario
     const { signal } = this.#stop
     for (;;) {
-      const byKey = draws.chance('pops', this.#pops)
+      const byKey = decisions.chance('pops', this.#pops)
       const batch = await (byKey ? this.#fifo.pop({ signal }) : this.#fifo.drain({ signal }))
       if (signal.aborted) return
-      this.#judgeSynced()
-      if (batch.version !== undefined) this.#judgeBound(batch.version)
-      if (byKey) this.#judgeOrder(batch)
-      this.#judge.took(batch, (key) => this.#indexer.has(key))
-      this.#judgeBatch(batch, byKey)
-      if (this.#paceMs > 0 && !this.#isHealed) await clock.sleep(draws.below('pace', this.#paceMs))
-      if (settings.mix.strikes('handler-stuck')) await clock.sleep(draws.below('stuck', 5_000))
+      this.#checkSynced()
+      if (batch.version !== undefined) this.#checkBound(batch.version)
+      if (byKey) this.#checkOrder(batch)
+      this.#sinkChecker.took(batch, (key) => this.#indexer.has(key))
+      this.#checkBatch(batch, byKey)
+      if (this.#paceMs > 0 && !this.#isHealed) await clock.sleep(decisions.below('pace', this.#paceMs))
+      if (settings.mix.strikes('handler-stuck')) await clock.sleep(decisions.below('stuck', 5_000))
       this.#indexer.apply(batch)
       this.#progress.at(this.#indexer.version)
       for (const { key } of batch.deltas) this.#seen.add(key)
-      this.stage.note('takes', batch.deltas.length, batch.version ?? 'a part')
-      if (batch.isBoundary) this.#judgeBoundary(batch.version)
+      this.scenario.note('takes', batch.deltas.length, batch.version ?? 'a part')
+      if (batch.isBoundary) this.#checkBoundary(batch.version)
     }
   }
 
   /** Who has taken everything up to a boundary has a state that the source had. */
-  #judgeBoundary(version: Version | undefined): void {
-    const { history, settings, violate } = this.stage
+  #checkBoundary(version: Version | undefined): void {
+    const { history, settings, violate } = this.scenario
     if (version === undefined) {
       violate('queue', 'a boundary has no version')
       return
     }
     if (!settings.isBreach)
-      checkStore(this.stage, history.at(version).state, this.#indexer, 'I8', `the store at ${version}`)
+      checkStore(this.scenario, history.at(version).state, this.#indexer, 'I8', `the store at ${version}`)
   }
 
   /** What is left behind a batch fits into the queue; where it does not, the batch is everything, merged. */
-  #judgeBound(version: Version): void {
-    const { history, violate } = this.stage
+  #checkBound(version: Version): void {
+    const { history, violate } = this.scenario
     const upTo = history.indexOf(version)
     while (this.#accepted[0] !== undefined && history.indexOf(this.#accepted[0]) <= upTo) this.#accepted.shift()
     if (this.#pops === 0 && this.#accepted.length > this.#capacity)
@@ -261,8 +266,8 @@ export class HandComposedDriver implements SystemUnderTest {
   }
 
   /** Each delta says what happens to what the consumer holds by then. */
-  #judgeBatch({ deltas }: DeltaBatch<Item>, byKey: boolean): void {
-    const { violate, mark } = this.stage
+  #checkBatch({ deltas }: DeltaBatch<Item>, byKey: boolean): void {
+    const { violate, mark } = this.scenario
     const held = new Map<string, boolean>()
     const counts = new Map<string, number>()
     for (const { type, key } of deltas) {
@@ -282,8 +287,8 @@ export class HandComposedDriver implements SystemUnderTest {
   }
 
   /** Keys leave in the order in which they came, and one that is queued keeps its place. */
-  #judgeOrder({ deltas }: DeltaBatch<Item>): void {
-    const { history, violate } = this.stage
+  #checkOrder({ deltas }: DeltaBatch<Item>): void {
+    const { history, violate } = this.scenario
     const version = deltas[0]?.version
     if (this.#delivery === 'latest' || this.#capacity < 10_000 || version === undefined || this.#pops < 1) return
     const entered = history.indexOf(version)
@@ -291,8 +296,8 @@ export class HandComposedDriver implements SystemUnderTest {
     this.#entered = entered
   }
 
-  #judgeSynced(): void {
-    const { history, violate } = this.stage
+  #checkSynced(): void {
+    const { history, violate } = this.scenario
     if (!this.#fifo.hasSynced) return
     if (this.#firstList === undefined) {
       violate('I8', 'the queue says it has synced before any list')
@@ -303,13 +308,13 @@ export class HandComposedDriver implements SystemUnderTest {
     const missing = [...history.at(this.#firstList).state.values()].filter(
       ({ key, isInvalid }) => !isInvalid && !this.#seen.has(key),
     )
-    if (this.stage.settings.isBreach) return // A list that lies about its version says nothing of what was in it.
+    if (this.scenario.settings.isBreach) return // A list that lies about its version says nothing of what was in it.
     if (!isWhole && missing.length > 0 && this.#delivery === 'every' && this.#capacity === 10_000)
       violate('I8', `the queue says it has synced, and ${missing.length} keys of the first list were never taken`)
   }
 
   #failed(error: SourceError): void {
-    this.stage.note('reports', error.code, error.phase ?? '')
-    this.opens.failed(error)
+    this.scenario.note('reports', error.code, error.phase ?? '')
+    this.reflectorChecker.failed(error)
   }
 }

@@ -26,71 +26,71 @@ import { Snapshots } from '../workload/snapshots.js'
 import { Waiters } from '../workload/waiters.js'
 import { InformerSystem } from './informer-system.js'
 import { nameOf, type SourceScenario } from './scenario.js'
-import type { SystemUnderTest } from './system-under-test.js'
+import type { SingleSourceSystem } from './system-under-test.js'
 
 /** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
-const LOOKS = 300
+const CLOCK_READS = 300
 
 /** One life of an informer over one source, with all who use it. */
-export class InformerDriver extends InformerSystem<SourceScenario, Follower> implements SystemUnderTest {
-  readonly opens: ReflectorChecker
+export class InformerDriver extends InformerSystem<SourceScenario, Follower> implements SingleSourceSystem {
+  readonly reflectorChecker: ReflectorChecker
   readonly source: SimulatedSource
   readonly informer: Informer<Item, IndexesOf>
   readonly waiters: Waiters
   readonly snapshots: Snapshots
-  readonly findings: AuditResultChecker
+  readonly auditResults: AuditResultChecker
   readonly access: AccessLostChecker
   /** Not in every schedule: being watched must make no difference. */
-  readonly witness: UnmergedFollower | undefined
+  readonly unmerged: UnmergedFollower | undefined
   protected readonly readers = 0.35
   readonly #errors: ErrorChecker
-  readonly #judgesQueues: boolean
+  readonly #checksQueues: boolean
   #stopping: StopChecker | undefined
   #isStopped = false
   readonly #progress: VersionOrderChecker
   readonly #answers: QueryModel
-  readonly #entryJudge: EntryChecker
+  readonly #entryChecker: EntryChecker
   #version: Version | undefined
   /** What was judged last. */
-  #judged: Version | undefined
+  #checkedAt: Version | undefined
   #list: readonly Item[] | undefined
-  #looks = 0
+  #versions = 0
   /** What did not decode when the last list began. */
   #invalid: string[] = []
 
-  constructor(stage: SourceScenario, life: number) {
-    super(stage, life)
-    const { settings, draws } = stage
-    this.#progress = new VersionOrderChecker(stage, 'the store')
-    this.#answers = new QueryModel(stage)
-    this.#entryJudge = new EntryChecker(stage, () => this.informer)
+  constructor(scenario: SourceScenario, life: number) {
+    super(scenario, life)
+    const { settings, decisions } = scenario
+    this.#progress = new VersionOrderChecker(scenario, 'the store')
+    this.#answers = new QueryModel(scenario)
+    this.#entryChecker = new EntryChecker(scenario, () => this.informer)
     // Who waits for others may be late.
     const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
-    this.opens = new ReflectorChecker(
-      stage,
+    this.reflectorChecker = new ReflectorChecker(
+      scenario,
       isExact,
       () => this.informer.version,
       () => this.informer.status.state,
       () => this.source.isAudited,
     )
-    this.source = new SimulatedSource(stage, this.opens)
+    this.source = new SimulatedSource(scenario, this.reflectorChecker)
     this.informer = this.newInformer(this.source)
-    this.access = new AccessLostChecker(stage, this.#mirrored)
+    this.access = new AccessLostChecker(scenario, this.#mirrored)
     this.waiters = new Waiters(this)
-    this.snapshots = new Snapshots(stage, this.informer)
-    this.findings = new AuditResultChecker(stage, this.informer, this.source.versions !== undefined)
-    if (settings.isBreach) this.source.auditWatch = this.findings
-    this.witness = draws.chance('witness', 0.5) ? new UnmergedFollower(stage, this.informer) : undefined
+    this.snapshots = new Snapshots(scenario, this.informer)
+    this.auditResults = new AuditResultChecker(scenario, this.informer, this.source.versions !== undefined)
+    if (settings.isBreach) this.source.auditWatch = this.auditResults
+    this.unmerged = decisions.chance('witness', 0.5) ? new UnmergedFollower(scenario, this.informer) : undefined
     // What a loss of access merges with is not modelled.
-    this.#judgesQueues = !settings.isBreach && draws.chance('queues', 0.85) && !settings.clears
+    this.#checksQueues = !settings.isBreach && decisions.chance('queues', 0.85) && !settings.clears
     this.#errors = new ErrorChecker(this)
     this.informer.on('error', (error) => this.#errors.reported(error))
     this.informer.on('status', (status, previous) => {
-      stage.note('is', status.state)
+      scenario.note('is', status.state)
       if (previous.state === 'listing' || previous.state === 'relisting') {
         if (status.state === 'connecting' || (status.state !== 'stopped' && status.lastError === previous.lastError)) {
-          this.opens.listed()
-          if (this.source.lastList !== undefined) this.findings.listed(this.source.lastList)
+          this.reflectorChecker.listed()
+          if (this.source.lastList !== undefined) this.auditResults.listed(this.source.lastList)
         }
         this.#listed(previous.state)
       }
@@ -117,11 +117,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   }
 
   get truth(): Commit {
-    return this.stage.history.head
+    return this.scenario.history.head
   }
 
   get isIncomplete(): boolean {
-    return this.opens.isIncomplete
+    return this.reflectorChecker.isIncomplete
   }
 
   relist(): void {
@@ -131,149 +131,150 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   /** `by` stops it: itself, or the group that it belongs to. */
   stop(by: Pick<Lifecycle, 'stop'> = this.informer, drain?: { readonly ms: number | undefined }): void {
     if (this.isStopping) return
-    const { stage } = this
+    const { scenario } = this
     this.#markStop()
-    this.opens.stopped()
+    this.reflectorChecker.stopped()
     this.#errors.forget()
-    const drainMs = drain === undefined ? drawDrain(stage, this.life) : drain.ms
+    const drainMs = drain === undefined ? drawDrain(scenario, this.life) : drain.ms
     const stopping = new StopChecker(this, drainMs)
     this.#stopping = stopping
-    const isBySignal = stage.draws.chance('stop by signal', 0.5)
+    const isBySignal = scenario.decisions.chance('stop by signal', 0.5)
     if (isBySignal && !this.isDraining) this.abort.abort()
     by.stop({ drainMs }).then(
       () => {
-        stage.note('stop() has settled')
+        scenario.note('stop() has settled')
         stopping.settled()
         // What is due at the same moment may come after it.
-        stage.clock.in(1, () => this.#silenced())
+        scenario.clock.in(1, () => this.#silenced())
       },
-      (error: unknown) => stage.violate('crash', `stop() failed: ${error}`),
+      (error: unknown) => scenario.violate('crash', `stop() failed: ${error}`),
     )
   }
 
   // What is judged.
 
-  look(): void {
+  checkStep(): void {
     if (this.#isStopped) return
-    this.opens.look()
-    this.#stopping?.look()
-    this.waiters.pending.look()
-    this.#lookAtAsking()
-    this.health.look(this.access.isCleared)
-    this.lookAtStore()
-    this.#lookAtQueues()
+    this.reflectorChecker.checkStep()
+    this.#stopping?.checkStep()
+    this.waiters.pending.checkStep()
+    this.#checkHasWaiters()
+    this.health.checkStep(this.access.isCleared)
+    this.probeStore()
+    this.#checkQueues()
     if (!this.isStopping) {
-      this.#lookAtSlow()
-      this.lookAtResyncs()
-      this.lookAtRuns()
-      this.findings.look()
+      this.#checkSlowHandlers()
+      this.checkResyncs()
+      this.checkRuns()
+      this.auditResults.checkStep()
     }
-    this.lookAtDrains()
-    this.callers.look()
-    if (this.stage.settings.isBreach) return
-    for (const follower of this.followers) follower.look()
+    this.checkDrains()
+    this.callers.abortDue()
+    if (this.scenario.settings.isBreach) return
+    for (const follower of this.followers) follower.checkStep()
   }
 
   /** A probe: no read sees a part of anything. */
-  lookAtStore(): void {
-    const { informer, stage } = this
+  probeStore(): void {
+    const { informer, scenario } = this
     const { version } = informer
-    const { settings, violate, history } = stage
-    this.access.look()
+    const { settings, violate, history } = scenario
+    this.access.checkStep()
     if (version !== this.#version) {
       this.#progress.at(version)
       this.#version = version
-      stage.note('the store is at', version ?? 'nothing')
-      if (++this.#looks % 8 === 0) checkIndexes(stage, informer)
-      if (this.#looks % 16 === 4) {
-        this.#answers.judge(informer, entriesOf(informer), 'the store')
-        this.snapshots.judge()
+      scenario.note('the store is at', version ?? 'nothing')
+      if (++this.#versions % 8 === 0) checkIndexes(scenario, informer)
+      if (this.#versions % 16 === 4) {
+        this.#answers.check(informer, entriesOf(informer), 'the store')
+        this.snapshots.check()
       }
     }
     if (version === undefined) {
-      this.#entryJudge.forget()
+      this.#entryChecker.forget()
       if (informer.size > 0 || [...informer.keys()].length > 0) violate('I8', 'a part of the first list can be read')
       if (informer.invalid.size > 0 && !settings.isBreach) violate('I8', 'a key is invalid before the first list is in')
       return
     }
     // The array is the same as long as nothing has changed.
     const list = informer.list()
-    if (settings.isBreach || (list === this.#list && version === this.#judged)) return
+    if (settings.isBreach || (list === this.#list && version === this.#checkedAt)) return
     this.#list = list
-    this.#judged = version
-    checkStore(stage, history.at(version).state, informer, 'I7', 'the store', settings.omits)
-    this.#entryJudge.look(version)
+    this.#checkedAt = version
+    checkStore(scenario, history.at(version).state, informer, 'I7', 'the store', settings.omits)
+    this.#entryChecker.checkStep(version)
   }
 
   get unfinished(): string | undefined {
     const { version } = this.informer
-    const { head } = this.stage.history
+    const { head } = this.scenario.history
     if (version !== head.version) return 'the version is'
-    const { isBreach, omits } = this.stage.settings
+    const { isBreach, omits } = this.scenario.settings
     // What the source has lost, or told wrongly, only the audit finds.
-    if (isBreach && storeViolation(this.stage, head.state, this.informer, 'the store', omits) !== undefined)
+    if (isBreach && storeViolation(this.scenario, head.state, this.informer, 'the store', omits) !== undefined)
       return 'the store is'
     // Not in every schedule: it takes long.
-    if (this.opens.isIncomplete && this.isPatient) return 'what was left out is'
+    if (this.reflectorChecker.isIncomplete && this.isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
-    const { hopeful } = this.waiters.pending
-    if (hopeful !== undefined) return `${hopeful} is`
+    const { unfinished } = this.waiters.pending
+    if (unfinished !== undefined) return `${unfinished} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
     return loud === undefined ? undefined : `${loud.name} is`
   }
 
   check(): void {
-    const { stage } = this
-    checkStore(stage, stage.history.head.state, this.informer, 'I1', 'the store', stage.settings.omits)
-    checkIndexes(stage, this.informer)
-    for (const { key, isInvalid } of stage.history.head.state.values())
-      if (!stage.settings.isBreach && this.informer.invalid.has(key) !== isInvalid)
-        stage.violate(
+    const { scenario } = this
+    checkStore(scenario, scenario.history.head.state, this.informer, 'I1', 'the store', scenario.settings.omits)
+    checkIndexes(scenario, this.informer)
+    for (const { key, isInvalid } of scenario.history.head.state.values())
+      if (!scenario.settings.isBreach && this.informer.invalid.has(key) !== isInvalid)
+        scenario.violate(
           'I1',
           `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`,
         )
-    this.health.judge(this.access.isCleared)
+    this.health.check(this.access.isCleared)
     for (const follower of this.followers) follower.check()
     for (const reconciler of this.reconcilers) reconciler.check()
     this.#errors.check()
     this.snapshots.endAll()
-    checkPins(stage, this.informer, 'I12')
+    checkPins(scenario, this.informer, 'I12')
   }
 
   /** After `stop` nothing is left. */
   checkStopped(): void {
-    const { stage, source } = this
-    checkPins(stage, this.informer, 'I15')
+    const { scenario, source } = this
+    checkPins(scenario, this.informer, 'I15')
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
     for (const { runs, draining } of this.followers) {
       runs?.checkStopped()
       draining?.checkStopped()
     }
     const { any } = this.waiters.pending
-    if (any !== undefined) stage.violate('waits', `${any} has not ended with stop()`)
+    if (any !== undefined) scenario.violate('waits', `${any} has not ended with stop()`)
     this.callers.checkStopped()
-    if (this.clock.sleeping > 0) stage.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
+    if (this.clock.sleeping > 0) scenario.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
-      if (!stream.signal.aborted) stage.violate('I15', `a ${stream.kind} was not told to end by stop()`)
-    if (source.requests.size > 0) stage.violate('I15', 'a request for the head was not told to end by stop()')
-    if (stage.listenersOf(this.abort.signal) > 0) stage.violate('I15', "a listener is left on the caller's signal")
+      if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not told to end by stop()`)
+    if (source.requests.size > 0) scenario.violate('I15', 'a request for the head was not told to end by stop()')
+    if (scenario.listenersOf(this.abort.signal) > 0)
+      scenario.violate('I15', "a listener is left on the caller's signal")
   }
 
   override heal(): void {
     super.heal()
-    const { isBreach, auditMs } = this.stage.settings
+    const { isBreach, auditMs } = this.scenario.settings
     if (isBreach && auditMs === false) this.relist()
   }
 
   override stuckAt(key: string): void {
-    this.stage.pileUp(key)
+    this.scenario.writeRepeatedly(key)
   }
 
   skipped(): void {
     for (const { running } of this.followers)
-      for (const key of running.keys()) running.set(key, this.stage.clock.elapsed)
-    this.opens.skipped()
-    this.findings.skipped()
+      for (const key of running.keys()) running.set(key, this.scenario.clock.elapsed)
+    this.reflectorChecker.skipped()
+    this.auditResults.skipped()
   }
 
   protected override defectAt(item: Item): Error | undefined {
@@ -294,7 +295,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   }
 
   protected newFollower(name: string, isIn: IsIn): Follower {
-    return new Follower(this.stage, name, isIn)
+    return new Follower(this.scenario, name, isIn)
   }
 
   protected override subscribed(
@@ -302,42 +303,43 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     options: SubscribeOptions<Item, IndexesOf>,
     concurrency?: number,
   ): void {
-    const { stage, informer } = this
-    const commits = commitsOf(stage.history, informer)
-    if (this.#judgesQueues) follower.queue = new QueueChecker(stage, informer, commits, options, concurrency ?? 1)
+    const { scenario, informer } = this
+    const commits = commitsOf(scenario.history, informer)
+    if (this.#checksQueues) follower.queue = new QueueChecker(scenario, informer, commits, options, concurrency ?? 1)
   }
 
-  protected judgeBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
-    checkBatch(this.stage, follower, batch, { isScoped, witness: this.witness })
+  protected checkBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
+    checkBatch(this.scenario, follower, batch, { isScoped, unmerged: this.unmerged })
   }
 
-  #lookAtQueues(): void {
+  #checkQueues(): void {
     for (const { queue, isClosed, draining, subscription } of this.followers) {
       if (queue === undefined) continue
       if (this.isStopping || draining !== undefined || (isClosed && !queue.isOverflowed)) queue.end()
-      else if (subscription !== undefined) queue.look(subscription)
+      else if (subscription !== undefined) queue.checkStep(subscription)
     }
   }
 
   /** A source is told that somebody waits for a version exactly if it is so. */
-  #lookAtAsking(): void {
-    const { settings, violate } = this.stage
-    const { asks } = this.waiters.pending
+  #checkHasWaiters(): void {
+    const { settings, violate } = this.scenario
+    const { notifiesSource } = this.waiters.pending
     for (const stream of this.source.streams) {
       if (stream.kind !== 'watch' || stream.signal.aborted) continue
-      const isTold = stream.hasWaiters() === true
-      if (asks === 'surely' && !isTold) violate('waits', 'somebody waits for a version, and the source is not told')
-      if (asks === 'no' && isTold && settings.auditMs === false)
+      const isNotified = stream.hasWaiters() === true
+      if (notifiesSource === 'surely' && !isNotified)
+        violate('waits', 'somebody waits for a version, and the source is not told')
+      if (notifiesSource === 'no' && isNotified && settings.auditMs === false)
         violate('waits', 'nobody waits for a version, and the source is told that somebody does')
     }
   }
 
   /** A handler that does not settle is reported. */
-  #lookAtSlow(): void {
-    const { clock, settings, violate } = this.stage
+  #checkSlowHandlers(): void {
+    const { clock, settings, violate } = this.scenario
     for (const { name, running, isClosed } of this.followers)
       for (const since of isClosed ? [] : running.values())
-        if (clock.reached - since > 2 * SLOW_MS + LOOKS * settings.driftMs)
+        if (clock.reached - since > 2 * SLOW_MS + CLOCK_READS * settings.driftMs)
           violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and nobody was told`)
   }
 
@@ -369,24 +371,24 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   #listed(previous: string): void {
     const { invalid } = this.informer
     if (this.#invalid.splice(0).some((key) => !invalid.has(key) && this.informer.has(key)))
-      this.stage.mark('an invalid object became valid by a list')
+      this.scenario.mark('an invalid object became valid by a list')
     if (previous === 'listing' && this.informer.size === 0 && this.informer.version !== undefined)
-      this.stage.mark('a first list found nothing')
+      this.scenario.mark('a first list found nothing')
   }
 
   #relisting(): void {
     this.#invalid = [...this.informer.invalid.keys()]
     if (this.followers.some((f) => !f.isClosed && (f.subscription?.backlog.keys ?? 0) >= 2))
-      this.stage.mark('a relist while a queue was full')
+      this.scenario.mark('a relist while a queue was full')
   }
 
   #markStop(): void {
-    const { stage } = this
+    const { scenario } = this
     const { state } = this.informer.status
-    if (state === 'listing' || state === 'relisting') stage.mark('an informer was stopped in the middle of a list')
-    if (state.endsWith('listing') && this.clock.turns > 0)
-      stage.mark('an informer was stopped in the middle of a slice')
-    if (state === 'backing-off') stage.mark('an informer was stopped during a backoff')
-    if (this.followers.some((f) => f.isStuck)) stage.mark('an informer was stopped while a handler was stuck')
+    if (state === 'listing' || state === 'relisting') scenario.mark('an informer was stopped in the middle of a list')
+    if (state.endsWith('listing') && this.clock.yields > 0)
+      scenario.mark('an informer was stopped in the middle of a slice')
+    if (state === 'backing-off') scenario.mark('an informer was stopped during a backoff')
+    if (this.followers.some((f) => f.isStuck)) scenario.mark('an informer was stopped while a handler was stuck')
   }
 }

@@ -10,7 +10,7 @@ import { follow } from '../workload/batch-reader.js'
 import { Callers } from '../workload/callers.js'
 import { type IndexesOf, indexesOf, RANKS } from '../workload/declared-indexes.js'
 import type { IsIn } from '../workload/follower.js'
-import { type HandlerHost, HandlerScript, type Told } from '../workload/handler-script.js'
+import { type HandlerFollower, type HandlerHost, HandlerScript } from '../workload/handler-script.js'
 import { schemaOf } from '../workload/item-schema.js'
 import { misuse } from '../workload/misuse.js'
 import { OpenCalls } from '../workload/open-calls.js'
@@ -23,7 +23,7 @@ import type { SleepCounter } from './sim-clock.js'
 const MAX_FOLLOWERS = 6
 
 /** Somebody who is told what changes. */
-export interface Following extends Told {
+export interface InformerFollower extends HandlerFollower {
   readonly known: ReadonlyMap<string, Item>
   /** It is to end after what waits. */
   draining: DrainedSubscriptionChecker | undefined
@@ -42,10 +42,10 @@ export interface Following extends Told {
 }
 
 /** One life of an informer with all who use it, whatever it mirrors. */
-export abstract class InformerSystem<S extends Scenario, F extends Following>
+export abstract class InformerSystem<S extends Scenario, F extends InformerFollower>
   implements HandlerHost<F>, ReconcilerHost
 {
-  readonly stage: S
+  readonly scenario: S
   /** How many there were before it over the same sources. */
   readonly life: number
   abstract readonly informer: Informer<Item, IndexesOf>
@@ -66,18 +66,18 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
   #indexes = 0
   #health: HealthChecker | undefined
 
-  constructor(stage: S, life: number) {
-    this.stage = stage
+  constructor(scenario: S, life: number) {
+    this.scenario = scenario
     this.life = life
-    this.clock = stage.clock.facade()
-    this.callers = new Callers(stage, life)
-    this.isPatient = stage.draws.chance('patient', 0.08)
+    this.clock = scenario.clock.facade()
+    this.callers = new Callers(scenario, life)
+    this.isPatient = scenario.decisions.chance('patient', 0.08)
   }
 
   abstract get isStopping(): boolean
   /** Whether it stops, and lets its followers handle what waits. */
   abstract get isDraining(): boolean
-  abstract lookAtStore(): void
+  abstract probeStore(): void
   abstract stop(): void
   abstract relist(): void
   /** An error for a handler to throw; it must be reported once. */
@@ -90,7 +90,7 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
   /** How many follow by `changes()`. */
   protected abstract readonly readers: number
   /** What holds for a follower who has taken a batch; `isScoped`: not of everything. */
-  protected abstract judgeBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
+  protected abstract checkBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
   abstract get truth(): ReconcilerHost['truth']
 
   stuckAt(_key: string): void {}
@@ -101,53 +101,53 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
   }
 
   protected newInformer(source: InformerOptions<Item, Item, IndexesOf>['source']): Informer<Item, IndexesOf> {
-    const { settings, draws } = this.stage
+    const { settings, decisions } = this.scenario
     const omitted = settings.omits
     return createInformer<Item, IndexesOf>({
       source,
       clock: this.clock,
-      random: { next: () => draws.next('jitter') },
-      indexes: (ix) => indexesOf(ix, draws.seed, (item) => this.defectAt(item)),
+      random: { next: () => decisions.next('jitter') },
+      indexes: (ix) => indexesOf(ix, decisions.seed, (item) => this.defectAt(item)),
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
       ...(settings.clears && { onAccessLost: 'clear' }),
       audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
-      ...(settings.hasSchema && { schema: schemaOf(this.stage) }),
+      ...(settings.hasSchema && { schema: schemaOf(this.scenario) }),
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
   }
 
   start(): void {
-    const { draws } = this.stage
-    for (let count = draws.below('followers', 4); count > 0; count--) this.follow()
-    if (draws.chance('early wait', 0.5)) this.waitForSync()
+    const { decisions } = this.scenario
+    for (let count = decisions.below('followers', 4); count > 0; count--) this.follow()
+    if (decisions.chance('early wait', 0.5)) this.waitForSync()
     this.informer.start({ signal: this.abort.signal })
-    for (let count = draws.below('followers', 2); count > 0; count--) this.follow()
-    if (draws.chance('controllers', 0.4)) this.reconcile()
+    for (let count = decisions.below('followers', 2); count > 0; count--) this.follow()
+    if (decisions.chance('controllers', 0.4)) this.reconcile()
   }
 
   follow(): void {
     if (this.followers.length >= MAX_FOLLOWERS || this.isStopping) return
-    const { stage } = this
-    const { draws } = stage
-    const own = drawScope(stage)
-    const same = draws.pick('same scope', this.#scopes)
-    const wanted = same !== undefined && draws.chance('same scope', 0.15) ? same : own
+    const { scenario } = this
+    const { decisions } = scenario
+    const own = drawScope(scenario)
+    const same = decisions.pick('same scope', this.#scopes)
+    const wanted = same !== undefined && decisions.chance('same scope', 0.15) ? same : own
     this.#scopes.push(wanted)
     const { scope, isIn, spoil } = scopeOf(wanted)
     const name = `follower ${this.followers.length + 1}`
     const follower = this.newFollower(name, isIn)
-    const onOverflow = draws.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
-    const resyncMs = drawResync(stage, `${this.life}.${name}`, 0.25)
-    if (resyncMs !== undefined) follower.resyncs = new ResyncChecker(stage, name, resyncMs)
-    const timeoutMs = drawLimit(stage, `${this.life}.${name}`)
+    const onOverflow = decisions.pick('overflow', ['coalesce', 'coalesce', 'fail'] as const)
+    const resyncMs = drawResync(scenario, `${this.life}.${name}`, 0.25)
+    if (resyncMs !== undefined) follower.resyncs = new ResyncChecker(scenario, name, resyncMs)
+    const timeoutMs = drawLimit(scenario, `${this.life}.${name}`)
     const drawn: SubscribeOptions<Item, IndexesOf> = {
       ...scope,
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(resyncMs !== undefined && { resyncMs }),
       name,
-      delivery: draws.pick('delivery', ['every', 'every', 'latest'] as const),
-      capacity: draws.pick('capacity', [1, 2, 2, 6, 10_000]),
+      delivery: decisions.pick('delivery', ['every', 'every', 'latest'] as const),
+      capacity: decisions.pick('capacity', [1, 2, 2, 6, 10_000]),
       onOverflow,
     }
     follower.mayOverflow = onOverflow === 'fail'
@@ -157,13 +157,13 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
       follower.isClosed = true
       follower.isSilenced = true
     })
-    const concurrency = draws.chance('reads', this.readers) ? undefined : draws.pick('concurrency', [1, 2, 4])
+    const concurrency = decisions.chance('reads', this.readers) ? undefined : decisions.pick('concurrency', [1, 2, 4])
     this.subscribed(follower, options, concurrency)
-    stage.note('subscribes', name)
+    scenario.note('subscribes', name)
     this.followers.push(follower)
     if (concurrency === undefined) {
       const isScoped = Object.keys(scope).length > 0
-      follow(this, follower, options, (batch) => this.judgeBatch(follower, batch, isScoped))
+      follow(this, follower, options, (batch) => this.checkBatch(follower, batch, isScoped))
     } else {
       const handled = { ...options, concurrency }
       new HandlerScript<F>(this, follower, handled).subscribe(handled)
@@ -176,39 +176,40 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
 
   close(follower: F | undefined): void {
     if (follower === undefined || follower.isClosed) return
-    this.stage.note('closes', follower.name)
+    this.scenario.note('closes', follower.name)
     follower.draining?.interrupted()
     follower.isClosed = true
     follower.subscription?.close().then(
       () => {
         follower.isSilenced = true
       },
-      (error: unknown) => this.stage.violate('crash', `close() failed: ${error}`),
+      (error: unknown) => this.scenario.violate('crash', `close() failed: ${error}`),
     )
   }
 
   /** Closes it after what waits, while the source goes on; something else may close it before that is done. */
   drainFollower(follower: F | undefined): void {
-    const { stage, informer } = this
+    const { scenario, informer } = this
     if (follower?.subscription === undefined || follower.isClosed || follower.draining !== undefined) return
     const { name, subscription } = follower
-    stage.note('drains', name)
-    const draining = new DrainedSubscriptionChecker(stage, follower, { informer, isStopping: () => this.isStopping })
+    scenario.note('drains', name)
+    const draining = new DrainedSubscriptionChecker(scenario, follower, { informer, isStopping: () => this.isStopping })
     follower.draining = draining
     subscription.close({ drain: true }).then(
       () => {
-        stage.note('has ended', name)
+        scenario.note('has ended', name)
         draining.settled()
         follower.isClosed = true
         follower.isSilenced = true
       },
-      (error: unknown) => stage.violate('crash', `close() of ${name} failed: ${error}`),
+      (error: unknown) => scenario.violate('crash', `close() of ${name} failed: ${error}`),
     )
     const afterMs =
-      stage.draws.pick('closes a drained one', [20, 400, 3_000]) * stage.draws.next('closes a drained one')
-    const closes = stage.draws.chance('closes a drained one', 0.3)
-    if (closes && stage.draws.take(`closes a drained one#${this.life}.${name}`))
-      stage.clock.in(afterMs, () => this.close(follower))
+      scenario.decisions.pick('closes a drained one', [20, 400, 3_000]) *
+      scenario.decisions.next('closes a drained one')
+    const closes = scenario.decisions.chance('closes a drained one', 0.3)
+    if (closes && scenario.decisions.take(`closes a drained one#${this.life}.${name}`))
+      scenario.clock.in(afterMs, () => this.close(follower))
   }
 
   reconcile(): void {
@@ -220,7 +221,7 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
   drain(key: string): void {
     if (this.isStopping) return
     if (this.reconcilers.length === 0) this.reconcile()
-    this.stage.draws.pick('drain controller', this.reconcilers)?.drain(key)
+    this.scenario.decisions.pick('drain controller', this.reconcilers)?.drain(key)
   }
 
   addIndex(): void {
@@ -228,7 +229,8 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
     const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
     for (let value = 0; value < RANKS; value++) {
       const right = this.informer.list().filter((item) => item.rank === value).length
-      if (rank(value).length !== right) this.stage.violate('I9', `a new index on a full store misses some of ${right}`)
+      if (rank(value).length !== right)
+        this.scenario.violate('I9', `a new index on a full store misses some of ${right}`)
     }
   }
 
@@ -246,40 +248,40 @@ export abstract class InformerSystem<S extends Scenario, F extends Following>
         resolve()
       }
       this.#heals.add(end)
-      this.stage.clock.in(ms, end)
+      this.scenario.clock.in(ms, end)
     })
   }
 
   misuse(): void {
-    if (!this.isStopping) misuse(this.stage, this.informer)
+    if (!this.isStopping) misuse(this.scenario, this.informer)
   }
 
   protected get health(): HealthChecker {
-    this.#health ??= new HealthChecker(this.stage, this.informer, this.work)
+    this.#health ??= new HealthChecker(this.scenario, this.informer, this.work)
     return this.#health
   }
 
   /** Who wants to be told again is. */
-  protected lookAtResyncs(): void {
-    for (const { resyncs, known, subscription, running, draining, isClosed, isHolding, isStuck, isStuckForEver } of this
+  protected checkResyncs(): void {
+    for (const { resyncs, known, subscription, running, draining, isClosed, isHolding, isStuck, neverSettles } of this
       .followers) {
-      if (resyncs === undefined || isClosed || isStuckForEver || subscription === undefined || draining) continue
+      if (resyncs === undefined || isClosed || neverSettles || subscription === undefined || draining) continue
       const isBusy = isHolding || isStuck || subscription.backlog.keys > 0 || (running?.size ?? 0) > 0
-      resyncs.look(known, isBusy)
+      resyncs.checkStep(known, isBusy)
     }
   }
 
   /** What runs, and for how long. */
-  protected lookAtRuns(): void {
-    for (const { runs, subscription } of this.followers) runs?.look(subscription)
-    for (const { runs, controller } of this.reconcilers) runs.look(controller)
+  protected checkRuns(): void {
+    for (const { runs, subscription } of this.followers) runs?.checkStep(subscription)
+    for (const { runs, controller } of this.reconcilers) runs.checkStep(controller)
   }
 
-  protected lookAtDrains(): void {
+  protected checkDrains(): void {
     // A stop ends it in its own time.
     if (this.isStopping) return
-    for (const reconciler of this.reconcilers) reconciler.look()
-    for (const { draining } of this.followers) draining?.look()
+    for (const reconciler of this.reconcilers) reconciler.checkStep()
+    for (const { draining } of this.followers) draining?.checkStep()
   }
 
   /** Nobody may be told anything any more. */

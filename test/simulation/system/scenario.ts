@@ -64,7 +64,7 @@ export class Violation extends Error {
 /** What all parts of one schedule share, however many sources it has. */
 export interface Scenario {
   readonly clock: SimClock
-  readonly draws: RandomDecisions
+  readonly decisions: RandomDecisions
   readonly settings: Settings
   /** Puts something into the trace, and into the story where one is told. */
   note(what: string, ...about: readonly (string | number)[]): void
@@ -81,9 +81,9 @@ export interface SourceScenario extends Scenario {
   /** A watch broke off: a good moment for somebody to write. */
   inGap(): void
   /** Somebody is stuck at a key: a good moment to write it again and again. */
-  pileUp(key: string): void
+  writeRepeatedly(key: string): void
   /** A key that nobody has comes within so many milliseconds, and goes soon after. */
-  comeAndGo(withinMs: number): void
+  addBriefly(withinMs: number): void
 }
 
 const names = new Map<string, string>()

@@ -91,7 +91,7 @@ export class SimClock {
   facade(): SleepCounter {
     const counter = {
       sleeping: 0,
-      turns: 0,
+      yields: 0,
       now: (): number => {
         this.#now += this.driftMs
         return this.#now
@@ -102,12 +102,12 @@ export class SimClock {
             reject(signal.reason)
             return
           }
-          const turn = ms > 0 ? 0 : 1
+          const yielded = ms > 0 ? 0 : 1
           counter.sleeping++
-          counter.turns += turn
+          counter.yields += yielded
           const end = (): void => {
             counter.sleeping--
-            counter.turns -= turn
+            counter.yields -= yielded
           }
           const abort = (): void => {
             cancel()
@@ -115,7 +115,7 @@ export class SimClock {
             reject(signal?.reason)
           }
           // Where our own code is slow, a turn of the event loop takes its time too.
-          const cancel = this.in(turn === 0 ? ms : TURN * this.driftMs * this.#tie(), () => {
+          const cancel = this.in(yielded === 0 ? ms : YIELD_FACTOR * this.driftMs * this.#tie(), () => {
             end()
             signal?.removeEventListener('abort', abort)
             resolve()
@@ -130,11 +130,11 @@ export class SimClock {
 export interface SleepCounter extends Clock {
   readonly sleeping: number
   /** How many of them only gave the event loop a turn. */
-  readonly turns: number
+  readonly yields: number
 }
 
 /** How much longer a turn takes than a look at the clock. */
-const TURN = 20
+const YIELD_FACTOR = 20
 const START = Date.UTC(2026, 0, 1)
 
 function isBefore(a: Due, b: Due): boolean {

@@ -6,66 +6,66 @@ import { Workload } from '../workload/workload.js'
 import { HandComposedDriver } from './hand-composed-driver.js'
 import { InformerDriver } from './informer-driver.js'
 import type { SourceScenario } from './scenario.js'
-import type { SystemUnderTest } from './system-under-test.js'
+import type { SingleSourceSystem } from './system-under-test.js'
 
 /** One schedule of one source. */
 export class SingleSourceWorld extends Schedule implements SourceScenario {
   readonly kind = 'one'
   readonly history: History
-  readonly #deeds: Workload
-  #drive: SystemUnderTest
+  readonly #workload: Workload
+  #driver: SingleSourceSystem
   #lives = 0
 
   constructor(seed: number, options: ScheduleOptions = {}) {
-    super(seed, options, (draws) => settingsFor(draws))
-    this.#deeds = new Workload(this)
-    this.history = new History(this.#deeds.initial())
-    this.#drive = this.#newDrive()
+    super(seed, options, (decisions) => settingsFor(decisions))
+    this.#workload = new Workload(this)
+    this.history = new History(this.#workload.initial())
+    this.#driver = this.#newDriver()
   }
 
-  get drive(): SystemUnderTest {
-    return this.#drive
+  get driver(): SingleSourceSystem {
+    return this.#driver
   }
 
-  get cast(): SystemUnderTest {
-    return this.#drive
+  get system(): SingleSourceSystem {
+    return this.#driver
   }
 
-  comeAndGo = (withinMs: number): void => this.#deeds.comeAndGo(withinMs)
+  addBriefly = (withinMs: number): void => this.#workload.addBriefly(withinMs)
 
-  pileUp = (key: string): void => this.#deeds.pileUp(key)
+  writeRepeatedly = (key: string): void => this.#workload.writeRepeatedly(key)
 
-  inGap = (): void => this.#deeds.inGap()
+  inGap = (): void => this.#workload.inGap()
 
   plan(): readonly Planned[] {
-    return planFor(this.draws, this.settings.healAtMs).map((action) => ({
+    return planFor(this.decisions, this.settings.healAtMs).map((action) => ({
       at: action.at,
-      perform: () => this.#deeds.perform(action),
+      perform: () => this.#workload.perform(action),
     }))
   }
 
-  restart(): SystemUnderTest {
-    this.#drive = this.#newDrive()
-    return this.#drive
+  restart(): SingleSourceSystem {
+    this.#driver = this.#newDriver()
+    return this.#driver
   }
 
   quiet(): void {
-    this.#deeds.lastFlip()
+    this.#workload.lastFlip()
   }
 
   lastWrite(): void {
-    this.#deeds.lastWrite()
+    this.#workload.lastWrite()
   }
 
   tidy(): void {
-    this.#deeds.restoreClock()
+    this.#workload.restoreClock()
   }
 
   get healsWithinMs(): number {
     return healsWithin(this.settings)
   }
 
-  #newDrive(): SystemUnderTest {
-    return this.settings.drive === 'informer' ? new InformerDriver(this, this.#lives++) : new HandComposedDriver(this)
+  #newDriver(): SingleSourceSystem {
+    return this.settings.driver === 'informer' ? new InformerDriver(this, this.#lives++) : new HandComposedDriver(this)
   }
 }

@@ -1,7 +1,7 @@
 import type { SimulatedSource } from '../backend/simulated-source.js'
 
 /** The code under test, with all who use it, in one life. */
-export interface Participants {
+export interface SystemUnderTest {
   /** In words, for the story. */
   readonly state: string
   readonly isStopping: boolean
@@ -12,7 +12,7 @@ export interface Participants {
   readonly isIncomplete: boolean
   start(): void
   /** Judges what must hold at every moment. */
-  look(): void
+  checkStep(): void
   /** Faults are over. */
   heal(): void
   /** Judges what must hold at rest. */
@@ -25,6 +25,6 @@ export interface Participants {
 }
 
 /** The same over one source, in one of the ways in which users put it together. */
-export interface SystemUnderTest extends Participants {
+export interface SingleSourceSystem extends SystemUnderTest {
   readonly source: SimulatedSource
 }

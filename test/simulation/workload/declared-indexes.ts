@@ -63,18 +63,18 @@ export function ownDate(rank: number): Date {
 }
 
 /** Every index says what a walk over all entries says (I9). */
-export function checkIndexes(stage: Scenario, view: Pick<StoreView<Item, IndexesOf>, 'by' | 'entries'>): void {
+export function checkIndexes(scenario: Scenario, view: Pick<StoreView<Item, IndexesOf>, 'by' | 'entries'>): void {
   const { by } = view
   const items = Array.from(view.entries(), ([, item]) => item)
   const expect = (index: string, found: readonly Item[], right: readonly Item[]): void => {
     const isSame = found.length === right.length && found.every((item) => right.includes(item))
-    if (!isSame) stage.violate('I9', `the index ${index} has n${numbers(found)}, the store n${numbers(right)}`)
+    if (!isSame) scenario.violate('I9', `the index ${index} has n${numbers(found)}, the store n${numbers(right)}`)
   }
   for (const tenant of TENANTS) {
     const right = items.filter((item) => item.tenant === tenant)
     expect(`tenant ${tenant}`, by.tenant(tenant), right)
     expect(`latest ${tenant}`, by.latest([tenant]), right)
-    if (by.tenant.count(tenant) !== right.length) stage.violate('I9', `the count of tenant ${tenant} is wrong`)
+    if (by.tenant.count(tenant) !== right.length) scenario.violate('I9', `the count of tenant ${tenant} is wrong`)
   }
   for (const tag of TAGS)
     expect(
@@ -85,12 +85,12 @@ export function checkIndexes(stage: Scenario, view: Pick<StoreView<Item, Indexes
   for (let rank = 0; rank < RANKS; rank++) {
     const right = items.filter((item) => item.rank === rank)
     expect(`since ${rank}`, by.since(new Date(rank)), right)
-    if (by.rank.count(rank) !== right.length) stage.violate('I9', `the count of rank ${rank} is wrong`)
+    if (by.rank.count(rank) !== right.length) scenario.violate('I9', `the count of rank ${rank} is wrong`)
   }
   const ranked = by.rank()
   expect('rank', ranked, items)
   if (ranked.some((item, at) => item.rank < (ranked[at - 1]?.rank ?? 0)))
-    stage.violate('I9', 'the index rank is not in order')
+    scenario.violate('I9', 'the index rank is not in order')
 }
 
 function numbers(items: readonly Item[]): string {

@@ -75,8 +75,8 @@ export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): r
 const kinds = kindsOf(actions)
 
 /** What happens in a schedule of one source. */
-export function planFor(draws: RandomDecisions, lengthMs: number): readonly Action[] {
-  return planOf(draws, lengthMs, kinds)
+export function planFor(decisions: RandomDecisions, lengthMs: number): readonly Action[] {
+  return planOf(decisions, lengthMs, kinds)
 }
 
 /**
@@ -84,22 +84,22 @@ export function planFor(draws: RandomDecisions, lengthMs: number): readonly Acti
  * drawn by itself, so that a new kind moves nothing.
  */
 export function planOf<K extends string>(
-  draws: RandomDecisions,
+  decisions: RandomDecisions,
   lengthMs: number,
   kinds: readonly Kind<K>[],
 ): readonly Action<K>[] {
-  const bursts = Array.from({ length: 2 + draws.below('bursts', 5) }, () => draws.next('bursts') * lengthMs)
-  const spread = draws.pick('spread', [2, 20, 200, lengthMs])
+  const bursts = Array.from({ length: 2 + decisions.below('bursts', 5) }, () => decisions.next('bursts') * lengthMs)
+  const spread = decisions.pick('spread', [2, 20, 200, lengthMs])
   const plan: Action<K>[] = []
   for (const { kind, mean, isWrite, often, names } of kinds) {
-    const stream = draws.of(often)
+    const stream = decisions.of(often)
     if (!isWrite && stream.next() < NEVER) continue
     const many = 2 * mean * stream.next() + stream.next()
     for (const label of names.slice(0, many)) {
-      const own = draws.of(label)
+      const own = decisions.of(label)
       const offset = spread * own.next() ** 2
       const burst = bursts[Math.floor(own.next() * bursts.length)] ?? 0
-      if (draws.take(label)) plan.push({ kind, at: Math.min(burst + offset, lengthMs), label })
+      if (decisions.take(label)) plan.push({ kind, at: Math.min(burst + offset, lengthMs), label })
     }
   }
   return plan.sort((a, b) => a.at - b.at)

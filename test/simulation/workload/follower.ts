@@ -18,7 +18,7 @@ export type IsIn = (item: Item, key: string) => boolean
 export class Follower {
   readonly name: string
   readonly known = new Map<string, Item>()
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   readonly #isIn: IsIn
   /** The newest content that was told of each key, and in which epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
@@ -38,26 +38,26 @@ export class Follower {
   /** It was told everything that waited for it, and then that there is no more. */
   hasEnded = false
   /** It will never be done with what it was told. */
-  isStuckForEver = false
+  neverSettles = false
   isStuck = false
   isHolding = false
-  told = 0
+  received = 0
   /** Its version when it was told that access was lost; undefined: since then it has had another. */
   #lostAt: number | undefined
   #settledAt: Version | undefined
-  #settledTold = -1
+  #settledReceived = -1
 
-  constructor(stage: SourceScenario, name: string, isIn: IsIn) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, name: string, isIn: IsIn) {
+    this.#scenario = scenario
     this.name = name
     this.#isIn = isIn
   }
 
-  tell(change: Change<Item>): void {
+  receive(change: Change<Item>): void {
     const { type, key, object, previous, version } = change
-    const { note, violate, settings, history } = this.#stage
+    const { note, violate, settings, history } = this.#scenario
     note(this.name, type, nameOf(key), object.n, change.origin)
-    this.told++
+    this.received++
     if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
     const last = this.known.get(key)
     const isKnown = this.known.has(key)
@@ -74,7 +74,7 @@ export class Follower {
     if (change.origin === 'resync') {
       if (this.resyncs === undefined)
         violate('I4', `${this.name} was told ${nameOf(key)} again, and never asked for it`)
-      this.resyncs?.tell(change)
+      this.resyncs?.receive(change)
     }
     if (change.origin === 'access-lost') this.#lostAt = history.indexOf(history.head.version)
     if (type === 'delete') this.known.delete(key)
@@ -90,30 +90,30 @@ export class Follower {
 
   /** What the follower has to know of an object that the source has. */
   wants(stored: Stored | undefined): boolean {
-    if (stored === undefined || stored.item.tenant === this.#stage.settings.omits) return false
+    if (stored === undefined || stored.item.tenant === this.#scenario.settings.omits) return false
     return this.#isIn(stored.item, stored.key)
   }
 
   get isQuiet(): boolean {
     const { subscription } = this
-    if (this.isClosed || this.isStuckForEver || subscription === undefined) return true
-    const { history, settings } = this.#stage
+    if (this.isClosed || this.neverSettles || subscription === undefined) return true
+    const { history, settings } = this.#scenario
     // A bookmark that lies makes versions lie.
     if (settings.isBreach && this.#flaw !== undefined) return false
     return subscription.version === history.head.version && subscription.backlog.keys === 0
   }
 
   /** Its version is never ahead of what it was told. */
-  look(): void {
+  checkStep(): void {
     const version = this.subscription?.version
     if (version === undefined || this.isClosed) return
     // The objects of versions before the loss are deleted, one by one, while slow handlers of these versions end.
-    if (this.#lostAt !== undefined && this.#stage.history.indexOf(version) <= this.#lostAt) return
+    if (this.#lostAt !== undefined && this.#scenario.history.indexOf(version) <= this.#lostAt) return
     this.#lostAt = undefined
-    if (version === this.#settledAt && this.told === this.#settledTold) return
+    if (version === this.#settledAt && this.received === this.#settledReceived) return
     this.#settledAt = version
-    this.#settledTold = this.told
-    const { history, settings, violate } = this.#stage
+    this.#settledReceived = this.received
+    const { history, settings, violate } = this.#scenario
     for (const key of settings.keys) {
       const n = this.known.get(key)?.n
       const uid = settings.hasUids && n === undefined ? history.at(version).state.get(key)?.uid : undefined
@@ -132,7 +132,7 @@ export class Follower {
 
   /** After a stop that let it handle what waited, it knows what the store has. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
-    const { settings, violate } = this.#stage
+    const { settings, violate } = this.#scenario
     for (const key of settings.keys) {
       const object = store.get(key)
       const wanted = object !== undefined && this.#isIn(object, key) ? object.n : undefined
@@ -145,12 +145,12 @@ export class Follower {
   /** At rest it knows what the source has. */
   check(): void {
     const flaw = this.#flaw
-    if (flaw !== undefined) this.#stage.violate('I5', flaw)
+    if (flaw !== undefined) this.#scenario.violate('I5', flaw)
   }
 
   get #flaw(): string | undefined {
-    if (this.isClosed || this.isStuckForEver) return undefined
-    const { history, settings } = this.#stage
+    if (this.isClosed || this.neverSettles) return undefined
+    const { history, settings } = this.#scenario
     const { state } = history.head
     for (const key of settings.keys) {
       const stored = state.get(key)
@@ -164,12 +164,12 @@ export class Follower {
 
   #order(key: string, n: number, version: Version | undefined, isUpdate: boolean): void {
     if (version === undefined) return
-    const { epoch } = this.#stage.history.at(version)
+    const { epoch } = this.#scenario.history.at(version)
     const newest = this.#newest.get(key)
-    if (newest?.epoch === epoch && newest.n === n && isUpdate && this.#stage.history.isWrittenOnce(n))
-      this.#stage.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
+    if (newest?.epoch === epoch && newest.n === n && isUpdate && this.#scenario.history.isWrittenOnce(n))
+      this.#scenario.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
     if (newest !== undefined && newest.epoch === epoch && n < newest.n)
-      this.#stage.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
+      this.#scenario.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
     this.#newest.set(key, { n, epoch })
   }
 }

@@ -17,7 +17,7 @@ import { hashOf, mix } from './random-decisions.js'
 type Strikes = (kind: FaultKind) => boolean
 
 /** Who is told by a handler. */
-export interface Told {
+export interface HandlerFollower {
   readonly name: string
   readonly resyncs: ResyncChecker | undefined
   subscription: Subscription | undefined
@@ -30,19 +30,19 @@ export interface Told {
   readonly isClosed: boolean
   readonly mayOverflow: boolean
   isStuck: boolean
-  isStuckForEver: boolean
-  tell(change: Change<Item>): void
+  neverSettles: boolean
+  receive(change: Change<Item>): void
 }
 
 /** Where handlers are called, and what they may call back. */
-export interface HandlerHost<F extends Told> {
-  readonly stage: Scenario
+export interface HandlerHost<F extends HandlerFollower> {
+  readonly scenario: Scenario
   readonly life: number
   readonly informer: Informer<Item, IndexesOf>
   readonly followers: readonly F[]
   readonly isStopping: boolean
   readonly work: OpenCalls
-  lookAtStore(): void
+  probeStore(): void
   untilHealed(ms: number): Promise<void>
   planted(follower: F): Error
   /** The same of an error of the library. */
@@ -59,9 +59,9 @@ export interface HandlerHost<F extends Told> {
 /**
  * Handlers as users write them: slow ones, ones that throw, hang, and call back into the informer that calls them.
  */
-export class HandlerScript<F extends Told> {
-  readonly #drive: HandlerHost<F>
-  readonly #stage: Scenario
+export class HandlerScript<F extends HandlerFollower> {
+  readonly #driver: HandlerHost<F>
+  readonly #scenario: Scenario
   readonly #follower: F
   readonly #concurrency: number
   readonly #runs: HandlerCallChecker
@@ -69,64 +69,67 @@ export class HandlerScript<F extends Told> {
   #stuck = 0
   readonly #busy = new Set<string>()
 
-  constructor(drive: HandlerHost<F>, follower: F, options: SubscribeOptions<Item, IndexesOf>) {
-    this.#drive = drive
-    this.#stage = drive.stage
+  constructor(driver: HandlerHost<F>, follower: F, options: SubscribeOptions<Item, IndexesOf>) {
+    this.#driver = driver
+    this.#scenario = driver.scenario
     this.#follower = follower
     this.#concurrency = options.concurrency ?? 1
-    this.#runs = new HandlerCallChecker(drive.stage, {
+    this.#runs = new HandlerCallChecker(driver.scenario, {
       name: follower.name,
       limitMs: options.timeoutMs,
-      mayEnd: () => follower.isClosed || follower.mayOverflow || drive.isStopping,
+      mayEnd: () => follower.isClosed || follower.mayOverflow || driver.isStopping,
     })
     follower.runs = this.#runs
   }
 
   subscribe(options: SubscribeOptions<Item, IndexesOf>): void {
-    const tell = (change: Change<Item>, { signal }: HandlerContext): unknown => this.#tell(change, signal)
-    this.#follower.subscription = this.#drive.informer.subscribe({ add: tell, update: tell, delete: tell }, options)
+    const handle = (change: Change<Item>, { signal }: HandlerContext): unknown => this.#handle(change, signal)
+    this.#follower.subscription = this.#driver.informer.subscribe(
+      { add: handle, update: handle, delete: handle },
+      options,
+    )
   }
 
-  #tell(change: Change<Item>, signal: AbortSignal): unknown {
-    const { violate } = this.#stage
+  #handle(change: Change<Item>, signal: AbortSignal): unknown {
+    const { violate } = this.#scenario
     const follower = this.#follower
     if (this.#busy.has(change.key)) violate('I4', `${follower.name} is called for ${nameOf(change.key)} twice at once`)
     if (this.#busy.size >= this.#concurrency)
       violate('I12', `${follower.name} is called more often at once than it said`)
-    follower.queue?.told(change)
-    follower.tell(change)
-    this.#drive.lookAtStore()
+    follower.queue?.delivered(change)
+    follower.receive(change)
+    this.#driver.probeStore()
     // So that what a handler does depends on what it is told, and on nothing else.
-    const again = change.origin === 'resync' ? 1_000_000 * (follower.resyncs?.told ?? 0) : 0
+    const again = change.origin === 'resync' ? 1_000_000 * (follower.resyncs?.received ?? 0) : 0
     const occasion = mix(
       hashOf(follower.name) +
-        this.#drive.life * 1_000 +
+        this.#driver.life * 1_000 +
         again +
         2 * change.object.n +
         (change.type === 'delete' ? 1 : 0),
     )
-    const strikes = (kind: FaultKind): boolean => this.#stage.settings.mix.strikes(kind, occasion)
+    const strikes = (kind: FaultKind): boolean => this.#scenario.settings.mix.strikes(kind, occasion)
     this.#callBack(strikes)
-    if (strikes('handler-throws')) throw this.#drive.planted(follower)
+    if (strikes('handler-throws')) throw this.#driver.planted(follower)
     const work = this.#work(strikes)
-    if (this.#follower.isStuck) this.#drive.stuckAt(change.key)
+    if (this.#follower.isStuck) this.#driver.stuckAt(change.key)
     if (work === undefined)
-      return strikes('handler-rejects') ? Promise.reject(this.#drive.planted(follower)) : undefined
+      return strikes('handler-rejects') ? Promise.reject(this.#driver.planted(follower)) : undefined
     this.#busy.add(change.key)
     follower.queue?.begins(change.key)
-    follower.running?.set(change.key, this.#stage.clock.elapsed)
-    const end = this.#drive.work.begins(follower, change.key, this.#stage.clock.elapsed)
+    follower.running?.set(change.key, this.#scenario.clock.elapsed)
+    const end = this.#driver.work.begins(follower, change.key, this.#scenario.clock.elapsed)
     const run = this.#runs.begin(change.key, signal, (error) => {
       end()
       this.#ended(change.key)
-      this.#drive.mustReport(error, follower)
+      this.#driver.mustReport(error, follower)
     })
     return work.then(() => {
       // What its follower waits for no longer may end as it likes.
       if (!this.#runs.end(run)) throw new Error('nobody need hear of it')
       end()
       this.#ended(change.key)
-      if (strikes('handler-rejects')) throw this.#drive.planted(follower)
+      if (strikes('handler-rejects')) throw this.#driver.planted(follower)
     })
   }
 
@@ -139,44 +142,44 @@ export class HandlerScript<F extends Told> {
 
   /** How long it takes; undefined: no time. */
   #work(strikes: Strikes): Promise<void> | undefined {
-    const { clock, draws } = this.#stage
+    const { clock, decisions } = this.#scenario
     if (strikes('handler-hangs-for-ever')) {
-      this.#follower.isStuckForEver = this.#runs.limitMs === undefined
-      this.#follower.isStuck ||= this.#follower.isStuckForEver
+      this.#follower.neverSettles = this.#runs.limitMs === undefined
+      this.#follower.isStuck ||= this.#follower.neverSettles
       return new Promise(() => {})
     }
     if (strikes('handler-stuck')) {
       this.#stuck++
       this.#follower.isStuck = true
-      return this.#drive.untilHealed(300 + draws.below('stuck', 30_000)).then(() => {
+      return this.#driver.untilHealed(300 + decisions.below('stuck', 30_000)).then(() => {
         this.#follower.isStuck = --this.#stuck > 0
       })
     }
-    return strikes('handler-slow') ? clock.sleep(draws.below('slow', 400)) : undefined
+    return strikes('handler-slow') ? clock.sleep(decisions.below('slow', 400)) : undefined
   }
 
   #callBack(strikes: Strikes): void {
-    const { draws, mark, note } = this.#stage
-    const drive = this.#drive
-    if (drive.isStopping) return
+    const { decisions, mark, note } = this.#scenario
+    const driver = this.#driver
+    if (driver.isStopping) return
     if (strikes('handler-subscribes')) {
       mark('a subscription began inside a handler')
-      drive.follow()
+      driver.follow()
     }
     if (strikes('handler-closes-itself')) {
       mark('a subscription closed itself inside a handler')
-      drive.close(this.#follower)
+      driver.close(this.#follower)
     }
-    if (strikes('handler-closes-another')) drive.close(draws.pick('another', drive.followers))
+    if (strikes('handler-closes-another')) driver.close(decisions.pick('another', driver.followers))
     if (strikes('handler-adds-an-index')) {
       mark('an index was added inside a handler')
-      drive.addIndex()
+      driver.addIndex()
     }
-    if (strikes('handler-relists')) drive.relist()
+    if (strikes('handler-relists')) driver.relist()
     if (strikes('handler-stops')) {
       note('a handler stops the informer')
       mark('an informer was stopped inside a handler')
-      drive.stop()
+      driver.stop()
     }
   }
 }

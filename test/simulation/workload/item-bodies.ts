@@ -73,8 +73,8 @@ export function drawnBody(number: number): number {
 /** An object whose content can be told from its body alone: its number is not enumerable. */
 export function withBody(item: Item, body: number | undefined, isCopy: boolean): Item {
   if (body === undefined) return item
-  const said = BODIES[body]?.(item.n, isCopy && mix(item.n) % 2 === 0)
-  return Object.defineProperty({ ...item, body: said }, 'n', {
+  const value = BODIES[body]?.(item.n, isCopy && mix(item.n) % 2 === 0)
+  return Object.defineProperty({ ...item, body: value }, 'n', {
     value: item.n,
     enumerable: false,
     writable: false,

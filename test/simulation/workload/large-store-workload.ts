@@ -25,7 +25,7 @@ interface Held {
  * that is nearly reached, and snapshots. After each step its whole answers are compared with a Map.
  */
 export class LargeStoreWorkload {
-  readonly #scene: Scenario
+  readonly #scenario: Scenario
   readonly #stream: Stream
   readonly #answers: QueryModel
   readonly #most: number
@@ -40,16 +40,16 @@ export class LargeStoreWorkload {
   #version = 0
   #revisions = 0
 
-  constructor(scene: Scenario, label: string) {
-    this.#scene = scene
-    this.#stream = scene.draws.of(`${label} bulk`)
-    this.#answers = new QueryModel(scene)
+  constructor(scenario: Scenario, label: string) {
+    this.#scenario = scenario
+    this.#stream = scenario.decisions.of(`${label} bulk`)
+    this.#answers = new QueryModel(scenario)
     this.#isMany = this.#chance(0.2)
     this.#most = this.#isMany ? MANY : FEW
     this.#maxObjects = this.#chance(0.5) ? this.#most : Math.ceil(this.#most * 0.8)
     this.#onInvalid = this.#pick(['omit', 'keep-previous'] as const)
     this.#indexer = new Indexer<Item, IndexesOf>(
-      { indexes: (ix) => indexesOf(ix, scene.draws.seed) },
+      { indexes: (ix) => indexesOf(ix, scenario.decisions.seed) },
       { maxObjects: this.#maxObjects, onInvalid: this.#onInvalid, report: () => {} },
     )
   }
@@ -59,11 +59,11 @@ export class LargeStoreWorkload {
     this.#list()
     for (let step = this.#isMany ? many : few; step > 0; step--) {
       this.#step()
-      this.#judge()
+      this.#check()
     }
     for (const held of this.#held.splice(0)) this.#release(held)
     if (this.#indexer.store.pinCount > 0)
-      this.#scene.violate('I12', 'a snapshot was disposed of, and something is kept for it')
+      this.#scenario.violate('I12', 'a snapshot was disposed of, and something is kept for it')
   }
 
   #step(): void {
@@ -157,7 +157,7 @@ export class LargeStoreWorkload {
       try {
         for (const page of pages.all) {
           void replacement.page(page)
-          if (!this.#isMany && this.#chance(0.2)) this.#judge()
+          if (!this.#isMany && this.#chance(0.2)) this.#check()
         }
         void replacement.commit(version)
       } catch (error) {
@@ -197,7 +197,7 @@ export class LargeStoreWorkload {
     } catch (error) {
       refusal = error
     }
-    const { violate, note } = this.#scene
+    const { violate, note } = this.#scenario
     note(what, entries.size, refusal === undefined ? 'taken' : 'refused')
     if (refusal !== undefined && !(refusal instanceof SourceError)) throw refusal
     if (fits !== undefined && (refusal === undefined) !== fits)
@@ -229,26 +229,26 @@ export class LargeStoreWorkload {
     }
   }
 
-  #judge(): void {
-    const { violate } = this.#scene
+  #check(): void {
+    const { violate } = this.#scenario
     const indexer = this.#indexer
-    this.#answers.judge(indexer, this.#entries, 'a store by itself')
-    for (const { view, entries } of this.#held.slice(0, 1)) this.#answers.judge(view, entries, 'a snapshot by itself')
+    this.#answers.check(indexer, this.#entries, 'a store by itself')
+    for (const { view, entries } of this.#held.slice(0, 1)) this.#answers.check(view, entries, 'a snapshot by itself')
     const { invalid } = indexer
     if (invalid.size !== this.#invalid.size || [...this.#invalid].some((key) => !invalid.has(key)))
       violate('I8', `invalid are ${[...invalid.keys()].map(nameOf)}, not ${[...this.#invalid].map(nameOf)}`)
   }
 
   #release({ view, entries }: Held): void {
-    this.#answers.judge(view, entries, 'a snapshot by itself')
+    this.#answers.check(view, entries, 'a snapshot by itself')
     view[Symbol.dispose]()
   }
 
   #event(deletes: number, key = this.#key()): ListEvent<Item> {
-    const draw = this.#stream.next()
-    if (draw < deletes) return { type: 'delete', key }
-    if (draw > 0.96) return { type: 'invalid', key, error: new Error('it does not decode') }
-    return draw > 0.8 ? this.#again(key) : { type: 'put', ...this.#put(key) }
+    const sample = this.#stream.next()
+    if (sample < deletes) return { type: 'delete', key }
+    if (sample > 0.96) return { type: 'invalid', key, error: new Error('it does not decode') }
+    return sample > 0.8 ? this.#again(key) : { type: 'put', ...this.#put(key) }
   }
 
   /** What is there already, with a later version. */

@@ -38,8 +38,8 @@ const wrongCalls: Readonly<Record<string, (informer: Informer<Item, IndexesOf>) 
 const names = Object.keys(wrongCalls)
 
 /** A program makes a mistake: it is told at the call, by a TypeError. What else it may break the others judge. */
-export function misuse({ draws, note, violate }: Scenario, informer: Informer<Item, IndexesOf>): void {
-  const name = draws.pick('misuse', names)
+export function misuse({ decisions, note, violate }: Scenario, informer: Informer<Item, IndexesOf>): void {
+  const name = decisions.pick('misuse', names)
   note('a wrong call', name)
   try {
     wrongCalls[name]?.(informer)

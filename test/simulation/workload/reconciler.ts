@@ -16,7 +16,7 @@ import type { OpenCalls } from './open-calls.js'
 
 /** Where it reconciles. */
 export interface ReconcilerHost {
-  readonly stage: Scenario
+  readonly scenario: Scenario
   readonly life: number
   readonly callers: Callers
   readonly informer: Informer<Item, IndexesOf>
@@ -25,7 +25,7 @@ export interface ReconcilerHost {
   /** What there is now; over several sources it has no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
   /** Told of every change of a key; not everywhere is there one. */
-  readonly witness?: Knowing | undefined
+  readonly unmerged?: Knowing | undefined
   untilHealed(ms: number): Promise<void>
   /** A run takes long: a good moment to write its key. */
   stuckAt(key: string): void
@@ -35,10 +35,10 @@ export interface ReconcilerHost {
 }
 
 /** After so many milliseconds it wants to look at a key again. */
-const AGAIN_MS = [5, 100, 1_000, 5_000] as const
+const REQUEUE_AFTER_MS = [5, 100, 1_000, 5_000] as const
 
 /** While it runs a key it asks for one so many milliseconds later. */
-const ASK_MS = [0, 20, 200, 1_000, 4_000] as const
+const ENQUEUE_DELAYS_MS = [0, 20, 200, 1_000, 4_000] as const
 
 /** So many milliseconds after it was to end, something else closes it as well. */
 const MEANWHILE_MS = [0, 20, 400, 2_000] as const
@@ -46,13 +46,13 @@ const MEANWHILE_MS = [0, 20, 400, 2_000] as const
 /** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
 export class Reconciler {
   readonly name: string
-  readonly #stage: Scenario
-  readonly #drive: ReconcilerHost
+  readonly #scenario: Scenario
+  readonly #driver: ReconcilerHost
   readonly #done = new Map<string, number | undefined>()
   readonly #running = new Set<string>()
   readonly #failed = new Set<string>()
   readonly #retries: RetryChecker
-  readonly #asked: RequeueChecker
+  readonly #requeues: RequeueChecker
   readonly #lastStates: LastStateChecker
   readonly #concurrency: number
   readonly controller: Controller
@@ -62,9 +62,9 @@ export class Reconciler {
   readonly #signals = new Set<AbortSignal>()
   readonly #resyncMs: number | undefined
   /** Whether it wants to look at keys again after some time, now and then. */
-  readonly #looksAgain: boolean
+  readonly #requeuesLater: boolean
   /** Whether its runs ask for keys, now and then, and fail more than once. */
-  readonly #asksInRuns: boolean
+  readonly #enqueuesInRuns: boolean
   /** It is to end after what waits. */
   #draining: ControllerDrainChecker | undefined
   /** Inside a run of this key it is to end. */
@@ -73,29 +73,31 @@ export class Reconciler {
   /** Whether nothing is run any more. */
   isClosed = false
 
-  constructor(drive: ReconcilerHost, name: string) {
-    const { stage } = drive
-    this.#stage = stage
-    this.#drive = drive
+  constructor(driver: ReconcilerHost, name: string) {
+    const { scenario } = driver
+    this.#scenario = scenario
+    this.#driver = driver
     this.name = name
-    const { witness } = drive
-    const newsAt = witness && ((key: string) => witness.toldAt(key))
-    this.#retries = new RetryChecker(stage, name, newsAt)
-    this.#lastStates = new LastStateChecker(stage, name, witness)
-    this.#concurrency = 1 + stage.draws.below('controller', 3)
-    this.#resyncMs = drawResync(stage, `${drive.life}.${name}`, 0.3)
+    const { unmerged } = driver
+    const changedAt = unmerged && ((key: string) => unmerged.receivedAt(key))
+    this.#retries = new RetryChecker(scenario, name, changedAt)
+    this.#lastStates = new LastStateChecker(scenario, name, unmerged)
+    this.#concurrency = 1 + scenario.decisions.below('controller', 3)
+    this.#resyncMs = drawResync(scenario, `${driver.life}.${name}`, 0.3)
     const resyncs = this.#resyncMs !== undefined
-    this.#asked = new RequeueChecker(stage, { name, newsAt, resyncs, fullAt: () => this.#retries.fullAt })
-    this.#looksAgain = stage.draws.chance('looks again', 0.4) && stage.draws.take(`looks again#${drive.life}.${name}`)
-    this.#asksInRuns = stage.draws.chance('asks in runs', 0.3) && stage.draws.take(`asks in runs#${drive.life}.${name}`)
-    const limitMs = drawLimit(stage, `${drive.life}.${name}`)
-    this.runs = new HandlerCallChecker(stage, { name, limitMs, mayEnd: () => this.isClosed || drive.isStopping })
-    this.controller = drive.informer.reconcile(
+    this.#requeues = new RequeueChecker(scenario, { name, changedAt, resyncs, fullAt: () => this.#retries.fullAt })
+    this.#requeuesLater =
+      scenario.decisions.chance('looks again', 0.4) && scenario.decisions.take(`looks again#${driver.life}.${name}`)
+    this.#enqueuesInRuns =
+      scenario.decisions.chance('asks in runs', 0.3) && scenario.decisions.take(`asks in runs#${driver.life}.${name}`)
+    const limitMs = drawLimit(scenario, `${driver.life}.${name}`)
+    this.runs = new HandlerCallChecker(scenario, { name, limitMs, mayEnd: () => this.isClosed || driver.isStopping })
+    this.controller = driver.informer.reconcile(
       (key, context) => {
         if (this.runs.limitMs === undefined) this.#signals.add(context.signal)
         return this.#reconcile(key, context)
       },
-      drive.callers.sign(
+      driver.callers.sign(
         name,
         {
           name,
@@ -111,8 +113,8 @@ export class Reconciler {
   get isQuiet(): boolean {
     if (this.isClosed) return true
     if (this.#draining !== undefined) return false
-    const { version } = this.#drive.truth
-    return this.controller.version === version && this.controller.backlog.keys === 0 && !this.#asked.isWaiting
+    const { version } = this.#driver.truth
+    return this.controller.version === version && this.controller.backlog.keys === 0 && !this.#requeues.isWaiting
   }
 
   get isEnding(): boolean {
@@ -120,43 +122,43 @@ export class Reconciler {
   }
 
   /** Its runs may hang, and never for ever. */
-  readonly isStuckForEver = false
+  readonly neverSettles = false
 
   /** Asks for a key for a reason that comes from elsewhere. */
   enqueue(key: string): void {
-    const delayMs = this.#stage.draws.below('enqueue', 2_000)
-    this.ask(key, delayMs < 200 ? 0 : delayMs)
+    const delayMs = this.#scenario.decisions.below('enqueue', 2_000)
+    this.enqueueIn(key, delayMs < 200 ? 0 : delayMs)
   }
 
-  ask(key: string, delayMs: number): void {
-    this.#stage.note('asks', this.name, nameOf(key), delayMs)
+  enqueueIn(key: string, delayMs: number): void {
+    this.#scenario.note('asks', this.name, nameOf(key), delayMs)
     // What is asked of one that is to end is asked in vain.
     if (this.#draining === undefined) {
       this.#retries.enqueued(key, delayMs)
-      this.#asked.enqueued(key, delayMs, this.#drive.informer.status.isSynced)
+      this.#requeues.enqueued(key, delayMs, this.#driver.informer.status.isSynced)
     }
     this.controller.enqueue(key, delayMs === 0 ? {} : { delayMs })
   }
 
   /** Closes it after what waits, at once or inside the next run of a key; something else may close it before it has ended. */
   drain(key: string): void {
-    if (this.isClosed || this.#stage.draws.chance('drains now', 0.4)) {
+    if (this.isClosed || this.#scenario.decisions.chance('drains now', 0.4)) {
       this.#drain()
       return
     }
     this.#drainsInRunOf = key
-    this.ask(key, 0)
+    this.enqueueIn(key, 0)
   }
 
-  look(): void {
-    this.#draining?.look(this.#running.size)
+  checkStep(): void {
+    this.#draining?.checkStep(this.#running.size)
   }
 
   check(): void {
     if (this.isClosed) return
-    const { settings, violate } = this.#stage
-    if (this.#running.size === 0) this.#asked.check()
-    const { state } = this.#drive.truth
+    const { settings, violate } = this.#scenario
+    if (this.#running.size === 0) this.#requeues.check()
+    const { state } = this.#driver.truth
     for (const key of settings.keys) {
       const stored = state.get(key)
       if (stored?.isInvalid) continue
@@ -168,7 +170,7 @@ export class Reconciler {
 
   /** After a stop every run has been told to end. */
   checkStopped(): void {
-    const { violate } = this.#stage
+    const { violate } = this.#scenario
     if ([...this.#signals].some((signal) => !signal.aborted))
       violate('I15', `a run of ${this.name} was not told to end by stop()`)
     this.runs.checkStopped()
@@ -179,7 +181,7 @@ export class Reconciler {
   checkDrained(store: ReadonlyMap<string, Item>): void {
     if (this.#draining?.isInterrupted === false) this.#draining.check(this.#done, this.#failed)
     if (this.isClosed || this.#draining !== undefined) return
-    const { settings, violate } = this.#stage
+    const { settings, violate } = this.#scenario
     for (const key of settings.keys) {
       const [done, wanted] = [this.#done.get(key), store.get(key)?.n]
       if (done !== wanted && !this.#failed.has(key))
@@ -188,19 +190,22 @@ export class Reconciler {
   }
 
   #drain(): void {
-    const { clock, draws, note, settings } = this.#stage
+    const { clock, decisions, note, settings } = this.#scenario
     note('drains', this.name)
     if (!this.isClosed && this.#draining === undefined) {
       const { name, controller } = this
-      const { informer } = this.#drive
-      this.#draining = new ControllerDrainChecker(this.#stage, { name, controller, informer, left: this.#left() })
-      this.#asked.sealed()
+      const { informer } = this.#driver
+      this.#draining = new ControllerDrainChecker(this.#scenario, { name, controller, informer, left: this.#left() })
+      this.#requeues.sealed()
     }
     this.#call({ drain: true })
-    this.ask(draws.pick('ask in vain', settings.keys), draws.pick('ask in vain for a time', ASK_MS))
-    const how = draws.pick('meanwhile', ['closes', 'drains', undefined, undefined] as const)
-    const afterMs = draws.pick('meanwhile', MEANWHILE_MS) * draws.next('meanwhile')
-    if (how === undefined || !draws.take(`meanwhile#${this.#drive.life}.${this.name}`)) return
+    this.enqueueIn(
+      decisions.pick('ask in vain', settings.keys),
+      decisions.pick('ask in vain for a time', ENQUEUE_DELAYS_MS),
+    )
+    const how = decisions.pick('meanwhile', ['closes', 'drains', undefined, undefined] as const)
+    const afterMs = decisions.pick('meanwhile', MEANWHILE_MS) * decisions.next('meanwhile')
+    if (how === undefined || !decisions.take(`meanwhile#${this.#driver.life}.${this.name}`)) return
     clock.in(afterMs, () => {
       note(how, this.name)
       if (how === 'closes') this.#closes()
@@ -216,14 +221,14 @@ export class Reconciler {
         draining?.settled()
         this.#ended()
       },
-      (error: unknown) => this.#stage.violate('crash', `close() of ${this.name} failed: ${error}`),
+      (error: unknown) => this.#scenario.violate('crash', `close() of ${this.name} failed: ${error}`),
     )
   }
 
   /** What it has not done yet, and will do if it is closed after that. */
   #left(): Left {
-    const { settings } = this.#stage
-    const { informer } = this.#drive
+    const { settings } = this.#scenario
+    const { informer } = this.#driver
     const mayWait = settings.keys.filter((key) => this.#retries.mayWait(key) && !this.#running.has(key))
     const changed = new Map<string, number | undefined>()
     // What changes by itself nobody is told.
@@ -232,15 +237,15 @@ export class Reconciler {
         const n = informer.get(key)?.n
         if (n !== this.#done.get(key) && !mayWait.includes(key)) changed.set(key, n)
       }
-    return { changed, asked: this.#asked.overdue, hasLater: mayWait.length > 0 || this.#asked.isWaiting }
+    return { changed, enqueued: this.#requeues.overdue, hasLater: mayWait.length > 0 || this.#requeues.isWaiting }
   }
 
   /** `close` has settled. */
   #ended(): void {
-    this.#stage.note('has ended', this.name)
+    this.#scenario.note('has ended', this.name)
     const draining = this.#draining
-    if (!this.isClosed && !this.#drive.isStopping && draining !== undefined) {
-      if (this.#running.size > 0) this.#stage.violate('I5', `${this.name} was drained while it runs something`)
+    if (!this.isClosed && !this.#driver.isStopping && draining !== undefined) {
+      if (this.#running.size > 0) this.#scenario.violate('I5', `${this.name} was drained while it runs something`)
       draining.check(this.#done, this.#failed)
     }
     this.isClosed = true
@@ -256,39 +261,39 @@ export class Reconciler {
 
   async #reconcile(key: string, context: ReconcileContext<Item>): Promise<void> {
     const { object, deleted, attempt } = context
-    const { clock, draws, settings, violate, note, mark } = this.#stage
+    const { clock, decisions, settings, violate, note, mark } = this.#scenario
     const { mix } = settings
     note(this.name, nameOf(key), object?.n ?? 'gone')
     if (this.isSilenced) violate('I15', `${this.name} was run after it had ended`)
-    if (object !== this.#drive.informer.get(key))
+    if (object !== this.#driver.informer.get(key))
       violate('controllers', `${this.name} is not given ${nameOf(key)} as it is now`)
     if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
     if (this.#running.size >= this.#concurrency) violate('I12', `${this.name} runs more keys at once than it said`)
-    this.#asked.begins(key)
+    this.#requeues.begins(key)
     this.#retries.begins(key, attempt)
     this.#lastStates.begins(key, object, deleted)
     this.#draining?.begins(key)
     this.#running.add(key)
     if (this.#running.size === this.#concurrency) this.#retries.full()
-    const againMs = this.#wantsAgain()
+    const againMs = this.#requeueDelay()
     if (againMs !== undefined) context.requeueAfter(againMs)
-    this.#askInRun(key)
-    const end = this.#drive.work.begins(this, key, clock.elapsed)
+    this.#enqueueInRun(key)
+    const end = this.#driver.work.begins(this, key, clock.elapsed)
     const run = this.runs.begin(key, context.signal, (error) => {
       end()
-      this.#drive.mustReport(error)
+      this.#driver.mustReport(error)
       this.#hasFailed(key)
       this.#over(key, againMs)
     })
     try {
-      if (this.#drainsInRunOf === key && !draws.isQuiet) await this.#drainInRun(key)
-      if (mix.strikes('handler-slow')) await clock.sleep(draws.below('slow', 400))
-      if (mix.strikes('handler-stuck')) await this.#drive.untilHealed(300 + draws.below('stuck', 30_000))
+      if (this.#drainsInRunOf === key && !decisions.isQuiet) await this.#drainInRun(key)
+      if (mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow', 400))
+      if (mix.strikes('handler-stuck')) await this.#driver.untilHealed(300 + decisions.below('stuck', 30_000))
       if (mix.strikes('handler-throws') || this.#failsAgain(key)) {
         if (run.isOver) throw new Error('nobody need hear of it')
-        if (this.#asksInRuns && draws.chance('ask before it fails', 0.5)) this.ask(key, 0)
+        if (this.#enqueuesInRuns && decisions.chance('ask before it fails', 0.5)) this.enqueueIn(key, 0)
         this.#hasFailed(key)
-        throw this.isClosed ? new Error('nobody need hear of it') : this.#drive.planted()
+        throw this.isClosed ? new Error('nobody need hear of it') : this.#driver.planted()
       }
       // Its time was over: it has failed, whatever it does after that.
       if (run.isOver) return
@@ -314,39 +319,42 @@ export class Reconciler {
   #over(key: string, againMs: number | undefined): void {
     if (this.#running.size === this.#concurrency) this.#retries.full()
     this.#running.delete(key)
-    this.#asked.ended(key, againMs, this.#failed.has(key))
+    this.#requeues.ended(key, againMs, this.#failed.has(key))
     this.#draining?.ended(key, this.#failed.has(key))
   }
 
   /** A run that finds out that something has to be looked at. */
-  #askInRun(key: string): void {
-    const { draws, settings } = this.#stage
-    if (!this.#asksInRuns || draws.isQuiet || draws.chance('ask in a run', 0.7)) return
-    const other = draws.pick('ask for', settings.keys)
-    this.ask(draws.chance('ask for itself', 0.6) ? key : other, draws.pick('ask for a time', ASK_MS))
+  #enqueueInRun(key: string): void {
+    const { decisions, settings } = this.#scenario
+    if (!this.#enqueuesInRuns || decisions.isQuiet || decisions.chance('ask in a run', 0.7)) return
+    const other = decisions.pick('ask for', settings.keys)
+    this.enqueueIn(
+      decisions.chance('ask for itself', 0.6) ? key : other,
+      decisions.pick('ask for a time', ENQUEUE_DELAYS_MS),
+    )
   }
 
   /** A run that finds out that all is to end, and goes on. */
   async #drainInRun(key: string): Promise<void> {
-    const { clock, draws } = this.#stage
+    const { clock, decisions } = this.#scenario
     this.#drainsInRunOf = undefined
-    await clock.sleep(draws.pick('finds out after', [0, 100, 400]))
-    if (!this.#drive.isStopping) this.#drain()
-    this.#drive.stuckAt(key)
-    await clock.sleep(draws.pick('ends after', [0, 100, 1_000, 6_000]))
+    await clock.sleep(decisions.pick('finds out after', [0, 100, 400]))
+    if (!this.#driver.isStopping) this.#drain()
+    this.#driver.stuckAt(key)
+    await clock.sleep(decisions.pick('ends after', [0, 100, 1_000, 6_000]))
   }
 
   /** What has failed may well fail again. */
   #failsAgain(key: string): boolean {
-    const { draws } = this.#stage
-    return this.#asksInRuns && this.#failed.has(key) && !draws.isQuiet && draws.chance('fails again', 0.6)
+    const { decisions } = this.#scenario
+    return this.#enqueuesInRuns && this.#failed.has(key) && !decisions.isQuiet && decisions.chance('fails again', 0.6)
   }
 
   /** After how long it wants to look at a key again; undefined: not at all. */
-  #wantsAgain(): number | undefined {
-    const { draws } = this.#stage
-    if (!this.#looksAgain || draws.isQuiet) return undefined
-    const againMs = draws.pick('look again after', AGAIN_MS)
-    return draws.chance('look again', 0.5) ? againMs : undefined
+  #requeueDelay(): number | undefined {
+    const { decisions } = this.#scenario
+    if (!this.#requeuesLater || decisions.isQuiet) return undefined
+    const againMs = decisions.pick('look again after', REQUEUE_AFTER_MS)
+    return decisions.chance('look again', 0.5) ? againMs : undefined
   }
 }

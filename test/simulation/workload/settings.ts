@@ -23,7 +23,7 @@ export interface Settings {
   /** Whether the source breaks its own promises. */
   readonly isBreach: boolean
   /** The informer; or Reflector → DeltaFIFO → Indexer composed by hand. */
-  readonly drive: 'informer' | 'by-hand'
+  readonly driver: 'informer' | 'by-hand'
   readonly mix: FaultMix
   readonly keys: readonly string[]
   readonly heartbeatMs: number
@@ -35,17 +35,17 @@ export interface Settings {
   /** Whether the source can compare versions. */
   readonly hasOrder: boolean
   /** Whether the source knows that a mark is of a later epoch, and says that it is not reached (`isLaterEpoch`). */
-  readonly knowsLater: boolean
+  readonly comparesEpochs: boolean
   readonly hasRevisions: boolean
   readonly hasUids: boolean
   /** Whether a delete brings the last state. */
-  readonly tellsLastState: boolean
+  readonly sendsLastState: boolean
   /** Whether each event brings an object of its own, equal to others of the same content. */
   readonly copies: boolean
   /** Whether the source says what it holds, not what has changed. */
   readonly isPolled: boolean
   /** Whether a source that is told to stop does not. */
-  readonly isDeaf: boolean
+  readonly ignoresAbort: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
   /** Whether the objects of a source that refuses access are deleted (`onAccessLost`). */
@@ -79,16 +79,16 @@ const BREACHES = 0.25
 const BY_HAND = 0.35
 
 /** With `isInformer`, never composed by hand. */
-export function settingsFor(draws: RandomDecisions, isInformer = false): Settings {
-  const is = (label: string, probability: number): boolean => draws.chance(label, probability)
-  const one = <V>(label: string, from: readonly V[]): V => draws.pick(label, from)
+export function settingsFor(decisions: RandomDecisions, isInformer = false): Settings {
+  const is = (label: string, probability: number): boolean => decisions.chance(label, probability)
+  const one = <V>(label: string, from: readonly V[]): V => decisions.pick(label, from)
   const isBreach = is('breach', BREACHES)
-  const drive = is('by hand', BY_HAND) && !isInformer ? 'by-hand' : 'informer'
-  const mix = new FaultMix(draws, isBreach)
+  const driver = is('by hand', BY_HAND) && !isInformer ? 'by-hand' : 'informer'
+  const mix = new FaultMix(decisions, isBreach)
   const hasOrder = is('order', 0.9) || isBreach
   const isPolled = !isBreach && is('polled', 0.08)
   const auditMs =
-    drive === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
+    driver === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
   const isAuditAlone = isBreach && auditMs !== false
   // Else something other than the audit makes it right.
   if (isAuditAlone)
@@ -105,35 +105,35 @@ export function settingsFor(draws: RandomDecisions, isInformer = false): Setting
       'keyless-event',
       'malformed-event',
     )
-  if (drive === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
+  if (driver === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
   else mix.exclude('unknown-event', 'keyless-event', 'malformed-event', 'doubt', 'step-throws', 'warns')
   const brokenRepairs = one('broken repairs', [0, 0, 1, 2])
-  const flips = isAuditAlone && is('flips', 0.4) && draws.take('flips#1')
+  const flips = isAuditAlone && is('flips', 0.4) && decisions.take('flips#1')
   return {
     isBreach,
-    drive,
+    driver,
     mix,
-    keys: pickSome(draws, one('key count', [2, 2, 3, 4, 6])),
+    keys: pickSome(decisions, one('key count', [2, 2, 3, 4, 6])),
     heartbeatMs: one('heartbeat', [2_000, 5_000, 10_000]),
     pageSize: one('page size', [1, 2, 3, 100]),
     latencyMs: one('greatest latency', [2, 20, 20, 200]),
     healAtMs: one('length', [400, 3_000, 10_000, 10_000, 40_000]),
     hasOrder,
-    knowsLater: is('knows later epochs', 0.3),
+    comparesEpochs: is('knows later epochs', 0.3),
     hasRevisions: is('revisions', 0.7),
     hasUids: is('uids', 0.6),
-    tellsLastState: is('last state', 0.5),
+    sendsLastState: is('last state', 0.5),
     copies: is('copies', 0.5) || flips,
     isPolled,
-    isDeaf: is('deaf', 0.3),
+    ignoresAbort: is('deaf', 0.3),
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
     freezes: is('freeze', 0.2) && !flips,
     omits: is('omits', 0.15) ? 't0' : undefined,
     flips,
-    body: is('body', 0.4) && !flips && draws.take('body#1') ? drawnBody(draws.next('body')) : undefined,
-    brokenRepairs: isAuditAlone && brokenRepairs > 0 && draws.take('broken repairs#1') ? brokenRepairs : 0,
-    clears: drive === 'informer' && !isAuditAlone && is('clears', 0.5) && draws.take('clears#1'),
-    hasSchema: drive === 'informer' && is('schema', 0.25) && draws.take('schema#1'),
+    body: is('body', 0.4) && !flips && decisions.take('body#1') ? drawnBody(decisions.next('body')) : undefined,
+    brokenRepairs: isAuditAlone && brokenRepairs > 0 && decisions.take('broken repairs#1') ? brokenRepairs : 0,
+    clears: driver === 'informer' && !isAuditAlone && is('clears', 0.5) && decisions.take('clears#1'),
+    hasSchema: driver === 'informer' && is('schema', 0.25) && decisions.take('schema#1'),
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }
@@ -145,7 +145,7 @@ export function healsWithin({ isBreach, auditMs, keys, pageSize }: Settings): nu
   return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)
 }
 
-function pickSome(draws: RandomDecisions, count: number): string[] {
+function pickSome(decisions: RandomDecisions, count: number): string[] {
   const pool = [...KEYS]
-  return Array.from({ length: count }, () => pool.splice(draws.below('keys', pool.length), 1)[0] as string)
+  return Array.from({ length: count }, () => pool.splice(decisions.below('keys', pool.length), 1)[0] as string)
 }

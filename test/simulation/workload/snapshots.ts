@@ -14,34 +14,34 @@ interface Taken {
 
 /** Snapshots that are held while the store moves on; each must stay as it was (I8). */
 export class Snapshots {
-  readonly #stage: SourceScenario
+  readonly #scenario: SourceScenario
   readonly #informer: Informer<Item, IndexesOf>
   readonly #taken: Taken[] = []
 
-  constructor(stage: SourceScenario, informer: Informer<Item, IndexesOf>) {
-    this.#stage = stage
+  constructor(scenario: SourceScenario, informer: Informer<Item, IndexesOf>) {
+    this.#scenario = scenario
     this.#informer = informer
   }
 
   begin(): void {
     const { version, status } = this.#informer
-    this.#taken.push({ held: new SnapshotChecker(this.#stage, this.#informer), version, relists: status.relists })
+    this.#taken.push({ held: new SnapshotChecker(this.#scenario, this.#informer), version, relists: status.relists })
   }
 
   /** Whatever was written meanwhile. */
-  judge(): void {
-    for (const { held } of this.#taken) held.judge()
+  check(): void {
+    for (const { held } of this.#taken) held.check()
   }
 
   /** Ends the oldest. */
   end(): void {
     const snapshot = this.#taken.shift()
     if (snapshot === undefined) return
-    const { mark, settings, history } = this.#stage
+    const { mark, settings, history } = this.#scenario
     const { held, version, relists } = snapshot
     if (this.#informer.status.relists > relists) mark('a snapshot outlived a relist')
     if (!settings.isBreach && version !== undefined)
-      checkStore(this.#stage, history.at(version).state, held.view, 'I8', 'a snapshot', settings.omits)
+      checkStore(this.#scenario, history.at(version).state, held.view, 'I8', 'a snapshot', settings.omits)
     held.dispose()
   }
 

@@ -23,19 +23,19 @@ export interface Wanted {
 }
 
 /** Which objects somebody wants: half of the time all of them; sometimes only what two scopes have in common. */
-export function drawScope(scene: Scenario): Wanted {
-  const { draws } = scene
-  const wanted = drawWanted(scene, 'scope')
-  const other = draws.chance('two scopes', 0.25) ? drawWanted(scene, 'other scope') : {}
+export function drawScope(scenario: Scenario): Wanted {
+  const { decisions } = scenario
+  const wanted = drawWanted(scenario, 'scope')
+  const other = decisions.chance('two scopes', 0.25) ? drawWanted(scenario, 'other scope') : {}
   return { ...other, ...wanted }
 }
 
-function drawWanted({ draws, settings }: Scenario, label: string): Wanted {
-  const tenant = draws.pick(label, TENANTS)
-  const tag = draws.pick(label, TAGS)
-  const key = draws.pick(label, settings.keys)
-  const rank = draws.below(label, RANKS)
-  switch (draws.below(label, 10)) {
+function drawWanted({ decisions, settings }: Scenario, label: string): Wanted {
+  const tenant = decisions.pick(label, TENANTS)
+  const tag = decisions.pick(label, TAGS)
+  const key = decisions.pick(label, settings.keys)
+  const rank = decisions.below(label, RANKS)
+  switch (decisions.below(label, 10)) {
     case 0:
       return { key }
     case 1:

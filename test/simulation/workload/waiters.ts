@@ -10,34 +10,34 @@ import { UntilCondition } from './until-condition.js'
 /** Those who wait for something; each must end in time, and rightly. */
 export class Waiters {
   readonly pending: WaiterChecker
-  readonly #drive: InformerDriver
-  readonly #stage: SourceScenario
+  readonly #driver: InformerDriver
+  readonly #scenario: SourceScenario
 
   /** Where the store was when its history was known to be over. */
   #forkedAt: string | undefined
 
-  constructor(drive: InformerDriver) {
-    this.#drive = drive
-    this.#stage = drive.stage
-    this.pending = new WaiterChecker(drive.stage)
+  constructor(driver: InformerDriver) {
+    this.#driver = driver
+    this.#scenario = driver.scenario
+    this.pending = new WaiterChecker(driver.scenario)
   }
 
   /** Read-your-writes: waits for where the source is now, by the store or by a subscription. */
   forHead(): void {
-    const { history, draws, settings, violate } = this.#stage
-    const { informer, followers } = this.#drive
+    const { history, decisions, settings, violate } = this.#scenario
+    const { informer, followers } = this.#driver
     if (!settings.hasOrder) return
     // Somebody else may have written it, some time ago.
-    const mark = history.before(draws.chance('an older mark', 0.4) ? draws.below('how old', 8) : 0).version
-    const follower = draws.chance('wait of', 0.5) ? draws.pick('whose wait', followers) : undefined
+    const mark = history.before(decisions.chance('an older mark', 0.4) ? decisions.below('how old', 8) : 0).version
+    const follower = decisions.chance('wait of', 0.5) ? decisions.pick('whose wait', followers) : undefined
     const { subscription } = follower ?? {}
-    if (follower?.isStuckForEver || follower?.isClosed || follower?.isEnding) return
+    if (follower?.neverSettles || follower?.isClosed || follower?.isEnding) return
     const limits = this.#limits('waitFor')
     if (follower === undefined || subscription === undefined) {
       const hasForked = forkedSince(history, mark)
       this.pending.wait(informer.waitFor(mark, limits), {
         what: 'waitFor',
-        asks: 'surely',
+        notifiesSource: 'surely',
         mark,
         limits,
         isDue: () => this.#isShown(mark),
@@ -53,43 +53,44 @@ export class Waiters {
 
   /** Waits for what a subscription or a controller held at the beginning, or for where the source is now. */
   ofFollower(): void {
-    const { draws, settings, violate } = this.#stage
-    const { followers, reconcilers } = this.#drive
-    const follower = draws.pick('who is waited for', [...followers, ...reconcilers])
+    const { decisions, settings, violate } = this.#scenario
+    const { followers, reconcilers } = this.#driver
+    const follower = decisions.pick('who is waited for', [...followers, ...reconcilers])
     const subscription = follower instanceof Reconciler ? follower.controller : follower?.subscription
     if (follower === undefined || subscription === undefined || follower.isClosed || follower.isEnding) return
     const limits = this.#limits('wait of a follower')
-    if (settings.hasOrder && draws.chance('waits for head', 0.6)) {
+    if (settings.hasOrder && decisions.chance('waits for head', 0.6)) {
       this.#ofHead(follower, subscription, limits)
       return
     }
     this.pending.wait(subscription.synced(limits), {
       what: `synced of ${follower.name}`,
-      asks: 'perhaps',
+      notifiesSource: 'perhaps',
       limits,
-      isHopeless: () => follower.isStuckForEver === true,
+      mayNeverEnd: () => follower.neverSettles === true,
       isDue: () => subscription.version !== undefined,
       mayFail: (code) => this.#isStopped(code, follower),
       ended: () => {
         // A store that was cleared has no version.
-        if (subscription.version === undefined && !follower.isClosed && this.#drive.access.times === 0)
+        if (subscription.version === undefined && !follower.isClosed && this.#driver.access.times === 0)
           violate('I8', `synced of ${follower.name} before it has handled what there was`)
       },
     })
   }
 
   #ofHead(follower: Ending, subscription: Subscription, limits: Wait): void {
-    const { history, violate } = this.#stage
+    const { history, violate } = this.#scenario
     const mark = history.head.version
     const hasForked = forkedSince(history, mark)
     this.pending.wait(subscription.waitFor(mark, limits), {
       what: `waitFor of ${follower.name}`,
-      asks: 'perhaps',
+      notifiesSource: 'perhaps',
       mark,
       limits,
-      isHopeless: () => follower.isStuckForEver === true,
+      mayNeverEnd: () => follower.neverSettles === true,
       // A version from before access was lost answers nothing.
-      isDue: () => this.#drive.access.times === 0 && this.#isShown(mark) && this.#isReached(subscription.version, mark),
+      isDue: () =>
+        this.#driver.access.times === 0 && this.#isShown(mark) && this.#isReached(subscription.version, mark),
       mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
       ended: () => {
         const { version } = subscription
@@ -101,8 +102,8 @@ export class Waiters {
 
   /** The history that the store shows is over: waits for what came later in it end now. */
   forked(): void {
-    const { history } = this.#stage
-    const { version } = this.#drive.informer
+    const { history } = this.#scenario
+    const { version } = this.#driver.informer
     // Until the next list it is known already.
     if (version === undefined || version === this.#forkedAt) return
     this.#forkedAt = version
@@ -111,8 +112,8 @@ export class Waiters {
   }
 
   fresh(): void {
-    const { history, settings, violate } = this.#stage
-    const { informer, source } = this.#drive
+    const { history, settings, violate } = this.#scenario
+    const { informer, source } = this.#driver
     if (!settings.hasOrder) return
     const before = history.head.version
     const limits = this.#limits('fresh')
@@ -120,7 +121,7 @@ export class Waiters {
     const { headFailures } = source
     this.pending.wait(informer.fresh(limits), {
       what: 'fresh',
-      asks: 'perhaps',
+      notifiesSource: 'perhaps',
       limits,
       mayFail: (code) =>
         this.#isStopped(code) ||
@@ -134,7 +135,7 @@ export class Waiters {
   }
 
   synced(): void {
-    const { informer, source } = this.#drive
+    const { informer, source } = this.#driver
     const limits = this.#limits('synced')
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
@@ -143,17 +144,17 @@ export class Waiters {
       // A source that refuses for good says so to who waits for its first list.
       mayFail: (code) => this.#isStopped(code) || code === source.refusedWith,
       ended: () => {
-        if (!informer.status.isSynced) this.#stage.violate('I8', 'synced before the first list was in')
+        if (!informer.status.isSynced) this.#scenario.violate('I8', 'synced before the first list was in')
       },
     })
   }
 
   relist(): void {
-    const { violate } = this.#stage
-    const { informer, opens, source } = this.#drive
+    const { violate } = this.#scenario
+    const { informer, reflectorChecker, source } = this.#driver
     const { lists } = source
     const limits = this.#limits('relist')
-    if (limits.signal?.aborted !== true) opens.relistAsked(informer.status.state)
+    if (limits.signal?.aborted !== true) reflectorChecker.relistRequested(informer.status.state)
     this.pending.wait(informer.relist(limits), {
       what: 'relist',
       limits,
@@ -165,44 +166,44 @@ export class Waiters {
   }
 
   until(key: string): void {
-    const { informer } = this.#drive
-    const { draws } = this.#stage
-    const isThere = draws.chance('until', 0.5)
-    const limits = this.#drive.callers.sign('until', { timeoutMs: 1 + draws.below('timeout', 20_000) })
+    const { informer } = this.#driver
+    const { decisions } = this.#scenario
+    const isThere = decisions.chance('until', 0.5)
+    const limits = this.#driver.callers.sign('until', { timeoutMs: 1 + decisions.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    const asked = new UntilCondition<Item | undefined>(this.#stage, condition)
-    this.pending.wait(asked.until(informer.until(key, asked.holds, limits)), {
+    const untilCondition = new UntilCondition<Item | undefined>(this.#scenario, condition)
+    this.pending.wait(untilCondition.until(informer.until(key, untilCondition.holds, limits)), {
       what: `until ${nameOf(key)}`,
       limits,
       isDue: () => informer.version !== undefined && condition(informer.get(key)),
       mayFail: (code) => this.#isStopped(code),
       ended: (object) => {
-        if (!condition(object)) this.#stage.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
+        if (!condition(object)) this.#scenario.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
       },
     })
   }
 
   #limits(what: string): Wait {
-    const { draws } = this.#stage
-    const timeoutMs = draws.chance('limit', 0.3) ? 1 + draws.below('timeout', 5_000) : 600_000
-    return this.#drive.callers.sign(what, { timeoutMs })
+    const { decisions } = this.#scenario
+    const timeoutMs = decisions.chance('limit', 0.3) ? 1 + decisions.below('timeout', 5_000) : 600_000
+    return this.#driver.callers.sign(what, { timeoutMs })
   }
 
   /** Whether the store includes a mark; once its history is known to be over it answers nothing until the next list. */
   #isShown(mark: string): boolean {
-    const { version } = this.#drive.informer
+    const { version } = this.#driver.informer
     return version !== this.#forkedAt && this.#isReached(version, mark)
   }
 
   /** Whether a version of the same epoch includes a mark. A mark of an epoch that is over waits until the source was asked. */
   #isReached(version: string | undefined, mark: string): boolean {
-    const { history } = this.#stage
+    const { history } = this.#scenario
     return this.#includes(version, mark) && history.at(version ?? mark).epoch === history.at(mark).epoch
   }
 
   /** Whether a version includes a mark, or belongs to a later epoch by now. */
   #includes(version: string | undefined, mark: string): boolean {
-    const { history } = this.#stage
+    const { history } = this.#scenario
     if (version === undefined) return false
     const [at, wanted] = [history.at(version), history.at(mark)]
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
@@ -210,7 +211,7 @@ export class Waiters {
 
   /** A stop ends all waits; who is closed, or has overflowed, its own. */
   #isStopped(code: string, follower?: Ending): boolean {
-    if (code === 'STOPPED') return this.#drive.isStopping || follower?.isClosed === true || follower?.isEnding === true
+    if (code === 'STOPPED') return this.#driver.isStopping || follower?.isClosed === true || follower?.isEnding === true
     return code === 'HANDLER' && follower?.mayOverflow === true
   }
 }
@@ -222,7 +223,7 @@ interface Ending {
   /** It is to end after what waits. */
   readonly isEnding: boolean
   readonly mayOverflow?: boolean
-  readonly isStuckForEver?: boolean
+  readonly neverSettles?: boolean
 }
 
 /** What a source that cannot say where it is may answer. */

@@ -1,7 +1,7 @@
 import type { Item, Mutation, State, Stored } from '../backend/history.js'
 import { InformerDriver } from '../system/informer-driver.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
-import type { SystemUnderTest } from '../system/system-under-test.js'
+import type { SingleSourceSystem } from '../system/system-under-test.js'
 import { setWallClock } from '../system/wall-clock.js'
 import { RANKS, TAGS, TENANTS } from './declared-indexes.js'
 import type { Action } from './fault-plan.js'
@@ -11,13 +11,13 @@ import { hashOf, mix } from './random-decisions.js'
 
 /** Where something is done. */
 export interface WorkloadTarget extends SourceScenario {
-  readonly drive: Pick<SystemUnderTest, 'source' | 'state' | 'stop' | 'skipped'>
+  readonly driver: Pick<SingleSourceSystem, 'source' | 'state' | 'stop' | 'skipped'>
 }
 
 /** A laptop that sleeps. */
 const SUSPENDED_MS = 10 * 60_000
 /** How often keys are asked for at earlier times. */
-const MANY_ASKS = 40
+const ENQUEUES = 40
 /** How often it writes in a storm, at least. */
 const STORM = 8
 const DAY_MS = 24 * 3_600_000
@@ -38,15 +38,16 @@ export class Workload {
 
   /** What the source holds at the beginning. */
   initial(): State {
-    const { draws, settings } = this.#world
+    const { decisions, settings } = this.#world
     const state = new Map<string, Stored>()
-    for (const key of settings.keys) if (draws.chance('initial', 0.5)) state.set(key, this.#stored(key, 'initial', '0'))
+    for (const key of settings.keys)
+      if (decisions.chance('initial', 0.5)) state.set(key, this.#stored(key, 'initial', '0'))
     return state
   }
 
   perform({ kind, label }: Action): void {
-    const { history, settings, note, clock, draws } = this.#world
-    const key = draws.pick(label, settings.keys)
+    const { history, settings, note, clock, decisions } = this.#world
+    const key = decisions.pick(label, settings.keys)
     const known = history.head.state.get(key)
     switch (kind) {
       case 'put':
@@ -63,7 +64,7 @@ export class Workload {
         this.#recreate(key, label)
         break
       case 'storm':
-        this.#storm(key, label, draws.pick(label, [1, 20, 300]))
+        this.#storm(key, label, decisions.pick(label, [1, 20, 300]))
         break
       case 'vanish':
         // Where only an audit makes it right, a list may not.
@@ -77,8 +78,8 @@ export class Workload {
         break
       case 'give up':
         this.#corrupt(key, label)
-        clock.in(draws.next(label) * 3_000, () => {
-          if (!draws.isQuiet && this.#world.history.head.state.get(key)?.isInvalid)
+        clock.in(decisions.next(label) * 3_000, () => {
+          if (!decisions.isQuiet && this.#world.history.head.state.get(key)?.isInvalid)
             this.#commit(label, [this.#delete(key)])
         })
         break
@@ -90,12 +91,12 @@ export class Workload {
         break
       case 'suspend':
         note('the machine is suspended')
-        clock.skip(draws.next(label) * SUSPENDED_MS)
-        this.#world.drive.skipped()
+        clock.skip(decisions.next(label) * SUSPENDED_MS)
+        this.#world.driver.skipped()
         break
       case 'restart':
         note('is stopped')
-        this.#world.drive.stop()
+        this.#world.driver.stop()
         break
       case 'clock jump':
         this.#jump(label)
@@ -129,41 +130,41 @@ export class Workload {
 
   /** Nobody watches: what comes and goes now only a list can tell. */
   #writeInGap(): void {
-    const { draws, history, settings } = this.#world
-    if (draws.isQuiet) return
+    const { decisions, history, settings } = this.#world
+    if (decisions.isQuiet) return
     // Often the key that was written last: somebody may not have heard of it yet.
     const [last] = history.head.mutations
-    const key = last !== undefined && draws.chance('gap', 0.7) ? last.key : draws.pick('gap', settings.keys)
+    const key = last !== undefined && decisions.chance('gap', 0.7) ? last.key : decisions.pick('gap', settings.keys)
     const isThere = history.head.state.has(key)
     this.#commit('in the gap', [isThere ? this.#delete(key) : this.#put(key, 'gap')])
   }
 
   /** A watch broke off: a good moment to write. */
   inGap(): void {
-    const { clock, draws, settings } = this.#world
+    const { clock, decisions, settings } = this.#world
     if (!settings.mix.strikes('write-in-gap')) return
-    for (let count = 1 + draws.below('gap', 3); count > 0; count--)
-      clock.in(draws.next('gap') * draws.pick('gap', [20, 200, 600]), () => this.#writeInGap())
+    for (let count = 1 + decisions.below('gap', 3); count > 0; count--)
+      clock.in(decisions.next('gap') * decisions.pick('gap', [20, 200, 600]), () => this.#writeInGap())
   }
 
   /** One key is written again and again, faster than anybody is told. */
   #storm(key: string, label: string, apartMs: number): void {
-    const { clock, draws } = this.#world
-    for (let nth = STORM + draws.below(label, STORM); nth > 0; nth--)
+    const { clock, decisions } = this.#world
+    for (let nth = STORM + decisions.below(label, STORM); nth > 0; nth--)
       clock.in(nth * apartMs, () => {
-        if (!draws.isQuiet) this.#commit(label, [this.#put(key, label)])
+        if (!decisions.isQuiet) this.#commit(label, [this.#put(key, label)])
       })
   }
 
   /** A controller is to end after what waits, and often its source goes on just then. */
   #drain(key: string, label: string): void {
-    const { clock, draws, drive, history } = this.#world
-    if (!(drive instanceof InformerDriver)) return
-    drive.drain(key)
-    const apartMs = draws.pick(label, [0, 2, 50, 150])
-    for (let nth = apartMs === 0 ? 0 : STORM - draws.below(label, 2); nth > 0; nth--)
+    const { clock, decisions, driver, history } = this.#world
+    if (!(driver instanceof InformerDriver)) return
+    driver.drain(key)
+    const apartMs = decisions.pick(label, [0, 2, 50, 150])
+    for (let nth = apartMs === 0 ? 0 : STORM - decisions.below(label, 2); nth > 0; nth--)
       clock.in(nth * apartMs, () => {
-        if (draws.isQuiet) return
+        if (decisions.isQuiet) return
         this.#commit(label, [history.head.state.has(key) ? this.#delete(key) : this.#put(key, label)])
       })
   }
@@ -179,65 +180,65 @@ export class Workload {
 
   /** Keys are asked for at times, and then at earlier ones, again and again. */
   #enqueueMany(label: string): void {
-    const { draws, drive, settings } = this.#world
-    if (!(drive instanceof InformerDriver) || drive.isStopping) return
-    if (drive.reconcilers.length === 0) drive.reconcile()
-    const reconciler = draws.pick(label, drive.reconcilers)
-    for (let nth = MANY_ASKS; nth > 0; nth--)
-      reconciler?.ask(draws.pick(label, settings.keys), 100 * nth + draws.below(label, 2_000))
+    const { decisions, driver, settings } = this.#world
+    if (!(driver instanceof InformerDriver) || driver.isStopping) return
+    if (driver.reconcilers.length === 0) driver.reconcile()
+    const reconciler = decisions.pick(label, driver.reconcilers)
+    for (let nth = ENQUEUES; nth > 0; nth--)
+      reconciler?.enqueueIn(decisions.pick(label, settings.keys), 100 * nth + decisions.below(label, 2_000))
   }
 
   /** The history forks, and again before anybody can have read the first fork; writers wait for what they wrote in each. */
   #restoreTwice(label: string): void {
-    const { clock, draws, drive, settings } = this.#world
+    const { clock, decisions, driver, settings } = this.#world
     const restore = (): void => {
-      if (draws.isQuiet) return
+      if (decisions.isQuiet) return
       this.#restore(label)
-      this.#commit(label, [this.#put(draws.pick(label, settings.keys), label)])
-      if (drive instanceof InformerDriver && !drive.isStopping) drive.waiters.forHead()
+      this.#commit(label, [this.#put(decisions.pick(label, settings.keys), label)])
+      if (driver instanceof InformerDriver && !driver.isStopping) driver.waiters.forHead()
     }
     restore()
-    clock.in(draws.next(label) * settings.latencyMs, restore)
+    clock.in(decisions.next(label) * settings.latencyMs, restore)
   }
 
   /** A key goes, comes back, and is gone without a word, as only a list can tell: its first end is known, its last is not. */
   #vanish(key: string, label: string): void {
-    const { clock, draws, drive, history, settings } = this.#world
+    const { clock, decisions, driver, history, settings } = this.#world
     const later = (times: number, act: () => void): void =>
-      void clock.in(times * (1 + settings.latencyMs) + draws.next(label) * 20, () => {
-        if (!draws.isQuiet) act()
+      void clock.in(times * (1 + settings.latencyMs) + decisions.next(label) * 20, () => {
+        if (!decisions.isQuiet) act()
       })
     if (!history.head.state.has(key)) this.#commit(label, [this.#put(key, label)])
     later(1, () => this.#commit(label, [this.#delete(key)]))
     later(2, () => this.#commit(label, [this.#put(key, label)]))
     later(4, () => {
-      drive.source.expire()
+      driver.source.expire()
       if (history.head.state.has(key)) this.#commit(label, [this.#delete(key)])
     })
   }
 
   /** Somebody is stuck at a key: a good moment to write it. */
-  pileUp(key: string): void {
-    const { draws, settings } = this.#world
-    if (draws.isQuiet || !settings.keys.includes(key)) return
-    if (settings.mix.strikes('pile-up')) this.#storm(key, 'pile up', draws.pick('pile up', [1, 20, 100]))
-    if (settings.mix.strikes('vanish-meanwhile')) this.#vanish(draws.pick('vanish', settings.keys), 'vanish')
+  writeRepeatedly(key: string): void {
+    const { decisions, settings } = this.#world
+    if (decisions.isQuiet || !settings.keys.includes(key)) return
+    if (settings.mix.strikes('pile-up')) this.#storm(key, 'pile up', decisions.pick('pile up', [1, 20, 100]))
+    if (settings.mix.strikes('vanish-meanwhile')) this.#vanish(decisions.pick('vanish', settings.keys), 'vanish')
   }
 
-  comeAndGo(withinMs: number): void {
-    const { clock, draws, history, settings } = this.#world
+  addBriefly(withinMs: number): void {
+    const { clock, decisions, history, settings } = this.#world
     const key = settings.keys.find((each) => !history.head.state.has(each))
     if (key === undefined) return
-    clock.in(draws.next('come and go') * withinMs, () => this.#commit('comes', [this.#put(key, 'come and go')]))
-    clock.in(4 * withinMs + draws.next('come and go') * 300, () => {
+    clock.in(decisions.next('come and go') * withinMs, () => this.#commit('comes', [this.#put(key, 'come and go')]))
+    clock.in(4 * withinMs + decisions.next('come and go') * 300, () => {
       if (history.head.state.has(key)) this.#commit('goes', [this.#delete(key)])
     })
   }
 
   /** Nobody will write to this one any more: only who compares contents can find it. */
   lastFlip(): void {
-    const { drive, settings } = this.#world
-    const key = drive instanceof InformerDriver ? [...drive.informer.keys()][0] : undefined
+    const { driver, settings } = this.#world
+    const key = driver instanceof InformerDriver ? [...driver.informer.keys()][0] : undefined
     if (settings.flips && key !== undefined) this.#flip(key)
   }
 
@@ -247,18 +248,18 @@ export class Workload {
   }
 
   #jump(label: string): void {
-    const { draws, note, mark, drive } = this.#world
-    const byMs = draws.pick(label, [-365, -1 / 24, 1 / 24, 1, 365]) * DAY_MS
+    const { decisions, note, mark, driver } = this.#world
+    const byMs = decisions.pick(label, [-365, -1 / 24, 1 / 24, 1, 365]) * DAY_MS
     note('the wall clock is set', byMs)
-    if (drive.source.streams.size > 0) mark('the wall clock jumped under an open watch')
+    if (driver.source.streams.size > 0) mark('the wall clock jumped under an open watch')
     setWallClock(byMs)
     this.#jumpedMs += byMs
   }
 
   /** Somebody, or something, writes to an object that the store holds. */
   #flip(key: string): void {
-    const { drive, settings, note, mark } = this.#world
-    const object = settings.flips && drive instanceof InformerDriver ? drive.informer.get(key) : undefined
+    const { driver, settings, note, mark } = this.#world
+    const object = settings.flips && driver instanceof InformerDriver ? driver.informer.get(key) : undefined
     if (object === undefined) return
     note('a field changes by itself', nameOf(key), object.n)
     mark('a field in the store changed by itself')
@@ -266,70 +267,70 @@ export class Workload {
   }
 
   #use(kind: Action['kind'], key: string): void {
-    const { drive, draws } = this.#world
-    if (!(drive instanceof InformerDriver) || drive.isStopping) return
+    const { driver, decisions } = this.#world
+    if (!(driver instanceof InformerDriver) || driver.isStopping) return
     switch (kind) {
       case 'subscribe':
-        drive.follow()
+        driver.follow()
         break
       case 'close':
-        drive.close(draws.pick('close', drive.followers))
+        driver.close(decisions.pick('close', driver.followers))
         break
       case 'drain follower':
-        drive.drainFollower(draws.pick('drain follower', drive.followers))
+        driver.drainFollower(decisions.pick('drain follower', driver.followers))
         break
       case 'wait of a follower':
-        drive.waiters.ofFollower()
+        driver.waiters.ofFollower()
         break
       case 'reconcile':
-        drive.reconcile()
+        driver.reconcile()
         break
       case 'enqueue':
-        draws.pick('enqueue', drive.reconcilers)?.enqueue(key)
+        decisions.pick('enqueue', driver.reconcilers)?.enqueue(key)
         break
       case 'wait for head':
-        drive.waiters.forHead()
+        driver.waiters.forHead()
         break
       case 'fresh':
-        drive.waiters.fresh()
+        driver.waiters.fresh()
         break
       case 'until':
-        drive.waiters.until(key)
+        driver.waiters.until(key)
         break
       case 'relist':
-        drive.relist()
+        driver.relist()
         break
       case 'misuse':
-        drive.misuse()
+        driver.misuse()
         break
       case 'add index':
-        drive.addIndex()
+        driver.addIndex()
         break
       case 'begin snapshot':
-        drive.snapshots.begin()
+        driver.snapshots.begin()
         break
       case 'end snapshot':
-        drive.snapshots.end()
+        driver.snapshots.end()
         break
       default:
     }
   }
 
   #commit(what: string, mutations: readonly Mutation[]): void {
-    const { history, note, drive } = this.#world
+    const { history, note, driver } = this.#world
     const { version } = history.commit(mutations, mix(hashOf(what) + mutations.length))
     note(what, ...mutations.flatMap(({ key, stored }) => [nameOf(key), stored?.item.n ?? 'gone']), version)
-    drive.source.wake()
+    driver.source.wake()
   }
 
   #transaction(label: string): void {
-    const { draws, history, settings } = this.#world
+    const { decisions, history, settings } = this.#world
     const mutations: Mutation[] = []
     const written = new Map<string, Stored | undefined>()
-    for (let count = 2 + draws.below(label, 3); count > 0; count--) {
-      const key = draws.pick(label, settings.keys)
+    for (let count = 2 + decisions.below(label, 3); count > 0; count--) {
+      const key = decisions.pick(label, settings.keys)
       const was = written.has(key) ? written.get(key) : history.head.state.get(key)
-      const isDelete = was !== undefined && draws.chance(label, 0.35)
+      const isDelete = was !== undefined && decisions.chance(label, 0.35)
       const stored = isDelete ? undefined : this.#stored(key, label, this.#next, was?.uid)
       written.set(key, stored)
       mutations.push({ key, stored, was })
@@ -339,13 +340,13 @@ export class Workload {
 
   /** The same key, another identity, in one transaction or in two. */
   #recreate(key: string, label: string): void {
-    const { draws, history, drive, mark } = this.#world
+    const { decisions, history, driver, mark } = this.#world
     const was = history.head.state.get(key)
     if (was === undefined) return
     const gone: Mutation = { key, stored: undefined, was }
-    if (![...drive.source.streams].some(({ kind }) => kind === 'watch'))
+    if (![...driver.source.streams].some(({ kind }) => kind === 'watch'))
       mark('a key was deleted and written again while nobody watched')
-    if (draws.chance(label, 0.5)) {
+    if (decisions.chance(label, 0.5)) {
       this.#commit(label, [gone, { key, stored: this.#stored(key, label, this.#next), was: undefined }])
       return
     }
@@ -354,19 +355,19 @@ export class Workload {
   }
 
   #compact(label: string): void {
-    const { draws, history, note, mark, drive } = this.#world
+    const { decisions, history, note, mark, driver } = this.#world
     const { sequence } = history.head
     // Before, exactly at, and after where somebody will want to go on.
-    history.compacted = Math.max(history.compacted, sequence - draws.below(label, 4))
+    history.compacted = Math.max(history.compacted, sequence - decisions.below(label, 4))
     note('compacts', history.compacted)
-    if (drive.state.startsWith('backing-off')) mark('the history was compacted during a backoff')
-    drive.source.wake()
+    if (driver.state.startsWith('backing-off')) mark('the history was compacted during a backoff')
+    driver.source.wake()
   }
 
   #restore(label: string): void {
-    const { draws, history, note, mark, drive } = this.#world
+    const { decisions, history, note, mark, driver } = this.#world
     const { sequence } = history.head
-    const back = draws.below(label, 6)
+    const back = decisions.below(label, 6)
     const from = history.inEpoch(sequence - back) ?? history.first
     const lost = Array.from(
       { length: sequence - from.sequence },
@@ -375,31 +376,31 @@ export class Workload {
     const { version } = history.restore(from)
     note('is restored from a backup', version)
     // History forks: the same numbers again, for other contents.
-    for (const { mutations } of draws.chance(label, 0.7) ? lost : []) {
+    for (const { mutations } of decisions.chance(label, 0.7) ? lost : []) {
       const keys = new Set(mutations.map(({ key }) => key))
       this.#commit(
         'in another history',
         Array.from(keys, (key) => this.#put(key, label)),
       )
     }
-    if (drive instanceof InformerDriver && drive.followers.some((follower) => follower.isStuck))
+    if (driver instanceof InformerDriver && driver.followers.some((follower) => follower.isStuck))
       mark('the collection was restored while a handler was stuck')
-    if ([...drive.source.streams].some(({ kind }) => kind === 'list'))
+    if ([...driver.source.streams].some(({ kind }) => kind === 'list'))
       mark('the collection was restored while a list was on its way')
-    drive.source.wake()
+    driver.source.wake()
     this.#waitInFork(label)
   }
 
   /** Who handles what was before may be asked about what is now. */
   #waitInFork(label: string): void {
-    const { clock, draws, drive } = this.#world
-    if (!(drive instanceof InformerDriver) || !draws.chance('waits in a fork', 0.5)) return
-    for (let count = 1 + draws.below('waits in a fork', 3); count > 0; count--)
-      clock.in(draws.next('waits in a fork') * draws.pick('waits in a fork', [20, 400, 3_000]), () => {
-        if (draws.isQuiet || drive.isStopping) return
-        if (draws.chance('writes in a fork', 0.5))
-          this.#commit(label, [this.#put(draws.pick('writes in a fork', this.#world.settings.keys), label)])
-        drive.waiters.ofFollower()
+    const { clock, decisions, driver } = this.#world
+    if (!(driver instanceof InformerDriver) || !decisions.chance('waits in a fork', 0.5)) return
+    for (let count = 1 + decisions.below('waits in a fork', 3); count > 0; count--)
+      clock.in(decisions.next('waits in a fork') * decisions.pick('waits in a fork', [20, 400, 3_000]), () => {
+        if (decisions.isQuiet || driver.isStopping) return
+        if (decisions.chance('writes in a fork', 0.5))
+          this.#commit(label, [this.#put(decisions.pick('writes in a fork', this.#world.settings.keys), label)])
+        driver.waiters.ofFollower()
       })
   }
 
@@ -417,11 +418,16 @@ export class Workload {
   }
 
   #item(label: string): Item {
-    const { draws, settings } = this.#world
-    const tags = TAGS.filter(() => draws.chance(label, 0.4))
-    const item = { n: ++this.#contents, tenant: draws.pick(label, TENANTS), tags, rank: draws.below(label, RANKS) }
+    const { decisions, settings } = this.#world
+    const tags = TAGS.filter(() => decisions.chance(label, 0.4))
+    const item = {
+      n: ++this.#contents,
+      tenant: decisions.pick(label, TENANTS),
+      tags,
+      rank: decisions.below(label, RANKS),
+    }
     if (settings.body === undefined) return item
-    const isPlain = draws.chance('plain', 0.7)
+    const isPlain = decisions.chance('plain', 0.7)
     return withBody(isPlain ? { ...item, tenant: TENANTS[1] ?? '', tags: [], rank: 1 } : item, settings.body, false)
   }
 
