@@ -82,3 +82,22 @@ describe('SPEC.md', () => {
     expect(sentences.filter(({ sentence }) => (sentence.match(/\S*\w\S*/g) ?? []).length > 25)).toEqual([])
   })
 })
+
+/** The test files that the tables of a guide name in their last column: `x` is a test of the adapter. */
+function filesInTablesOf(adapter: string): string[] {
+  const tables = textOf(`docs/${adapter}.md`).match(/^\|.*\| test \|\n(?:\|.*\n)+/gm) ?? []
+  const cells = tables.flatMap((table) => table.trim().split('\n').slice(2)).map((line) => line.split('|').at(-2) ?? '')
+  const names = cells.flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name = '']) => name))
+  return [...new Set(names)].map((name) => {
+    if (name.startsWith('test/')) return name.replace(/(\.test\.ts)?$/, '.test.ts')
+    return name.startsWith('faults/') ? `test/${adapter}-${name}.test.ts` : `test/${adapter}/${name}.test.ts`
+  })
+}
+
+describe('the guide', () => {
+  test.each(['postgres', 'etcd', 'redis', 'kubernetes'])('for %s names test files that exist', (adapter) => {
+    const files = filesInTablesOf(adapter)
+    expect(files.length).toBeGreaterThan(10)
+    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+})
