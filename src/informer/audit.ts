@@ -4,10 +4,11 @@ import type { Random } from '../contract/random.js'
 import { LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
-import { close } from '../reflector/reflector.js'
+import { close, type Reflector } from '../reflector/reflector.js'
 import type { Partition } from '../store/partition.js'
 import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
+import type { InformerEvents } from './informer-events.js'
 
 /** How often a store is compared with its source where nothing else is said, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
@@ -29,16 +30,13 @@ const SLICE_MS = 8
 export interface AuditHost<S, T> {
   readonly source: ListerWatcher<S>
   readonly part: Partition<T>
+  readonly reflector: Pick<Reflector<S>, 'proven' | 'relist'>
+  readonly events: Pick<InformerEvents, 'report' | 'warning'>
   readonly clock: Clock
   readonly random: Random
-  /** Whether there is something to compare: after the first list, while the watch is open. */
+  /** Whether the store can be compared: after the first list, while the watch is open. */
   isLive(): boolean
   waitFor(version: Version, wait: Wait): Promise<void>
-  /** The store has all that the source had at this version. */
-  proven(version: Version): void
-  relist(reason: string): void
-  report(error: SourceError): void
-  warn(message: string): void
 }
 
 type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; readonly version: Version }
@@ -117,7 +115,7 @@ export class Audit<S, T> {
   async #once(signal: AbortSignal): Promise<void> {
     const wasDoubted = this.#isDoubted
     this.#isDoubted = false
-    const { source, clock, report, relist } = this.#host
+    const { source, clock, events, reflector } = this.#host
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
     const end = (): void => attempt.abort(ABORTED)
@@ -129,15 +127,15 @@ export class Audit<S, T> {
       if (first === undefined || !isRepairing) return
       const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
       const message = `the audit of ${source.name} found a difference at the key "${first}"${others}; the source is read again`
-      report(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }))
-      relist('the audit found a difference')
+      events.report(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }))
+      reflector.relist('the audit found a difference')
     } catch (error) {
       if (signal.aborted || !isRepairing) return
       this.#isDoubted ||= wasDoubted
       this.#failures++
       const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
       const code = error instanceof SourceError ? error.code : 'UNAVAILABLE'
-      report(new SourceError(message, { code, phase: 'list', cause: error }))
+      events.report(new SourceError(message, { code, phase: 'list', cause: error }))
     } finally {
       this.#isProofWanted = false
       end()
@@ -147,7 +145,7 @@ export class Audit<S, T> {
 
   /** The keys at which store and source differ. */
   async #compare(attempt: Attempt): Promise<readonly string[]> {
-    const { clock, part, proven } = this.#host
+    const { clock, part, reflector } = this.#host
     const until = clock.now() + Math.min(this.#periodMs, AUDIT_PERIOD_MS)
     for (let round = 1; ; round++) {
       const written = part.recordWrites()
@@ -161,7 +159,7 @@ export class Audit<S, T> {
         // Nothing was written since before the source was read: what is the same now was the same all the time.
         const isStill = written.keys.size === 0 && !written.isReplaced
         if (isStill && drift.length === 0 && snapshot.listed !== undefined) {
-          proven(snapshot.version)
+          reflector.proven(snapshot.version)
           return drift
         }
         if (isStill && drift.length > 0 && round >= PROOF_ROUNDS) return drift
@@ -259,7 +257,7 @@ export class Audit<S, T> {
     const { source, clock, random } = this.#host
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
     void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
-    const warn = (message: string): void => this.#host.warn(`${source.name}: ${message}`)
+    const warn = (message: string): void => this.#host.events.warning(`${source.name}: ${message}`)
     const alive = (): void => attempt.recordActivity()
     const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
     let [readMs, since] = [0, clock.now()]

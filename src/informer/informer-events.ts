@@ -1,11 +1,12 @@
 import { EventEmitter } from 'eventemitter3'
 import type { Clock } from '../contract/clock.js'
-import { messageOf, SourceError } from '../contract/errors.js'
+import { messageOf, SourceError, toSourceError } from '../contract/errors.js'
 import { emitWarning } from '../contract/runtime.js'
 import type { Logger, Status } from '../contract/status.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
+import { channels } from './telemetry.js'
 
-/** Where nobody listens to errors, a process warning says so at most this often, in milliseconds. */
+/** Process warnings about unhandled errors are at least this far apart, in milliseconds. */
 const WARNING_MS = 60_000
 
 interface Events {
@@ -15,7 +16,7 @@ interface Events {
 
 type AnyListener = (...args: unknown[]) => void
 
-/** Those who want to know how an informer is. One that throws harms no other. */
+/** The event listeners and the logger of an informer. An error of a listener is a process warning; the others are still called. */
 export class InformerEvents {
   readonly #events = new EventEmitter<Events>()
   readonly #clock: Clock
@@ -39,24 +40,22 @@ export class InformerEvents {
     this.#events.off(event, checked('off', event, listener))
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
-  /** From now on nobody is told anything. */
+  /** Nothing is emitted, logged or reported after this. */
   close(): void {
     this.#isClosed = true
   }
 
-  /** An error that nobody listens to is a process warning. */
-  error(error: SourceError): void {
+  /** Reports an error, of the informer's source if none is named. Without listener and logger it is a process warning. */
+  report(error: SourceError, source: string = this.#nameNow()): void {
     if (this.#isClosed) return
-    this.log('warn', error.message, { code: error.code, key: error.key })
-    if (this.#events.listenerCount('error') > 0) this.#emit('error', error)
-    else if (this.#logger === undefined) this.#warn(error)
+    const located = toSourceError(error, { phase: error.phase ?? 'apply', source })
+    if (channels.error.hasSubscribers) channels.error.publish({ source, error: located })
+    this.log('warn', located.message, { code: located.code, key: located.key })
+    if (this.#events.listenerCount('error') > 0) this.#emit('error', located)
+    else if (this.#logger === undefined) this.#warn(located)
   }
 
-  /** What stops nothing. Without a logger it is a process warning. */
+  /** Logs a warning. Without a logger it is a process warning. */
   warning(message: string): void {
     if (this.#isClosed) return
     this.log('warn', message, {})

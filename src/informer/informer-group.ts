@@ -1,9 +1,9 @@
 import { ABORTED, SourceError } from '../contract/errors.js'
 import { checkWait, type Wait } from '../util/deadline.js'
 import { checkOptions, isCount, isPositive, isSignal } from '../util/validate-options.js'
-import type { Lifecycle } from './informer.js'
-import { assertStartable, isStartable, type Startable } from './lifecycle.js'
-import { isLimitable, type Limitable, limitRelists, RelistLimiter } from './relist-limiter.js'
+import type { Health, HealthOptions, Lifecycle } from './informer-types.js'
+import { type GroupMember, isGroupMember } from './lifecycle.js'
+import { RelistLimiter } from './relist-limiter.js'
 
 /**
  * Several informers, or groups of them, that start, sync and stop together. With `maxRelists` at most so many of them
@@ -19,28 +19,27 @@ export function groupInformers(
   return new InformerGroup(informers, options.maxRelists)
 }
 
-class InformerGroup implements Lifecycle, Limitable, Startable {
+class InformerGroup implements GroupMember {
   readonly #members: readonly Lifecycle[]
   #isStopped = false
 
   constructor(members: readonly Lifecycle[], maxRelists: number | undefined) {
     this.#members = [...members]
-    if (maxRelists !== undefined) this[limitRelists](new RelistLimiter(maxRelists))
+    if (maxRelists !== undefined) this.limitRelists(new RelistLimiter(maxRelists))
   }
 
-  /** An outer group's limit counts instead of an inner one's. */
-  [limitRelists](limit: RelistLimiter): void {
-    for (const member of this.#members) if (isLimitable(member)) member[limitRelists](limit)
+  limitRelists(limiter: RelistLimiter): void {
+    for (const member of this.#members) if (isGroupMember(member)) member.limitRelists(limiter)
   }
 
-  [assertStartable](): void {
+  assertStartable(): void {
     if (this.#isStopped) throw new SourceError('start: the group was stopped', { code: 'STOPPED' })
-    for (const member of this.#members) if (isStartable(member)) member[assertStartable]()
+    for (const member of this.#members) if (isGroupMember(member)) member.assertStartable()
   }
 
   start(options: { readonly signal?: AbortSignal | undefined } = {}): this {
     checkOptions('start', options, { signal: isSignal })
-    this[assertStartable]() // Before any of them has begun.
+    this.assertStartable() // Before any member is started.
     for (const member of this.#members) member.start(options)
     return this
   }
@@ -56,7 +55,7 @@ class InformerGroup implements Lifecycle, Limitable, Startable {
     try {
       await Promise.all(this.#members.map((member) => member.synced({ signal: waiting.signal, timeoutMs })))
     } finally {
-      // Once one is refused nobody waits for the others.
+      // If one member rejects, the other waits end.
       waiting.abort(ABORTED)
       signal?.removeEventListener('abort', abort)
     }
@@ -65,7 +64,7 @@ class InformerGroup implements Lifecycle, Limitable, Startable {
   async stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
     checkOptions('stop', options, { drainMs: isPositive })
     this.#isStopped = true
-    // All of them, also where one throws.
+    // All members are stopped, also if one of them throws.
     const stopped = await Promise.allSettled(this.#members.map(async (member) => member.stop(options)))
     for (const each of stopped) if (each.status === 'rejected') throw each.reason
   }
@@ -74,11 +73,7 @@ class InformerGroup implements Lifecycle, Limitable, Startable {
     await this.stop()
   }
 
-  health(options: { readonly staleAfterMs?: number | undefined; readonly stuckAfterMs?: number | undefined } = {}): {
-    readonly isLive: boolean
-    readonly isReady: boolean
-    readonly reason: string
-  } {
+  health(options: HealthOptions = {}): Health {
     checkOptions('health', options, { staleAfterMs: isPositive, stuckAfterMs: isPositive })
     const all = this.#members.map((member) => member.health(options))
     const worst = all.find(({ isLive }) => !isLive) ?? all.find(({ isReady }) => !isReady) ?? all[0]

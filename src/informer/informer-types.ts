@@ -15,6 +15,24 @@ import type { Wait } from '../util/deadline.js'
 import type { SourceSet } from './source-set.js'
 import type { StandardSchema } from './standard-schema.js'
 
+/** The thresholds of `health`. */
+export interface HealthOptions {
+  /** Not ready if the source has sent nothing for longer than this, in milliseconds. Default: no limit. */
+  readonly staleAfterMs?: number | undefined
+  /** Not ready if a handler or a run has been running for longer than this, in milliseconds. Default: no limit. */
+  readonly stuckAfterMs?: number | undefined
+}
+
+/** The result of `health`, for liveness and readiness probes. */
+export interface Health {
+  /** Whether the informer was started and not stopped. */
+  readonly isLive: boolean
+  /** Whether the store has the first list of every source, and no threshold is exceeded. */
+  readonly isReady: boolean
+  /** The state and its cause, in words. */
+  readonly reason: string
+}
+
 /** What can be started and stopped. */
 export interface Lifecycle extends AsyncDisposable {
   /** Begins to mirror; a second call does nothing. With `signal`, stops when it aborts. Throws `STOPPED` after `stop`. */
@@ -35,11 +53,7 @@ export interface Lifecycle extends AsyncDisposable {
    * was heard within that time. Not ready while a source is cleared by `onAccessLost`, and, with `stuckAfterMs`, while a handler or a run
    * has been running for longer than that.
    */
-  health(options?: { readonly staleAfterMs?: number | undefined; readonly stuckAfterMs?: number | undefined }): {
-    readonly isLive: boolean
-    readonly isReady: boolean
-    readonly reason: string
-  }
+  health(options?: HealthOptions): Health
 }
 
 /**

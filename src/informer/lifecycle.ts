@@ -1,11 +1,15 @@
-/** How a group asks its members, before it starts any of them, whether they can be started. */
-export const assertStartable: unique symbol = Symbol.for('listwatch.assertStartable')
+import type { Lifecycle } from './informer-types.js'
+import type { RelistLimiter } from './relist-limiter.js'
 
-export interface Startable {
-  /** Throws what `start` would. */
-  [assertStartable](): void
+/** The methods of informers and groups that only a group calls. */
+export interface GroupMember extends Lifecycle {
+  /** Throws the error with which `start` would fail now. */
+  assertStartable(): void
+  /** Sets the limiter of all later relists. The limiter of an outer group replaces that of an inner one. */
+  limitRelists(limiter: RelistLimiter): void
 }
 
-export function isStartable(value: object): value is Startable {
-  return assertStartable in value
+/** Returns false for a `Lifecycle` that the program itself implements. */
+export function isGroupMember(value: Lifecycle): value is GroupMember {
+  return 'assertStartable' in value && 'limitRelists' in value
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED } from '../contract/errors.js'
 
-/** Who takes longer goes on, and holds nobody up any more. */
+/** A relist that takes longer continues, but its slot is released after this time, in milliseconds. */
 export const SLOT_MS: number = 5 * 60_000
 
-/** Lets so many relists go on at a time; the others wait, in the order in which they came, for a list of five minutes at most. */
+/** Limits the number of concurrent relists. The others wait for a slot, in the order of their requests. */
 export class RelistLimiter {
   readonly #max: number
   #running = 0
@@ -14,7 +14,7 @@ export class RelistLimiter {
     this.#max = max
   }
 
-  /** Resolves when one more may begin; what it gives is called when that is over. Rejects when `signal` aborts. */
+  /** Resolves with a function that releases the slot. Rejects when `signal` aborts. */
   acquire(signal: AbortSignal, clock: Clock): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const begin = (): void => {
@@ -43,15 +43,4 @@ export class RelistLimiter {
       }
     })
   }
-}
-
-/** How a group tells its members of its limit. */
-export const limitRelists: unique symbol = Symbol.for('listwatch.limitRelists')
-
-export interface Limitable {
-  [limitRelists](limit: RelistLimiter): void
-}
-
-export function isLimitable(value: object): value is Limitable {
-  return limitRelists in value
 }

@@ -11,26 +11,23 @@ import { VersionWaiters } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
 import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
+import type { InformerEvents } from './informer-events.js'
 
-/** What a source needs of its informer. */
+/** The parts and callbacks of its informer that a source runner uses. */
 export interface RunnerHost<S, T> {
   readonly clock: Clock
   readonly random: Random
-  /** How often it is audited, in milliseconds; false: never. */
-  readonly auditMs: number | false
+  readonly events: InformerEvents
   /** Whether the objects of a source that refuses access stay in the store. */
   readonly onAccessLost: 'keep' | 'clear'
-  /** Undefined where a relist may begin at once. */
-  admit(signal: AbortSignal): Promise<() => void> | undefined
-  moved(mirror: SourceRunner<S, T>, previous: ReflectorState): void
-  report(error: SourceError): void
-  warn(message: string): void
-  ignored(source: string, version: Version): void
-  waitFor(version: Version, wait: Wait, mirror: SourceRunner<S, T>): Promise<void>
+  /** Resolves when a relist may begin, with a function that releases the slot. Undefined if it may begin at once. */
+  acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined
+  stateChanged(runner: SourceRunner<S, T>, previous: ReflectorState): void
+  waitFor(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void>
 }
 
-/** One source of an informer: what reads it, where it is, and who waits for it. */
-export class SourceRunner<S, T> {
+/** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
+export class SourceRunner<S, T> implements ReflectorHooks {
   /** What it is called among the others. */
   readonly name: string
   readonly source: ListerWatcher<S>
@@ -38,8 +35,10 @@ export class SourceRunner<S, T> {
   readonly reflector: Reflector<S>
   readonly waiters: VersionWaiters
   readonly #host: RunnerHost<S, T>
+  /** The period of audits in milliseconds; false: only if the source requests a proof. */
+  readonly #auditMs: number | false
   readonly #epochs: EpochCheck | undefined
-  readonly #onForked = new Set<(error: SourceError) => void>()
+  readonly #epochListeners = new Set<(error: SourceError) => void>()
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   #audit: Audit<S, T> | undefined
@@ -59,35 +58,71 @@ export class SourceRunner<S, T> {
   /** Whether the store shows a history that is not known to be over. */
   #isCurrent = false
 
-  constructor(name: string, source: ListerWatcher<S>, part: Partition<T>, host: RunnerHost<S, T>) {
+  constructor(
+    name: string,
+    source: ListerWatcher<S>,
+    part: Partition<T>,
+    auditMs: number | false,
+    host: RunnerHost<S, T>,
+  ) {
     this.name = name
     this.source = source
     this.part = part
+    this.#auditMs = auditMs
     this.#host = host
     this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, host)
     this.waiters = new VersionWaiters(
       (at, mark) => source.hasReached?.(at, mark) === true,
       this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
     )
-    const hooks: ReflectorHooks = {
-      onStateChange: (_state, previous) => host.moved(this, previous),
-      onFailure: (error) => {
-        if (error.code === 'UNAUTHORIZED' && host.onAccessLost === 'clear') this.#clear(error)
-      },
-      onError: (error) => {
-        if (error.code === 'EPOCH_CHANGED') this.#forked(error)
-        host.report(error)
-      },
-      onWarning: (message) => host.warn(`${source.name}: ${message}`),
-      onAuditRequest: () => this.#audit?.request(),
-      onProofRequest: () => this.#prove(),
-      onDuplicate: (version) => host.ignored(source.name, version),
-      hasWaiters: () => this.waiters.size > 0,
-      acquireRelistSlot: (signal) => host.admit(signal),
-    }
-    // What the source gives becomes what the store holds inside the indexer, by `schema` and `transform`.
+    // The indexer converts source objects to stored objects, with `schema` and `transform`.
     const sink = part as unknown as Partition<S>
-    this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, hooks)
+    this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, this)
+  }
+
+  onStateChange(_state: ReflectorState, previous: ReflectorState): void {
+    this.#host.stateChanged(this, previous)
+  }
+
+  onFailure(error: SourceError): void {
+    if (error.code === 'UNAUTHORIZED' && this.#host.onAccessLost === 'clear') this.#clear(error)
+  }
+
+  onError(error: SourceError): void {
+    if (error.code === 'EPOCH_CHANGED') this.#epochChanged(error)
+    this.#host.events.report(error)
+  }
+
+  onWarning(message: string): void {
+    this.#host.events.warning(`${this.source.name}: ${message}`)
+  }
+
+  onAuditRequest(): void {
+    this.#audit?.request()
+  }
+
+  onDuplicate(version: Version): void {
+    this.#host.events.log('debug', 'dropped a batch that the store includes already', {
+      source: this.source.name,
+      version,
+    })
+  }
+
+  hasWaiters(): boolean {
+    return this.waiters.size > 0
+  }
+
+  acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined {
+    return this.#host.acquireRelistSlot(signal)
+  }
+
+  /** Without periodic audits the store is compared only when the source requests a proof. */
+  onProofRequest(): void {
+    if (this.#audit === undefined) {
+      this.#audit = this.#makeAudit(Infinity)
+      this.#auditing = this.#audit.run(this.#ending.signal)
+    }
+    this.#audit.prove()
   }
 
   get version(): Version | undefined {
@@ -130,35 +165,24 @@ export class SourceRunner<S, T> {
   start(): void {
     if (this.#isRunning) return
     this.#startedAt = this.#host.clock.now()
-    const { auditMs } = this.#host
-    if (auditMs !== false) this.#audit = this.#makeAudit(auditMs)
+    if (this.#auditMs !== false) this.#audit = this.#makeAudit(this.#auditMs)
     this.#run()
     if (!this.#ending.signal.aborted) this.#auditing = this.#audit?.run(this.#ending.signal)
   }
 
-  /** Also without audits: then the store is compared only when a source asks for it. */
-  #prove(): void {
-    if (this.#audit === undefined) {
-      this.#audit = this.#makeAudit(Infinity)
-      this.#auditing = this.#audit.run(this.#ending.signal)
-    }
-    this.#audit.prove()
-  }
-
   #makeAudit(auditMs: number): Audit<S, T> {
-    const { clock, random, report, warn, waitFor } = this.#host
+    const { clock, random, events, waitFor } = this.#host
+    const { source, part, reflector } = this
     return new Audit<S, T>(
       {
-        source: this.source,
-        part: this.part,
+        source,
+        part,
+        reflector,
+        events,
         clock,
         random,
-        isLive: () => this.isListed && ['live', 'connecting'].includes(this.reflector.state.name),
-        waitFor: (version, wait) => waitFor(version, wait, this),
-        proven: (version) => this.reflector.proven(version),
-        relist: (reason) => this.reflector.relist(reason),
-        report,
-        warn,
+        isLive: () => this.isListed && ['live', 'connecting'].includes(reflector.state.name),
+        waitFor: (version, wait) => waitFor(this, version, wait),
       },
       auditMs,
     )
@@ -193,24 +217,24 @@ export class SourceRunner<S, T> {
     } catch (thrown) {
       // The step is undone as a whole: the next refusal deletes them.
       this.#isCleared = false
-      this.#host.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
+      this.#host.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
     }
   }
 
   /** From now to the next list no version of the store answers a wait: it may be equal to one of the history that begins. */
-  #forked(error: SourceError): void {
+  #epochChanged(error: SourceError): void {
     const at = this.reached ?? this.#lostAt
     this.#isCurrent = false
     this.#lostAt = undefined
     if (at !== undefined)
       this.waiters.epochChanged(at, error, (...versions) => this.source.isLaterEpoch?.(...versions) === true)
-    for (const onEpochChange of [...this.#onForked]) onEpochChange(error)
+    for (const listener of [...this.#epochListeners]) listener(error)
   }
 
   /** Calls `listener` when the history of the source is over, until the result is called. */
-  onForked(listener: (error: SourceError) => void): () => void {
-    this.#onForked.add(listener)
-    return () => this.#onForked.delete(listener)
+  onEpochChange(listener: (error: SourceError) => void): () => void {
+    this.#epochListeners.add(listener)
+    return () => this.#epochListeners.delete(listener)
   }
 
   /** Something of it is in the store now. */
@@ -245,60 +269,4 @@ export class SourceRunner<S, T> {
       reconnects: state.reconnects,
     }
   }
-}
-
-/** The status of several sources: the least well of them has the word. */
-export function statusOf(
-  sources: ReadonlyMap<string, Status>,
-  { state, isSynced }: { readonly state: 'idle' | 'stopped' | undefined; readonly isSynced: boolean },
-): Status {
-  const all = [...sources.values()]
-  const worst = [...sources].reduce<readonly [string, Status] | undefined>(
-    (worst, each) => (worst === undefined || rank(each[1]) > rank(worst[1]) ? each : worst),
-    undefined,
-  )
-  const times = (of: (status: Status) => number | undefined): readonly number[] =>
-    all.map(of).filter((time) => time !== undefined)
-  return {
-    state: state ?? worst?.[1].state ?? 'live',
-    isSynced,
-    version: undefined,
-    reason: worst === undefined ? 'there are no sources' : `${worst[0]}: ${worst[1].reason}`,
-    lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
-    lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
-    staleMs: Math.max(0, ...times(({ staleMs }) => staleMs)),
-    lagMs: greatest(times(({ lagMs }) => lagMs)),
-    attempt: Math.max(0, ...times(({ attempt }) => attempt)),
-    retryInMs: least(times(({ retryInMs }) => retryInMs)),
-    relists: sum(times(({ relists }) => relists)),
-    reconnects: sum(times(({ reconnects }) => reconnects)),
-    sources: Object.fromEntries(sources),
-  }
-}
-
-const RANKS: readonly Status['state'][] = [
-  'live',
-  'stopped',
-  'idle',
-  'relisting',
-  'connecting',
-  'listing',
-  'backing-off',
-  'failed',
-]
-
-function rank({ state }: Status): number {
-  return RANKS.indexOf(state)
-}
-
-function least(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.min(...numbers)
-}
-
-function greatest(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.max(...numbers)
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0)
 }

@@ -38,8 +38,29 @@ export function parserOf<Output>(schema: StandardSchema<Output>): (value: unknow
   }
 }
 
+/** Returns `schema` and `transform` as one function. Undefined if there is neither. */
+export function preparing<P, T>({
+  schema,
+  transform,
+}: {
+  readonly schema?: StandardSchema<P>
+  readonly transform?: (object: P, key: string) => T | undefined
+}): ((object: unknown, key: string) => T | undefined) | undefined {
+  const convert =
+    transform &&
+    ((object: unknown, key: string): T | undefined => {
+      const result = transform(object as P, key)
+      assertSynchronous(result, 'transform')
+      return result
+    })
+  if (schema === undefined) return convert
+  const parse = parserOf(schema)
+  if (convert === undefined) return parse as (object: unknown) => T | undefined
+  return (object, key) => convert(parse(object), key)
+}
+
 /** Refuses a promise: the store is written in one step, which nothing may wait in. */
-export function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R {
+function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R {
   if (typeof (result as Partial<PromiseLike<R>> | null | undefined)?.then !== 'function') return
   Promise.resolve(result).catch(() => {})
   throw new TypeError(`the ${what} is asynchronous; only synchronous ones can be used here`)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Informer } from '../../src/informer/informer.js'
+import type { Informer } from '../../src/informer/informer-types.js'
 import { describeKubernetes } from '../servers/index.js'
 import { isAnyList } from './fake.js'
 import type { FakeObject } from './fake-collection.js'

@@ -3,7 +3,8 @@ import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import { Audit } from '../../src/informer/audit.js'
-import { createInformer, type Informer, type InformerOptions } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/informer.js'
+import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
 import { Indexer } from '../../src/store/indexer.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
@@ -571,10 +572,8 @@ describe('the comparison of a large store', () => {
         random: { next: () => 0 },
         isLive: () => true,
         waitFor: () => included.promise,
-        proven: () => {},
-        relist: () => {},
-        report: (error) => reported.push(error),
-        warn: () => {},
+        reflector: { proven: () => {}, relist: () => {} },
+        events: { report: (error) => reported.push(error), warning: () => {} },
       },
       1_000,
     )

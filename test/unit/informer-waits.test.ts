@@ -527,7 +527,7 @@ describe('fresh', () => {
   test('is a TypeError at the call where the source has no head', () => {
     const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
     expect(() => informer.fresh()).toThrow(
-      new TypeError('fresh: the source "scripted" cannot say where it is (it has no head)'),
+      new TypeError('fresh: the source "scripted" cannot report its version (it has no head)'),
     )
   })
 

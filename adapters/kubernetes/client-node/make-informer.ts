@@ -1,5 +1,6 @@
 import { OptionError } from '../../../src/contract/errors.js'
-import { createInformer, type Informer } from '../../../src/informer/informer.js'
+import { createInformer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { KubernetesSource } from '../api-source.js'
 import { isKubeConfig, type KubeConfigLike } from '../http/credentials.js'
 import type { KubernetesSourceOptions } from '../kubernetes-options.js'

@@ -1,6 +1,7 @@
 export type { Logger, State, Status } from './contract/status.js';
-export { createInformer, type Informer, type InformerOptions, type Lifecycle } from './informer/informer.js';
+export { createInformer } from './informer/informer.js';
 export { groupInformers } from './informer/informer-group.js';
+export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from './informer/informer-types.js';
 export { type SourceSet, sourceSet } from './informer/source-set.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './informer/standard-schema.js';
 export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Origin, Updated } from './queue/change.js';

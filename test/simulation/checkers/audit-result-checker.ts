@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Commit, Item } from '../backend/history.js'
 import type { AuditObserver } from '../backend/simulated-source.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'

@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Controller } from '../../../src/subscriptions/controller.js'
 import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'

@@ -1,4 +1,4 @@
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import { CLOSE_GRACE_MS, type Subscription } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'

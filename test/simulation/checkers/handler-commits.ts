@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
 import type { History, Item } from '../backend/history.js'

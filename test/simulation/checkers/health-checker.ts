@@ -1,4 +1,4 @@
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'

@@ -1,5 +1,5 @@
 import type { Entry } from '../../../src/contract/source.js'
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'

@@ -18,13 +18,13 @@ export const mutantsOfAccess: readonly Mutant[] = [
     name: 'the objects go though they are to be kept',
     breaks: "with onAccessLost: 'keep' the objects stay",
     file: 'informer/source-runner.ts',
-    edits: [["error.code === 'UNAUTHORIZED' && host.onAccessLost === 'clear'", "error.code === 'UNAUTHORIZED'"]],
+    edits: [["error.code === 'UNAUTHORIZED' && this.#host.onAccessLost === 'clear'", "error.code === 'UNAUTHORIZED'"]],
   },
   {
     name: 'it is ready while the objects of a source are deleted',
     breaks: 'health() is not ready from the loss of access to the next list',
-    file: 'informer/informer.ts',
-    edits: [['isSynced && !isStale && cleared === undefined && ', 'isSynced && !isStale && ']],
+    file: 'informer/informer-status.ts',
+    edits: [['this.#synced.isOpen && !isStale && cleared === undefined && ', 'isSynced && !isStale && ']],
   },
   {
     name: 'over a set the objects of another source go when access is lost',

@@ -76,7 +76,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     name: 'an audit that finds something only says so',
     breaks: 'what an audit finds is repaired by a relist (I16)',
     file: 'informer/audit.ts',
-    edits: [["      relist('the audit found a difference')\n", '']],
+    edits: [["      reflector.relist('the audit found a difference')\n", '']],
   },
   {
     name: 'an audit overlooks what it has read three times of four',

@@ -190,7 +190,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a stop drops what waits',
     breaks: 'what waits is handled before a stop, where there is time for it (I5)',
     file: 'informer/informer.ts',
-    edits: [['    if (drainMs !== undefined && this.#synced.isOpen) await this.#drained(drainMs)\n', '']],
+    edits: [['    if (drainMs !== undefined && this.#synced.isOpen) await this.#drain(drainMs)\n', '']],
   },
   {
     name: 'a stop waits for ever for what waits',
@@ -203,11 +203,8 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     breaks: 'nothing is taken from the source after stop() (I15)',
     file: 'informer/informer.ts',
     edits: [
-      ['    const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))\n', ''],
-      [
-        '    const closing =',
-        '    const ended = Promise.all(Array.from(this.#mirrors.values(), (mirror) => mirror.end(error)))\n    const closing =',
-      ],
+      ['    const ended = this.#sources.end(error)\n', ''],
+      ['    const closing =', '    const ended = this.#sources.end(error)\n    const closing ='],
     ],
   },
   {

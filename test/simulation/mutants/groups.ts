@@ -65,7 +65,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     breaks: 'so many members list again at a time',
     kind,
     file: 'informer/informer-group.ts',
-    edits: [['if (isLimitable(member)) member[limitRelists](limit)', 'void limit']],
+    edits: [['if (isGroupMember(member)) member.limitRelists(limiter)', 'void limiter']],
   },
   {
     name: 'the inner limit counts',
@@ -74,8 +74,8 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'informer/informer-group.ts',
     edits: [
       [
-        'if (isLimitable(member)) member[limitRelists](limit)',
-        'if (isLimitable(member) && !(member instanceof InformerGroup)) member[limitRelists](limit)',
+        'if (isGroupMember(member)) member.limitRelists(limiter)',
+        'if (isGroupMember(member) && !(member instanceof InformerGroup)) member.limitRelists(limiter)',
       ],
     ],
   },

@@ -63,20 +63,18 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a relist waits for a removed source',
     breaks: 'who waits for a source that is removed is not left alone',
     kind,
-    file: 'informer/informer.ts',
-    edits: [
-      ['mirror.listed > lists || this.#mirrors.get(name) !== mirror', 'mirror.listed > lists && name !== undefined'],
-    ],
+    file: 'informer/informer-waits.ts',
+    edits: [['runner.listed > lists || runners.get(name) !== runner', 'runner.listed > lists && name !== undefined']],
   },
   {
     name: 'synced before all sources are',
     breaks: 'synced means all (I8)',
     kind,
-    file: 'informer/informer.ts',
+    file: 'informer/informer-sources.ts',
     edits: [
       [
-        'Array.from(this.#mirrors.values()).every(({ isListed, isCleared }) => isListed && !isCleared)',
-        '(this.#mirrors.size === 0 || Array.from(this.#mirrors.values()).some(({ isListed }) => isListed))',
+        'Array.from(this.#runners.values()).every(({ isListed, isCleared }) => isListed && !isCleared)',
+        '(this.#runners.size === 0 || Array.from(this.#runners.values()).some(({ isListed }) => isListed))',
       ],
     ],
   },
@@ -84,10 +82,10 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a stopped informer follows its set',
     breaks: 'after stop() nothing is opened (I15)',
     kind,
-    file: 'informer/informer.ts',
+    file: 'informer/informer-sources.ts',
     edits: [
       ['    this.#unfollow()\n', ''],
-      ['      if (!this.#isStopped) act()\n', '      act()\n'],
+      ['      if (!this.#host.stopped.aborted) act()\n', '      act()\n'],
     ],
   },
   {

@@ -11,7 +11,7 @@ export const mutantsOfStuck: readonly Mutant[] = [
   {
     name: 'only the subscription that began first can be stuck',
     breaks: 'with stuckAfterMs an informer is not ready while any handler or run takes longer',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-status.ts',
     edits: [['if (running === undefined || ranMs <= ms) continue', 'if (running === undefined || ranMs <= ms) break']],
   },
   {

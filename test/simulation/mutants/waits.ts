@@ -9,29 +9,29 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'a wait for a version fails as if all were stopped',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     edits: [
       [
-        "if (this.#isStopped) {\n      settle.reject(this.#stoppedError('waitFor'))",
-        "if (mirror !== undefined) {\n      settle.reject(this.#stoppedError('waitFor'))",
+        "if (this.#isStopped) {\n      settle.reject(this.#sources.stoppedError('waitFor'))",
+        "if (runner !== undefined) {\n      settle.reject(this.#sources.stoppedError('waitFor'))",
       ],
     ],
   },
   {
     name: 'fresh fails as if all were stopped',
     breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     edits: [
       [
-        "        if (this.#isStopped) {\n          settle.reject(this.#stoppedError('fresh'))",
-        "        if (wait !== undefined) {\n          settle.reject(this.#stoppedError('fresh'))",
+        "        if (this.#isStopped) {\n          settle.reject(this.#sources.stoppedError('fresh'))",
+        "        if (wait !== undefined) {\n          settle.reject(this.#sources.stoppedError('fresh'))",
       ],
     ],
   },
   {
     name: 'fresh fails as if nobody might read the source',
     breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     edits: [
       [
         '          () => settle.resolve(),\n          settle.reject,\n',
@@ -48,35 +48,35 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'over a set a wait for a version fails as if all were stopped',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     kind: 'set',
     edits: [
       [
-        "if (this.#isStopped) {\n      settle.reject(this.#stoppedError('waitFor'))",
-        "if (mirror !== undefined) {\n      settle.reject(this.#stoppedError('waitFor'))",
+        "if (this.#isStopped) {\n      settle.reject(this.#sources.stoppedError('waitFor'))",
+        "if (runner !== undefined) {\n      settle.reject(this.#sources.stoppedError('waitFor'))",
       ],
     ],
   },
   {
     name: 'over a set fresh fails as if all were stopped',
     breaks: 'fresh fails where a source cannot say where it is, and nowhere else',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     kind: 'set',
     edits: [
       [
-        "        if (this.#isStopped) {\n          settle.reject(this.#stoppedError('fresh'))",
-        "        if (wait !== undefined) {\n          settle.reject(this.#stoppedError('fresh'))",
+        "        if (this.#isStopped) {\n          settle.reject(this.#sources.stoppedError('fresh'))",
+        "        if (wait !== undefined) {\n          settle.reject(this.#sources.stoppedError('fresh'))",
       ],
     ],
   },
   {
     name: 'over a set fresh does not wait',
     breaks: 'after fresh the store includes what each source had at the call',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     kind: 'set',
     edits: [
       [
-        'if (version !== undefined && !signal.aborted) await this.#waitForMirror(mirror, version, { signal })',
+        'if (version !== undefined && !signal.aborted) await this.forRunner(runner, version, { signal })',
         'void version',
       ],
     ],
@@ -109,23 +109,23 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'until looks only once',
     breaks: 'until ends with the first commit after which its condition holds',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     edits: [
       [
-        '        if (!this.#synced.isOpen) return\n        const object = this.get(key)',
-        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.get(key)',
+        '        if (!this.#synced.isOpen) return\n        const object = this.#host.get(key)',
+        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.#host.get(key)',
       ],
     ],
   },
   {
     name: 'over a set until looks only once',
     breaks: 'until ends with the first commit after which its condition holds',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-waits.ts',
     kind: 'set',
     edits: [
       [
-        '        if (!this.#synced.isOpen) return\n        const object = this.get(key)',
-        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.get(key)',
+        '        if (!this.#synced.isOpen) return\n        const object = this.#host.get(key)',
+        '        if (!this.#synced.isOpen || Object(settle).hasLooked) return\n        Object(settle).hasLooked = true\n        const object = this.#host.get(key)',
       ],
     ],
   },

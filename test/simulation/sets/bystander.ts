@@ -1,4 +1,5 @@
-import { createInformer, type Informer } from '../../../src/informer/informer.js'
+import { createInformer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'

@@ -1,7 +1,7 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'

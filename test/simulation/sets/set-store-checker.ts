@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Item } from '../backend/history.js'
 import { QueryModel } from '../checkers/query-model.js'
 import { entriesOf } from '../checkers/snapshot-checker.js'

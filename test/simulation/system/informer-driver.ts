@@ -1,6 +1,6 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { Informer, Lifecycle } from '../../../src/informer/informer.js'
+import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
 import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Commit, Item } from '../backend/history.js'

@@ -1,5 +1,6 @@
 import type { SourceError } from '../../../src/contract/errors.js'
-import { createInformer, type Informer, type InformerOptions } from '../../../src/informer/informer.js'
+import { createInformer } from '../../../src/informer/informer.js'
+import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
 import { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'

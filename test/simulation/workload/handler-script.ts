@@ -1,5 +1,5 @@
 import type { SourceError } from '../../../src/contract/errors.js'
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { HandlerContext } from '../../../src/subscriptions/handler-subscription.js'
 import type { SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'

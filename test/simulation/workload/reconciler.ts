@@ -1,6 +1,6 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller.js'
 import type { Item, State } from '../backend/history.js'
 import { ControllerDrainChecker, type Left } from '../checkers/controller-drain-checker.js'

@@ -26,5 +26,8 @@ export interface SchemaIssue {
 export declare function flawInSchema(schema: unknown): string | undefined;
 /** The schema as a function that throws for what it refuses, naming each place. */
 export declare function parserOf<Output>(schema: StandardSchema<Output>): (value: unknown) => Output;
-/** Refuses a promise: the store is written in one step, which nothing may wait in. */
-export declare function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R;
+/** Returns `schema` and `transform` as one function. Undefined if there is neither. */
+export declare function preparing<P, T>({ schema, transform, }: {
+    readonly schema?: StandardSchema<P>;
+    readonly transform?: (object: P, key: string) => T | undefined;
+}): ((object: unknown, key: string) => T | undefined) | undefined;

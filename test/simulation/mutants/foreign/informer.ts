@@ -9,16 +9,14 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     breaks:
       'relist() resolves when the whole source has been read again; it does not wait for a source that was removed.',
     file: 'informer/informer.ts',
-    edits: [
-      ['    this.#openIfListed()\n    this.#lookAgain()\n    return true', '    this.#openIfListed()\n    return true'],
-    ],
+    edits: [['        this.#openIfListed()\n        this.#waits.recheck()\n', '        this.#openIfListed()\n']],
   },
   {
     // Two subscriptions, of which the earlier one is idle and the later one has a handler that hangs.
     name: 'the search for stuck handlers ends at the first follower that is not stuck',
     breaks:
       'health({ stuckAfterMs }) is not ready and names the key while any handler or run has been running for longer.',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-status.ts',
     edits: [
       [
         'if (running === undefined || ranMs <= ms) continue',
@@ -31,17 +29,15 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     name: 'a fresh() that ended early leaves its wait for the version behind',
     breaks:
       'hasWaiters of a watch says whether somebody waits for a version now, and a wait that is over leaves nothing.',
-    file: 'informer/informer.ts',
-    edits: [
-      ['await this.#waitForMirror(mirror, version, { signal })', 'await this.#waitForMirror(mirror, version, {})'],
-    ],
+    file: 'informer/informer-waits.ts',
+    edits: [['await this.forRunner(runner, version, { signal })', 'await this.forRunner(runner, version, {})']],
   },
   {
     // relist() is called while a list is on its way, and the source changes after that list took its snapshot.
     name: 'relist() counts a list that had begun before the call',
     breaks: 'relist() reads the whole source again after the call, and resolves when that is in the store.',
-    file: 'informer/informer.ts',
-    edits: [['lists: mirror.reflector.lists }', 'lists: mirror.listed }']],
+    file: 'informer/informer-waits.ts',
+    edits: [['lists: runner.reflector.lists }', 'lists: runner.listed }']],
   },
   {
     // EPOCH_CHANGED of a source whose versions do not name their epoch, and a subscription whose handler has not

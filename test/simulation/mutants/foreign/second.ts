@@ -255,7 +255,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'health looks for a stuck handler in the first subscription only',
     breaks:
       'With `stuckAfterMs` an informer is not ready while any handler or run has been running for longer than that.',
-    file: 'informer/informer.ts',
+    file: 'informer/informer-status.ts',
     edits: [
       [
         'if (running === undefined || ranMs <= ms) continue',
@@ -267,8 +267,8 @@ export const secondForeignMutants: readonly Mutant[] = [
     // relist() is called in the middle of a list that has read its snapshot already.
     name: 'relist resolves with a list that was on its way when it was called',
     breaks: '`relist` reads the whole source again after the call, and resolves when that is in the store.',
-    file: 'informer/informer.ts',
-    edits: [['({ name, mirror, lists: mirror.reflector.lists })', '({ name, mirror, lists: mirror.listed })']],
+    file: 'informer/informer-waits.ts',
+    edits: [['({ name, runner, lists: runner.reflector.lists })', '({ name, runner, lists: runner.listed })']],
   },
   {
     // A group is stopped with drainMs while changes wait behind a slow handler of one of its members.

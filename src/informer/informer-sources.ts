@@ -1,0 +1,187 @@
+import type { Clock } from '../contract/clock.js'
+import { SourceError, toSourceError } from '../contract/errors.js'
+import type { ListerWatcher } from '../contract/source.js'
+import type { Version } from '../contract/version.js'
+import type { Commit } from '../store/commit.js'
+import type { Indexer } from '../store/indexer.js'
+import { AUDIT_PERIOD_MS } from './audit.js'
+import { type RunnerHost, SourceRunner } from './source-runner.js'
+import { DynamicSourceSet } from './source-set.js'
+
+/** If the objects of a removed source could not be deleted, the deletion is retried after this time, in milliseconds. */
+const DROP_RETRY_MS = 1_000
+
+/** The option `audit` of an informer. */
+export type AuditOption = false | { readonly periodMs?: number } | undefined
+
+export interface SourcesHost<S, T> extends RunnerHost<S, T> {
+  readonly clock: Clock
+  readonly indexer: Indexer<T, unknown>
+  /** Aborts when the informer is stopped. */
+  readonly stopped: AbortSignal
+  committed(runner: SourceRunner<S, T>, commit: Commit<T>): void
+  /** Called after the objects of a removed source were deleted. */
+  sourceRemoved(): void
+}
+
+/** The sources of an informer, each with its runner. Follows the changes of a source set. */
+export class InformerSources<S, T> {
+  readonly #set: DynamicSourceSet<S> | undefined
+  /** By the names of the set; a single source by its own name. */
+  readonly #runners = new Map<string, SourceRunner<S, T>>()
+  readonly #audit: AuditOption
+  readonly #host: SourcesHost<S, T>
+  #isStarted = false
+  #unfollow: () => void = () => {}
+
+  constructor(source: ListerWatcher<S> | DynamicSourceSet<S>, audit: AuditOption, host: SourcesHost<S, T>) {
+    this.#audit = audit
+    this.#host = host
+    if (source instanceof DynamicSourceSet) {
+      this.#set = source
+      for (const [name, each] of source.sources) this.#runners.set(name, this.#runnerFor(name, each))
+      this.#unfollow = source.follow({
+        added: (name, each) => this.#whenFree(() => this.#add(name, each)),
+        removed: (name) => this.#whenFree(() => this.#remove(name)),
+      })
+    } else this.#runners.set(source.name, this.#runnerFor(source.name, source))
+  }
+
+  get isSet(): boolean {
+    return this.#set !== undefined
+  }
+
+  get isStarted(): boolean {
+    return this.#isStarted
+  }
+
+  /** All runners, by name. */
+  get runners(): ReadonlyMap<string, SourceRunner<S, T>> {
+    return this.#runners
+  }
+
+  /** Names the source or the sources in messages. */
+  get name(): string {
+    const names = Array.from(this.#runners.values(), ({ source }) => source.name)
+    return this.isSet ? `the sources ${names.join(', ')}` : (names[0] ?? '')
+  }
+
+  get versions(): ReadonlyMap<string, Version> {
+    const versions = new Map<string, Version>()
+    for (const { name, version } of this.#runners.values()) if (version !== undefined) versions.set(name, version)
+    return versions
+  }
+
+  /** Whether the first list of each source is in the store, and the objects of none were deleted since. */
+  get areListed(): boolean {
+    return Array.from(this.#runners.values()).every(({ isListed, isCleared }) => isListed && !isCleared)
+  }
+
+  /** Returns the runner of a source; of the only one without `name`. Throws a TypeError that names `call`. */
+  find(call: string, name: string | undefined): SourceRunner<S, T> {
+    const [only] = this.#runners.values()
+    if (name === undefined && !this.isSet && only !== undefined) return only
+    const names = [...this.#runners.keys()].join(', ')
+    if (name === undefined)
+      throw new TypeError(`${call}: over several sources the option "source" must say which of ${names}`)
+    const runner = this.#runners.get(name)
+    if (runner === undefined) throw new TypeError(`${call}: there is no source "${name}"; there are ${names}`)
+    return runner
+  }
+
+  /** Returns the comparison of versions of a source. Throws a TypeError if the source has none. */
+  hasReached(call: string, name?: string): (at: Version, mark: Version) => boolean {
+    const { source } = this.find(call, name)
+    if (source.hasReached === undefined) {
+      throw new TypeError(`${call}: the source "${source.name}" cannot compare versions (it has no hasReached)`)
+    }
+    return (at, mark) => source.hasReached?.(at, mark) === true
+  }
+
+  stoppedError(call: string): SourceError {
+    const { name } = this
+    return new SourceError(`${call}: the informer of ${name} was stopped`, { code: 'STOPPED', source: name })
+  }
+
+  start(): void {
+    this.#isStarted = true
+    for (const runner of [...this.#runners.values()]) runner.start()
+  }
+
+  /** Ends all runners, and rejects their waits with `reason`. */
+  end(reason: unknown): Promise<unknown> {
+    this.#unfollow()
+    return Promise.all(Array.from(this.#runners.values(), (runner) => runner.end(reason)))
+  }
+
+  #runnerFor(name: string, source: ListerWatcher<S>): SourceRunner<S, T> {
+    const { indexer } = this.#host
+    const part = this.isSet ? indexer.partition(name) : indexer.whole
+    const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
+    const auditMs = isAudited(source, this.#audit) && periodMs
+    const runner = new SourceRunner<S, T>(name, source, part, auditMs, this.#host)
+    part.onCommit = (commit) => this.#host.committed(runner, commit)
+    return runner
+  }
+
+  /** A callback that the store calls may change the set. The change takes effect after that step of the store. */
+  #whenFree(act: () => unknown): void {
+    this.#host.indexer.writer.reentrancy.defer(() => {
+      if (!this.#host.stopped.aborted) act()
+    })
+  }
+
+  #add(name: string, source: ListerWatcher<S>): void {
+    const previous = this.#runners.get(name)
+    if (previous !== undefined && !this.#drop(previous)) {
+      this.#retryLater(() => this.#set?.sources.get(name) === source && this.#add(name, source))
+      return
+    }
+    const runner = this.#runnerFor(name, source)
+    this.#runners.set(name, runner)
+    if (this.#audit && source.hasReached === undefined)
+      this.#host.events.report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
+    if (this.#isStarted) runner.start()
+  }
+
+  #remove(name: string): void {
+    const runner = this.#runners.get(name)
+    if (runner === undefined) return
+    void runner.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
+    if (this.#drop(runner)) return
+    this.#retryLater(() => this.#runners.get(name) === runner && this.#remove(name))
+  }
+
+  /** Deletes the objects of a removed source. Returns false if that threw: then the store was not changed. */
+  #drop(runner: SourceRunner<S, T>): boolean {
+    try {
+      runner.part.drop()
+    } catch (error) {
+      this.#host.events.report(toSourceError(error, { phase: 'apply', source: runner.source.name }))
+      return false
+    }
+    this.#runners.delete(runner.name)
+    this.#host.sourceRemoved()
+    return true
+  }
+
+  #retryLater(act: () => unknown): void {
+    this.#host.clock.sleep(DROP_RETRY_MS, this.#host.stopped).then(
+      () => this.#whenFree(act),
+      () => {}, // Stopped.
+    )
+  }
+}
+
+/** Throws a TypeError if audits are required and the source cannot compare versions. */
+export function assertAuditable(source: ListerWatcher<unknown>, audit: AuditOption): void {
+  if (audit && source.hasReached === undefined) throw new TypeError(`createInformer: ${notAuditable(source)}`)
+}
+
+export function isAudited(source: ListerWatcher<unknown>, audit: AuditOption): boolean {
+  return source.hasReached !== undefined && audit !== false && (audit ?? source.versions) !== undefined
+}
+
+function notAuditable({ name }: ListerWatcher<unknown>): string {
+  return `the source "${name}" cannot be audited: it cannot compare versions (it has no hasReached)`
+}

@@ -1,0 +1,127 @@
+import type { Clock } from '../contract/clock.js'
+import type { Status } from '../contract/status.js'
+import type { ReflectorState } from '../reflector/reflector-state.js'
+import type { Feed } from '../subscriptions/feed.js'
+import type { Latch } from '../util/latch.js'
+import { checkOptions, isPositive } from '../util/validate-options.js'
+import type { InformerSources } from './informer-sources.js'
+import type { Health, HealthOptions } from './informer-types.js'
+import type { SourceRunner } from './source-runner.js'
+
+/** The status and the health of an informer, computed from its sources. */
+export class InformerStatus<S, T> {
+  readonly #sources: InformerSources<S, T>
+  readonly #synced: Latch
+  readonly #stopped: AbortSignal
+
+  constructor(sources: InformerSources<S, T>, synced: Latch, stopped: AbortSignal) {
+    this.#sources = sources
+    this.#synced = synced
+    this.#stopped = stopped
+  }
+
+  /** The status now; with `before`, the status when `changed` was in that state. */
+  current(changed?: SourceRunner<S, T>, before?: ReflectorState): Status {
+    const { runners, isSet, isStarted } = this.#sources
+    const [only] = runners.values()
+    if (!isSet && only !== undefined) return only.status(before)
+    const each = new Map<string, Status>()
+    for (const [name, one] of runners) each.set(name, one.status(one === changed ? before : undefined))
+    const state = this.#stopped.aborted ? 'stopped' : isStarted ? undefined : 'idle'
+    return statusOf(each, state, this.#synced.isOpen)
+  }
+
+  /** The state and its reason, for messages. */
+  get text(): string {
+    const { state, reason } = this.current()
+    return state === reason ? state : `${state}: ${reason}`
+  }
+
+  health(options: HealthOptions, feeds: Iterable<Feed<T>>, clock: Clock): Health {
+    checkOptions('health', options, { staleAfterMs: isPositive, stuckAfterMs: isPositive })
+    const { state, staleMs } = this.current()
+    const isLive = state !== 'idle' && state !== 'stopped'
+    const isStale = staleMs > (options.staleAfterMs ?? Infinity)
+    const stuck = stuckHandler(feeds, options.stuckAfterMs ?? Infinity, clock)
+    const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
+    const isReady = isLive && this.#synced.isOpen && !isStale && cleared === undefined && stuck === undefined
+    const stale = isStale ? `; nothing was heard from the source for ${Math.round(staleMs / 1_000)} s` : ''
+    const hangs = stuck === undefined ? '' : `; ${stuck}`
+    const clear =
+      cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`
+    return { isLive, isReady, reason: `${this.text}${stale}${clear}${hangs}` }
+  }
+}
+
+/** Describes a handler or a run that has been running for longer than `ms`. */
+function stuckHandler(
+  feeds: Iterable<Pick<Feed<unknown>, 'name' | 'longest'>>,
+  ms: number,
+  clock: Clock,
+): string | undefined {
+  for (const { name, longest } of feeds) {
+    const running = longest()
+    const ranMs = clock.now() - (running?.since ?? Infinity)
+    if (running === undefined || ranMs <= ms) continue
+    const of = name === undefined ? '' : ` of "${name}"`
+    return `a handler${of} has not settled for ${(ranMs / 1_000).toFixed(ranMs < 10_000 ? 1 : 0)} s at key "${running.key}"`
+  }
+  return undefined
+}
+
+/** The status of a source set. State and reason are those of the source in the worst state, unless `state` is given. */
+function statusOf(
+  sources: ReadonlyMap<string, Status>,
+  state: 'idle' | 'stopped' | undefined,
+  isSynced: boolean,
+): Status {
+  const all = [...sources.values()]
+  const worst = [...sources].reduce<readonly [string, Status] | undefined>(
+    (worst, each) => (worst === undefined || rank(each[1]) > rank(worst[1]) ? each : worst),
+    undefined,
+  )
+  const times = (of: (status: Status) => number | undefined): readonly number[] =>
+    all.map(of).filter((time) => time !== undefined)
+  return {
+    state: state ?? worst?.[1].state ?? 'live',
+    isSynced,
+    version: undefined,
+    reason: worst === undefined ? 'there are no sources' : `${worst[0]}: ${worst[1].reason}`,
+    lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
+    lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
+    staleMs: Math.max(0, ...times(({ staleMs }) => staleMs)),
+    lagMs: greatest(times(({ lagMs }) => lagMs)),
+    attempt: Math.max(0, ...times(({ attempt }) => attempt)),
+    retryInMs: least(times(({ retryInMs }) => retryInMs)),
+    relists: sum(times(({ relists }) => relists)),
+    reconnects: sum(times(({ reconnects }) => reconnects)),
+    sources: Object.fromEntries(sources),
+  }
+}
+
+const RANKS: readonly Status['state'][] = [
+  'live',
+  'stopped',
+  'idle',
+  'relisting',
+  'connecting',
+  'listing',
+  'backing-off',
+  'failed',
+]
+
+function rank({ state }: Status): number {
+  return RANKS.indexOf(state)
+}
+
+function least(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.min(...numbers)
+}
+
+function greatest(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.max(...numbers)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}

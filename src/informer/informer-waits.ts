@@ -1,0 +1,194 @@
+import type { Clock } from '../contract/clock.js'
+import { ABORTED, OptionError, type SourceError, thrownFor, toSourceError } from '../contract/errors.js'
+import type { Random } from '../contract/random.js'
+import type { Version } from '../contract/version.js'
+import { checkVersionWait, type VersionWait } from '../subscriptions/version-waiters.js'
+import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
+import type { Latch } from '../util/latch.js'
+import { requestHead } from './head-request.js'
+import type { InformerEvents } from './informer-events.js'
+import type { InformerSources } from './informer-sources.js'
+import type { InformerStatus } from './informer-status.js'
+import type { SourceRunner } from './source-runner.js'
+
+interface WaitsHost<T> {
+  readonly clock: Clock
+  readonly random: Random
+  readonly events: InformerEvents
+  /** Aborts when the informer is stopped. */
+  readonly stopped: AbortSignal
+  get(key: string): T | undefined
+}
+
+/** The waits of an informer. `stop` rejects all that are pending with `STOPPED`. */
+export class InformerWaits<S, T> {
+  readonly #sources: InformerSources<S, T>
+  readonly #status: InformerStatus<S, T>
+  readonly #synced: Latch
+  readonly #host: WaitsHost<T>
+  /** The checks of pending waits for a state of the store or of the sources; each settles its wait if it can. */
+  readonly #checks = new Set<() => void>()
+
+  constructor(sources: InformerSources<S, T>, status: InformerStatus<S, T>, synced: Latch, host: WaitsHost<T>) {
+    this.#sources = sources
+    this.#status = status
+    this.#synced = synced
+    this.#host = host
+  }
+
+  synced(wait: Wait): Promise<void> {
+    checkWait('synced', wait)
+    return this.#wait(`synced of ${this.#sources.name}`, wait, (settle) => {
+      if (this.#isStopped) settle.reject(this.#sources.stoppedError('synced'))
+      const leave = this.#synced.enter(settle)
+      for (const { reflector } of this.#sources.runners.values())
+        if (reflector.state.name === 'failed') settle.reject(thrownFor(reflector.lastError))
+      return leave
+    })
+  }
+
+  waitFor(version: Version, wait: VersionWait): Promise<void> {
+    checkVersionWait(version, wait)
+    this.#sources.hasReached('waitFor', wait.source)
+    const { source, ...rest } = wait
+    return this.forRunner(this.#sources.find('waitFor', source), version, rest)
+  }
+
+  /** Resolves when the store includes this version of the runner's source. */
+  forRunner(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void> {
+    return this.#wait(`waitFor on ${runner.source.name}`, wait, (settle) => this.enter(runner, version, settle))
+  }
+
+  /** Settles `settle` when the store includes the version, also before this returns. Returns a function that ends the wait. */
+  enter(runner: SourceRunner<S, T>, version: Version, settle: Settle<void>): () => void {
+    if (this.#isStopped) {
+      settle.reject(this.#sources.stoppedError('waitFor'))
+      return () => {}
+    }
+    const leave = runner.waiters.enter(version, runner.reached, settle)
+    if (runner.refusal !== undefined) runner.waiters.rejectAll(runner.refusal)
+    if (runner.waiters.size > 0) runner.reflector.requestProgress()
+    return leave
+  }
+
+  fresh(wait: Wait): Promise<void> {
+    const runners = Array.from(this.#sources.runners.values(), (runner) => {
+      this.#sources.hasReached('fresh', runner.name)
+      if (runner.source.head !== undefined) return runner
+      throw new TypeError(`fresh: the source "${runner.source.name}" cannot report its version (it has no head)`)
+    })
+    checkWait('fresh', wait)
+    const requests = new AbortController()
+    let failure: SourceError | undefined
+    const onFailure = (error: SourceError): void => {
+      failure = error
+    }
+    return this.#wait(
+      `fresh of ${this.#sources.name}`,
+      wait,
+      (settle: Settle<void>) => {
+        if (this.#isStopped) {
+          settle.reject(this.#sources.stoppedError('fresh'))
+          return () => {}
+        }
+        Promise.all(runners.map((runner) => this.#freshen(runner, requests.signal, onFailure))).then(
+          () => settle.resolve(),
+          settle.reject,
+        )
+        // A source that was removed may never respond.
+        const check = (): void => {
+          const removed = runners.find(({ refusal }) => refusal !== undefined)
+          if (this.#isStopped) settle.reject(this.#sources.stoppedError('fresh'))
+          else if (removed !== undefined) settle.reject(removed.refusal)
+        }
+        this.#checks.add(check)
+        return () => {
+          this.#checks.delete(check)
+          requests.abort(ABORTED)
+        }
+      },
+      () => (failure === undefined ? '' : `; head failed: ${failure.message}`),
+    )
+  }
+
+  /** Reads the head of the source, and waits until the store includes it. */
+  async #freshen(
+    runner: SourceRunner<S, T>,
+    signal: AbortSignal,
+    onFailure: (error: SourceError) => void,
+  ): Promise<void> {
+    const { source } = runner
+    const { clock, random, events } = this.#host
+    const warn = (message: string): void => events.warning(`${source.name}: ${message}`)
+    try {
+      const version = await requestHead(source, { signal, clock, random, warn }, onFailure)
+      if (version !== undefined && !signal.aborted) await this.forRunner(runner, version, { signal })
+    } catch (error) {
+      throw error instanceof OptionError ? error : toSourceError(error, { phase: 'watch', source: source.name })
+    }
+  }
+
+  relist(wait: Wait): Promise<void> {
+    checkWait('relist', wait)
+    const { runners, name: of } = this.#sources
+    return this.#wait(`relist of ${of}`, wait, (settle) => {
+      // A list that began before this call does not count.
+      const before = Array.from(runners, ([name, runner]) => ({ name, runner, lists: runner.reflector.lists }))
+      const leave = this.#checkOften(settle, () => {
+        const areListed = before.every(
+          ({ name, runner, lists }) => runner.listed > lists || runners.get(name) !== runner,
+        )
+        if (areListed) settle.resolve()
+      })
+      for (const { runner } of before) runner.reflector.relist('asked for by relist()')
+      return leave
+    })
+  }
+
+  until(key: string, condition: (object: T | undefined) => boolean, wait: Wait): Promise<T | undefined> {
+    if (typeof key !== 'string') throw new TypeError(`until: the key must be a string, got ${typeof key}`)
+    if (typeof condition !== 'function') throw new TypeError('until: the condition must be a function')
+    checkWait('until', wait)
+    return withDeadline<T | undefined>(`until "${key}" of ${this.#sources.name}`, wait, this.#host.clock, (settle) =>
+      this.#checkOften(settle, () => {
+        if (!this.#synced.isOpen) return
+        const object = this.#host.get(key)
+        try {
+          if (condition(object)) settle.resolve(object)
+        } catch (error) {
+          settle.reject(error)
+        }
+      }),
+    )
+  }
+
+  /** Checks all pending waits again: after a commit, after a source was removed, and when the informer is stopped. */
+  recheck(): void {
+    for (const check of [...this.#checks]) check()
+  }
+
+  /** Calls `check` now and at each `recheck`. */
+  #checkOften<V>(settle: Settle<V>, check: () => void): () => void {
+    const checkOnce = (): void => {
+      if (this.#isStopped) settle.reject(this.#sources.stoppedError('the wait'))
+      else check()
+    }
+    this.#checks.add(checkOnce)
+    checkOnce()
+    return () => this.#checks.delete(checkOnce)
+  }
+
+  get #isStopped(): boolean {
+    return this.#host.stopped.aborted
+  }
+
+  /** The message of a timeout has the status, and what `details` returns. */
+  #wait(
+    what: string,
+    wait: Wait,
+    register: (settle: Settle<void>) => () => void,
+    details: () => string = () => '',
+  ): Promise<void> {
+    return withDeadline(what, wait, this.#host.clock, register, () => `${this.#status.text}${details()}`)
+  }
+}
