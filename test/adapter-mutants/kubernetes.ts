@@ -23,8 +23,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'if it changed during the last list',
   },
   {
-    // The watch tells a write while fresh() waits for the answer of the server.
-    name: 'head notes how far the watches are after it was answered, not before it asks',
+    // The watch delivers a write while fresh() waits for the answer of the server.
+    name: 'head records the versions of the watches after its answer, not before its request',
     breaks: 'Only a history that went back is EPOCH_CHANGED; fresh() reads during writes without a relist.',
     file: at('api-source'),
     edits: [
@@ -34,22 +34,22 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'kubernetes/history.test.ts',
-    named: 'is not what it means that a write is told',
+    named: 'is not assumed when a write is delivered',
   },
   {
     // Two informers of one kubeConfig and resource run at once, one with metadataOnly, which opens its watch first.
     name: 'a watch of metadata alone is shared with one of whole objects',
-    breaks: 'Only informers of the same objects share a watch, and each shows what it asked for.',
+    breaks: 'Only informers of the same objects share a watch, and each shows the objects that it requested.',
     file: at('api-source'),
     edits: [
       ['const { path, accept } = requests.watch({})', 'const { path } = requests.watch({})'],
       ['      path,\n      accept,\n      schema,', '      path,\n      schema,'],
     ],
     test: 'kubernetes/sharing.test.ts',
-    named: 'share nothing where one wants nothing but metadata',
+    named: 'share nothing if one wants nothing but metadata',
   },
   {
-    // The server is away for more than 30 s, is asked several times meanwhile, and comes back restored with a
+    // The server is away for more than 30 s, receives several requests meanwhile, and comes back restored with a
     // history past ours.
     name: 'each failed attempt counts as the beginning of the outage',
     breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
@@ -61,7 +61,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'kubernetes/audit-after-outage.test.ts',
-    named: 'for long enough to be restored is compared',
+    named: 'for long enough to be restored is audited',
   },
   {
     // An informer with a newer list joins, reads lines from before its list first, and then the stream is replaced.
@@ -70,19 +70,19 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('watch/shared-watch'),
     edits: [['segment.end ??= reader.streamVersion', 'segment.end ??= reader.version']],
     test: 'kubernetes/shared-watch.test.ts',
-    named: 'who is ahead of a shared watch takes nothing',
+    named: 'a follower that is ahead of a shared watch hides no event',
   },
   {
     // Two informers share a watch, and one is more than 1 MiB behind the other.
     name: 'what the fastest follower has read is let go of for all',
-    breaks: 'Of two informers that share a watch, a slow one is told everything, without a pause of minutes.',
+    breaks: 'Of two informers that share a watch, a slow one receives every event, without a pause of minutes.',
     file: at('watch/shared-watch'),
     edits: [['this.#log.release(Math.min(', 'this.#log.release(Math.max(']],
     test: 'kubernetes/sharing.test.ts',
-    named: 'the slower one is told everything',
+    named: 'the slower one receives every event',
   },
   {
-    // A watch is half open, or silent for heartbeatMs, and goes on over another connection, several times.
+    // A watch is half open, or silent for heartbeatMs, and continues over another connection, several times.
     name: 'the connection that was replaced is not closed',
     breaks: 'When another connection has replaced it from a silent watch, the silent one is closed.',
     file: at('watch/shared-watch'),
@@ -97,17 +97,17 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
   },
   {
     // An informer listed at an older version than the one at which the open watch of another begins.
-    name: 'who needs more than a shared watch still has joins it all the same',
-    breaks: 'Who comes later joins a watch only where nothing is missing in it.',
+    name: 'a follower joins a shared watch that has released events it needs',
+    breaks: 'A follower joins a watch only if it misses no event there.',
     file: at('watch/watch-log'),
     edits: [['    if (!isUpTo(segment, version)) return undefined\n', '']],
     test: 'unit/kubernetes-watch-log.test.ts',
-    named: 'keeps what all have read for who joins',
+    named: 'retains up to a megabyte that all have read',
   },
   {
     // More than 512 KiB of an answer come before they are taken.
     name: 'a body that was paused because much had come is never resumed',
-    breaks: 'A list or watch goes on as long as the server sends.',
+    breaks: 'A list or watch continues as long as the server sends.',
     file: at('http/response-body'),
     edits: [
       [
@@ -116,26 +116,26 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'unit/kubernetes-response-body.test.ts',
-    named: 'goes on once they are taken',
+    named: 'continues once they are taken',
   },
   {
     // A watch ends, the server is restored to an older version, the mirror lists, and then fresh() is called.
-    name: 'a watch that has ended still counts when the server is asked how far it is',
+    name: 'a watch that has ended still counts when the head is read',
     breaks: 'After a restore one list is enough: later fresh() calls and audits of the new history succeed.',
     file: at('history/cluster-guard'),
     edits: [['        this.#leases.delete(state)\n', '']],
     test: 'kubernetes/history.test.ts',
-    named: 'is seen by fresh\\(\\)',
+    named: 'is detected by fresh\\(\\)',
   },
   {
-    // The kubeConfig function changes clusters, both gave the same version, and two informers of the source go on
+    // The kubeConfig function changes clusters, both issued the same version, and two informers of the source resume
     // from it.
-    name: 'a version that two clusters gave counts as of the current one',
+    name: 'a version that two clusters issued counts as of the current one',
     breaks: "No version of one cluster is compared with the other cluster's: EPOCH_CHANGED instead.",
     file: at('history/version-origins'),
     edits: [['return (other ?? taken)?.clusterId', 'return taken?.clusterId']],
     test: 'unit/kubernetes-version-origins.test.ts',
-    named: 'is from elsewhere as long as',
+    named: 'is from another cluster as long as',
   },
   {
     // A chunk of a list in pages ends between a backslash and the character after it, inside of an object.
@@ -148,8 +148,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
   },
   {
     // An object grows beyond maxObjectBytes, or nests too deep, and then is deleted.
-    name: 'a deletion whose object cannot be read is told as an invalid object',
-    breaks: 'An object that the watch says was deleted goes from the mirror, also where its last state is too large.',
+    name: 'a deletion whose object cannot be read is delivered as an invalid object',
+    breaks: 'An object that the watch says was deleted goes from the mirror, even if its last state is too large.',
     file: at('decode/decoder'),
     edits: [
       [
@@ -161,9 +161,9 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'of a delete that cannot be parsed',
   },
   {
-    // A streamed list breaks off after it told an object, which is deleted before the pages are read.
-    name: 'a list keeps objects that only an attempt that was given up has told',
-    breaks: 'What an attempt that was given up has told is overridden: a list is one state of the server.',
+    // A streamed list breaks off after it delivered an object, which is deleted before the pages are read.
+    name: 'a list keeps objects that only an abandoned attempt has delivered',
+    breaks: 'The events of an abandoned attempt are overridden: a list is one state of the server.',
     file: at('list/list-reader'),
     edits: [
       [
@@ -175,9 +175,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'while it was streamed leaves nothing behind',
   },
   {
-    // A later page fails, and the server is restored to before the list's version before the page is asked for
-    // again.
-    name: 'a page that failed is requested again without asking for the history',
+    // A later page fails, and the server is restored to before the list's version before the page is requested again.
+    name: 'a page that failed is requested again without a history check',
     breaks: 'No list has pages of two histories: a restore before the retry is EPOCH_CHANGED.',
     file: at('list/paged-list'),
     edits: [['      isAgain = true\n', '']],
@@ -200,12 +199,12 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
   },
   {
     // Waits begin more often than every 250 ms, for a version that a selector leaves out.
-    name: 'each new wait postpones the question how far the server is',
-    breaks: 'One question is enough for all who wait, however often: a wait ends within seconds.',
+    name: 'each new wait postpones the probe',
+    breaks: 'One probe serves all waiting readers: a wait ends within seconds.',
     file: at('watch/probe-schedule'),
     edits: [['this.#at ??= Math.max(now + FIRST_DELAY_MS', 'this.#at = Math.max(now + FIRST_DELAY_MS']],
     test: 'unit/kubernetes-probe-schedule.test.ts',
-    named: 'a moment after somebody begins to wait',
+    named: 'after the first of several requests',
   },
   {
     // Several namespaces or sources requests with the same credentials are answered with 401 at once.
@@ -214,12 +213,12 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('http/credentials'),
     edits: [['refused.renewals !== this.#renewals) return', 'refused.renewals > this.#renewals) return']],
     test: 'unit/kubernetes-credentials.test.ts',
-    named: 'are asked for once more, however many with them were refused',
+    named: 'are requested once more, however many requests with them were rejected',
   },
   {
-    // The informer is stopped, the only object of a namespace is deleted and made anew, and it is started again.
-    name: 'makeInformer loses the only object of a namespace when it was made anew',
-    breaks: 'get() and list() have what was told by add, and its deletion is told.',
+    // The informer is stopped, the only object of a namespace is deleted and recreated, and it is started again.
+    name: 'makeInformer loses the only object of a namespace when it was recreated',
+    breaks: 'get() and list() have the objects that add delivered, and their deletion is delivered.',
     file: at('client-node/make-informer'),
     edits: [
       [
@@ -228,6 +227,6 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'kubernetes/shim-peers.test.ts',
-    named: 'the only object, deleted and made anew',
+    named: 'the only object, deleted and recreated',
   },
 ]

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isAny } from './fake.js'
 import { Mirror } from './mirror.js'
 
-/** Nobody sees the first audit that comes by itself. */
+/** The first periodic audit is not observed. */
 const RARELY = { periodMs: 24 * 3_600_000 }
 
 /** Whether keys and versions were read. */
@@ -10,7 +10,7 @@ function isAudited({ fake }: Mirror): boolean {
   return fake.exchanges.some(({ isList, isMetadata }) => isList && isMetadata)
 }
 
-/** Nobody answers for so long. */
+/** The server does not answer for this time, in milliseconds. */
 async function down(mirror: Mirror, ms: number): Promise<void> {
   await mirror.live()
   const over = mirror.fake.rule(isAny, (exchange) => exchange.reset())
@@ -22,14 +22,14 @@ async function down(mirror: Mirror, ms: number): Promise<void> {
   await mirror.healed()
 }
 
-describe('a server that nobody could reach', () => {
-  test('for long enough to be restored is compared with the mirror soon after it is back', () =>
+describe('a server that was unreachable', () => {
+  test('for long enough to be restored is audited soon after it is back', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await down(mirror, 60_000)
       await mirror.untilPassing('the audit', () => isAudited(mirror))
     }))
 
-  test('for as long, though nobody knew for most of it, is, too', () =>
+  test('for as long, though the mirror noticed it late, is audited too', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await mirror.live()
       const { fake } = mirror
@@ -42,7 +42,7 @@ describe('a server that nobody could reach', () => {
       await mirror.untilPassing('the audit', () => isAudited(mirror))
     }))
 
-  test('for a moment, after it had been quiet for long, is not', () =>
+  test('for a moment, after a long silence, is not audited', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await mirror.live()
       await mirror.pass(60_000)
@@ -54,7 +54,7 @@ describe('a server that nobody could reach', () => {
       expect(isAudited(mirror)).toBe(false)
     }))
 
-  test('for a moment is not, since that happens all the time', () =>
+  test('for a moment is not audited, since that is common', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await down(mirror, 2_000)
       await mirror.pass(30_000)

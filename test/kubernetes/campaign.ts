@@ -23,15 +23,15 @@ export interface Outcome {
   readonly writes: number
   /** How many waits for versions, and for what was there at a moment, were fulfilled. */
   readonly fulfilled: number
-  /** Faults that never happened, where there were rounds enough for each. */
+  /** Faults that never happened, although there were enough rounds for each. */
   readonly missing: readonly string[]
 }
 
-/** Names that are written: few, so that each is written, deleted and made anew. */
+/** The keys: few, so that each is written, deleted and recreated. */
 const NAMES = 100
 /** Faults before each check; they overlap. */
 const FAULTS = 3
-/** How long somebody waits for a version at most, in a mirror's milliseconds. */
+/** The longest wait for a version, in a mirror's milliseconds. */
 const WAIT_MS = 60_000
 /** How long any of them lasts at most, in milliseconds. */
 const LONGEST_MS = 600
@@ -45,14 +45,15 @@ const FIELDS: readonly object[] = [
   { added: { type: 'string', default: 'one' } },
   { added: { type: 'string', default: 'two' }, kept: { type: 'string', default: 'three' } },
 ]
-/** A schema that is not published for so long may have been lost with its server, in milliseconds. */
+/** A schema that is not published after this number of milliseconds may have been lost with its server. */
 const PUBLISHED_MS = 5_000
 /** What a restart may change about a server: the same mirror must do with either. */
 const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--feature-gates=WatchList=false']]
 
 /**
- * Two mirrors of one configuration behind a network and a server that fail in every way there is, while several write, and
- * wait for what was written; again and again the writers pause, the faults end, and the mirrors must become what the server has. One seed, one sequence of faults and writes.
+ * Two mirrors of one configuration, behind a network and a server with every kind of fault, while several writers write
+ * and wait for their writes. Again and again the writers pause and the faults end: the mirrors must then equal the
+ * server. A seed determines the sequence of faults and writes.
  */
 export async function campaign(options: CampaignOptions): Promise<Outcome> {
   const { server, seed, checks, restores = true, instead, healingMs = HEALING_MS } = options
@@ -67,7 +68,8 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
     mirrors: instead === undefined ? 2 : 1,
     // A server that takes up another schema answers after seconds on a busy machine, and time runs 20 times as fast here.
     ...(resource === WIDGETS ? { source: { stallMs: 100_000 } } : {}),
-    // Restored history that has got past us only an audit can tell. It waits for a bookmark, which takes the server seconds.
+    // Only an audit can detect a restored history that has got past us. It waits for a bookmark, which takes the server
+    // seconds.
     ...(restores ? { audit: { periodMs: 100_000 } } : {}),
     ...(instead === undefined ? {} : { instead }),
   })
@@ -86,7 +88,7 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
   return { divergences, writes: run.writes, fulfilled: run.fulfilled, missing: run.missing }
 }
 
-/** It gives `false` where it could not be done. */
+/** Resolves with `false` if the fault was impossible. */
 type Fault = readonly [name: string, weight: number, run: () => Promise<unknown>]
 
 class Campaign {
@@ -131,7 +133,7 @@ class Campaign {
     ]
   }
 
-  /** Some faults while somebody writes; after it all is well, and nobody writes. */
+  /** Some faults during writes, then a pause without both. */
   async round(): Promise<void> {
     const over = new AbortController()
     const writers = [1, 2, 3].map(() => this.#write(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
@@ -143,7 +145,7 @@ class Campaign {
         if (isDone !== false) this.#happened.add(name)
       })
       running.push(fault)
-      // Every second one goes on while the next one begins.
+      // Every second fault continues while the next one begins.
       if (this.#random.chance(0.5)) await fault
       else await sleep(this.#random.below(200))
     }
@@ -264,7 +266,7 @@ class Campaign {
     if (isAway) this.#stage.proxy.pass()
   }
 
-  /** Writers go on meanwhile, so that the restored history may get past the one that the mirrors know. */
+  /** Writers continue meanwhile, so that the restored history may get past the one that the mirrors know. */
   async #restoredWhileListIsDue(): Promise<void> {
     const { proxy, followers } = this.#stage
     const backup = await this.#kubernetes.etcd.backup(`backup-${this.writes}.db`)

@@ -64,7 +64,7 @@ describe('an answer, however its bytes come', () => {
         expect(mirror.errors.filter(({ code }) => code === 'DECODE')).toEqual([])
       }))
 
-  test('that breaks off in the middle of a list is no list', () =>
+  test('that breaks off in the middle of a list is rejected', () =>
     Mirror.with(
       {
         prepare: (fake) => {
@@ -85,7 +85,7 @@ describe('an answer, however its bytes come', () => {
       },
     ))
 
-  test('that ends in the middle of an event loses neither that event nor its place', () =>
+  test('that ends in the middle of an event loses neither that event nor its version', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -101,7 +101,7 @@ describe('an answer, however its bytes come', () => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('that is no event at all is reported, and skipped over by a watch from before it', () =>
+  test('that is not an event is reported, and skipped by a watch from before it', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       await mirror.fake.collection.watching[0]?.write('<html>502 Bad Gateway</html>\n')
@@ -110,7 +110,7 @@ describe('an answer, however its bytes come', () => {
       await mirror.healed()
     }))
 
-  test('with an object that is larger than is allowed names it as invalid, and goes on', () =>
+  test('with an object that is too large reports it as invalid, and continues', () =>
     Mirror.with(
       { prepare: ({ collection }) => collection.fill(1), source: { maxObjectBytes: 100_000 } },
       async (mirror) => {
@@ -148,10 +148,10 @@ describe('an answer, however its bytes come', () => {
 
   for (const [name, body] of [
     ['is empty', ''],
-    ['is no JSON', '<html>down for maintenance</html>'],
+    ['is not JSON', '<html>down for maintenance</html>'],
     ['is a number', '5'],
     ['is null', 'null'],
-    ['has a code that is none', '{"kind":"Status","code":"many","message":{},"reason":7,"details":{"causes":9}}'],
+    ['has an unknown code', '{"kind":"Status","code":"many","message":{},"reason":7,"details":{"causes":9}}'],
     ['has causes that are null', '{"kind":"Status","code":500,"details":{"causes":[null,[],"x"]}}'],
     ['is endless', `{"message":"${'x'.repeat(5_000_000)}"}`],
   ] as const)
@@ -201,12 +201,12 @@ describe('an answer, however its bytes come', () => {
       expect([mirror.relists, mirror.informer.status.reconnects]).toEqual([0, 0])
     }))
 
-  test('of a kind that nobody knows is let pass', () =>
+  test('of an unknown kind is accepted', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       await mirror.fake.collection.watching[0]?.event('SOMETHING', mirror.fake.collection.at()[0])
       mirror.fake.collection.put('k1', 1)
       await mirror.healed()
-      await waitUntil('all to be told', () => mirror.told.objects.size === 2)
+      await waitUntil('all events', () => mirror.told.objects.size === 2)
     }))
 })

@@ -20,7 +20,7 @@ describeKubernetes("in the place of client-node's", (server) => {
   const own = useKubernetes(server)
   let namespaces = 0
 
-  /** A namespace of its own with an informer over its ConfigMaps, and what that has told. */
+  /** An informer over the ConfigMaps, and its delivered events. */
   async function stage(make: typeof theirs = makeInformer) {
     const { admin } = own.kubernetes
     const namespace = `shim-${++namespaces}`
@@ -41,7 +41,7 @@ describeKubernetes("in the place of client-node's", (server) => {
   test.each([
     ['client-node', theirs],
     ['ours', makeInformer as typeof theirs],
-  ])('tells the same events in the same order (%s)', async (_name, make) => {
+  ])('delivers the same events in the same order (%s)', async (_name, make) => {
     const { admin, namespace, path, informer, told } = await stage(make)
     await admin.create(path, draft('a', 1))
     let connects = 0
@@ -61,7 +61,7 @@ describeKubernetes("in the place of client-node's", (server) => {
     expect(connects).toBeGreaterThan(0)
   })
 
-  test('goes on after an error, which client-node does not', async () => {
+  test('continues after an error, which client-node does not', async () => {
     const { admin, path, informer, told } = await stage()
     const errors: unknown[] = []
     informer.on('error', (error) => errors.push(error))
@@ -73,21 +73,27 @@ describeKubernetes("in the place of client-node's", (server) => {
     await until('what happened afterwards', () => told.includes('add after 1'))
   })
 
-  test('that is started again tells what happened since it was stopped, and nothing twice', async () => {
+  test('that is started again delivers the changes since it was stopped, each once', async () => {
     const { admin, path, informer, told } = await stage()
-    for (const name of ['same', 'changed', 'gone', 'anew']) await admin.create(path, draft(name, 1))
+    for (const name of ['same', 'changed', 'gone', 'recreated']) await admin.create(path, draft(name, 1))
     await informer.start()
     await informer.stop()
     told.length = 0
     await admin.patch(`${path}/changed`, { data: { n: '2' } })
-    for (const name of ['gone', 'anew']) await admin.delete(`${path}/${name}`)
-    await admin.create(path, draft('anew', 2))
+    for (const name of ['gone', 'recreated']) await admin.delete(`${path}/${name}`)
+    await admin.create(path, draft('recreated', 2))
     await admin.create(path, draft('new', 1))
     await informer.start()
-    expect(told.toSorted()).toEqual(['add anew 2', 'add new 1', 'delete anew 1', 'delete gone 1', 'update changed 2'])
+    expect(told.toSorted()).toEqual([
+      'add recreated 2',
+      'add new 1',
+      'delete recreated 1',
+      'delete gone 1',
+      'update changed 2',
+    ])
   })
 
-  test('a callback that throws harms no other, and is an error', async () => {
+  test('a callback that throws affects no other callback, and is reported as an error', async () => {
     const { admin, path, informer, told } = await stage()
     const errors: unknown[] = []
     informer.on('error', (error) => errors.push(error))
@@ -99,7 +105,7 @@ describeKubernetes("in the place of client-node's", (server) => {
     expect([told, errors]).toEqual([['add a 1'], [new Error('mine')]])
   })
 
-  test('a callback that was taken away hears nothing', async () => {
+  test('a callback that was removed is not called', async () => {
     const { admin, path, informer } = await stage()
     const heard: string[] = []
     const hear = ({ metadata }: V1ConfigMap): unknown => heard.push(metadata?.name ?? '')
@@ -144,7 +150,7 @@ describeKubernetes('several namespaces as one informer', (server) => {
 describeKubernetes('a version that is waited for', (server) => {
   const own = useKubernetes(server)
 
-  test('is reached within seconds also where nothing of what is mirrored happens', async () => {
+  test('is reached within seconds even if no mirrored object changes', async () => {
     const { admin } = own.kubernetes
     const kubeConfig = configOf(own.kubernetes)
     const source = kubernetesSource({ kubeConfig, kind: 'ConfigMap', namespace: 'default', labelSelector: 'no=one' })
@@ -152,7 +158,7 @@ describeKubernetes('a version that is waited for', (server) => {
     onTestFinished(() => maps.stop())
     await maps.start().synced({ timeoutMs: 60_000 })
     const { metadata } = await admin.create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'filtered' } })
-    // The server says where it is once a minute: that would be too late.
+    // The server sends a bookmark once a minute, which would be too late.
     await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 30_000 })
     await maps.fresh({ timeoutMs: 60_000 })
     expect(maps.size).toBe(0)
@@ -160,7 +166,7 @@ describeKubernetes('a version that is waited for', (server) => {
 })
 
 describe('a listFn that selects less than the path', () => {
-  test('is told of by one warning, and everything of the path is mirrored', async () => {
+  test('causes one warning; the whole path is mirrored', async () => {
     await using fake = await FakeKubernetes.start()
     fake.collection.fill(3)
     const warnings: string[] = []
@@ -186,7 +192,7 @@ describe('a listFn that selects less than the path', () => {
 })
 
 describe('a start', () => {
-  test('of what is starting waits for the same first list', async () => {
+  test('during a start waits for the same first list', async () => {
     await using fake = await FakeKubernetes.start()
     fake.collection.fill(3)
     const core = fake.config().makeApiClient(CoreV1Api)
@@ -204,7 +210,7 @@ describe('a start', () => {
 })
 
 describe('the types', () => {
-  test('fit where client-node gives its own', () => {
+  test('fit in the place of those of client-node', () => {
     const make: typeof theirs = makeInformer
     expect(make).toBe(makeInformer)
   })

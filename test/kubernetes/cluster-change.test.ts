@@ -42,7 +42,7 @@ async function withMove(options: MirrorOptions, act: (move: Move) => Promise<voi
 /** How far the server is. */
 const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 const isAudit = ({ isMetadata }: Exchange): boolean => isMetadata
-/** What a server still answers whose credentials are no longer good: its open watches go on. */
+/** The credentials are rejected from now on. Open watches continue. */
 const isQuestion = ({ path }: Exchange): boolean => path !== '/api/v1'
 const refused = (exchange: Exchange): void => exchange.refuse({ code: 401 })
 
@@ -73,8 +73,8 @@ function outcome(promise: Promise<unknown>): { readonly code: string | undefined
   return outcome
 }
 
-describe('a configuration that comes to lead to another cluster', () => {
-  test('is followed where the watch is opened again', () =>
+describe('a kubeConfig that changes to another cluster', () => {
+  test('is followed when the watch is reopened', () =>
     withMove({}, async (move) => {
       const { mirror, go } = move
       await mirror.live()
@@ -85,7 +85,7 @@ describe('a configuration that comes to lead to another cluster', () => {
       expect(mirror.relists).toBe(1)
     }))
 
-  test('is followed where the next list comes from there, whose objects have versions that are known', () =>
+  test('is followed when the next list comes from there, with known versions', () =>
     withMove({}, async (move) => {
       const { mirror, go } = move
       await mirror.live()
@@ -97,7 +97,7 @@ describe('a configuration that comes to lead to another cluster', () => {
       await arrived(move)
     }))
 
-  test('is followed where the server is asked how far it is, and that is no version to wait for', () =>
+  test('is followed when the head is read, and that version is not waited for', () =>
     withMove({}, async (move) => {
       const { mirror, other, go } = move
       await mirror.live()
@@ -111,7 +111,7 @@ describe('a configuration that comes to lead to another cluster', () => {
       expect(fresh.code).toBe('resolved')
     }))
 
-  test('is not taken for the same where an audit comes from there', () =>
+  test('is detected when an audit reads the other cluster', () =>
     withMove({ audit: { periodMs: 20_000 } }, async (move) => {
       const { mirror, other, go } = move
       await mirror.live()
@@ -126,7 +126,7 @@ describe('a configuration that comes to lead to another cluster', () => {
       )
     }))
 
-  test('ends the waits for versions of the one before', () =>
+  test('ends the waits for versions of the old cluster', () =>
     withMove({}, async (move) => {
       const { mirror, other, go } = move
       await mirror.live()
@@ -136,7 +136,7 @@ describe('a configuration that comes to lead to another cluster', () => {
       const version = mirror.fake.collection.pass()
       const waits = [mirror.informer.fresh(), mirror.informer.waitFor(version), subscription.waitFor(version)]
       const outcomes = waits.map(outcome)
-      await mirror.until('the server to be asked', () => mirror.fake.exchanges.some(isHead))
+      await mirror.until('a request', () => mirror.fake.exchanges.some(isHead))
       for (let at = 0; at < 100; at++) other.collection.pass()
       go()
       mirror.fake.rule(isWatch, refused)
@@ -145,7 +145,7 @@ describe('a configuration that comes to lead to another cluster', () => {
       expect(outcomes.map(({ code }) => code)).toEqual(['EPOCH_CHANGED', 'EPOCH_CHANGED', 'EPOCH_CHANGED'])
     }))
 
-  test('is noticed after a list, where somebody else was led there while it was read', () =>
+  test('is detected after a list if another session was connected there meanwhile', () =>
     withMove({}, async (move) => {
       const { mirror, go } = move
       const asked = mirror.fake.taken(isStreamedList)
@@ -156,14 +156,14 @@ describe('a configuration that comes to lead to another cluster', () => {
       mirror.fake.rule(isHead, refused)
       mirror.fake.rule(isWatch, refused)
       const fresh = mirror.informer.fresh().then(() => mirror.informer.has('default/o1'))
-      await mirror.until('the other cluster to be asked', () => move.other.exchanges.some(isHead))
+      await mirror.until('a request to the other cluster', () => move.other.exchanges.some(isHead))
       for (const object of collection.at()) await list.event('ADDED', object)
       await list.bookmark(collection.version, true)
       await arrived(move)
       expect(await fresh).toBe(true)
     }))
 
-  test('does not give the second half of a list', () =>
+  test('does not contribute the second half of a list', () =>
     withMove({ source: { streamingLists: false, pageSize: 2 } }, async (move) => {
       const { mirror, other, go } = move
       const asked = mirror.fake.taken(isAnyList)
@@ -173,8 +173,8 @@ describe('a configuration that comes to lead to another cluster', () => {
       mirror.fake.rule(({ isWatch }) => !isWatch, refused)
       mirror.fake.rule(isWatch, refused)
       void mirror.informer.fresh().catch(() => {})
-      await mirror.until('the other cluster to be asked', () => other.exchanges.some(isHead))
-      // Its next page is asked for over there, where there is one, too.
+      await mirror.until('a request to the other cluster', () => other.exchanges.some(isHead))
+      // Its next page is requested from the other cluster, which has one too.
       other.rule(
         ({ query }) => query.has('continue'),
         (exchange) => exchange.json({ kind: 'ConfigMapList', metadata: { resourceVersion: '1000' }, items: [] }),
@@ -185,7 +185,7 @@ describe('a configuration that comes to lead to another cluster', () => {
     }))
 })
 
-/** Follows the source of a mirror from there, as far as its first word; gives the code of the error where there is none. */
+/** Watches the source of a mirror up to the first batch; returns the code of the error, if there is one. */
 async function watched({ source, clock }: Mirror, after: Version): Promise<string | undefined> {
   const stopping = new AbortController()
   const context = { after, clock, random: new SeededRandom(1), signal: stopping.signal, onProgressRequest: () => {} }
@@ -207,8 +207,8 @@ function informerOf({ clock }: Mirror, kubeConfig: () => KubeConfig): Informer<F
   return informer
 }
 
-describe('several informers of one source whose configuration comes to lead to another cluster', () => {
-  test('follow where one of them lists there, also those whose watches go on', () =>
+describe('several informers of one source whose kubeConfig changes to another cluster', () => {
+  test('follow when one of them lists there, even those with an open watch', () =>
     withMove({}, async (move) => {
       const { mirror, go } = move
       await mirror.live()
@@ -222,8 +222,8 @@ describe('several informers of one source whose configuration comes to lead to a
 
   test.each([
     ['', 0],
-    [', also where it has listed just as far', 1],
-  ])('take nobody along there who comes back from before%s', (_how, passes) =>
+    [', even if it has listed as far', 1],
+  ])('relist if they resume with a version of the old cluster%s', (_how, passes) =>
     withMove({}, async (move) => {
       const { mirror, other, go } = move
       const { version } = mirror.fake.collection
@@ -240,7 +240,7 @@ describe('several informers of one source whose configuration comes to lead to a
     }),
   )
 
-  test('list once each where they have sources of their own that share a watch', () =>
+  test('list once each if they have sources of their own that share a watch', () =>
     withMove({}, async (move) => {
       const { mirror, other, go } = move
       let hasMoved = false

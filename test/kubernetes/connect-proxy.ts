@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 
-/** An HTTP proxy that leads whoever asks it (CONNECT) to one port of this machine, wherever they want to. */
+/** An HTTP proxy that connects each client (CONNECT) to one port of this machine, whatever target it requests. */
 export class ConnectProxy implements AsyncDisposable {
-  /** Where to somebody wanted, in order. */
+  /** The requested targets, in order. */
   readonly wanted: string[] = []
   readonly url: string
   readonly #server: Server

@@ -40,7 +40,7 @@ function inCluster({ clusters: [cluster] }: KubeConfig, kubernetes: Kubernetes):
   return config
 }
 
-/** A program that gives a token that it never says to end, and writes down each call. */
+/** A program that returns a token without an end, and records each call. */
 function withPlugin({ clusters, contexts, currentContext }: KubeConfig): KubeConfig {
   const plugin = write(
     'plugin.sh',
@@ -92,7 +92,7 @@ describeKubernetes('credentials', (server) => {
     const token = `token-${++mirrors}`
     reviewer.users.set(token, 'alice')
     const instead = (config: KubeConfig | (() => KubeConfig), namespace: string) => {
-      if (typeof config === 'function') throw new Error('it is a configuration, not what gives one')
+      if (typeof config === 'function') throw new Error('it is a configuration, not a function that returns one')
       const kubeConfig = configOf(config, kubernetes)
       return kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace })
     }
@@ -124,7 +124,7 @@ describeKubernetes('credentials', (server) => {
         expect(stage.errors.filter(({ code }) => code === 'UNAUTHORIZED')).toEqual([])
       }))
 
-  test('of a plugin are asked for once, whatever is opened with them', () =>
+  test('of a plugin are requested once for all sessions', () =>
     withMirror(withPlugin, async (stage, token) => {
       giveToken['of a plugin'](token)
       await stage.live()
@@ -134,7 +134,7 @@ describeKubernetes('credentials', (server) => {
       expect(readFileSync(join(folder, 'calls'), 'utf8')).toBe('called\n')
     }))
 
-  test('of a plugin that fails are an error with what it says, and asked for again', () =>
+  test('of a plugin that fails are an error with its message, and requested again', () =>
     withMirror(withPlugin, async (stage, token) => {
       stage.informer.start()
       await stage.until('it to fail', () => stage.errors.length > 0)

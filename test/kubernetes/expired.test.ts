@@ -45,7 +45,7 @@ describe('a version that has expired', () => {
         expect(mirror.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
       }))
 
-  test('where a silent watch was to be replaced for who joins it, leads that one to a list and a watch of its own', () =>
+  test('of a silent watch that was to be replaced for a joining informer leads that one to a list and a watch of its own', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
       await mirror.live()
       const { fake, clock } = mirror
@@ -63,8 +63,8 @@ describe('a version that has expired', () => {
       expect([state, relists, other.status.relists]).toEqual(['live', 0, 1])
     }))
 
-  // A server without a watch cache whose etcd was compacted in the middle of what it would have to tell.
-  test('without the server knowing it, as each watch from there fails, is followed by a list', () =>
+  // A server without a watch cache whose etcd was compacted within the requested history.
+  test('and that the server does not report, while each watch from it fails, is followed by a list', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -82,7 +82,7 @@ describe('a version that has expired', () => {
       expect(mirror.relists).toBe(1)
     }))
 
-  test('is not what it means that watches fail from version after version', () =>
+  test('is not assumed when watches fail from different versions', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -99,7 +99,7 @@ describe('a version that has expired', () => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('between the pages of a list begins the list again, and nobody is told of an error', async () => {
+  test('between the pages of a list restarts the list, without an error', async () => {
     let refused = 0
     await Mirror.with(
       {
@@ -124,7 +124,7 @@ describe('a version that has expired', () => {
     )
   })
 
-  test('between the pages, again and again, is escaped by a list in one piece', () =>
+  test('between the pages, again and again, leads to a list in one piece', () =>
     Mirror.with(
       {
         prepare: (fake) => {
@@ -144,14 +144,14 @@ describe('a version that has expired', () => {
     ))
 })
 
-describe('a server that has not got as far as we have', () => {
+describe('a server that is behind the mirror', () => {
   const forms: readonly (readonly [age: string, status: FakeStatus])[] = [
     ['now', { ...TOO_LARGE, retryAfterSeconds: 12 }],
     ['1.18', { ...TOO_LARGE, retryAfterSeconds: 12, causes: [{ message: 'Too large resource version' }] }],
     ['1.17', { code: 504, reason: 'Timeout', message: 'Timeout: Too large resource version: 2000, current: 1000' }],
   ]
 
-  /** The next two questions of a kind are answered so; gives when they and those after them were asked. */
+  /** Answers the next two requests of a kind in this way; returns the times of all requests of the kind. */
   function refused({ fake, clock }: Mirror, isMeant: (exchange: Exchange) => boolean, status: FakeStatus): number[] {
     const at: number[] = []
     fake.rule(isMeant, (exchange) => {
@@ -167,7 +167,7 @@ describe('a server that has not got as far as we have', () => {
   }
 
   for (const [age, status] of forms) {
-    test(`is waited for, as a watch is opened, as long as it wishes, without a list (servers of ${age})`, () =>
+    test(`is waited for, by a watch until Retry-After, without a list (servers of ${age})`, () =>
       Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
         await mirror.live()
         const at = refused(mirror, isWatch, status)
@@ -178,9 +178,9 @@ describe('a server that has not got as far as we have', () => {
         assertWaited(at, status)
       }))
 
-    test(`is waited for, as a list is wanted, as long as it wishes (servers of ${age})`, () =>
+    test(`is waited for, by a list until Retry-After (servers of ${age})`, () =>
       Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-        // Refused when it is streamed, it is asked for in pages, at once.
+        // It is refused when streamed, and requested in pages at once.
         mirror.fake.collection.hasStreamedLists = false
         const at = refused(mirror, isPlainList, status)
         await mirror.live()
@@ -203,7 +203,7 @@ describe('a server that has not got as far as we have', () => {
       }))
   }
 
-  test('answers a list with what is older than we have: that is not taken', () =>
+  test('answers with a list older than the mirror: the list is rejected', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
       await mirror.live()
       const { fake } = mirror

@@ -17,7 +17,7 @@ const paged = (prepare: (fake: FakeKubernetes) => void): MirrorOptions => ({
   },
 })
 
-/** For which page each list was asked, by its first object; 0 is where a list begins. */
+/** The page that each list requested, by its first object; 0 is the beginning of a list. */
 const asked = ({ fake }: Mirror): number[] =>
   fake.lists.map(({ query }) => Number((query.get('continue') ?? '.0').split('.')[1]))
 
@@ -28,7 +28,7 @@ async function read(mirror: Mirror): Promise<void> {
   await mirror.healed()
 }
 
-test('pages that break off again and again, as over a slow line, become smaller until they come whole', () =>
+test('pages that break off again and again, as over a slow line, become smaller until they are complete', () =>
   Mirror.with(
     {
       source: { streamingLists: false, pageSize: 8 },
@@ -47,7 +47,7 @@ test('pages that break off again and again, as over a slow line, become smaller 
     },
   ))
 
-describe('a page that is not the first', () => {
+describe('a page after the first', () => {
   const FAILURES: readonly (readonly [how: string, fail: (exchange: Exchange) => void])[] = [
     ['is refused by a server that is busy', (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' })],
     ['is refused by what stands before the server', (exchange) => exchange.text('Service Unavailable', 503)],
@@ -58,7 +58,7 @@ describe('a page that is not the first', () => {
     ['says no more', (exchange) => void exchange.write('{"items":[')],
   ]
   for (const [how, fail] of FAILURES)
-    test(`and ${how} is asked for again, and none that came before it`, () =>
+    test(`and ${how} is requested again, and no earlier page`, () =>
       Mirror.with(
         paged((fake) => {
           let at = 0
@@ -70,7 +70,7 @@ describe('a page that is not the first', () => {
         },
       ))
 
-  test('is told again where a part of it was told', () =>
+  test('is delivered again if a part of it was delivered', () =>
     Mirror.with(
       {
         source: { streamingLists: false },
@@ -89,7 +89,7 @@ describe('a page that is not the first', () => {
       },
     ))
 
-  test('is asked for no sooner than the server wishes, though that is longer than the core waits for a page', () =>
+  test('is not requested before Retry-After, even if that is longer than the core waits for a page', () =>
     Mirror.with(
       paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(BUSY, { 'retry-after': '45' }))),
       async (mirror) => {
@@ -102,7 +102,7 @@ describe('a page that is not the first', () => {
       },
     ))
 
-  test('is asked for five times again in a row, and no more', () =>
+  test('is requested again five times in a row at most', () =>
     Mirror.with(
       paged((fake) => fake.next(isLater, (exchange) => exchange.refuse({ ...BUSY, code: 503 }), 6)),
       async (mirror) => {
@@ -116,7 +116,7 @@ describe('a page that is not the first', () => {
       },
     ))
 
-  test('is asked for again as often where every other one fails', () =>
+  test('is requested again as often if every other request fails', () =>
     Mirror.with(
       paged((fake) => {
         fake.collection.fill(30)
@@ -135,7 +135,7 @@ describe('a page that is not the first', () => {
   test.each([
     ['is away for so long that it may have been restored', { ...BUSY, code: 503 }, 45],
     ['is busy for so long that it will have forgotten the snapshot', BUSY, 240],
-  ])('is not asked for again where the server %s', (_why, status, seconds) =>
+  ])('is not requested again if the server %s', (_why, status, seconds) =>
     Mirror.with(
       paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(status, { 'retry-after': String(seconds) }))),
       async (mirror) => {
@@ -148,7 +148,7 @@ describe('a page that is not the first', () => {
     ),
   )
 
-  test('that has expired when it is asked for again is read with all others, in one piece', () =>
+  test('that has expired at its retry leads to a list in one piece', () =>
     Mirror.with(
       paged((fake) => {
         fake.next(isLater, (exchange) => exchange.refuse(EXPIRED))
@@ -160,7 +160,7 @@ describe('a page that is not the first', () => {
       },
     ))
 
-  test('is waited for by nobody who stops', () =>
+  test('does not delay a stop', () =>
     Mirror.with(
       paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(BUSY, { 'retry-after': '60' }))),
       async (mirror) => {
@@ -171,7 +171,7 @@ describe('a page that is not the first', () => {
       },
     ))
 
-  test('of keys and versions is asked for again, too', () =>
+  test('of keys and versions is requested again', () =>
     Mirror.with(
       paged((fake) => fake.next(isLater, (exchange) => exchange.reset())),
       async (mirror) => {
@@ -193,7 +193,7 @@ describe('a page that is not the first', () => {
     ))
 })
 
-test('the first page is not asked for again by the list: it is an error at once', () =>
+test('the first page is not requested again by the list: its failure is an error at once', () =>
   Mirror.with(
     paged((fake) => fake.next(isPlainList, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))),
     async (mirror) => {

@@ -23,9 +23,9 @@ interface Happening {
 export class FakeCollection {
   /** Whether a list may be streamed; one that may not is answered as servers answer that do not know how. */
   hasStreamedLists = true
-  /** How much a page holds at most, whatever is asked for. */
+  /** Most objects of a page, whatever the request says. */
   largestPage = Number.POSITIVE_INFINITY
-  /** A hash of the schemas; undefined: the server does not tell. */
+  /** A hash of the schemas; undefined: the server publishes none. */
   schema: string | undefined
   /** What the schema adds to the data of every object that is read, without a new version of it. */
   defaults: Readonly<Record<string, unknown>> = {}
@@ -44,12 +44,12 @@ export class FakeCollection {
     return [...this.#objects.keys()]
   }
 
-  /** Watches that were asked for and not given up; what began as a list does not count. */
+  /** The open watches, without those that began as a list. */
   get watching(): readonly Exchange[] {
     return this.#open.filter(({ isStreamedList }) => !isStreamedList)
   }
 
-  /** Gives its version. */
+  /** Returns its version. */
   put(name: string, n: number | string, metadata: Readonly<Record<string, unknown>> = {}): string {
     const before = this.#objects.get(name)
     this.#version++
@@ -84,13 +84,13 @@ export class FakeCollection {
     for (let at = 0; at < count; at++) this.put(`k${at}`, at)
   }
 
-  /** What happened elsewhere: the version moves on. */
+  /** Another resource was written: the version advances. */
   pass(): string {
     this.#version++
     return this.version
   }
 
-  /** Nobody may ask for the history so far any longer. */
+  /** Expires the history so far. */
   compact(): void {
     this.#oldest = this.#version
   }
@@ -100,7 +100,7 @@ export class FakeCollection {
     if (watch !== undefined) this.#watches.delete(watch)
   }
 
-  /** Tells all watches how far the collection is. */
+  /** Sends a bookmark to all watches. */
   async bookmark(): Promise<void> {
     await Promise.all(this.watching.map((watch) => watch.bookmark(this.version)))
   }

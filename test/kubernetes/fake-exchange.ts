@@ -52,7 +52,7 @@ export class Exchange {
     return this.#isOpen
   }
 
-  /** Whether the client has asked for metadata only. */
+  /** Whether the client requested metadata only. */
   get isMetadata(): boolean {
     return this.accept.includes('as=PartialObjectMetadata')
   }
@@ -78,7 +78,7 @@ export class Exchange {
     this.#answer.writeEarlyHints({ link: '</a>; rel=preload' })
   }
 
-  /** Begins an answer of which nobody knows the end. */
+  /** Begins a response of unknown length. */
   open(headers: Readonly<Record<string, string>> = {}): void {
     if (this.#answer.headersSent) return
     this.#answer.writeHead(200, { 'content-type': 'application/json', ...headers })
@@ -91,7 +91,7 @@ export class Exchange {
     return new Promise((resolve) => this.#answer.write(bytes, () => resolve()))
   }
 
-  /** Bytes in pieces of at most so many, each sent for itself; then the end, or not. */
+  /** Sends bytes in pieces of at most this size, each in its own packet; then the end, if requested. */
   async pieces(text: string, size: number, { isOpen = false } = {}): Promise<void> {
     const bytes = Buffer.from(text)
     for (let at = 0; at < bytes.length && this.isOpen; at += size) await this.write(bytes.subarray(at, at + size))
@@ -118,7 +118,7 @@ export class Exchange {
     this.#answer.end()
   }
 
-  /** Bytes as they go over the connection, of headers and lengths too; then its end, where that is wished. */
+  /** Sends raw bytes over the connection, including headers and lengths; then the end, if requested. */
   raw(bytes: string, { isOver = false } = {}): void {
     const { socket } = this.#answer
     if (isOver) socket?.end(bytes)
@@ -137,9 +137,9 @@ export function statusObject({ code, reason, message, causes, retryAfterSeconds 
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code, ...details }
 }
 
-/** The version that a client asks for is no longer there. */
+/** The requested version has expired. */
 export const EXPIRED: FakeStatus = { code: 410, reason: 'Expired', message: 'too old resource version: 1 (2)' }
-/** As an API server says it that is asked for what another one has and it has not yet. */
+/** The status of a server that has not reached the requested version. */
 export const TOO_LARGE: FakeStatus = {
   code: 504,
   reason: 'Timeout',

@@ -9,8 +9,8 @@ import { Exchange } from './fake-exchange.js'
 type Interceptor = (exchange: Exchange) => boolean
 
 /**
- * An API server of one collection that speaks HTTP, and does as a real one does, until a test takes a question from it
- * and answers that itself: then every byte is the test's.
+ * An API server of one collection that speaks HTTP and behaves like a real one. A test can take a request from it and
+ * answer that itself, byte by byte.
  */
 export class FakeKubernetes implements AsyncDisposable {
   readonly collection = new FakeCollection()
@@ -41,7 +41,7 @@ export class FakeKubernetes implements AsyncDisposable {
     return new FakeKubernetes(server, sockets, address.port)
   }
 
-  /** The client speaks without TLS only where it may do without its checks. */
+  /** The client allows plain HTTP only without certificate checks. */
   config(token = 'a-token'): KubeConfig {
     const config = new KubeConfig()
     config.loadFromOptions({
@@ -66,7 +66,7 @@ export class FakeKubernetes implements AsyncDisposable {
     return this.exchanges.filter(({ isList, isStreamedList }) => isList || isStreamedList)
   }
 
-  /** The questions so answered, from now on, until the end; the newest rule comes first. Gives what ends it. */
+  /** The questions so answered, from now on, until the end; the newest rule comes first. Returns a function that ends it. */
   rule(isMeant: (exchange: Exchange) => boolean, answer: (exchange: Exchange) => void): () => void {
     const interceptor: Interceptor = (exchange) => {
       if (!isMeant(exchange)) return false
@@ -77,7 +77,7 @@ export class FakeKubernetes implements AsyncDisposable {
     return () => void this.#interceptors.delete(interceptor)
   }
 
-  /** The next so many questions of a kind, answered in this way. */
+  /** Answers this number of the next requests of a kind in this way. */
   next(isMeant: (exchange: Exchange) => boolean, answer: (exchange: Exchange) => void, times = 1): void {
     let left = times
     const end = this.rule(
@@ -96,8 +96,8 @@ export class FakeKubernetes implements AsyncDisposable {
     this.next(isMeant, (exchange) => {
       taken = exchange
     })
-    await waitUntil('the client to ask', () => taken !== undefined)
-    if (taken === undefined) throw new Error('nothing was asked')
+    await waitUntil('a request of the client', () => taken !== undefined)
+    if (taken === undefined) throw new Error('there was no request')
     return taken
   }
 

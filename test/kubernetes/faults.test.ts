@@ -83,7 +83,7 @@ describeKubernetes('a Kubernetes that fails', (server) => {
     })
   })
 
-  test('is asked elsewhere, where another is behind: the mirror never goes back', async () => {
+  test('fails over to a server that is behind: the mirror never goes back', async () => {
     await using kubernetes = await startKubernetes({ server })
     await using between = await startFaultProxy({ targetPort: kubernetes.etcd.port })
     const lagging = await kubernetes.addApiServer({ etcdPort: between.port })
@@ -100,7 +100,7 @@ describeKubernetes('a Kubernetes that fails', (server) => {
       const { items } = await other.list(`${stage.path}?resourceVersion=0`)
       stage.proxy.redirect(way.port)
       stage.proxy.reset()
-      await stage.until('the other to be asked, again and again', () => way.counts.accepted >= 3)
+      await stage.until('several requests to the other server', () => way.counts.accepted >= 3)
       expect(items.map(({ metadata }) => metadata.name)).toContain('k2') // It is behind.
       expect([stage.told.count, stage.informer.has(`${stage.namespace}/k2`)]).toEqual([told, false])
       between.pass()

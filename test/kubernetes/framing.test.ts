@@ -21,11 +21,11 @@ const BROKEN: readonly (readonly [what: string, send: (exchange: Exchange, first
     ],
     ['is longer than its length', (exchange, first, second) => exchange.raw(HEAD + lengthOf(first) + first + second)],
     [
-      'has a length that is no number',
+      'has a length that is not a number',
       (exchange, first) => exchange.raw(`${HEAD}Content-Length: many\r\n\r\n${first}`),
     ],
     [
-      'has a chunk whose size is no number',
+      'has a chunk whose size is not a number',
       (exchange, first, second) => exchange.raw(`${CHUNKED}${chunk(first)}zz\r\n${second}\r\n`),
     ],
     [
@@ -58,18 +58,18 @@ const BROKEN: readonly (readonly [what: string, send: (exchange: Exchange, first
     ],
   ]
 
-/** Cut where the beginning is a list that could be taken for a whole one, if its end did not matter. */
+/** Cut so that the beginning is a list that could be taken for a whole one, if its end did not matter. */
 function halves(body: string, at: number): readonly [string, string] {
   return [body.slice(0, at), body.slice(at)]
 }
 
-/** Waits; deadlines pass only where nothing else would end it. */
+/** Waits; deadlines pass only if nothing else would end it. */
 function until(mirror: Mirror, broken: string, what: string, isSo: () => boolean): Promise<void> {
   return broken === SILENT ? mirror.untilPassing(what, isSo) : mirror.until(what, isSo)
 }
 
 describe('a list whose answer', () => {
-  test.each(BROKEN)('%s is no list, and read again', (broken, send) =>
+  test.each(BROKEN)('%s is rejected, and the list is read again', (broken, send) =>
     Mirror.with({ source: { streamingLists: false } }, async (mirror) => {
       const { fake, informer } = mirror
       fake.collection.fill(300)
@@ -88,7 +88,7 @@ describe('a list whose answer', () => {
   )
 })
 
-test('a refusal that comes drop by drop is waited for no longer than for a word, and the list is read again', () =>
+test('an error that arrives byte by byte is given up after stallMs, and the list is read again', () =>
   Mirror.with({ source: { streamingLists: false } }, async (mirror) => {
     const { fake, informer } = mirror
     fake.collection.fill(3)
@@ -109,7 +109,7 @@ test('a refusal that comes drop by drop is waited for no longer than for a word,
   }))
 
 describe('a list that is streamed and', () => {
-  test.each(BROKEN)('%s is no list, and read again', (broken, send) =>
+  test.each(BROKEN)('%s is rejected, and the list is read again', (broken, send) =>
     Mirror.with({}, async (mirror) => {
       const { fake, informer } = mirror
       fake.collection.fill(100)

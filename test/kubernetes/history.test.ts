@@ -68,7 +68,7 @@ describe('a history that went back', () => {
       await converged()
     }))
 
-  test('under a watch that goes on is seen by the audit, and leaves no ghost', () =>
+  test('under a watch that continues is detected by the audit, and leaves no ghost', () =>
     withBackup({ audit: { periodMs: 20_000 } }, async ({ mirror, restore, converged }) => {
       restore()
       await mirror.untilPassing('the audit', () => mirror.errors.length > 0)
@@ -76,7 +76,7 @@ describe('a history that went back', () => {
       expect(mirror.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
     }))
 
-  test('under a watch that goes on is seen by fresh(), which resolves once the list of the new history is in', () =>
+  test('under a watch that continues is detected by fresh(), which resolves after the list of the new history', () =>
     withBackup({}, async ({ mirror, restore, converged }) => {
       restore()
       let hasGhost: boolean | undefined
@@ -89,7 +89,7 @@ describe('a history that went back', () => {
       expect([hasGhost, mirror.errors.map(({ code }) => code)]).toEqual([false, ['EPOCH_CHANGED']])
     }))
 
-  test('is not what it means that a write is told while fresh() waits for the version of the server', () => {
+  test('is not assumed when a write is delivered while fresh() waits for the head', () => {
     const before = new FakeCollection()
     before.fill(3)
     return Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
@@ -165,7 +165,7 @@ describe('a history that went back in the middle of a list', () => {
 })
 
 describe('a server that is behind', () => {
-  test('is waited for where it lists less than was shown, and another knows better', () =>
+  test('is retried if its list ends before the floor, and another server is ahead', () =>
     withBackup({}, async ({ mirror }) => {
       const behind = new FakeCollection()
       behind.fill(3)

@@ -13,7 +13,7 @@ const PAGED: MirrorOptions = {
   },
 }
 
-/** The next list is answered so; then all is well. Gives what was reported of it. */
+/** Answers the next list like this, and later ones correctly. Returns the reported errors. */
 async function relisted(mirror: Mirror, answer: (exchange: Exchange) => void): Promise<SourceError[]> {
   await mirror.live()
   const { collection } = mirror.fake
@@ -37,8 +37,8 @@ describe('an answer to a list', () => {
   test.each([
     ['that has no items', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' } }],
     ['that is a table', { kind: 'Table', metadata: { resourceVersion: '5000' }, rows: [] }],
-    ['whose items are no objects', { metadata: { resourceVersion: '5000' }, items: [null, 1] }],
-    ['whose items are no array', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' }, items: {} }],
+    ['whose items are not objects', { metadata: { resourceVersion: '5000' }, items: [null, 1] }],
+    ['whose items are not an array', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' }, items: {} }],
   ])('%s deletes nothing', (_what, body) =>
     Mirror.with(PAGED, async (mirror) => {
       const errors = await relisted(mirror, (exchange) => exchange.json(body))
@@ -55,14 +55,14 @@ describe('an answer to a list', () => {
       expect([mirror.informer.size, mirror.errors]).toEqual([0, []])
     }))
 
-  test('that succeeds and says in its body that it failed, failed so', () =>
+  test('with status 200 and an error in its body is that error', () =>
     Mirror.with(PAGED, async (mirror) => {
       const status = { kind: 'Status', metadata: {}, status: 'Failure', code: 403, message: 'not for you' }
       const errors = await relisted(mirror, (exchange) => exchange.json(status))
       expect(errors).toMatchObject([{ code: 'UNAUTHORIZED' }])
     }))
 
-  test('of which something other than its items has no end is given up', () =>
+  test('whose envelope has no end is given up', () =>
     Mirror.with(PAGED, async (mirror) => {
       let sent = 0
       const endless = async (exchange: Exchange): Promise<void> => {
@@ -74,7 +74,7 @@ describe('an answer to a list', () => {
       expect(sent).toBeLessThan(64)
     }))
 
-  test('whose pages lead nowhere is given up', () =>
+  test('whose pages lead to themselves is given up', () =>
     Mirror.with(PAGED, async (mirror) => {
       const metadata = { resourceVersion: '5000', continue: 'again' }
       let asked = 0
@@ -91,7 +91,7 @@ describe('an answer to a list', () => {
       expect(asked).toBe(2)
     }))
 
-  test('that is compressed, though nobody asked for it, is named as that', () =>
+  test('that is compressed without a request is reported as that', () =>
     Mirror.with(PAGED, async (mirror) => {
       const metadata = { resourceVersion: '5000' }
       const body = gzipSync(JSON.stringify({ kind: 'ConfigMapList', metadata, items: [] }))
@@ -102,7 +102,7 @@ describe('an answer to a list', () => {
       expect(errors).toMatchObject([{ code: 'PROTOCOL', message: expect.stringContaining('gzip') as unknown }])
     }))
 
-  test('that sends us elsewhere says where', () =>
+  test('with a redirect is an error that names the target', () =>
     Mirror.with(PAGED, async (mirror) => {
       const errors = await relisted(mirror, (exchange) =>
         exchange.text('', 302, { location: 'https://login.example/' }),
@@ -110,7 +110,7 @@ describe('an answer to a list', () => {
       expect(errors).toMatchObject([{ message: expect.stringContaining('login.example') as unknown }])
     }))
 
-  test('that comes after others of provisional kinds is the answer', () =>
+  test('after provisional responses is the answer', () =>
     Mirror.with(PAGED, async (mirror) => {
       mirror.fake.next(isPlainList, (exchange) => {
         exchange.provisional()
@@ -122,7 +122,7 @@ describe('an answer to a list', () => {
     }))
 })
 
-describe('a wish to be left alone for a while', () => {
+describe('Retry-After', () => {
   test.each([
     ['of hours', '10000'],
     ['until a date far away', 'Fri, 31 Dec 2100 23:59:59 GMT'],
@@ -136,7 +136,7 @@ describe('a wish to be left alone for a while', () => {
     }),
   )
 
-  test('until a date is counted by the clock of the server', () =>
+  test('with a date is counted by the clock of the server', () =>
     Mirror.with(PAGED, async (mirror) => {
       await mirror.live()
       const headers = { date: 'Thu, 01 Jan 2015 00:00:00 GMT', 'retry-after': 'Thu, 01 Jan 2015 00:00:07 GMT' }
@@ -149,7 +149,7 @@ describe('a wish to be left alone for a while', () => {
 
 describe('a watch', () => {
   test.each(['zzzzzzzzzzzzzzzzzzzz', '99999999999999999999999999999999999999', '1e99', '00000000000009999999'])(
-    'that tells of something at "%s", which is no version, goes on with what comes after it',
+    'with an event at "%s", which is not a version, continues with the next event',
     (resourceVersion) =>
       Mirror.with(PAGED, async (mirror) => {
         await mirror.live()
@@ -164,7 +164,7 @@ describe('a watch', () => {
       }),
   )
 
-  test('that answers with a failure instead of an event ended with it', () =>
+  test('that answers with an error instead of an event ends with it', () =>
     Mirror.with(PAGED, async (mirror) => {
       await mirror.live()
       const [watch] = mirror.fake.collection.watching
@@ -175,7 +175,7 @@ describe('a watch', () => {
       await mirror.healed()
     }))
 
-  test('that tells of objects that are none keeps what is there', () =>
+  test('with events without objects keeps the store', () =>
     Mirror.with(PAGED, async (mirror) => {
       await mirror.live()
       const [watch] = mirror.fake.collection.watching

@@ -13,7 +13,7 @@ const METADATA = { name: 'ghost', namespace: 'default', uid: 'of a ghost' }
 class Restored implements AsyncDisposable {
   readonly fake: FakeKubernetes
   readonly config: KubeConfig
-  /** What it is then: with less than the informers were told, and other objects at the versions of some of that. */
+  /** The backup: with less than the informers received, and other objects at some of the same versions. */
   readonly backup = new FakeCollection()
   readonly #informers: Informer<FakeObject>[] = []
 
@@ -44,7 +44,7 @@ class Restored implements AsyncDisposable {
     return informer
   }
 
-  /** Objects that the backup knows nothing of; then it is restored, and nobody's connection notices. */
+  /** Writes objects that are not in the backup, then restores it; no connection notices. */
   async restore(...informers: readonly Informer<FakeObject>[]): Promise<void> {
     const { collection } = this.fake
     for (const name of ['ghost1', 'ghost2', 'ghost3', 'ghost4']) collection.put(name, 'before')
@@ -73,7 +73,7 @@ function keysOf(informer: Informer<FakeObject>): string[] {
 }
 
 describe('beside a watch of a history that is over, and still open', () => {
-  test('a new informer is told nothing of that history', () =>
+  test('a new informer receives no event of that history', () =>
     Restored.with(async (restored) => {
       const before = await restored.informer()
       await restored.restore(before)
@@ -81,7 +81,7 @@ describe('beside a watch of a history that is over, and still open', () => {
     }))
 
   for (const when of ['later', 'during its list'])
-    test(`a new informer is told nothing of which the beginning came before, and the end ${when}`, () =>
+    test(`a new informer receives no event whose beginning arrived before its list, and whose end ${when}`, () =>
       Restored.with(async (restored) => {
         const before = await restored.informer()
         const { fake, backup } = restored
@@ -112,11 +112,11 @@ describe('beside a watch of a history that is over, and still open', () => {
       expect(restored.backup.watching.length).toBe(1)
     }))
 
-  test('who finds that out lists once, and so do the others who follow it', () =>
+  test('the informer that detects that lists once, and so do the other followers', () =>
     Restored.with(async (restored) => {
       const [first, second] = [await restored.informer(), await restored.informer()]
       await restored.restore(first, second)
-      // It asks again, and resolves once the list of the restored history is in.
+      // It retries, and resolves after the list of the restored history.
       await first.fresh()
       expect(first.has('default/ghost4')).toBe(false)
       for (const informer of [first, second])
@@ -128,7 +128,7 @@ describe('beside a watch of a history that is over, and still open', () => {
   test.each([
     ['the same source', true],
     ['another source', false],
-  ])('those who follow it list once as soon as a new informer of %s has listed', (_which, isSame) =>
+  ])('its followers list once as soon as a new informer of %s has listed', (_which, isSame) =>
     Restored.with(async (restored) => {
       const source = restored.source()
       const before = await restored.informer(source)
@@ -139,7 +139,7 @@ describe('beside a watch of a history that is over, and still open', () => {
     }),
   )
 
-  test('those who follow it list once as soon as one of them has been read again', () =>
+  test('its followers list once as soon as one of them has resumed', () =>
     Restored.with(async (restored) => {
       const [first, second] = [await restored.informer(), await restored.informer()]
       await restored.restore(first, second)
@@ -150,7 +150,7 @@ describe('beside a watch of a history that is over, and still open', () => {
 })
 
 describe('beside a watch that is further than the list of a new informer', () => {
-  test('it follows another, where the server that listed was only behind, and nobody else is touched', () =>
+  test('it follows another watch if its list came from a server that is behind; other followers continue', () =>
     Restored.with(async (restored) => {
       const { fake } = restored
       const behind = new FakeCollection()

@@ -3,7 +3,7 @@ import { describeKubernetes } from '../servers/index.js'
 import { Stage } from './stage.js'
 import { useKubernetes } from './support.js'
 
-/** As many as are asked for; the full number takes a minute to write. */
+/** As many as are requested; the full number takes a minute to write. */
 const OBJECTS = Number(process.env['LISTWATCH_KUBERNETES_OBJECTS'] ?? 50_000)
 
 describeKubernetes(`${OBJECTS} objects`, (server) => {

@@ -7,7 +7,7 @@ describe('a list that was given up', () => {
     Mirror.with(
       {
         prepare: (fake) => {
-          fake.collection.fill(300) // More than what is told at once.
+          fake.collection.fill(300) // More than one page.
           fake.next(isStreamedList, (exchange) => {
             const told = fake.collection.at().map((object) => exchange.event('ADDED', object))
             fake.collection.delete('k1')
@@ -47,7 +47,7 @@ describe('a list that was given up', () => {
     ))
 })
 
-test('a server that streams no lists is asked again after ten minutes, and not before', () =>
+test('streaming is tried again ten minutes after a server could not stream a list', () =>
   Mirror.with(
     {
       prepare: ({ collection }) => {
@@ -70,7 +70,7 @@ test('a server that streams no lists is asked again after ten minutes, and not b
     },
   ))
 
-test('a list in pages is of one moment, whatever is written between them', () =>
+test('a list in pages is one snapshot, whatever is written between them', () =>
   Mirror.with(
     {
       source: { streamingLists: false, pageSize: 2 },
@@ -94,7 +94,7 @@ test('a list in pages is of one moment, whatever is written between them', () =>
     },
   ))
 
-test('keys and versions are asked for as metadata, in the namespace of the source, and nothing else is', () =>
+test('keys and versions are requested as metadata, in the namespace of the source only', () =>
   Mirror.with(
     {
       source: { pageSize: 2 },
@@ -116,7 +116,7 @@ test('keys and versions are asked for as metadata, in the namespace of the sourc
     },
   ))
 
-test('keys and versions, too, come in pages of as many as were asked for', () =>
+test('keys and versions are read in pages of the requested size', () =>
   Mirror.with(
     { source: { pageSize: 2 }, prepare: ({ collection }) => collection.fill(5) },
     async ({ source, clock, fake }) => {

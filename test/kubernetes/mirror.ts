@@ -14,7 +14,7 @@ import { FakeKubernetes } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
 
 export interface MirrorOptions {
-  /** Called before anybody asks the fake anything. */
+  /** Called before the first request to the fake. */
   readonly prepare?: (fake: FakeKubernetes) => void
   readonly source?: Partial<KubernetesSourceOptions>
   /** Default: one that stays the same. */
@@ -38,7 +38,7 @@ export class Mirror implements AsyncDisposable {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       namespace: 'default',
-      // What a test counts is what it asks for itself.
+      // A test counts only its own requests.
       probeMs: false,
       ...source,
     })
@@ -110,7 +110,7 @@ export class Mirror implements AsyncDisposable {
     )
   }
 
-  /** Waits for a condition. Time passes only where nothing else is waited for than time: between attempts. */
+  /** Waits for a condition. Time passes only while everything else waits for time: between attempts. */
   async until(what: string, isSo: () => boolean): Promise<void> {
     const isNow = async (): Promise<boolean> => {
       if (isSo()) return true
@@ -126,7 +126,7 @@ export class Mirror implements AsyncDisposable {
     })
   }
 
-  /** Lets time pass, slowly enough for what is asked meanwhile to be answered. */
+  /** Lets time pass, slowly enough for requests to be answered. */
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 1_000) {
       await this.clock.advance(1_000)
@@ -134,7 +134,7 @@ export class Mirror implements AsyncDisposable {
     }
   }
 
-  /** The same where deadlines are to pass, too. */
+  /** Waits like `until`, and lets deadlines pass too. */
   async untilPassing(what: string, isSo: () => boolean): Promise<void> {
     const isNow = async (): Promise<boolean> => {
       if (!isSo()) await this.clock.advance(500)
@@ -147,7 +147,7 @@ export class Mirror implements AsyncDisposable {
   async soon<V>(promise: Promise<V>): Promise<V> {
     const results: V[] = []
     void promise.then((value) => results.push(value))
-    await this.until('what was asked for', () => results.length > 0)
+    await this.until('the request', () => results.length > 0)
     return await promise
   }
 

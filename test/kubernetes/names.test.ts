@@ -6,7 +6,7 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { describeKubernetes } from '../servers/index.js'
 import { useKubernetes } from './support.js'
 
-describeKubernetes('what is asked for', (server) => {
+describeKubernetes('the wanted resource', (server) => {
   const own = useKubernetes(server)
 
   /** Lists it; rejects as that does. */
@@ -29,7 +29,7 @@ describeKubernetes('what is asked for', (server) => {
     ],
     ['a kind in small letters', { kind: 'configmap' }, 'did you mean ConfigMap?'],
     ['a kind by its short name', { kind: 'cm' }, 'did you mean ConfigMap?'],
-    ['a plural that is none', { plural: 'pod' }, 'the server has no resource "pod" in v1; did you mean pods?'],
+    ['an unknown plural', { plural: 'pod' }, 'the server has no resource "pod" in v1; did you mean pods?'],
     [
       'a kind that is like nothing',
       { kind: 'Unheard' },
@@ -79,7 +79,7 @@ describeKubernetes('what is asked for', (server) => {
     })
   })
 
-  test('what is in no namespace is there without one', async () => {
+  test('a resource without namespaces is read without one', async () => {
     expect(await listed({ kind: 'Namespace' })).toBeGreaterThan(0)
   })
 })

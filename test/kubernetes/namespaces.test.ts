@@ -25,7 +25,7 @@ const isIn =
 async function withNamespaces(namespaces: readonly string[], act: (scene: Scene) => Promise<void>): Promise<void> {
   await using fake = await FakeKubernetes.start()
   fake.collection.fill(2)
-  // Whoever is silent is not given up for that.
+  // A silent namespace is not given up.
   const options = { kubeConfig: fake.config(), kind: 'ConfigMap', namespaces, stallMs: 600_000 }
   const sources = kubernetesSource<FakeObject>(options)
   const informer = createInformer({ source: sources, audit: false })
@@ -59,7 +59,7 @@ describe('several namespaces, of which one', () => {
       fake.rule(isIn('secret'), (exchange) => exchange.refuse({ code: 403, reason: 'Forbidden', message: 'no' }))
       informer.start()
       await waitUntil('the other', () => informer.size === 2)
-      await waitUntil('it to be told', () => errors.length > 0)
+      await waitUntil('the error', () => errors.length > 0)
       expect([errors[0]?.code, errors[0]?.source]).toEqual(['UNAUTHORIZED', 'kubernetes:secret/ConfigMap'])
       expect([informer.status.state, informer.status.isSynced]).toEqual(['failed', false])
       fake.collection.put('k0', 'after')
@@ -71,7 +71,7 @@ describe('several namespaces, of which one', () => {
 })
 
 describe('the credentials of several namespaces', () => {
-  test('are asked for once for all of them, and once more where they are refused', async () => {
+  test('are requested once for all of them, and once more if they are rejected', async () => {
     await using fake = await FakeKubernetes.start()
     let calls = 0
     const kubeConfig = (): KubeConfig => fake.config(`number ${++calls}`)

@@ -17,7 +17,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
   for (const streamingLists of [true, false]) {
     const how = streamingLists ? 'streamed' : 'in pages'
 
-    test(`is its metadata alone, and nothing else is sent, where that is what is wanted (${how})`, () =>
+    test(`has only its metadata with metadataOnly, and nothing else is sent (${how})`, () =>
       Stage.with({ kubernetes: own.kubernetes, source: { metadataOnly: true, streamingLists } }, async (stage) => {
         const { admin } = own.kubernetes
         await admin.create(stage.path, { metadata: { name: 'large' }, data: { LARGE } })
@@ -52,7 +52,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
     })
   }
 
-  test('that is deleted is its last state, at the version of the deletion, from where it goes on', () =>
+  test('that is deleted has its last state, at the version of the deletion, and the watch resumes there', () =>
     Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
       const deletes: Deleted<KubeObject>[] = []
       stage.informer.subscribe({ delete: (change) => void deletes.push(change) })
@@ -74,7 +74,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
 })
 
 describe('a deletion', () => {
-  test('is where the next watch goes on from', () =>
+  test('is the version from which the next watch resumes', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
       await mirror.live()
       const version = mirror.fake.collection.delete('k0')
@@ -85,7 +85,7 @@ describe('a deletion', () => {
       expect(mirror.fake.watches.at(-1)?.query.get('resourceVersion')).toBe(version)
     }))
 
-  test('that nobody told, as the history with it was gone, has a final state that is unknown', () =>
+  test('that was missed with an expired history has an unknown final state', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
       const deletes: Deleted<FakeObject>[] = []
       mirror.informer.subscribe({ delete: (change) => void deletes.push(change) })
@@ -106,7 +106,7 @@ describe('an object in a list that cannot be taken in', () => {
   const large = 'x'.repeat(200_000)
   const source = { maxObjectBytes: 100_000, streamingLists: false }
 
-  test('is named as invalid, and the others are there', () =>
+  test('is reported as invalid, and the others are in the store', () =>
     Mirror.with(
       {
         source,
@@ -124,7 +124,7 @@ describe('an object in a list that cannot be taken in', () => {
       },
     ))
 
-  test('stays as it was last seen, and is no deletion', () =>
+  test('stays in its last state, and is not deleted', () =>
     Mirror.with({ source, prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -140,7 +140,7 @@ describe('an object in a list that cannot be taken in', () => {
       expect([...mirror.informer.invalid.keys()]).toEqual(['default/k0'])
     }))
 
-  test('of a stream is named as invalid, and the others are there', () =>
+  test('of a stream is reported as invalid, and the others are in the store', () =>
     Mirror.with(
       {
         source: { maxObjectBytes: 100_000 },

@@ -26,7 +26,7 @@ const context = (): ListContext => ({
   pageSize: PAGE,
 })
 
-/** A source of pages, and all that were read; after the first page something happens before the next one is asked for. */
+/** A source of pages, and all that were read; after the first page something happens before the next one is requested. */
 function pagedSource(kubeConfig: KubeConfig | (() => KubeConfig), namespace: string, between?: () => Promise<void>) {
   const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace, pageSize: PAGE })
   const pages: Pages = []
@@ -39,7 +39,7 @@ function pagedSource(kubeConfig: KubeConfig | (() => KubeConfig), namespace: str
       for await (const page of source.list(context)) {
         pages.push(page)
         yield page
-        // Whoever read it has asked for the next one.
+        // The reader of this page has requested the next one.
         if (isFirst) await between?.()
         isFirst = false
       }
@@ -93,7 +93,7 @@ for (const [name, options] of SERVERS)
         expect(pages.map(({ remaining }) => remaining)).toEqual([18, 13, 8, 3, undefined])
       }))
 
-    test('is of one moment, whatever is written between its pages', () =>
+    test('is one snapshot, whatever is written between its pages', () =>
       withPages(
         async (stage, pages) => {
           await stage.live()
@@ -148,7 +148,7 @@ for (const [name, options] of SERVERS)
       }))
 
     if (!isCached)
-      test('of keys and versions ends where its history is compacted between its pages', () =>
+      test('of keys and versions ends if its history is compacted between its pages', () =>
         withPages(async (stage) => {
           const pages = sourceOf(stage).versions(context())[Symbol.asyncIterator]()
           const first = await pages.next()

@@ -5,7 +5,7 @@ import { EXPIRED } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
 /** What other informers of JavaScript were found to do wrong; each letter is a story of theirs, and here how it must end. */
-describe('where others fail', () => {
+describe('known failures of other informers', () => {
   test('A: an object has one shape, whether it came with a list or with a watch', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
       await mirror.live()
@@ -15,7 +15,7 @@ describe('where others fail', () => {
       expect(times).toEqual(['2026-01-02T03:04:05Z', '2026-01-02T03:04:05Z'])
     }))
 
-  test('B: a handler that throws keeps nothing from others, nor from the version', () =>
+  test('B: a handler that throws holds up neither other handlers nor the version', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
       mirror.informer.subscribe({
         add: () => {
@@ -29,7 +29,7 @@ describe('where others fail', () => {
       expect(new Set(mirror.errors.map(({ code }) => code))).toEqual(new Set(['HANDLER']))
     }))
 
-  test('C: a connection that is reset is made again, and the watch goes on where it was', () =>
+  test('C: a connection that is reset is reopened, and the watch resumes', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
       await mirror.live()
       const version = mirror.fake.collection.put('k0', 'before')
@@ -42,7 +42,7 @@ describe('where others fail', () => {
     }))
 
   for (const code of [429, 503])
-    test(`D: a ${code} at the opening of a watch is tried again, no sooner than the server wishes`, () =>
+    test(`D: a ${code} at the opening of a watch is retried after Retry-After`, () =>
       Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
         await mirror.live()
         let refusedAt = 0
@@ -102,7 +102,7 @@ describe('where others fail', () => {
       expect(mirror.fake.exchanges.length).toBe(asked)
     }))
 
-  test('I: a stop while a list is on its way tells no handler, and opens no watch', () =>
+  test('I: a stop during a list calls no handler, and opens no watch', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       const asked = mirror.fake.taken(isAnyList)
       mirror.informer.start()
@@ -120,7 +120,7 @@ describe('where others fail', () => {
       expect(mirror.informer.list()).toHaveLength(200_000)
     }))
 
-  test('K: a watch asks for bookmarks, and follows them past what nobody tells it of', () =>
+  test('K: a watch requests bookmarks, and advances with them past other resources', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       expect(mirror.fake.collection.watching[0]?.query.get('allowWatchBookmarks')).toBe('true')
@@ -134,7 +134,7 @@ describe('where others fail', () => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('K: a watch asks for an end, and no two for the same', () =>
+  test('K: a watch requests a timeout, and no two the same one', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       for (let times = 0; times < 4; times++) {
@@ -147,14 +147,14 @@ describe('where others fail', () => {
       expect(new Set(ends).size).toBeGreaterThan(1)
     }))
 
-  test('L: an object that was deleted and made anew meanwhile is told as a delete and an add', () =>
+  test('L: an object that was deleted and recreated meanwhile is delivered as a delete and an add', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       const told: string[] = []
       const { collection } = mirror.fake
       const tell = ({ type }: { readonly type: string }): number => told.push(type)
       mirror.informer.subscribe({ update: tell, delete: tell, add: tell })
-      await waitUntil('what is there to be told', () => told.length === 1)
+      await waitUntil('the existing objects', () => told.length === 1)
       const over = mirror.fake.rule(isWatch, (exchange) => exchange.reset())
       for (const watch of collection.watching) watch.reset()
       collection.delete('k0')
@@ -162,7 +162,7 @@ describe('where others fail', () => {
       collection.compact()
       over()
       await mirror.healed()
-      await waitUntil('all to be told', () => told.length === 3)
+      await waitUntil('all events', () => told.length === 3)
       expect(told).toEqual(['add', 'delete', 'add'])
     }))
 
@@ -192,7 +192,7 @@ describe('where others fail', () => {
       expect(gaps.every((gap) => gap === 0)).toBe(true)
     }))
 
-  test('N: a server that closes each watch at once is asked ever less often', () =>
+  test('N: a server that closes each watch at once receives ever fewer requests', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       const at: number[] = []
@@ -207,7 +207,7 @@ describe('where others fail', () => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('O: a watch that has fallen silent is given up, and opened again where it was', () =>
+  test('O: a watch that has fallen silent is closed, and resumes over another connection', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       const watch = mirror.fake.collection.watching[0]
@@ -231,7 +231,7 @@ describe('where others fail', () => {
       expect(mirror.errors).toEqual([])
     }))
 
-  test('Q: a stop is no error', () =>
+  test('Q: a stop is not an error', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       await mirror.informer.stop()
@@ -255,7 +255,7 @@ describe('where others fail', () => {
       },
     ))
 
-  test('and all the while it asks for nothing but the one collection, its name and its schema', () =>
+  test('and all requests are for the one collection, its name and its schema', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       await mirror.healed()

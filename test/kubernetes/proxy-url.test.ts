@@ -19,10 +19,10 @@ const PATH = '/api/v1/namespaces/default/configmaps'
 describeKubernetes('a proxy in the kubeconfig', (server) => {
   const own = useKubernetes(server)
 
-  test('is the way of everything that is asked; after a stop nothing is left open at it', async () => {
+  test('carries every request; after a stop none of its connections is open', async () => {
     const { admin, api } = own.kubernetes
     await using proxy = await ConnectProxy.start(api.port)
-    // Nobody is there: whoever goes straight finds nothing.
+    // No server listens there: a direct connection fails.
     const nowhere = await freePort()
     const options = own.kubernetes.kubeConfig({ port: nowhere })
     const kubeConfig = new KubeConfig()
@@ -85,7 +85,7 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
     await expect(headThrough(`http://me:hunter2@127.0.0.1:${port}`)).rejects.toThrow(message)
   })
 
-  test('that nobody listens at is named by the error', async () => {
+  test('at which no proxy listens is named by the error', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     await expect(headThrough(url)).rejects.toThrow(`the proxy ${url} failed: connect ECONNREFUSED`)
   })

@@ -44,7 +44,7 @@ describeKubernetes('the right to read', (server) => {
       await stage.live()
       await stage.healed()
       await own.kubernetes.revoke('bob-reads')
-      // A watch that is open goes on until it ends.
+      // An open watch continues until it ends.
       await stage.until('it to fail', () => {
         stage.resetLive()
         return stage.informer.status.state === 'failed'
@@ -55,7 +55,7 @@ describeKubernetes('the right to read', (server) => {
       await stage.healed(60_000)
     }))
 
-  test('by a token that is replaced goes on with the next', async () => {
+  test('by a token that is replaced continues with the next', async () => {
     await using reviewer = await TokenReviewer.start()
     await using kubernetes = await startKubernetes({ server, tokenReviewUrl: reviewer.url })
     await kubernetes.grant('alice', 'alice-reads', ['list', 'watch'], ['configmaps'])

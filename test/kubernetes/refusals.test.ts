@@ -10,7 +10,7 @@ describe('a server that refuses', () => {
     [401, 'UNAUTHORIZED'],
     [404, 'NOT_FOUND'],
   ] as const)
-    test(`with ${code} makes the state failed, and is asked again until it lets us in`, () =>
+    test(`with ${code} makes the state failed, and is retried until it succeeds`, () =>
       Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
         const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code, message: 'no' }))
         mirror.informer.start()
@@ -43,7 +43,7 @@ describe('a server that refuses', () => {
       await mirror.healed()
     }))
 
-  test('with 401 is asked once more with new credentials, before anybody is told', async () => {
+  test('with 401 is retried once with new credentials, before an error is reported', async () => {
     let given = 0
     await Mirror.with(
       {
@@ -62,7 +62,7 @@ describe('a server that refuses', () => {
     )
   })
 
-  test('several at once with 401 is asked by all of them once more, with credentials that were asked for once', async () => {
+  test('of several requests at once with 401 is retried by each, with credentials that were requested once', async () => {
     let given = 0
     await Mirror.with(
       {
@@ -87,7 +87,7 @@ describe('a server that refuses', () => {
     )
   })
 
-  test('a list with 429 is asked again no sooner than it wishes', () =>
+  test('a list with 429 is retried after Retry-After', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       const at: number[] = []
       mirror.fake.rule(isAnyList, (exchange) => {
@@ -99,7 +99,7 @@ describe('a server that refuses', () => {
       expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(12_000)
     }))
 
-  test('a list with a wish in the body is asked again no sooner than that', () =>
+  test('a list with retryAfterSeconds in the body is retried after that', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       const at: number[] = []
       mirror.fake.rule(isAnyList, (exchange) => {
@@ -112,15 +112,15 @@ describe('a server that refuses', () => {
     }))
 
   test.each<[string, (exchange: Exchange) => void]>([
-    ['may not be asked what there is', (exchange) => exchange.refuse({ code: 403, message: 'no' })],
+    ['without the right to discovery', (exchange) => exchange.refuse({ code: 403, message: 'no' })],
     ['knows the older form only', (exchange) => exchange.json({ kind: 'APIGroupList', groups: [{ name: 'apps' }] })],
     ['answers with nonsense', (exchange) => exchange.json({ items: [null, { versions: [{ resources: [7] }] }] })],
     ['answers with a page', (exchange) => exchange.text('<html>', 200)],
-  ])('for a kind that it has not, and %s, is told as one that has it nowhere', (_what, answer) =>
+  ])('for an unknown kind, and %s, is reported as a kind that no API has', (_what, answer) =>
     Mirror.with({ source: { kind: 'Unheard' } }, async (mirror) => {
       mirror.fake.rule(({ path }) => path === '/api' || path === '/apis', answer)
       mirror.informer.start()
-      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      await mirror.until('the error', () => mirror.errors.length > 0)
       expect([mirror.errors[0]?.code, mirror.errors[0]?.message]).toEqual([
         'NOT_FOUND',
         expect.stringContaining('the server has no kind "Unheard" in v1 (kubectl api-resources lists all)'),
@@ -130,7 +130,7 @@ describe('a server that refuses', () => {
 })
 
 describe('a server that says nothing', () => {
-  test('to a list is given up, and asked again', () =>
+  test('to a list is given up, and retried', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       mirror.fake.next(isAnyList, () => {})
       mirror.informer.start()
@@ -138,7 +138,7 @@ describe('a server that says nothing', () => {
       await mirror.healed()
     }))
 
-  test('in the middle of a list is given up, and asked again', () =>
+  test('in the middle of a list is given up, and retried', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       mirror.fake.next(isAnyList, (exchange) => void exchange.write('{"kind":"ConfigMapList","items":['))
       mirror.informer.start()
@@ -146,7 +146,7 @@ describe('a server that says nothing', () => {
       await mirror.healed()
     }))
 
-  test('to the opening of a watch is given up, and the watch opened again where it was', () =>
+  test('to the opening of a watch is given up, and the watch resumes', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       mirror.fake.next(isWatch, () => {})
@@ -202,32 +202,32 @@ describe('credentials that take their time', () => {
   test('of more than a minute are an error that says so, and are used when they come', () =>
     withSlow(async (mirror, slow) => {
       mirror.informer.start()
-      await mirror.untilPassing('it to be told', () => mirror.errors.length > 0)
+      await mirror.untilPassing('the error', () => mirror.errors.length > 0)
       expect([mirror.errors[0]?.code, mirror.errors[0]?.message]).toEqual([
         'UNAUTHORIZED',
         expect.stringContaining('no credentials for 60 s'),
       ])
-      await mirror.untilPassing('it to be told again', () => mirror.errors.length > 1)
+      await mirror.untilPassing('the error again', () => mirror.errors.length > 1)
       slow.give()
       await mirror.live()
       expect(slow.asked).toBe(1)
     }))
 
-  test('of more than five minutes are asked for again', () =>
+  test('of more than five minutes are requested again', () =>
     withSlow(async (mirror, slow) => {
       const since = mirror.clock.now()
       mirror.informer.start()
-      await mirror.untilPassing('them to be asked for again', () => slow.asked > 1)
+      await mirror.untilPassing('another request for them', () => slow.asked > 1)
       expect(mirror.clock.now() - since).toBeGreaterThanOrEqual(300_000)
       await mirror.live()
       expect(slow.asked).toBe(2)
       slow.give()
     }))
 
-  test('are not waited for by who stops', () =>
+  test('do not delay a stop', () =>
     withSlow(async (mirror, slow) => {
       mirror.informer.start()
-      await waitUntil('them to be asked for', () => slow.asked > 0)
+      await waitUntil('a request for them', () => slow.asked > 0)
       await mirror.informer.stop()
       expect(mirror.clock.sleeping).toBe(0)
       slow.give()

@@ -5,7 +5,7 @@ import { Stage } from './stage.js'
 import { createWidgets, deleteWidgets, WIDGETS } from './widgets.js'
 
 describeKubernetes('a resource of our own that is missing', (server) => {
-  test('leaves no ghost, where a backup from before it is restored, and it is made anew', async () => {
+  test('leaves no ghost if a backup from before it is restored, and it is recreated', async () => {
     await using kubernetes = await startKubernetes({ server })
     const backup = await kubernetes.etcd.backup()
     await createWidgets(kubernetes)

@@ -25,7 +25,7 @@ async function withBackup(
 }
 
 describeKubernetes('a restored backup', (server) => {
-  test('leaves no ghost, where its version is lower than ours: that is seen without an audit', () =>
+  test('leaves no ghost if its version is lower than ours: that is detected without an audit', () =>
     withBackup(server, {}, async (stage, kubernetes, backup) => {
       await kubernetes.restore(backup)
       await stage.healed(80_000)
@@ -34,7 +34,7 @@ describeKubernetes('a restored backup', (server) => {
       expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
     }))
 
-  test('leaves no ghost for longer than an audit period, where it has got past us before we are back', () =>
+  test('leaves no ghost for longer than an audit period if it has got past us before we reconnect', () =>
     withBackup(server, { audit: { periodMs: PERIOD_MS } }, async (stage, kubernetes, backup) => {
       stage.proxy.refuse()
       await kubernetes.restore(backup)
@@ -42,7 +42,7 @@ describeKubernetes('a restored backup', (server) => {
       const { version } = await kubernetes.admin.list(stage.path)
       expect(Number(version)).toBeGreaterThan(Number(stage.informer.version))
       stage.proxy.pass()
-      await stage.until('the watch to go on', () => stage.informer.status.state === 'live', 80_000)
+      await stage.until('the watch to continue', () => stage.informer.status.state === 'live', 80_000)
       const since = stage.clock.now()
       await stage.healed(80_000)
       expect(stage.informer.has(`${stage.namespace}/lost0`)).toBe(false)

@@ -9,9 +9,9 @@ import { FakeCollection, type FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 
 const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' }
-/** Of a watch: nobody waits for a heartbeat of it. */
+/** The heartbeat of the watches, which no test waits for. */
 const LONGEST_MS = 60_000
-/** What says something so often is not taken for half open. */
+/** A watch with data this often is not treated as half open. */
 const WORD_MS = 10_000
 const isPage = ({ isList, query }: Exchange): boolean => isList && query.has('continue')
 const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
@@ -31,7 +31,7 @@ class Shared implements AsyncDisposable {
       kind: 'ConfigMap',
       namespace: 'default',
       maxWatchMs: LONGEST_MS,
-      // A probe asks for the head, too: a test counts only what a list or a watch asks for.
+      // A probe reads the head too: a test counts only the requests of a list or a watch.
       probeMs: false,
     })
   }
@@ -46,7 +46,7 @@ class Shared implements AsyncDisposable {
     return this.fake.exchanges.filter(isHead).length
   }
 
-  /** Gives the version. `between` is what whoever reads does after each page. */
+  /** Returns the version. `between` is called after each page. */
   async list(between?: () => Promise<void>): Promise<Version> {
     let listed = ''
     for await (const { version } of this.source.list({ ...this.#context, pageSize: 100 })) {
@@ -76,7 +76,7 @@ class Shared implements AsyncDisposable {
     this.fake.collection.largestPage = 3
   }
 
-  /** Opens a watch. Gives what waits for more of it. */
+  /** Opens a watch. Returns a function that waits for more of it. */
   async watch(after: Version): Promise<() => Promise<IteratorResult<unknown>>> {
     const context = {
       ...this.#context,
@@ -101,13 +101,13 @@ class Shared implements AsyncDisposable {
     for (let isOver = false; !isOver; ) {
       const told = next()
       await this.clock.advance(WORD_MS)
-      // Whoever is gone by then takes no word.
+      // A client that has left receives nothing.
       void this.fake.collection.bookmark()
       isOver = (await told).done === true
     }
   }
 
-  /** Somebody followed, and everything broke off. */
+  /** A mirror followed, and every connection broke off. */
   async breakOff(): Promise<void> {
     const next = (await this.watch(this.fake.collection.version))()
     const broken = expect(next).rejects.toMatchObject({ code: 'UNAVAILABLE' })
@@ -125,8 +125,8 @@ class Shared implements AsyncDisposable {
   }
 }
 
-describe('of two informers over one source that were broken off, the one that is back later', () => {
-  test('finds that the history went back, though the other has listed', () =>
+describe('of two informers over one source that were disconnected, the one that resumes later', () => {
+  test('detects a rewound history, although the other has listed', () =>
     Shared.with(async (shared) => {
       const before = shared.fake.collection.version
       await shared.breakOff()
@@ -135,7 +135,7 @@ describe('of two informers over one source that were broken off, the one that is
       await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     }))
 
-  test('finds that the history went back, though the other was not as far and goes on', () =>
+  test('detects a rewound history, although the other was not as far and continues', () =>
     Shared.with(async (shared) => {
       const before = shared.fake.collection.version
       await shared.breakOff()
@@ -145,7 +145,7 @@ describe('of two informers over one source that were broken off, the one that is
     }))
 
   for (const how of ['reset', 'end'] as const)
-    test(`finds that the history went back, though all that broke off was a streamed list (${how}), and the other read it in pages`, () =>
+    test(`detects a rewound history, although only a streamed list broke off (${how}), and the other read it in pages`, () =>
       Shared.with(async (shared) => {
         const before = shared.fake.collection.version
         shared.restore()
@@ -157,7 +157,7 @@ describe('of two informers over one source that were broken off, the one that is
         await expect(shared.watch(before)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
       }))
 
-  test('finds that the history went back, though all that broke off was a page, which the other asked for again', () =>
+  test('detects a rewound history, although only a page broke off, which the other requested again', () =>
     Shared.with(async (shared) => {
       shared.inPages()
       shared.fake.next(isPage, (exchange) => exchange.reset())
@@ -167,7 +167,7 @@ describe('of two informers over one source that were broken off, the one that is
       await expect(shared.watch('1008')).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     }))
 
-  test('lists anew what was missing meanwhile, though the other has', () =>
+  test('lists a resource that was missing meanwhile, although the other has', () =>
     Shared.with(async (shared) => {
       const { fake } = shared
       const before = fake.collection.version
@@ -180,7 +180,7 @@ describe('of two informers over one source that were broken off, the one that is
       await expect(shared.watch(before)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
     }))
 
-  test('doubts what it has, too, where nobody could reach the server for long', () =>
+  test('requests an audit after a long outage', () =>
     Shared.with(async (shared) => {
       const before = shared.fake.collection.version
       await shared.breakOff()
@@ -192,8 +192,8 @@ describe('of two informers over one source that were broken off, the one that is
     }))
 })
 
-describe('how long nobody could reach the server', () => {
-  /** Somebody reads pages, and from the second on there is no server. */
+describe('the length of an outage', () => {
+  /** A reader reads pages, and from the second on the server is unreachable. */
   const untilGivenUp = async (shared: Shared): Promise<() => void> => {
     shared.inPages()
     const back = shared.fake.rule(isPage, (exchange) => exchange.reset())
@@ -201,7 +201,7 @@ describe('how long nobody could reach the server', () => {
     return back
   }
 
-  test('is counted from the first page that did not come, and not from when a list was given up for it', () =>
+  test('is counted from the first page that failed, not from the end of its list', () =>
     Shared.with(async (shared) => {
       const back = await untilGivenUp(shared)
       const givenUpMs = shared.clock.now()
@@ -211,7 +211,7 @@ describe('how long nobody could reach the server', () => {
       expect([shared.doubts.length, givenUpMs > 10_000]).toEqual([1, true])
     }))
 
-  test('is over with the next page, however long the rest of the list takes', () =>
+  test('ends with the next page, however long the rest of the list takes', () =>
     Shared.with(async (shared) => {
       shared.inPages()
       shared.fake.next(isPage, (exchange) => exchange.reset())
@@ -221,15 +221,15 @@ describe('how long nobody could reach the server', () => {
     }))
 })
 
-describe('who was broken off once', () => {
-  test('need not ask after a list', () =>
+describe('a mirror that was disconnected once', () => {
+  test('need not verify the history after a list', () =>
     Shared.with(async (shared) => {
       await shared.breakOff()
       await shared.watch(await shared.list())
       expect(shared.heads).toBe(0)
     }))
 
-  test('need not ask where its next watch ended in time', () =>
+  test('need not verify the history if its next watch ended in time', () =>
     Shared.with(async (shared) => {
       await shared.breakOff()
       const listed = await shared.list()
@@ -238,7 +238,7 @@ describe('who was broken off once', () => {
       expect(shared.heads).toBe(0)
     }))
 
-  test('asks where its next watch ended in time, and had been silent: it may have been half open', () =>
+  test('verifies the history if its next watch ended in time but silent: it may have been half open', () =>
     Shared.with(async (shared) => {
       await shared.breakOff()
       const listed = await shared.list()
@@ -249,7 +249,7 @@ describe('who was broken off once', () => {
       expect(shared.heads).toBe(1)
     }))
 
-  test('and was gone while the resource was, lists only once', () =>
+  test('and was stopped while the resource was missing lists only once', () =>
     Shared.with(async (shared) => {
       const { fake } = shared
       const missing = fake.rule(isAny, (exchange) => exchange.refuse(MISSING))

@@ -7,10 +7,10 @@ import { Mirror } from './mirror.js'
 
 const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
 
-/** Whether the client asks how far the server is. */
+/** Whether the client reads the head. */
 const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 
-/** Refuses to say how far the server is, with a wish for so many seconds; gives how often it was asked. */
+/** Rejects reads of the head with this Retry-After, in seconds; returns a function that counts them. */
 function refusing({ fake }: Mirror, code: number, seconds = 60): () => number {
   let asked = 0
   fake.rule(isHead, (exchange) => {
@@ -28,25 +28,25 @@ async function versionsOf(mirror: Mirror): Promise<void> {
   for await (const _page of mirror.source.versions(contextOf(mirror)));
 }
 
-describe('a server that wishes to be left alone is asked no sooner', () => {
-  test('where a silent watch was to be replaced (429), and others wait and join', () =>
+describe('no request is sent before Retry-After', () => {
+  test('if a silent watch was to be replaced (429), and others wait and join', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const asked = refusing(mirror, 429)
-      await mirror.untilPassing('it to be asked', () => asked() > 0)
+      await mirror.untilPassing('a request', () => asked() > 0)
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
       await using _other = mirror.beside()
       await mirror.pass(40_000)
       expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
-      await mirror.untilPassing('it to be asked again', () => asked() > 1)
+      await mirror.untilPassing('another request', () => asked() > 1)
     }))
 
-  test.each([429, 503])('where somebody waits, and others join (%i)', (code) =>
+  test.each([429, 503])('if a reader waits, and others join (%i)', (code) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const asked = refusing(mirror, code)
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
-      await mirror.untilPassing('it to be asked', () => asked() > 0)
+      await mirror.untilPassing('a request', () => asked() > 0)
       await mirror.pass(20_000)
       await using _other = mirror.beside()
       await mirror.pass(20_000)
@@ -54,13 +54,13 @@ describe('a server that wishes to be left alone is asked no sooner', () => {
     }),
   )
 
-  test.each([429, 503])('where somebody joins, and another one does (%i)', (code) =>
+  test.each([429, 503])('if one informer joins, and then another one (%i)', (code) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const asked = refusing(mirror, code)
       await mirror.pass(20_000)
       await using _other = mirror.beside()
-      await mirror.untilPassing('it to be asked', () => asked() > 0)
+      await mirror.untilPassing('a request', () => asked() > 0)
       await using _third = mirror.beside()
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
       await mirror.pass(40_000)
@@ -68,7 +68,7 @@ describe('a server that wishes to be left alone is asked no sooner', () => {
     }),
   )
 
-  test.each([429, 503])('where somebody wants what is fresh, waits, or an audit is due (%i)', (code) =>
+  test.each([429, 503])('if fresh() is called, a reader waits, or an audit is due (%i)', (code) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const asked = refusing(mirror, code)
@@ -81,11 +81,11 @@ describe('a server that wishes to be left alone is asked no sooner', () => {
         await mirror.pass(10_000)
       }
       expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
-      await mirror.untilPassing('it to be asked again', () => asked() > 1)
+      await mirror.untilPassing('another request', () => asked() > 1)
     }),
   )
 
-  test('where the watch ends meanwhile that others share, of this source and of another one', async () => {
+  test('if the watch ends meanwhile that others share, of this source and of another one', async () => {
     let kubeConfig: ReturnType<Mirror['fake']['config']> | undefined
     const source = { kind: 'ConfigMap', namespace: 'default', maxWatchMs: 60_000 }
     const configOf = (fake: Mirror['fake']): NonNullable<typeof kubeConfig> => (kubeConfig ??= fake.config())
@@ -99,7 +99,7 @@ describe('a server that wishes to be left alone is asked no sooner', () => {
       await mirror.until('the others', () => states().every((state) => state === 'live'))
       const asked = refusing(mirror, 503, 600)
       informer.waitFor(fake.collection.pass()).catch(() => {})
-      await mirror.untilPassing('it to be asked', () => asked() > 0)
+      await mirror.untilPassing('a request', () => asked() > 0)
       const before = fake.exchanges.length
       for (let passed = 0; passed < 60; passed += 10) {
         await mirror.pass(10_000)
@@ -110,7 +110,7 @@ describe('a server that wishes to be left alone is asked no sooner', () => {
     })
   })
 
-  test('but for the rest of a list that is under way', () =>
+  test('except for the rest of a list in progress', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(4), source: { pageSize: 2 } }, async (mirror) => {
       mirror.fake.collection.hasStreamedLists = false
       const next = mirror.fake.taken(({ query }) => query.has('continue'))
@@ -125,7 +125,7 @@ describe('a server that wishes to be left alone is asked no sooner', () => {
     }))
 })
 
-test('a watch that is silent is over where a wish (503) says nothing of the API server, though it is asked no sooner', () =>
+test('a silent watch fails on 503, and nothing is sent before Retry-After', () =>
   Mirror.with({ prepare }, async (mirror) => {
     await mirror.live()
     const asked = refusing(mirror, 503, 90)

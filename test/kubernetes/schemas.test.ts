@@ -93,7 +93,7 @@ describe('a schema that changes', () => {
       collection.defaults = { added: 'by the schema' }
       const beside = mirror.beside()
       await mirror.until('the other', () => beside.status.state === 'live')
-      // The watch that was opened before goes on with objects of the schema before.
+      // The watch that was opened before continues with objects of the old schema.
       collection.forget(before)
       const object = { ...collection.at()[0], data: { n: 'of the schema before' } }
       collection.put('k0', 'after')
@@ -110,7 +110,7 @@ describe('a schema that changes', () => {
       await beside.stop()
     }))
 
-  test('is nothing that a server has to tell: one that does not is listed no more often', () =>
+  test('need not be published: a server without a hash is not listed more often', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       mirror.fake.collection.schema = undefined

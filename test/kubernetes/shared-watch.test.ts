@@ -10,7 +10,7 @@ import type { FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
-/** Somebody who follows a source, and reads only when a test says so. */
+/** A follower of a source that reads only when a test says so. */
 class Reader {
   readonly progressRequests: (() => void)[] = []
   readonly #batches: AsyncIterator<WatchBatch<FakeObject>>
@@ -22,7 +22,7 @@ class Reader {
     this.#batches = batches[Symbol.asyncIterator]()
   }
 
-  /** Reads until it has got so far; gives what was told. */
+  /** Reads up to this version, and returns the delivered events. */
   async upTo(version: Version): Promise<string[]> {
     const told: string[] = []
     for (;;) {
@@ -58,7 +58,7 @@ async function withScene(act: (scene: Scene) => Promise<void>): Promise<void> {
   const kubeConfig = fake.config()
   const readers: Reader[] = []
   const follow = (after: Version): Reader => {
-    // A probe opens watches, too: a test counts only those that it asks for itself.
+    // A probe opens watches, too: a test counts only its own.
     const source = kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default', probeMs: false })
     const reader = new Reader(source, after, clock)
     readers.push(reader)
@@ -80,7 +80,7 @@ async function passing(clock: VirtualClock, what: string, isSo: () => boolean): 
   )
 }
 
-test('who is ahead of a shared watch takes nothing from who is not, when another connection takes over', () =>
+test('a follower that is ahead of a shared watch hides no event from the others when another connection takes over', () =>
   withScene(async ({ fake, clock, follow }) => {
     const { collection } = fake
     const start = collection.version
@@ -101,7 +101,7 @@ test('who is ahead of a shared watch takes nothing from who is not, when another
     expect((await later)?.version).toBeDefined()
   }))
 
-test('who waits for a version is served also where the first short watch did not say how far the server is', () =>
+test('a reader that waits for a version is served even if the first probe was inconclusive', () =>
   Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
     await mirror.live()
     const { collection } = mirror.fake
@@ -117,7 +117,7 @@ test('who waits for a version is served also where the first short watch did not
     await mirror.soon(done)
   }))
 
-test('who cannot say whether anybody waits has the server asked once for each nudge', () =>
+test('a follower without hasWaiters starts one probe for each progress request', () =>
   withScene(async ({ fake, clock, follow }) => {
     const { collection } = fake
     const start = collection.version
@@ -153,7 +153,7 @@ test('who lists after a restore does not join a watch of the history before it',
       (exchange) => exchange.json({ kind: 'ConfigMapList', metadata: { resourceVersion: restored }, items: [] }),
     )
     const refused = expect(fast.upTo('9999')).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
-    await passing(clock, 'the server to be asked where it is', () =>
+    await passing(clock, 'a probe', () =>
       fake.exchanges.some(({ isWatch, query }) => !isWatch && query.get('limit') === '1'),
     )
     await refused
@@ -163,7 +163,7 @@ test('who lists after a restore does not join a watch of the history before it',
   }))
 
 describe('who joins a watch that has been silent', () => {
-  test('is told all that came meanwhile: another connection takes over before', () =>
+  test('receives all events that arrived meanwhile: another connection takes over before', () =>
     withScene(async ({ fake, clock, follow }) => {
       const { collection } = fake
       const start = collection.version
@@ -177,7 +177,7 @@ describe('who joins a watch that has been silent', () => {
       expect(collection.watching.length).toBe(1)
     }))
 
-  test('takes nothing from the other where that is refused', () =>
+  test('takes nothing from the other if that is refused', () =>
     withScene(async ({ fake, clock, follow }) => {
       const { collection } = fake
       const start = collection.version

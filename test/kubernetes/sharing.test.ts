@@ -50,7 +50,7 @@ class Pair implements AsyncDisposable {
 
 const nOf = (object: FakeObject | undefined): unknown => (object?.data as { readonly n: string } | undefined)?.n
 
-test('of two watches that share a connection the slower one is told everything, though it is megabytes behind', async () => {
+test('of two watches that share a connection the slower one receives every event, even if it is megabytes behind', async () => {
   await using fake = await FakeKubernetes.start()
   fake.collection.fill(1)
   const options = { kubeConfig: fake.config(), apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' }
@@ -60,7 +60,7 @@ test('of two watches that share a connection the slower one is told everything, 
   let after = ''
   for await (const page of source.list({ ...context, pageSize: 100 })) after = page.version ?? after
   const watch = () => source.watch({ ...context, after, onProgressRequest: () => {} })[Symbol.asyncIterator]()
-  /** Reads on until it was told this value. */
+  /** Reads until this value was delivered. */
   const told = async (of: ReturnType<typeof watch>, value: string): Promise<void> => {
     for (let isTold = false; !isTold; ) {
       const { value: batch } = await of.next()
@@ -93,7 +93,7 @@ describe('two informers of the same objects', () => {
       expect(one.get('default/k1')).not.toBe(two.get('default/k1'))
     }))
 
-  test('go on when one of them stops, and leave nothing open when both have', () =>
+  test('continue when one of them stops, and leave nothing open when both have', () =>
     Pair.with(async (pair) => {
       const config = pair.fake.config()
       const [one, two] = [await pair.add(config), await pair.add(config)]
@@ -106,7 +106,7 @@ describe('two informers of the same objects', () => {
       expect(opened).toBe(1)
     }))
 
-  test('share it although one of them came when much had been told', () =>
+  test('share it even if one of them joined after many events', () =>
     Pair.with(async (pair) => {
       const config = pair.fake.config()
       const one = await pair.add(config)
@@ -119,7 +119,7 @@ describe('two informers of the same objects', () => {
       expect(pair.opened).toBe(1)
     }))
 
-  test('both go on where they were when it breaks', () =>
+  test('both resume when it breaks', () =>
     Pair.with(async (pair) => {
       const config = pair.fake.config()
       const [one, two] = [await pair.add(config), await pair.add(config)]
@@ -135,7 +135,7 @@ describe('two informers of the same objects', () => {
     ['other fields', { fieldSelector: 'metadata.name=k1' }],
     ['nothing but metadata', { metadataOnly: true }],
     ['a shorter life', { maxWatchMs: 60_000 }],
-  ])('share nothing where one wants %s', (_what, options) =>
+  ])('share nothing if one wants %s', (_what, options) =>
     Pair.with(async (pair) => {
       const config = pair.fake.config()
       await pair.add(config)
@@ -144,7 +144,7 @@ describe('two informers of the same objects', () => {
     }),
   )
 
-  test('share nothing where they come with two configurations', () =>
+  test('share nothing if they have two configurations', () =>
     Pair.with(async (pair) => {
       await pair.add(pair.fake.config())
       await pair.add(pair.fake.config())

@@ -43,8 +43,10 @@ const filled = ({ collection }: FakeKubernetes): void => collection.fill(2)
 const opened = (fake: FakeKubernetes): Promise<void> =>
   waitUntil('the watch to be open', () => fake.collection.watching.length > 0)
 
-/** The stories of `peers`, by the same letters, where what stands in the place of client-node's adds something of its own. */
-describe("in the place of client-node's, where others fail", () => {
+/**
+ * The cases of `peers`, by the same letters, if the replacement for client-node's informer adds behaviour of its own.
+ */
+describe("makeInformer in the place of client-node's: known failures of other informers", () => {
   test('A: an object has one shape, whether it came with a list or with a watch', () =>
     withInformer(filled, async ({ fake, informer, healed }) => {
       await informer.start()
@@ -56,7 +58,7 @@ describe("in the place of client-node's, where others fail", () => {
       expect(new Set(shapes.map(String))).toEqual(new Set(['v1,ConfigMap,2026-01-02T03:04:05Z']))
     }))
 
-  test('C: a connection that is reset is made again, and the watch goes on where it was', () =>
+  test('C: a connection that is reset is reopened, and the watch resumes', () =>
     withInformer(filled, async ({ fake, informer, told, healed }) => {
       await informer.start()
       await opened(fake)
@@ -70,7 +72,7 @@ describe("in the place of client-node's, where others fail", () => {
       expect(informer.latestResourceVersion()).toBe(fake.collection.version)
     }))
 
-  test('E: a first list that fails ends the wait of start, is told, and is tried again', () =>
+  test('E: a first list that fails ends the wait of start, is reported, and is retried', () =>
     withInformer(
       (fake) => {
         filled(fake)
@@ -84,14 +86,14 @@ describe("in the place of client-node's, where others fail", () => {
       },
     ))
 
-  test('F: a failure within a stream is told, and the watch opened again', () =>
+  test('F: a failure within a stream is reported, and the watch reopened', () =>
     withInformer(filled, async ({ fake, informer, errors, healed }) => {
       await informer.start()
       await opened(fake)
       const [watch] = fake.collection.watching
       await watch?.error({ code: 500, reason: 'InternalError', message: 'etcdserver: request timed out' })
       watch?.end()
-      await waitUntil('it to be told', () => errors.length > 0)
+      await waitUntil('the event', () => errors.length > 0)
       fake.collection.put('k1', 'after')
       await healed()
       expect(errors[0]).toMatchObject({ message: expect.stringContaining('etcdserver: request timed out') as unknown })
@@ -103,7 +105,7 @@ describe("in the place of client-node's, where others fail", () => {
       await informer.start()
       await opened(fake)
       for (const watch of fake.collection.watching) watch.reset()
-      await waitUntil('it to be told', () => errors.length > 0)
+      await waitUntil('the event', () => errors.length > 0)
       fake.collection.put('k1', 'after')
       await healed()
       await opened(fake)
@@ -111,7 +113,7 @@ describe("in the place of client-node's, where others fail", () => {
       expect(told).toEqual(['add k0 0', 'add k1 1', 'update k1 after'])
     }))
 
-  test('I: a stop while a list is on its way ends the wait of start, and nothing is told', () =>
+  test('I: a stop while a list is on its way ends the wait of start, and no callback is called', () =>
     withInformer(filled, async ({ fake, informer, told, errors }) => {
       const asked = fake.taken(isAnyList)
       const started = informer.start()
@@ -122,7 +124,7 @@ describe("in the place of client-node's, where others fail", () => {
       expect([told, errors, fake.watches]).toEqual([[], [], []])
     }))
 
-  test('L: an object that was deleted and made anew meanwhile is told as a delete and an add', () =>
+  test('L: an object that was deleted and recreated meanwhile is delivered as a delete and an add', () =>
     withInformer(filled, async ({ fake, informer, told, healed }) => {
       await informer.start()
       await opened(fake)
@@ -136,7 +138,7 @@ describe("in the place of client-node's, where others fail", () => {
       expect(told).toEqual(['add k0 0', 'add k1 1', 'delete k0 0', 'add k0 again'])
     }))
 
-  test('the only object, deleted and made anew while it was stopped, is told as a delete and an add, and kept', () =>
+  test('the only object, deleted and recreated while it was stopped, is delivered as a delete and an add, and kept', () =>
     withInformer(
       ({ collection }) => collection.fill(1),
       async ({ fake, informer, told, healed }) => {
@@ -152,7 +154,7 @@ describe("in the place of client-node's, where others fail", () => {
       },
     ))
 
-  test('M: a version that has expired is followed by one list, of which only what differs is told', () =>
+  test('M: a version that has expired is followed by one list, of which only the differences are delivered', () =>
     withInformer(filled, async ({ fake, informer, told, healed }) => {
       await informer.start()
       await opened(fake)
@@ -167,7 +169,7 @@ describe("in the place of client-node's, where others fail", () => {
       expect(fake.lists.length).toBe(2)
     }))
 
-  test('Q: a stop is no error', () =>
+  test('Q: a stop is not an error', () =>
     withInformer(filled, async ({ fake, informer, errors }) => {
       await informer.start()
       await opened(fake)
@@ -190,7 +192,7 @@ describe("in the place of client-node's, where others fail", () => {
     ))
 })
 
-describe("what is told in the place of client-node's", () => {
+describe("the events of makeInformer in the place of client-node's", () => {
   test('of events that come in one piece is each of them, in their order', () =>
     withInformer(filled, async ({ fake, informer, told }) => {
       await informer.start()
@@ -246,7 +248,7 @@ describe("what is told in the place of client-node's", () => {
       await startedUnreadable({ fake, informer, told })
       expect([told, informer.get('k1', 'default') !== undefined]).toEqual([[], true])
       fake.collection.delete('k1')
-      await waitUntil('that to be told', () => told.length > 0)
+      await waitUntil('that event', () => told.length > 0)
       expect(told).toEqual(['delete k1 1'])
     }))
 
@@ -254,14 +256,14 @@ describe("what is told in the place of client-node's", () => {
     withInformer(filled, async ({ fake, informer, told }) => {
       await startedUnreadable({ fake, informer, told })
       fake.collection.put('k1', 'good', { annotations: {} })
-      await waitUntil('that to be told', () => told.length > 0)
+      await waitUntil('that event', () => told.length > 0)
       fake.collection.put('k0', 'after')
       await waitUntil('what comes next', () => told.length > 1)
       expect(told).toEqual(['update k1 good', 'update k0 after'])
     }))
 })
 
-/** Starts again, after a stop in which an object has become one that cannot be read; forgets what was told. */
+/** Starts again, after a stop in which an object has become one that cannot be read; forgets the delivered events. */
 async function startedUnreadable({ fake, informer, told }: Pick<Scene, 'fake' | 'informer' | 'told'>): Promise<void> {
   await informer.start()
   await informer.stop()

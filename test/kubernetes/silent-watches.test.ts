@@ -9,11 +9,11 @@ import { useKubernetes } from './support.js'
 const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
 const BUSY = { code: 429, reason: 'TooManyRequests', message: 'too many requests' }
 
-/** Whether the client asks how far the server is. */
+/** Whether the client reads the head. */
 const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
 
 describe('a watch of what is quiet', () => {
-  test('is kept where the server says once a minute where it is, and a little late', () =>
+  test('is kept if the server sends one bookmark a minute, and a little late', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       for (let minute = 0; minute < 3; minute++) {
@@ -33,13 +33,13 @@ describe('a watch of what is quiet', () => {
       mirror.fake.next(isWatch, (exchange) => {
         next = exchange
       })
-      await mirror.untilPassing('another to be asked for', () => next !== undefined)
+      await mirror.untilPassing('a request for another', () => next !== undefined)
       expect(watch?.isOpen).toBe(true)
       next?.open()
       await mirror.until('the old one to be given up', () => watch?.isOpen === false)
     }))
 
-  test('outlives a server that is too busy for another, and tells what comes', () =>
+  test('outlives a server that is too busy for another, and delivers later events', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       let refused = 0
@@ -61,20 +61,20 @@ describe('a watch of what is quiet', () => {
       mirror.fake.next(isHead, (exchange) => {
         held = exchange
       })
-      await mirror.untilPassing('another to be asked for', () => held !== undefined)
+      await mirror.untilPassing('a request for another', () => held !== undefined)
       const version = mirror.fake.collection.put('k0', 'after')
       await mirror.until('the event to be there', () => mirror.hasReached(version))
       expect([mirror.fake.watches.length, held?.isOpen]).toEqual([1, true])
     }))
 
-  test.each([503, 403])('is kept where it speaks again, though another is refused (%i)', (code) =>
+  test.each([503, 403])('is kept if it receives data again, although another is refused (%i)', (code) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       let held: Exchange | undefined
       mirror.fake.next(isHead, (exchange) => {
         held = exchange
       })
-      await mirror.untilPassing('another to be asked for', () => held !== undefined)
+      await mirror.untilPassing('a request for another', () => held !== undefined)
       mirror.fake.collection.put('k0', 'meanwhile')
       await mirror.healed()
       held?.refuse({ code })
@@ -88,7 +88,7 @@ describe('a watch of what is quiet', () => {
   test.each([
     ['', {}],
     [', for a while', { 'retry-after': '60' }],
-  ])('is over where it stays silent, and another is refused (503)%s', (_forHowLong, headers) =>
+  ])('ends if it stays silent, and another is refused (503)%s', (_forHowLong, headers) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const [watch] = mirror.fake.collection.watching
@@ -101,7 +101,7 @@ describe('a watch of what is quiet', () => {
     }),
   )
 
-  test('of a busy server is opened anew as soon as it may, where it stays silent', () =>
+  test('of a busy server is reopened after Retry-After if it stays silent', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       mirror.fake.next(isHead, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))
@@ -114,7 +114,7 @@ describe('a watch of what is quiet', () => {
 })
 
 describe('a half-open watch', () => {
-  test('is noticed within 25 s by default, because the server is asked over another connection', () =>
+  test('is noticed within 25 s by default, by a probe over another connection', () =>
     Mirror.with({ prepare, source: { probeMs: undefined } }, async (mirror) => {
       await mirror.live()
       const [watch] = mirror.fake.collection.watching
@@ -127,7 +127,7 @@ describe('a half-open watch', () => {
       expect([mirror.errors, mirror.relists]).toEqual([[], 0])
     }))
 
-  test('is asked about as often as probeMs says, and no more', () =>
+  test('is probed about once in probeMs, and not more often', () =>
     Mirror.with({ prepare, source: { probeMs: 10_000 } }, async (mirror) => {
       await mirror.live()
       mirror.fake.rule(
@@ -159,7 +159,7 @@ describeKubernetes('a collection in which nothing happens', (server) => {
           const before = stage.informer.status.lastContactAt
           await stage.until('a word', () => stage.informer.status.lastContactAt !== before, 100_000)
         }
-        // A server in which nothing at all was written since says nothing: then another connection asks it.
+        // A server without any write since then sends nothing: a probe over another connection follows.
         expect(stage.proxy.counts.accepted - accepted).toBeLessThan(3)
         expect([stage.reconnects, stage.relists]).toEqual([0, 0])
       })

@@ -8,7 +8,7 @@ import { useKubernetes } from './support.js'
 const BYTES_PER_SECOND = 1_000_000
 const OBJECTS = 20
 const PAD_BYTES = 500_000
-/** A server ends an answer after 60 s by default; a watch is no such answer. */
+/** A server ends an answer after 60 s by default; watches are excepted. */
 const LIMIT_SECONDS = 4
 
 /** Objects of half a megabyte, which cannot be compressed. */
@@ -72,7 +72,7 @@ describeKubernetes('over a line of 1 MB/s', (server) => {
   describe('from a server without a watch cache', () => {
     const uncached = useKubernetes(server, { flags, watchCache: false })
 
-    test('a list that went on in one piece after 410, and was cut off by the server, is read in pages', () =>
+    test('a list that continued in one piece after 410, and was cut off by the server, is read in pages', () =>
       slow({ kubernetes: uncached.kubernetes, streamingLists: false, pageSize: 4 }, async (stage) => {
         stage.proxy.pass()
         // So many that the buffers on the way do not hold the rest when the server ends the answer.

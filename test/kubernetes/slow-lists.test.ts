@@ -7,7 +7,7 @@ import { Mirror } from './mirror.js'
 /** Twice as long as the core waits for a page, in seconds. */
 const SLOW_S = 60
 
-/** Begins the first list, and deals out its answer, a piece a second; gives how many lists were asked for until it was there. */
+/** Begins the first list, and sends its response in pieces, one a second; returns the number of list requests. */
 async function dealtOut(
   mirror: Mirror,
   isMeant: (exchange: Exchange) => boolean,
@@ -25,7 +25,7 @@ async function dealtOut(
   return mirror.fake.lists.length
 }
 
-/** A text in so many pieces. */
+/** A text in this number of pieces. */
 function cut(text: string, count: number): string[] {
   const size = Math.ceil(text.length / count)
   return Array.from({ length: count }, (_, at) => text.slice(at * size, (at + 1) * size))
@@ -44,15 +44,15 @@ function linesOf(objects: readonly FakeObject[], resourceVersion: string): strin
   return events.map((event) => `${JSON.stringify(event)}\n`)
 }
 
-describe('a list that comes slowly, and goes on coming,', () => {
-  test('is taken as it comes: streamed', () =>
+describe('a list that arrives slowly but steadily', () => {
+  test('is read as it arrives: streamed', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(SLOW_S) }, async (mirror) => {
       const { version } = mirror.fake.collection
       const lists = await dealtOut(mirror, isStreamedList, (objects) => linesOf(objects, version))
       expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], SLOW_S])
     }))
 
-  test('is taken as it comes: of a page', () =>
+  test('is read as it arrives: of a page', () =>
     Mirror.with(
       { source: { streamingLists: false }, prepare: ({ collection }) => collection.fill(SLOW_S) },
       async (mirror) => {
@@ -63,7 +63,7 @@ describe('a list that comes slowly, and goes on coming,', () => {
     ))
 
   for (const streamingLists of [true, false])
-    test(`is waited for where one object takes all that time (${streamingLists ? 'streamed' : 'of a page'})`, () =>
+    test(`is waited for if one object takes all that time (${streamingLists ? 'streamed' : 'of a page'})`, () =>
       Mirror.with(
         { source: { streamingLists }, prepare: ({ collection }) => collection.put('large', 'x'.repeat(10_000)) },
         async (mirror) => {
@@ -128,7 +128,7 @@ describe('a list of large objects', () => {
   const OBJECTS = 20
 
   for (const streamingLists of [true, false])
-    test(`is told before there are many of them (${streamingLists ? 'streamed' : 'of a page'})`, () =>
+    test(`is delivered before many of them are in memory (${streamingLists ? 'streamed' : 'of a page'})`, () =>
       Mirror.with(
         {
           source: { streamingLists },

@@ -1,9 +1,9 @@
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 
-/** A SOCKS5 proxy without authentication that leads whoever asks it to one port of this machine. */
+/** A SOCKS5 proxy without authentication that connects each client to one port of this machine. */
 export class SocksProxy implements AsyncDisposable {
   readonly url: string
-  /** The kinds of address that were asked for: 1 for IPv4, 3 for a name. */
+  /** The requested kinds of address: 1 for IPv4, 3 for a name. */
   readonly kinds: number[] = []
   readonly #server: Server
   readonly #sockets: Set<Socket>

@@ -44,11 +44,11 @@ export interface StageOptions {
   readonly source?: Partial<KubernetesSourceOptions>
   /** As whom the mirror reads. Default: the admin. */
   readonly way?: KubeWay
-  /** Instead of `way`: what gives a configuration that leads to this port. */
+  /** Instead of `way`: a function that returns a configuration for this port. */
   readonly configOf?: (port: number) => () => KubeConfig
   /** Default: none. */
   readonly audit?: { readonly periodMs: number }
-  /** So many times as fast does time run for the mirror. Default 10. */
+  /** The speed of the mirror's clock. Default 10. */
   readonly speed?: number
   /** How many mirrors there are, each with a source of its own over the same configuration. Default 1: what is said of the first holds for all. */
   readonly mirrors?: number
@@ -167,7 +167,7 @@ export class Stage implements AsyncDisposable {
     if (this.informer.status.state === 'live') this.proxy.reset()
   }
 
-  /** The object becomes this, whether it was there or not. Gives its version. */
+  /** The object becomes this, whether it was there or not. Returns its version. */
   async put(name: string, n: number): Promise<string> {
     const { admin } = this.kubernetes
     const draft = this.resource.draft(name, n, this.namespace)

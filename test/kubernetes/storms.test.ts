@@ -18,7 +18,7 @@ const SERVERS: readonly (readonly [name: string, options: Omit<KubernetesOptions
 const CALLS = 400
 const NAMES = 60
 
-/** Puts the whole object back with a change, unless it is gone or somebody was faster. */
+/** Puts the whole object back with a change, unless it is gone or another writer was faster. */
 async function replace({ kubernetes: { admin }, path }: Stage, name: string, n: number): Promise<void> {
   try {
     const object = await admin.read(`${path}/${name}`)

@@ -5,7 +5,7 @@ import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
 describe('a list that is streamed', () => {
-  test('shows nothing before its end, and goes on as the watch', () =>
+  test('shows nothing before its end, and is followed by a watch', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
       const asked = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
@@ -19,7 +19,7 @@ describe('a list that is streamed', () => {
       expect(mirror.informer.size).toBe(3)
     }))
 
-  test('takes no other bookmark for its end', () =>
+  test('ends only with the bookmark of its end', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
       const asked = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
@@ -34,7 +34,7 @@ describe('a list that is streamed', () => {
       expect(mirror.informer.size).toBe(3)
     }))
 
-  test('asks for no limit, and for the newest', () =>
+  test('is requested without a limit, at the newest version', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
       const query = mirror.fake.exchanges.find((exchange) => exchange.isStreamedList)?.query
@@ -44,7 +44,7 @@ describe('a list that is streamed', () => {
     }))
 
   for (const code of [400, 403, 422])
-    test(`is read in pages where the server refuses to stream (${code})`, () =>
+    test(`is read in pages if the server refuses to stream (${code})`, () =>
       Mirror.with(
         {
           prepare: (fake) => {
@@ -61,7 +61,7 @@ describe('a list that is streamed', () => {
         },
       ))
 
-  test('is read in pages where the server knows nothing of streaming, and watches from now', () =>
+  test('is read in pages if the server ignores streaming, and watches from now', () =>
     Mirror.with(
       {
         prepare: (fake) => {
@@ -126,11 +126,11 @@ describe('a list that is streamed', () => {
       cut(exchange)
     }
 
-    test(`that is cut off ${how}, whenever it is asked for, is read in pages`, () =>
+    test(`that is cut off ${how}, at each request, is read in pages`, () =>
       Mirror.with(
         {
           prepare: (fake) => {
-            fake.collection.fill(600) // What was told before is told again.
+            fake.collection.fill(600) // Events of the streamed list are delivered again.
             fake.rule(isStreamedList, (exchange) => void halve(fake, exchange))
           },
         },

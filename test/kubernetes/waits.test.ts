@@ -6,14 +6,14 @@ import { Mirror } from './mirror.js'
 
 const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
 
-/** How often the server was asked how far it is. */
+/** The number of reads of the head. */
 function heads({ fake }: Mirror): number {
   return fake.exchanges.filter(({ isWatch: isStream, query }: Exchange) => !isStream && query.get('limit') === '1')
     .length
 }
 
 describe('a wait for a version', () => {
-  test('that the watch brings by itself asks nothing of the server', () =>
+  test('that the watch delivers by itself sends no request', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       for (let n = 0; n < 3; n++) {
@@ -23,7 +23,7 @@ describe('a wait for a version', () => {
       expect([heads(mirror), mirror.fake.exchanges.filter(isWatch).length]).toEqual([0, 1])
     }))
 
-  test('of a subscription that the watch brings by itself asks nothing, either', () =>
+  test('of a subscription that the watch delivers by itself sends no request either', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const subscription = mirror.informer.subscribe({})
@@ -32,7 +32,7 @@ describe('a wait for a version', () => {
       expect(heads(mirror)).toBe(0)
     }))
 
-  test('that was given up asks nothing of the server', () =>
+  test('that was given up sends no request', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const control = new AbortController()
@@ -43,7 +43,7 @@ describe('a wait for a version', () => {
       expect(heads(mirror)).toBe(0)
     }))
 
-  test('that the watch does not bring has the server say how far it is', () =>
+  test('that the watch does not deliver starts a probe', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const wait = mirror.informer.waitFor(mirror.fake.collection.pass()).then(() => 'there')
@@ -54,7 +54,7 @@ describe('a wait for a version', () => {
       expect(await mirror.soon(wait)).toBe('there')
     }))
 
-  test('has the server asked again and again, ever more rarely, if it does not tell it and no comparison is possible', () =>
+  test('starts probes ever more rarely if they are inconclusive and no comparison is possible', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const { fake, clock } = mirror
@@ -89,7 +89,7 @@ describe('a wait for a version', () => {
       expect(await mirror.soon(wait)).toBe('there')
     }))
 
-  test('that comes while the server is asked asks nothing more, and is answered with the others', () =>
+  test('that begins during a probe starts no other, and resolves with the others', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const { fake, clock, informer } = mirror
@@ -99,7 +99,7 @@ describe('a wait for a version', () => {
       for (let n = 0; n < 5; n++) {
         waits.push(informer.waitFor(fake.collection.pass()))
         await clock.advance(400)
-        // As long as it would take to be asked and to be given up.
+        // As long as a request and its timeout would take.
         await mirror.source.head({ clock, random: new SeededRandom(1), signal: new AbortController().signal })
       }
       await fake.watches[1]?.bookmark(fake.collection.version)
@@ -107,7 +107,7 @@ describe('a wait for a version', () => {
       expect(fake.watches).toHaveLength(2)
     }))
 
-  test('for what came after the server said where it is has it asked once more', () =>
+  test("for a version after the probe's bookmark starts another probe", () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const { fake, informer } = mirror
@@ -140,7 +140,7 @@ describe('a wait for a version', () => {
     }))
 })
 
-/** A wait for what the watch does not bring; the server is asked, and `refuse` answers in its place. */
+/** Waits for a version that the watch does not deliver; `refuse` answers the requests for it. */
 async function refused(isMeant: (exchange: Exchange) => boolean, refuse: (exchange: Exchange) => void): Promise<void> {
   await Mirror.with({ prepare }, async (mirror) => {
     await mirror.live()
@@ -151,7 +151,7 @@ async function refused(isMeant: (exchange: Exchange) => boolean, refuse: (exchan
       refuse(exchange)
     })
     const wait = informer.waitFor(fake.collection.pass()).then(() => 'there')
-    await mirror.untilPassing('the server to be asked', () => times > 0)
+    await mirror.untilPassing('a probe', () => times > 0)
     await mirror.pass(2_000)
     expect(await mirror.soon(Promise.resolve(informer.status.state))).toBe('live')
     fake.collection.put('k0', 'after')
@@ -163,12 +163,12 @@ async function refused(isMeant: (exchange: Exchange) => boolean, refuse: (exchan
 const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
 const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
 
-describe('a watch that is well is kept where somebody waits for a version, and', () => {
-  test.each([503, 500, 429, 403, 410])('the server answers %i where it is asked how far it is', (code) =>
+describe('a healthy watch is kept if a reader waits for a version, and', () => {
+  test.each([503, 500, 429, 403, 410])('the server answers %i to a read of the head', (code) =>
     refused(isHead, (exchange) => exchange.refuse({ code })),
   )
 
-  test('nobody answers that', () => refused(isHead, (exchange) => exchange.reset()))
+  test('no answer to that arrives', () => refused(isHead, (exchange) => exchange.reset()))
 
   test.each([503, 410, 403])('the server refuses the short watch with %i', (code) =>
     refused(isShort, (exchange) => exchange.refuse({ code })),
@@ -187,7 +187,7 @@ describe('a watch that is well is kept where somebody waits for a version, and',
     ],
     ['a bare failure', '{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"no"}'],
     ['the page of a proxy', '<html>\nbusy\n</html>'],
-  ])('the short watch tells %s', (_what, line) =>
+  ])('the short watch delivers %s', (_what, line) =>
     refused(isShort, (exchange) => {
       void exchange.write(`${line}\n`)
       exchange.end()

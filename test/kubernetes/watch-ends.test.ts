@@ -8,7 +8,7 @@ import { useKubernetes } from './support.js'
 describe('a watch is open for maxWatchMs at most', () => {
   const options = { source: { maxWatchMs: 60_000 }, prepare: ({ collection }: Mirror['fake']) => collection.fill(1) }
 
-  test('which the server is told, half of it at least', () =>
+  test('which the request says, half of it at least', () =>
     Mirror.with(options, async (mirror) => {
       await mirror.live()
       for (let times = 0; times < 4; times++) {
@@ -22,7 +22,7 @@ describe('a watch is open for maxWatchMs at most', () => {
       }
     }))
 
-  test('also where the server does not end it', () =>
+  test('even if the server does not end it', () =>
     Mirror.with(options, async (mirror) => {
       await mirror.live()
       const [first] = mirror.fake.collection.watching
@@ -33,7 +33,7 @@ describe('a watch is open for maxWatchMs at most', () => {
       expect([mirror.relists, mirror.errors]).toEqual([0, []])
     }))
 
-  test('and the next one follows at once, also where one was refused before', () =>
+  test('and the next one follows at once, even if one was refused before', () =>
     Mirror.with(options, async (mirror) => {
       await mirror.live()
       const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code: 403 }))

@@ -17,7 +17,7 @@ describeKubernetes('a resource of our own', (server) => {
       await stage.healed(60_000)
     }))
 
-  test('that is removed and made anew is followed', () =>
+  test('that is removed and recreated is followed', () =>
     Stage.with({ kubernetes: own.kubernetes, resource: WIDGETS }, async (stage) => {
       await stage.fill(5)
       await stage.live()

@@ -44,7 +44,7 @@ export async function createWidgets({ admin }: Kubernetes): Promise<void> {
   await waitUntil('widgets to be served', isServed)
 }
 
-/** What the server knows of the `spec` of widgets: everything else is pruned from what it gives. It does so when this resolves. */
+/** What the server knows of the `spec` of widgets: everything else is pruned from its objects. It does so when this resolves. */
 export async function setSpecOfWidgets({ admin }: Kubernetes, properties: object): Promise<void> {
   const schema = { type: 'object', properties: { spec: { type: 'object', properties } } }
   const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }]

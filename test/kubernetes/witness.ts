@@ -9,7 +9,7 @@ import type {
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 
-/** Stands between a source of Kubernetes and whoever reads it, and holds what is told against what a watch promises. */
+/** Stands between a source of Kubernetes and its reader, and compares the events with the promises of a watch. */
 export class Witness<T> implements ListerWatcher<T> {
   readonly name: string
   readonly heartbeatMs: number
@@ -18,7 +18,7 @@ export class Witness<T> implements ListerWatcher<T> {
   readonly head?: (context: SourceContext) => Promise<Version>
   readonly hasReached?: (at: Version, mark: Version) => boolean
   readonly #source: ListerWatcher<T>
-  /** All up to here has been told, the source says. */
+  /** The source has delivered everything up to this version. */
   #reached = 0n
 
   constructor(source: ListerWatcher<T>) {
@@ -64,7 +64,7 @@ export class Witness<T> implements ListerWatcher<T> {
       if (event.type === 'replace') throw new Error('a source of Kubernetes replaces nothing')
       if (event.version === undefined) continue
       const at = numberOf(event.version)
-      if (at <= last) this.#flaw(`${event.type} ${event.key} at ${at} is told after ${last}`)
+      if (at <= last) this.#flaw(`${event.type} ${event.key} at ${at} is delivered after ${last}`)
       if (at > reached) this.#flaw(`${event.type} ${event.key} at ${at} is beyond its batch, ${reached}`)
       last = at
     }

@@ -78,7 +78,7 @@ const thing = fc.oneof(
   inner,
 )
 
-test('a list is told as its items are one by one, wherever its bytes are cut', () => {
+test('a list is decoded as its items are one by one, wherever its bytes are cut', () => {
   fc.assert(
     fc.property(fc.array(thing, { maxLength: 8 }), cuts, (items, places) => {
       const told: unknown[] = []

@@ -57,19 +57,19 @@ describe('what the API server refuses', () => {
     expect(message).toContain('kubectl create clusterrole deployments-reader')
   })
 
-  test('for missing rights to ask what there is names the paths, and the role that has them', () => {
+  test('for missing rights to discovery names the paths, and the role that has them', () => {
     const { message } = apiError(statusOf({ code: 403, message: 'forbidden' }), { verb: 'get' })
     expect(message).toBe(
       'forbidden (the missing RBAC rule: nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]; the ClusterRole system:discovery has it: bind that)',
     )
   })
 
-  test('carries how long it wishes to be left alone', () => {
+  test('carries Retry-After', () => {
     const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } })
     expect(apiError(status, asked).retryAfterMs).toBe(7_000)
   })
 
-  test('tells no secret', () => {
+  test('contains no secret', () => {
     expect(apiError(statusOf({ code: 500, message: 'Authorization: Bearer abc' }), asked).message).not.toContain('abc')
   })
 
@@ -99,7 +99,7 @@ describe('Retry-After', () => {
   })
 })
 
-describe('where no answer comes the error says what to look at', () => {
+describe('the error of a failed connection says what to check', () => {
   test.each([
     ['connect ECONNREFUSED 127.0.0.1:6443', 'no server listens at host:6443'],
     ['getaddrinfo ENOTFOUND host', 'no such host'],

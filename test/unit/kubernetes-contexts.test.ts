@@ -32,7 +32,7 @@ const tokenOf = async (credentials: Credentials): Promise<unknown> =>
   Object((await credentials.access(0)).options.headers)['Authorization']
 
 describe('a context that was current', () => {
-  test('stays that of the source, also where the user has added an authenticator', async () => {
+  test('stays that of the source, even if the user has added an authenticator', async () => {
     const config = twoClusters()
     config.addAuthenticator({
       isAuthProvider: () => true,
@@ -47,7 +47,7 @@ describe('a context that was current', () => {
     expect(config.getCurrentContext()).toBe('b')
   })
 
-  test('is not left for another one where no copy can be made', async () => {
+  test('is not replaced by another one if no copy can be made', async () => {
     let context = 'a'
     const config: KubeConfigLike = {
       getCurrentContext: () => context,
@@ -63,8 +63,8 @@ describe('a context that was current', () => {
   })
 })
 
-describe('a function that gives a configuration', () => {
-  test('which it gives again once it was refused: what that one remembers is forgotten', async () => {
+describe('a function that returns a configuration', () => {
+  test('and the same one after it was refused: its cached credentials are dropped', async () => {
     const config = withPlugin({ value: 'old' })
     const credentials = new Credentials(() => config)
     const before = await tokenOf(credentials)
@@ -83,7 +83,7 @@ describe('a function that gives a configuration', () => {
   test('and is slow does not bring back what was refused meanwhile', async () => {
     const first = Promise.withResolvers<KubeConfig>()
     const given = [first.promise, Promise.resolve(withPlugin({ value: 'new' }))]
-    const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was asked too often')))
+    const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was called too often')))
     const slow = tokenOf(credentials)
     credentials.renew()
     const quick = await tokenOf(credentials)
@@ -91,7 +91,7 @@ describe('a function that gives a configuration', () => {
     expect([quick, await slow, await tokenOf(credentials)]).toEqual(['new', 'new', 'new'])
   })
 
-  test('and fails is asked again', async () => {
+  test('and fails is called again', async () => {
     let calls = 0
     const credentials = new Credentials(() => {
       calls++

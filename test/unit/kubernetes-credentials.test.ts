@@ -44,7 +44,7 @@ describe('credentials', () => {
     expect(await tokenOf(credentials)).toBe('Bearer of a')
   })
 
-  test('of a function are asked for once, and again only after they were refused', async () => {
+  test('of a function are requested once, and again only after they were rejected', async () => {
     let calls = 0
     const credentials = new Credentials(() => configOf({ name: 'u', token: `number ${++calls}` }))
     const before = [await tokenOf(credentials), await tokenOf(credentials)]
@@ -52,7 +52,7 @@ describe('credentials', () => {
     expect([...before, await tokenOf(credentials)]).toEqual(['Bearer number 1', 'Bearer number 1', 'Bearer number 2'])
   })
 
-  test('of a function are asked for once more, however many with them were refused', async () => {
+  test('of a function are requested once more, however many requests with them were rejected', async () => {
     let calls = 0
     const credentials = new Credentials(() => configOf({ name: 'u', token: `number ${++calls}` }))
     const before = [await credentials.access(0), await credentials.access(0), await credentials.access(0)]
@@ -64,7 +64,7 @@ describe('credentials', () => {
     expect(after).toEqual(['Bearer number 2', 'Bearer number 2', 'Bearer number 2'])
   })
 
-  test('of a plugin are asked for once, whoever else wants them meanwhile', async () => {
+  test('of a plugin are requested once for all concurrent callers', async () => {
     const config = configOf({ name: 'u' })
     let calls = 0
     const done = Promise.withResolvers<void>()
@@ -81,20 +81,20 @@ describe('credentials', () => {
     expect([...first, await tokenOf(credentials)]).toEqual(['number 1', 'number 1', 'number 1', 'number 2'])
   })
 
-  /** Of a plugin, which gives them one after the other as a test resolves them, and remembers none. */
+  /** The credentials of a plugin, which returns them one after the other as a test resolves them, and remembers none. */
   function loggingIn() {
     const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     const left = [first, second]
     const config: KubeConfigLike = {
       ...like({}),
       applyToHTTPSOptions: async (options) => {
-        options.headers = { Authorization: await (left.shift()?.promise ?? 'asked too often') }
+        options.headers = { Authorization: await (left.shift()?.promise ?? 'called too often') }
       },
     }
     return { credentials: new Credentials(config), first, second }
   }
 
-  test('that were given up are on their way all the same: who asks again waits for the same', async () => {
+  test('that a caller has abandoned remain pending: the next caller waits for the same', async () => {
     const { credentials, first } = loggingIn()
     credentials.abandon(credentials.access(0))
     const again = tokenOf(credentials, 299_000)
@@ -102,7 +102,7 @@ describe('credentials', () => {
     expect(await again).toBe('late')
   })
 
-  test('that come when nobody waits any more are those of who asks next, once', async () => {
+  test('that arrive when no caller waits are returned to the next caller, once', async () => {
     const { credentials, first, second } = loggingIn()
     const access = credentials.access(0)
     credentials.abandon(access)
@@ -112,7 +112,7 @@ describe('credentials', () => {
     expect([await tokenOf(credentials, 75_000), await tokenOf(credentials, 76_000)]).toEqual(['late', 'next'])
   })
 
-  test('that fail when nobody waits any more fail for who asks next, once', async () => {
+  test('that fail when no caller waits fail for the next caller, once', async () => {
     const { credentials, first, second } = loggingIn()
     const access = credentials.access(0)
     credentials.abandon(access)
@@ -123,10 +123,10 @@ describe('credentials', () => {
     expect(await tokenOf(credentials, 76_000)).toBe('next')
   })
 
-  test('that do not come for five minutes are asked for again, and what comes late of them is no harm', async () => {
+  test('that do not arrive for five minutes are requested again, and a late result is ignored', async () => {
     const first = Promise.withResolvers<KubeConfig>()
     const given = [first.promise, Promise.resolve(configOf({ name: 'u', token: 'in time' }))]
-    const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was asked too often')))
+    const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was called too often')))
     const late = credentials.access(0)
     credentials.abandon(late)
     const quick = await tokenOf(credentials, 300_000)
@@ -135,7 +135,7 @@ describe('credentials', () => {
     expect([quick, await tokenOf(credentials, 300_000)]).toEqual(['Bearer in time', 'Bearer in time'])
   })
 
-  test('of a configuration that remembers are asked of one that does not, after they were refused', async () => {
+  test('of a configuration with a cache are requested from a copy without it, after they were rejected', async () => {
     const config = configOf({ name: 'u' })
     // As an exec plugin's: kept until it expires, whatever the server says of it.
     Object.assign(config, { authenticators: [{ isAuthProvider: () => true, applyAuthentication: remembered('old') }] })
@@ -145,7 +145,7 @@ describe('credentials', () => {
     expect([before, await tokenOf(credentials)]).toEqual(['old', undefined])
   })
 
-  test('of an authenticator of the user stay with it: nobody else has it', async () => {
+  test('of an authenticator of the user are requested from it again', async () => {
     const config = configOf({ name: 'u' })
     config.addAuthenticator({ isAuthProvider: () => true, applyAuthentication: remembered('mine') })
     const credentials = new Credentials(config)
@@ -170,13 +170,13 @@ describe('credentials', () => {
     ],
   ]
   describe.each(own)('%s', (_what, make) => {
-    test('are asked of it again after they were refused: no copy has what it adds', async () => {
+    test('are requested from it again after they were rejected: no copy has its additions', async () => {
       const credentials = new Credentials(make())
       credentials.renew()
       expect(await tokenOf(credentials)).toBe('mine')
     })
 
-    test('are asked of it again where a function gives it once more', async () => {
+    test('are requested from it again if a function returns it once more', async () => {
       const config = make()
       const credentials = new Credentials(() => config)
       await tokenOf(credentials)
@@ -192,7 +192,7 @@ describe('credentials', () => {
     })
   })
 
-  test('of a subclass that only loads are asked of a configuration that remembers nothing, after they were refused', async () => {
+  test('of a subclass that only loads are requested from a copy without a cache, after they were rejected', async () => {
     class Loaded extends KubeConfig {
       constructor(from: KubeConfig) {
         super()
@@ -245,7 +245,7 @@ describe('credentials', () => {
       'PROTOCOL',
       'has no cluster',
     ],
-    ['a server that is no URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is not a URL'],
+    ['a server that is not a URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is not a URL'],
     ['a server without a scheme', () => like({ server: 'localhost:6443' }), 'PROTOCOL', 'like https://host:6443'],
     ['a server of another protocol', () => like({ server: 'ftp://one.example' }), 'PROTOCOL', '"ftp://one.example"'],
     // In other letters client-node does not see that it is plain HTTP.
@@ -271,7 +271,7 @@ describe('credentials', () => {
       'Invalid character in header content ["Authorization"] (check the user of the current context',
     ],
     [
-      'a client certificate that is none',
+      'an invalid client certificate',
       () => configOf({ name: 'u', certData: btoa('hunter2'), keyData: btoa('hunter2') }),
       'UNAUTHORIZED',
       'a certificate or its key cannot be read: error:0480006C:PEM routines::no start line (check the user of the',
@@ -286,7 +286,7 @@ describe('credentials', () => {
   test.each(flawed)('%s: an error that says what to do, and no secret', async (_what, giver, code, says) => {
     const credentials = new Credentials(giver as () => KubeConfigLike)
     const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
-    if (!(error instanceof SourceError)) throw new Error('it gave no SourceError', { cause: error })
+    if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
     expect(error.message).not.toContain('hunter2')
   })

@@ -18,7 +18,7 @@ const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 const metadata = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '7' }
 
 describe('an item of a list', () => {
-  test('says what it is, also where the server leaves that to the list', () => {
+  test('has its kind and apiVersion, even if only the list has them', () => {
     const event = decoder.item(bytesOf({ metadata }), whole)
     expect(event).toEqual({
       type: 'put',
@@ -42,7 +42,7 @@ describe('an item of a list', () => {
     expect(all.item(bytesOf(object), whole)).toHaveProperty('object.metadata.managedFields', [{ manager: 'x' }])
   })
 
-  test('is nothing but metadata where that is all that is wanted, whatever the server sends', () => {
+  test('has only metadata with metadataOnly, whatever the server sends', () => {
     const object = { kind: 'Pod', apiVersion: 'v1', metadata, spec: {} }
     const event = new Decoder<unknown>({ ...options, metadataOnly: true }).item(bytesOf(object), whole)
     expect(event).toMatchObject({ object: { kind: 'Pod', apiVersion: 'v1', metadata } })
@@ -54,9 +54,9 @@ describe('an item of a list', () => {
   })
 
   test.each([
-    ['is no JSON', Buffer.from('{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}'), whole],
+    ['is not JSON', Buffer.from('{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}'), whole],
     [
-      'is no UTF-8',
+      'is not UTF-8',
       Buffer.concat([bytesOf({ metadata }).subarray(0, -1), Buffer.from(',"x":"\xff"}', 'latin1')]),
       whole,
     ],
@@ -74,7 +74,7 @@ describe('an item of a list', () => {
     expect(inspect(events, { depth: Infinity })).not.toMatch(/hunter2|aHVudGVyMg/)
   })
 
-  test('without a name is invalid, and nobody knows what it was', () => {
+  test('without a name is invalid, without a key', () => {
     const event = decoder.item(bytesOf({ metadata: {} }), whole)
     expect(event).toMatchObject({ type: 'invalid', error: new TypeError('it has no metadata.name') })
     expect(event).not.toHaveProperty('key')
@@ -118,7 +118,7 @@ describe('a line of a watch', () => {
     })
   })
 
-  test('that cannot be parsed is invalid, by the name and the version that can be seen', () => {
+  test('that cannot be parsed is invalid, with the scanned name and version', () => {
     const text =
       '{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}'
     expect(decoder.line(Buffer.from(text), true)).toMatchObject({
@@ -134,7 +134,7 @@ describe('a line of a watch', () => {
   })
 
   test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
-    '%s is nothing that anybody understands, and throws nothing',
+    '%s is invalid, and throws nothing',
     (text) => {
       expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } })
     },
@@ -146,8 +146,8 @@ describe('a line of a watch', () => {
   })
 })
 
-describe('what can be seen of an object from outside', () => {
-  test('is its metadata, not what looks like it', () => {
+describe('the scanned metadata of an object', () => {
+  test('is that of its metadata, not of other fields', () => {
     const object = {
       spec: { template: { metadata: { name: 'inner', namespace: 'inner' } } },
       metadata: { labels: { name: 'label' }, name: 'outer', ownerReferences: [{ name: 'owner', uid: 'o' }], uid: 'u' },
@@ -157,14 +157,14 @@ describe('what can be seen of an object from outside', () => {
     expect(scanMetadata(bytesOf({ type: 'ADDED', object }), true)).toEqual({ type: 'ADDED', name: 'outer', uid: 'u' })
   })
 
-  test('is what stands before the place at which it was cut', () => {
+  test('ends at the cut of an incomplete object', () => {
     const text = JSON.stringify({ metadata: { name: 'a', namespace: 'n' }, data: 'x'.repeat(99) })
     expect(scanMetadata(Buffer.from(text.slice(0, 60)), false)).toEqual({ name: 'a', namespace: 'n' })
   })
 })
 
 describe('lines', () => {
-  test('that are too long are told with their beginning, and those after them whole', () => {
+  test('that are too long are passed with their beginning, and later ones whole', () => {
     const told: [string, boolean][] = []
     const lines = new LineSplitter((bytes, isWhole) => told.push([bytes.toString(), isWhole]), 5)
     for (const piece of ['one\ntoo', ' long', ' a line\n\ntwo', '\n']) lines.push(Buffer.from(piece))
@@ -177,7 +177,7 @@ describe('lines', () => {
 })
 
 describe('the items of a list', () => {
-  test('that are too large are told with their beginning, and those after them whole', () => {
+  test('that are too large are passed with their beginning, and later ones whole', () => {
     const told: [string, boolean][] = []
     const slicer = new JsonListSplitter(
       {
@@ -233,7 +233,7 @@ describe('a list whose first item begins at the end of a chunk', () => {
   })
 })
 
-describe('what is among the items of a list and is none', () => {
+describe('other data among the items of a list', () => {
   const slicer = (): JsonListSplitter =>
     new JsonListSplitter({ item: () => {}, tryItem: () => false, tryRun: () => false }, 1_000)
 
@@ -274,7 +274,7 @@ describe('an object that nests deeper than 128 levels', () => {
   }
   const padded = (text: string, length: number): string => text.replace('""', `"${'x'.repeat(length - text.length)}"`)
 
-  /** How it is told in a list, cut in two anywhere, and in a watch. */
+  /** The event in a list, cut in two anywhere, and in a watch. */
   function verdicts(object: string): Set<string> {
     const told = new Set<string>()
     const body = `{"items":[${[small, object, small, small].join(',')}]}`
@@ -301,8 +301,8 @@ describe('an object that nests deeper than 128 levels', () => {
   }
 
   test.each([
-    ['invalid where it is larger than 4 KiB', padded(deepest(64), 4_097), '4: invalid'],
-    ['no matter where it is not', padded(deepest(64), 4_096), '4: put'],
+    ['invalid if it is larger than 4 KiB', padded(deepest(64), 4_097), '4: invalid'],
+    ['accepted if it is not', padded(deepest(64), 4_096), '4: put'],
     ['invalid, however often something in it looks like the end of an object', deepest(300), '4: invalid'],
     ['not what nests 128 levels deep', padded(deepest(63), 9_000), '4: put'],
   ])('is %s: in a list, wherever its bytes are cut, and in a watch', (_what, object, verdict) => {
@@ -310,7 +310,7 @@ describe('an object that nests deeper than 128 levels', () => {
   })
 })
 
-test('the border between items is looked for seldom where the first item begins like no other', () => {
+test('the border between items is rarely searched for if the first item begins like no other', () => {
   const body = Buffer.from(
     JSON.stringify({ items: [{ a: 1 }, ...Array.from({ length: 1_000 }, () => ({ metadata }))] }),
   )
@@ -363,10 +363,10 @@ describe('several items of a list in one piece', () => {
     ['something other than an item is between them', Buffer.from(text.replace(']},{', ']},0,{'))],
     ['one of them has no name', bytesOf([nameless, { metadata: {} }])],
     ['one of them is large', bytesOf([nameless, { metadata, x: 'x'.repeat(5_000) }, nameless])],
-    ['they are no UTF-8', Buffer.from('[{"metadata":{"name":"\xff"}}]', 'latin1')],
+    ['they are not UTF-8', Buffer.from('[{"metadata":{"name":"\xff"}}]', 'latin1')],
     ['the last one is not whole', Buffer.from(`${text.slice(0, text.indexOf(between, within) + 1)}]`)],
     ['the first one began before', Buffer.from(`[${text.slice(within)}`)],
-  ])('are looked at one by one where %s', (_what, run) => {
+  ])('are decoded one by one if %s', (_what, run) => {
     expect(decoder.tryRun(run, between)).toBeUndefined()
   })
 

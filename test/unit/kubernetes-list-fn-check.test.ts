@@ -9,7 +9,7 @@ const object = (name: string, resourceVersion = '5'): ObjectIdentity => ({
   metadata: { name, namespace: 'default', resourceVersion },
 })
 
-/** A mirror of these objects, which may come to have others when it gets to where a list was. */
+/** A mirror of these objects, which may have other objects when it reaches the version of the list. */
 function mirrorOf(objects: readonly ObjectIdentity[], later: readonly ObjectIdentity[] = objects): MirrorView {
   let current = objects
   return {
@@ -27,16 +27,16 @@ function mirrorOf(objects: readonly ObjectIdentity[], later: readonly ObjectIden
 const listOf = (...items: readonly ObjectIdentity[]) => Promise.resolve({ metadata: { resourceVersion: '9' }, items })
 
 describe('a listFn', () => {
-  test('that gives what is mirrored says nothing', async () => {
+  test('that returns the mirrored objects causes no warning', async () => {
     expect(await compareList(mirrorOf([object('a')]), () => listOf(object('a')))).toBeUndefined()
   })
 
-  test('that selects less is told, and by how much', async () => {
+  test('that selects fewer objects is described with their number', async () => {
     const mirrored = mirrorOf([object('a'), object('b'), object('c')])
     expect(await compareList(mirrored, () => listOf(object('a')))).toBe('listFn leaves out 2 of the 3 objects')
   })
 
-  test('that selects others is told, and how many', async () => {
+  test('that selects others is described with their number', async () => {
     expect(await compareList(mirrorOf([object('a')]), () => listOf(object('b'), object('c')))).toBe(
       'listFn leaves out 1 of the 1 objects and returns 2 others',
     )
@@ -54,8 +54,8 @@ describe('a listFn', () => {
   })
 
   test.each([
-    ['gives nothing', () => Promise.resolve(undefined)],
-    ['gives no version', () => Promise.resolve({ items: [] })],
+    ['returns nothing', () => Promise.resolve(undefined)],
+    ['returns no version', () => Promise.resolve({ items: [] })],
   ])('that %s says nothing', async (_what, listFn) => {
     expect(await compareList(mirrorOf([object('a')]), listFn)).toBeUndefined()
   })
@@ -68,11 +68,11 @@ describe('a listFn', () => {
         throw new Error('mine')
       },
     ],
-  ])('that %s is no answer: its error goes to the caller', async (_what, listFn) => {
+  ])('that %s rejects with its error', async (_what, listFn) => {
     await expect(compareList(mirrorOf([object('a')]), listFn)).rejects.toThrow('mine')
   })
 
-  test('is not called where there are many objects', async () => {
+  test('is not called if there are many objects', async () => {
     let calls = 0
     const many = Array.from({ length: 1_001 }, (_, at) => object(`o${at}`))
     await compareList(mirrorOf(many), () => {

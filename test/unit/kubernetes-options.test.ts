@@ -133,7 +133,7 @@ describe('versions', () => {
     expect(source.hasReached(at, mark)).toBe(includes)
   })
 
-  test.each(['', '0', '-1', '007', '1e3', 'abc', '1.5', '9'.repeat(40)])('%j is none', (mark) => {
+  test.each(['', '0', '-1', '007', '1e3', 'abc', '1.5', '9'.repeat(40)])('%j is not a version', (mark) => {
     expect(() => source.hasReached('5', mark)).toThrow('is not a resourceVersion')
   })
 })

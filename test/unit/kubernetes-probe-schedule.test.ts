@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ProbeSchedule } from '../../adapters/kubernetes/watch/probe-schedule.js'
 
-/** When a server would be asked; it never says. */
+/** When probes would start, if each is inconclusive. */
 function timesOf(count: number, act: (times: ProbeSchedule, now: number) => void): number[] {
   const times = new ProbeSchedule()
   const asked: number[] = []
@@ -17,32 +17,32 @@ function timesOf(count: number, act: (times: ProbeSchedule, now: number) => void
 
 const gaps = (asked: readonly number[]): number[] => asked.slice(1).map((at, n) => at - (asked[n] ?? 0))
 
-describe('a server is asked where it is', () => {
-  test('for nobody, never', () => {
+describe('a probe starts', () => {
+  test('never without a request', () => {
     expect(new ProbeSchedule().at).toBeUndefined()
   })
 
-  test('a moment after somebody begins to wait, however often that is said', () => {
+  test('250 ms after the first of several requests', () => {
     const times = new ProbeSchedule()
     for (let now = 0; now < 250; now += 10) times.request(now)
     expect(times.at).toBe(250)
   })
 
-  test('at most once a second, whoever begins to wait', () => {
+  test('at most once a second, however many readers wait', () => {
     expect(gaps(timesOf(4, (times, now) => times.request(now)))).toEqual([1_000, 1_000, 1_000])
   })
 
-  test('ever more rarely where it does not say, and never less often than every 30 s', () => {
+  test('ever more rarely if probes are inconclusive, and at least every 30 s', () => {
     const asked = timesOf(10, (times, now) => times.recordInconclusive(now))
     expect(gaps(asked)).toEqual([1_000, 1_000, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   })
 
-  test('not before it wishes, nor soon where it could not be asked', () => {
+  test('not before Retry-After, nor soon after a failure', () => {
     expect(gaps(timesOf(3, (times, now) => times.recordFailure(now, 20_000)))).toEqual([20_000, 20_000])
     expect(gaps(timesOf(3, (times, now) => times.recordFailure(now)))).toEqual([5_000, 5_000])
   })
 
-  test('at most every 10 s while there is news', () => {
+  test('at most every 10 s while events arrive', () => {
     const asked = timesOf(3, (times, now) => {
       times.request(now)
       times.postpone()
@@ -51,7 +51,7 @@ describe('a server is asked where it is', () => {
     expect(gaps(asked)).toEqual([10_000, 10_000])
   })
 
-  test('no more where nobody waits any longer', () => {
+  test('no more after the last reader has stopped waiting', () => {
     const times = new ProbeSchedule()
     times.request(0)
     times.cancel()

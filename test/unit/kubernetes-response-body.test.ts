@@ -4,7 +4,7 @@ import { IDLE, ResponseBody } from '../../adapters/kubernetes/http/response-body
 import { systemClock } from '../../src/contract/clock.js'
 import { waitUntil } from '../servers/wait-until.js'
 
-test('a response that was paused because nobody took its bytes goes on once they are taken', async () => {
+test('a response that was paused because its bytes were not taken continues once they are taken', async () => {
   const size = 4 * 1024 * 1024
   const server = createServer((_question, answer) => answer.end(Buffer.alloc(size)))
   onTestFinished(() => void server.close())

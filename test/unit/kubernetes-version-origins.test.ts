@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { VersionOrigins } from '../../adapters/kubernetes/history/version-origins.js'
 
-describe('a version that somebody was given', () => {
-  test('is from the place that gave it, once for each who was given it', () => {
+describe('a recorded version', () => {
+  test('is from the cluster that issued it, once for each record', () => {
     const held = new VersionOrigins()
     held.record('7', 'here')
     held.record('7', 'here')
@@ -13,7 +13,7 @@ describe('a version that somebody was given', () => {
     ])
   })
 
-  test('is from elsewhere as long as somebody was given the same there', () => {
+  test('is from another cluster as long as that one has issued the same version', () => {
     const held = new VersionOrigins()
     held.record('7', 'before')
     held.record('7', 'here')

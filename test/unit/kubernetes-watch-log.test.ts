@@ -3,7 +3,7 @@ import { type LogSegment, WatchLog } from '../../adapters/kubernetes/watch/watch
 
 const KILOBYTE = 1024
 
-/** A log of so many portions of half a megabyte, each read to its end, and all of them. */
+/** A log of this number of segments of half a megabyte, each read to its end, and all of them. */
 function logOf(count: number): { readonly log: WatchLog; readonly portions: readonly LogSegment[] } {
   const log = new WatchLog('1')
   const portions = [log.last]
@@ -15,7 +15,7 @@ function logOf(count: number): { readonly log: WatchLog; readonly portions: read
 }
 
 describe('a log of a watch', () => {
-  test('leads whoever is behind to its end, however much the others have let go of', () => {
+  test('leads a slow reader to its end, whatever the others have released', () => {
     const { log, portions } = logOf(10)
     let [, , , place] = portions
     log.release(place?.at ?? 0)
@@ -23,14 +23,14 @@ describe('a log of a watch', () => {
     expect(place).toBe(log.last)
   })
 
-  test('keeps what all have read for who joins, and no more than a megabyte', () => {
+  test('retains up to a megabyte that all have read, for followers that join', () => {
     const { log } = logOf(10)
     log.release(Number.POSITIVE_INFINITY)
     expect(['7', '9'].map((version) => log.segmentBefore(version)?.end)).toEqual([undefined, '9'])
     expect(log.segmentBefore('9')?.next).toBeDefined()
   })
 
-  test('is not joined by whoever would be told what came before a moment', () => {
+  test('is not joined by a follower that would receive events from before its list', () => {
     const log = new WatchLog('1')
     log.append([], '2', 10)
     log.append([], '4', 20)
@@ -41,7 +41,7 @@ describe('a log of a watch', () => {
     expect(placesOf('5')).toEqual(['4', '4', '4', '4'])
   })
 
-  test('cuts off what nobody reads any more from all that comes after it', () => {
+  test('unlinks released segments from later ones', () => {
     const { log, portions } = logOf(10)
     log.release(Number.POSITIVE_INFINITY)
     expect(portions.map(({ next }) => next !== undefined)).toEqual([
