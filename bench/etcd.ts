@@ -1,7 +1,7 @@
 import { atLeast, type Benchmark, contest, inTurn, median, medianRatio } from './figures.ts'
 
 const KEYS = 200_000
-/** Keys of one transaction: so many events have one revision. */
+/** The number of keys in one transaction. Their events have the same revision. */
 const TOGETHER = 100
 const ROUNDS = 11
 
@@ -55,7 +55,7 @@ export const etcd: Benchmark = {
   },
 }
 
-/** Fills the prefix; gives the revision of the last transaction. */
+/** Fills the prefix. Returns the revision of the last transaction. */
 async function load(client: import('etcd3').Etcd3): Promise<string> {
   const value = Buffer.alloc(256, 120)
   let last = ''

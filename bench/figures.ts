@@ -20,7 +20,7 @@ export interface Benchmark {
   run(): Promise<readonly Figure[]>
 }
 
-/** Runs a contestant in a process of its own, with nothing of another's heap, and gives what it prints as JSON. */
+/** Runs a contestant in a process of its own, so that none shares a heap. Returns the JSON that it prints. */
 export function contest<R>(
   worker: string,
   args: readonly string[],
@@ -46,8 +46,8 @@ export function contest<R>(
 }
 
 /**
- * Runs the contestants in turn, `rounds` times, so that what slows the machine slows all of them; every second time the
- * other way round, so that nobody always comes after the same one.
+ * Runs the contestants one after the other, `rounds` times, so that a slow machine slows all of them. Every second round has the
+ * opposite order, so that no contestant always follows the same one.
  */
 export async function inTurn<R>(
   rounds: number,

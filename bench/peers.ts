@@ -33,8 +33,8 @@ const peers: readonly Peer[] = [
 ]
 
 /**
- * The programs of those peers whose tools are here, by name; the first time they are built, which takes minutes. What does
- * not build is left out, and why is told.
+ * Returns the programs of the peers whose tools are installed, by name. The first call builds them, which takes minutes. A peer that
+ * does not build is left out, and the reason is printed.
  */
 export async function buildPeers(): Promise<ReadonlyMap<string, string>> {
   const programs = new Map<string, string>()

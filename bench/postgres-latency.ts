@@ -87,7 +87,7 @@ function figure(
   const peers = {
     'bare NOTIFY ms': round(quantile(notified, part)),
     transactions: sent,
-    'told one by one': late.length,
+    'notified one by one': late.length,
   }
   return atMost(limit, { name: `postgres latency ${name}`, value: round(quantile(late, part)), unit: 'ms', peers })
 }

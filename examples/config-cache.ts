@@ -1,5 +1,5 @@
-// A service's configuration, always at hand: limits that lie in etcd under /limits/<tenant>/<name>, found by tenant.
-//   ETCD_ENDPOINTS=localhost:2379 node examples/config-cache.ts acme      (copied out of node_modules, where Node runs no TypeScript)
+// A service's configuration in memory: limits in etcd under /limits/<tenant>/<name>, indexed by tenant.
+//   ETCD_ENDPOINTS=localhost:2379 node examples/config-cache.ts acme      (copy it out of node_modules: Node runs no TypeScript there)
 //   etcdctl put /limits/acme/api '{"rps":50}'
 import { createInformer } from 'listwatch'
 import { etcdSource } from 'listwatch/etcd'
@@ -11,7 +11,7 @@ const endpoints = (process.env['ETCD_ENDPOINTS'] ?? 'localhost:2379').split(',')
 const limits = createInformer({
   source: etcdSource({ endpoints, prefix: '/limits/' }),
   schema: z.object({ rps: z.number().default(100) }),
-  // A bad value changes nothing: the last good one stays in force, and somebody is told.
+  // A bad value changes nothing: the last good one stays in use, and the error is logged.
   onInvalid: 'keep-previous',
   indexes: (ix) => ({ tenant: ix.equal((_limit, key) => key.split('/')[2]) }),
 })

@@ -1,5 +1,5 @@
-// A controller: for each site that should be there it keeps a worker running, whatever happens in between.
-//   node examples/controller.ts      (copied out of node_modules, where Node runs no TypeScript)
+// A controller: it keeps one worker running for each desired site.
+//   node examples/controller.ts      (copy it out of node_modules: Node runs no TypeScript there)
 import { createInformer } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 
@@ -8,11 +8,11 @@ interface Site {
   readonly workers: number
 }
 
-// Where the wishes come from. Any source does: a table, a key range, one of your own.
+// The desired sites. Any source works: a table, a key range, one of your own.
 const source = memorySource<Site>({ entries: [['shop', { host: 'shop.example', workers: 2 }]] })
 const sites = createInformer({ source })
 
-// What is there.
+// The running workers.
 const running = new Map<string, number>()
 
 async function scale(key: string, workers: number, signal: AbortSignal): Promise<void> {
@@ -23,11 +23,11 @@ async function scale(key: string, workers: number, signal: AbortSignal): Promise
   console.log(`${key}: ${workers} workers`)
 }
 
-// Run for each key that changed, with the state of now; again, later and later, when it fails.
+// Called for each changed key with its current state. A failed run is retried with growing delays.
 const controller = sites.reconcile(
   async (key, { object, signal, requeueAfter }) => {
     await scale(key, object?.workers ?? 0, signal)
-    if (object !== undefined) requeueAfter(60_000) // To mend what drifts by itself.
+    if (object !== undefined) requeueAfter(60_000) // Check again in a minute, in case the worker was changed from outside.
   },
   { concurrency: 4 },
 )

@@ -1,5 +1,5 @@
-// Feature flags that one process writes and many mirror: `isOn` is a look into memory, at every request.
-//   node examples/feature-flags.ts                        # follows the flags (copied out of node_modules: Node runs no TypeScript there)
+// Feature flags that one process writes and many mirror: `isOn` reads memory, at every request.
+//   node examples/feature-flags.ts                        # follows the flags (copy it out of node_modules: Node runs no TypeScript there)
 //   node examples/feature-flags.ts new-checkout 25        # turns a flag on for 25 % of the users; 0 removes it
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
@@ -22,7 +22,7 @@ async function set(flag: string, of: number): Promise<void> {
     console.log(`${flag}: ${of} % since ${version}`)
   } catch (error) {
     if (!(error instanceof RedisWriteError)) throw error
-    // NOT_WRITTEN: try again. OUTCOME_UNKNOWN: look first. Here whoever calls is told which.
+    // NOT_WRITTEN: try again. OUTCOME_UNKNOWN: read the flag first. This program only prints the code.
     console.error(`${error.code}: ${error.message}`)
     process.exitCode = 1
   }
@@ -32,7 +32,7 @@ async function follow(): Promise<void> {
   const flags = createInformer({ source: redisCollection<Flag>({ client, name: 'flags' }) })
   flags.on('error', (error) => console.warn(error.message))
   process.once('SIGINT', () => void flags.stop())
-  // Until Redis has answered, and while it is away later, the service runs: with what it knows, or with everything off.
+  // Without Redis the service runs with the last known flags. Before the first list all flags are off.
   flags.start()
   for await (const { changes } of flags.changes()) {
     for (const { key } of changes) {

@@ -1,5 +1,5 @@
 // A folder as a source: each file "<key>.json" is an object. docs/writing-an-adapter.md explains it step by step.
-//   node examples/folder-source.ts ./flags      (copied out of node_modules, where Node runs no TypeScript)
+//   node examples/folder-source.ts ./flags      (copy it out of node_modules: Node runs no TypeScript there)
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

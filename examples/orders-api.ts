@@ -1,6 +1,6 @@
 // An HTTP API whose reads come from a mirror, and that always shows a writer what it wrote.
 //   listwatch pg install $DATABASE_URL --table orders
-//   DATABASE_URL=postgres://… node examples/orders-api.ts      (copied out of node_modules, where Node runs no TypeScript)
+//   DATABASE_URL=postgres://… node examples/orders-api.ts      (copy it out of node_modules: Node runs no TypeScript there)
 import { once } from 'node:events'
 import express from 'express'
 import { createInformer, SourceError } from 'listwatch'

@@ -1,5 +1,5 @@
-// A source of your own: an HTTP endpoint that gives a list, asked now and then, read again only where its ETag is another.
-//   node examples/polled-source.ts http://localhost:8080/countries      (copied out of node_modules, where Node runs no TypeScript)
+// A source of your own: an HTTP endpoint that returns a list. It is polled, and parsed only if its ETag has changed.
+//   node examples/polled-source.ts http://localhost:8080/countries      (copy it out of node_modules: Node runs no TypeScript there)
 import { once } from 'node:events'
 import { createInformer, type Entry, type ListerWatcher, SourceError } from 'listwatch'
 

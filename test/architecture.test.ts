@@ -162,6 +162,11 @@ describe('folders', () => {
 })
 
 describe('adapters', () => {
+  test('are used by the command line only through index.ts and internal.ts', () => {
+    const isPublic = (imported: string): boolean => /^adapters\/\w+\/(index|internal)\.ts$/.test(imported)
+    expect(wrong(cli, (imported) => !imported.startsWith('adapters/') || isPublic(imported))).toEqual([])
+  })
+
   test('import no driver: the user hands over their own', () => {
     const byAddress = 'adapters/etcd/transport/grpc-transport.ts'
     expect(

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The main thread's own time on a processor, in milliseconds: what others do on the machine does not count. Elsewhere than on Linux the clock's. */
+/** The main thread's time on a processor, in milliseconds, so that other processes do not count. On systems other than Linux: the time of the clock. */
 export function busyMs(): number {
   try {
     return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ')[0]) / 1e6

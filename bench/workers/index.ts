@@ -18,7 +18,7 @@ let sum = 0
 
 interface Contestant {
   byValue(value: string): readonly Indexed[]
-  /** Writes these anew; what was looked up before is out of date then. */
+  /** Replaces these objects. Earlier results of a look-up are then outdated. */
   write(these: readonly (readonly [string, Indexed])[]): Promise<void>
 }
 

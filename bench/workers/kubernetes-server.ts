@@ -1,4 +1,4 @@
-// An API server that says the same to everybody, from bytes made before: node kubernetes-server.ts <objects> [folder with protobuf]
+// An API server that sends prepared bytes to every client: node kubernetes-server.ts <objects> [folder with protobuf]
 import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { SeededRandom } from 'listwatch/testing'
@@ -136,7 +136,7 @@ function roomIn(answer: ServerResponse): Promise<void> {
   })
 }
 
-/** A watch that waits for its events, and who wants it to have them. */
+/** The open watch, with the body that it will receive. */
 let watch: { readonly answer: ServerResponse; readonly body: Buffer } | undefined
 let go: (() => void) | undefined
 

@@ -11,7 +11,7 @@ interface Pod {
   readonly metadata: { readonly name: string; readonly namespace: string }
 }
 
-/** Who is told; resolves when so many were. */
+/** Counts notifications, and resolves at a given number. */
 class Counter {
   added = 0
   updated = 0
@@ -83,7 +83,7 @@ async function floor(): Promise<void> {
   await lines('/api/v1/pods?watch=true')
 }
 
-/** By itself, so that nothing of it is left in memory while the watch goes on. */
+/** A function of its own, so that its objects can be released while the watch continues. */
 async function listWhole(): Promise<void> {
   const chunks: Buffer[] = []
   const answer = await opened('/api/v1/pods')

@@ -109,7 +109,7 @@ const stream: Source = redisStream({
   decode: (fields) => ({ key: fields.get('key') ?? '', object: JSON.parse(fields.get('row') ?? '') as unknown }),
 })
 
-/** The collection, and a stream with the same rows; gives the versions from before. */
+/** Writes the collection, and a stream with the same rows. Returns the versions from before. */
 async function load(): Promise<unknown> {
   const into = writer('bench')
   const [ofCollection, ofStream] = [await into.apply([]), (await list(stream)).version]

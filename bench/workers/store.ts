@@ -11,7 +11,7 @@ const { rows, updates } = makeDataset(objects)
 const parse = (line: Buffer): Row => JSON.parse(line.toString('latin1')) as Row
 let sum = 0
 
-/** The least that anybody can do: parse, and keep in a Map. */
+/** The minimum of work: parse, and store in a Map. */
 async function floor(): Promise<readonly number[]> {
   const map = new Map<string, Row>()
   const keep = (line: Buffer): void => {

@@ -12,7 +12,7 @@ export function parseDuration(text: string, option: string): number {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
   const ms = Number(amount) * (UNITS.get(unit ?? '') ?? Number.NaN)
   if (ms > 0) return ms
-  throw new CliError(`${option} wants a duration such as 500ms, 20s, 10m or 1h, got "${text}"`)
+  throw new CliError(`${option} needs a duration such as 500ms, 20s, 10m or 1h, got "${text}"`)
 }
 
 /** "1 m 20 s" */

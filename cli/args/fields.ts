@@ -1,8 +1,8 @@
 import { structuralEqual } from '../../src/store/structural-equal.js'
 
-/** How many changed fields are looked for in one object. */
+/** The most changed fields that are reported for one object. */
 const MAX_CHANGES = 20
-/** How many characters of one value are shown. */
+/** The longest shown value, in characters. */
 const MAX_VALUE = 120
 
 /** The field of an object by its name, or by a path with dots. A name that contains dots counts first. */
@@ -14,7 +14,7 @@ export function fieldOf(object: unknown, path: string): unknown {
     .reduce<unknown>((part, name) => (Object(part) as Readonly<Record<string, unknown>>)[name], whole)
 }
 
-/** The paths of the fields that differ between two objects, the deepest ones; an array is one field. */
+/** The paths of the innermost fields that differ between two objects. An array is one field. */
 export function changedFields(before: unknown, after: unknown): string[] {
   const paths: string[] = []
   const compare = (a: unknown, b: unknown, path: string): void => {

@@ -1,21 +1,21 @@
 import { CliError } from '../output/cli-error.js'
 
-/** What ends a user or a password, unless it is written otherwise. */
+/** How to encode characters that would end a user or a password. */
 const ENCODING = 'in user and password # is %23, ? is %3F, / is %2F, @ is %40, % is %25'
 
-/** The URL with its scheme in small letters: case makes no difference there. */
+/** Converts the scheme of a URL to lower case. */
 export function withPlainScheme(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:/i, (scheme) => scheme.toLowerCase())
 }
 
-/** Refuses what is no URL of a server. Nothing of it is repeated: it may hold a password anywhere. */
+/** Throws for an invalid URL. The message does not repeat it, because any part of it may be a password. */
 export function throwInvalidUrl(of: string, example: string): never {
-  throw new CliError(`what was given is no URL of ${of}; it should look like ${example} (${ENCODING})`)
+  throw new CliError(`invalid URL of ${of}; it should look like ${example} (${ENCODING})`)
 }
 
 /**
- * Refuses a URL after whose host there is what must be a part of a password that was cut off: a `#`, or an `@` that is not the
- * value of a parameter. What stands before it would be taken, and told, as host and port.
+ * Throws for a URL in which an unencoded character has cut off a password: a `#`, or an `@` after the host that is not in the value
+ * of a parameter. Otherwise the first part of the password would be used and printed as host and port.
  */
 export function assertCompleteUrl(url: string): void {
   const [, authority = '', rest = ''] = /^[^:/?#]*:\/\/([^/?#]*)(.*)$/s.exec(url) ?? []
@@ -23,16 +23,16 @@ export function assertCompleteUrl(url: string): void {
   if (isCut || rest.includes('#')) throw new CliError(`the URL cannot be understood: ${ENCODING}`)
 }
 
-/** A user or a password, as it was before it was written in a URL. */
+/** Decodes a user or a password of a URL. */
 export function decodedPart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    throw new CliError(`user and password must be written as URLs have them: ${ENCODING}`)
+    throw new CliError(`user and password must be encoded as in a URL: ${ENCODING}`)
   }
 }
 
-/** A server, as it may be printed. */
+/** The address of a server for messages, without the password. */
 export function shownAddress(scheme: string, username: string, password: string, rest: string): string {
   const user = password === '' ? username : `${username}:***`
   return `${scheme}://${user === '' ? '' : `${user}@`}${rest}`

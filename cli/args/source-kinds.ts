@@ -5,30 +5,30 @@ export type SourceKind = 'postgres' | 'etcd' | 'redis' | 'kubernetes'
 interface KindDescription {
   readonly name: string
   readonly scheme: RegExp
-  /** What a mirror of it holds. */
-  readonly things: string
-  /** The options that say something of this kind of server, by the names that the command line gives them. */
+  /** The noun of its objects, in the plural. */
+  readonly noun: string
+  /** The options that apply only to this kind of server. */
   readonly options: readonly string[]
 }
 
 const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
-  etcd: { name: 'etcd', scheme: /^etcds?:/, things: 'keys', options: ['prefix', 'codec'] },
+  etcd: { name: 'etcd', scheme: /^etcds?:/, noun: 'keys', options: ['prefix', 'codec'] },
   redis: {
     name: 'Redis',
     scheme: /^rediss?:/,
-    things: 'keys',
+    noun: 'keys',
     options: ['collection', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
   },
   kubernetes: {
     name: 'Kubernetes',
     scheme: /^kubernetes:/,
-    things: 'objects',
+    noun: 'objects',
     options: ['selector', 'fieldSelector', 'context', 'metadataOnly'],
   },
   postgres: {
     name: 'Postgres',
     scheme: /^postgres(ql)?:/,
-    things: 'rows',
+    noun: 'rows',
     options: ['table', 'columns', 'where', 'rls'],
   },
 }
@@ -38,27 +38,30 @@ const names = Object.keys(KINDS) as SourceKind[]
 const SCHEMES =
   'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://) or kubernetes://namespace/resource'
 
-/** The kind of server that a URL is of; refuses options that are of another. Of an unknown one nothing but the scheme is repeated. */
+/**
+ * Returns the kind of source that a URL names. Throws for options of another kind. The message for an unknown URL repeats only its
+ * scheme.
+ */
 export function sourceKindOf(url: string, given: Readonly<Record<string, unknown>>): SourceKind {
   const [scheme] = /^[a-z][a-z0-9+.-]*:(?=\/\/)/i.exec(url) ?? []
-  if (scheme === undefined) throw new CliError(`what was given has no scheme; use ${SCHEMES}`)
+  if (scheme === undefined) throw new CliError(`the URL has no scheme; use ${SCHEMES}`)
   const kind = names.find((name) => KINDS[name].scheme.test(scheme))
   if (kind === undefined) throw new CliError(`unknown scheme "${scheme}"; use ${SCHEMES}`)
   const own = KINDS[kind]
   for (const option of Object.keys(given)) {
     if (given[option] === undefined || own.options.includes(option)) continue
     const owners = names.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
-    if (owners.length === 0) continue // Of all.
+    if (owners.length === 0) continue // It applies to all kinds.
     throw new CliError(
-      `${flag(option)} is of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,
+      `${flag(option)} is an option of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,
     )
   }
   return kind
 }
 
-/** What a mirror of such a server holds, in the plural. */
+/** The noun of the source's objects, in the plural. */
 export function objectNoun(kind: SourceKind): string {
-  return KINDS[kind].things
+  return KINDS[kind].noun
 }
 
 function flag(option: string): string {

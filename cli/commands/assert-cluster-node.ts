@@ -1,5 +1,5 @@
-import type { RedisClient } from '../../adapters/redis/connection/client.js'
-import { Session } from '../../adapters/redis/connection/session.js'
+import type { RedisClient } from '../../adapters/redis/index.js'
+import { Session } from '../../adapters/redis/internal.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { CliError } from '../output/cli-error.js'
@@ -8,8 +8,8 @@ import { CliError } from '../output/cli-error.js'
 const TIMEOUT_MS = 10_000
 
 /**
- * Makes sure that the server is there, and a node of a cluster: of one that is not, ioredis' Cluster says nothing but that it
- * reconnects. Whatever else is wrong, the mirror tells.
+ * Throws unless the server responds and is a node of a cluster. Otherwise ioredis' Cluster only reconnects, without an error. The
+ * mirror reports all other problems.
  */
 export async function assertClusterNode(client: RedisClient): Promise<void> {
   const { signal } = new AbortController()
@@ -18,7 +18,7 @@ export async function assertClusterNode(client: RedisClient): Promise<void> {
     await session.command(['CLUSTER', 'SLOTS'])
   } catch (error) {
     if (/cluster support disabled/.test(messageOf(error)))
-      throw new CliError('the server is no node of a cluster: leave out --cluster')
+      throw new CliError('the server is not a node of a cluster: leave out --cluster')
   } finally {
     session.close()
   }

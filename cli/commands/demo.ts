@@ -30,7 +30,7 @@ interface Indexes {
   readonly latest: Compound<Order, readonly [string, Date]>
 }
 
-/** What the demo ends with. */
+/** The result of the demo. */
 interface Outcome {
   readonly mirrorRows: number
   readonly tableRows: number
@@ -47,66 +47,66 @@ interface Outcome {
   readonly heapEndMb: number
 }
 
-/** The mirror's connections are known to the server by this name. */
+/** The application name of the mirror's connections. */
 const MIRROR = 'listwatch-demo-mirror'
-/** The exit code where nothing was compared, because the demo was ended before it began. */
+/** The exit code if the demo was interrupted before it could compare anything. */
 const INTERRUPTED = 130
-/** The heap is first measured so long after the start, when the mirror has settled, in milliseconds. */
+/** The heap is first measured this long after the start, in milliseconds, when the mirror has settled. */
 const SETTLED_MS = 5_000
 
-/** A real Postgres, a table, somebody who writes, and a mirror of the table that keeps up with it. */
+/** Starts a real Postgres and a writer, mirrors the writer's table, and compares the mirror with the table at the end. */
 export async function demo(flags: DemoFlags): Promise<void> {
   const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
   const disconnects = countOf(flags.disconnects)
   if (disconnects > 0 && forMs === undefined)
     throw new CliError('--disconnects needs --for, over which they are spread')
   const driver = await loadPg()
-  const ending = shutdownSignal()
-  if (flags.json !== true) process.stdout.write(colors.dim('starting a Postgres of its own …\n'))
-  const server = await startServer(ending.signal)
+  const shutdown = shutdownSignal()
+  if (flags.json !== true) process.stdout.write(colors.dim('starting a Postgres server …\n'))
+  const server = await startServer(shutdown.signal)
   if (server === undefined) return
   try {
     const clientFor = (application_name: string): pg.Client => {
       const client = new driver.Client({ connectionString: server.url, application_name })
-      return client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
+      return client.on('error', () => {}) // The pshutdown query rejects with the same error.
     }
-    const stage = new Demo(clientFor, ending)
+    const running = new Demo(clientFor, shutdown)
     try {
-      await stage.open()
-      shutDownAfter(forMs, ending)
-      if (forMs !== undefined) void stage.disconnectEvery(forMs / (disconnects + 1), disconnects)
-      if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, ending.signal)
-      else await stage.show()
-      const outcome = await stage.compare()
+      await running.open()
+      shutDownAfter(forMs, shutdown)
+      if (forMs !== undefined) void running.disconnectEvery(forMs / (disconnects + 1), disconnects)
+      if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, shutdown.signal)
+      else await running.show()
+      const outcome = await running.compare()
       process.stdout.write(`${flags.json === true ? JSON.stringify(outcome) : sentence(outcome)}\n`)
       if (outcome.differences > 0) process.exitCode = 1
     } finally {
-      await stage.close()
+      await running.close()
     }
   } finally {
     await server.stop()
   }
 }
 
-/** Undefined where the demo is ended before the server is up; afterwards, the end of the demo does not end the server. */
-async function startServer(ending: AbortSignal): Promise<PostgresServer | undefined> {
+/** Returns undefined if the demo is interrupted during the start. Afterwards an interrupt does not stop the server. */
+async function startServer(shutdown: AbortSignal): Promise<PostgresServer | undefined> {
   const starting = new AbortController()
   const abort = (): void => starting.abort()
-  ending.addEventListener('abort', abort)
+  shutdown.addEventListener('abort', abort)
   try {
     return await startPostgres({ settings: { synchronous_commit: 'off' }, signal: starting.signal })
   } catch (error) {
-    if (!ending.aborted) throw new CliError(messageOf(error))
+    if (!shutdown.aborted) throw new CliError(messageOf(error))
     process.exitCode = INTERRUPTED
     return undefined
   } finally {
-    ending.removeEventListener('abort', abort)
+    shutdown.removeEventListener('abort', abort)
   }
 }
 
-/** Everything that acts in the demo. */
+/** The writer, the mirror and the live view of the demo. */
 class Demo {
-  readonly #ending: AbortController
+  readonly #shutdown: AbortController
   readonly #control: pg.Client
   readonly #writing: pg.Client
   readonly #writer: DemoWriter
@@ -117,8 +117,8 @@ class Demo {
   #disconnects = 0
   #heapStartMb = 0
 
-  constructor(clientFor: (application: string) => pg.Client, ending: AbortController) {
-    this.#ending = ending
+  constructor(clientFor: (application: string) => pg.Client, shutdown: AbortController) {
+    this.#shutdown = shutdown
     this.#control = clientFor('listwatch-demo-control')
     this.#writing = clientFor('listwatch-demo-writer')
     this.#writer = new DemoWriter(this.#writing, systemClock, systemRandom)
@@ -130,7 +130,7 @@ class Demo {
         latest: ix.compound((order) => [order.tenant, order.updated_at]),
       }),
     })
-    this.#orders.on('error', () => {}) // The picture shows the state and its reason.
+    this.#orders.on('error', () => {}) // The live view shows the state and its reason.
   }
 
   async open(): Promise<void> {
@@ -144,30 +144,30 @@ class Demo {
     await this.#orders.start().synced({ timeoutMs: 30_000 })
     this.#writer.start()
     this.#heapStartMb = heapMb()
-    void sleepUnlessAborted(SETTLED_MS, systemClock, this.#ending.signal).then((isLong) => {
+    void sleepUnlessAborted(SETTLED_MS, systemClock, this.#shutdown.signal).then((isLong) => {
       if (isLong) this.#heapStartMb = heapMb()
     })
   }
 
-  /** Kills the mirror's connection, so many times. */
+  /** Kills the mirror's connection `times` times, with `ms` milliseconds before each. */
   async disconnectEvery(ms: number, times: number): Promise<void> {
     for (let left = times; left > 0; left--) {
-      if (!(await sleepUnlessAborted(ms, systemClock, this.#ending.signal))) return
+      if (!(await sleepUnlessAborted(ms, systemClock, this.#shutdown.signal))) return
       this.#disconnect()
     }
   }
 
   async show(): Promise<void> {
-    const end = (): void => this.#ending.abort()
+    const end = (): void => this.#shutdown.abort()
     const keys = new Map([
       ['k', () => this.#disconnect()],
       ['q', end],
     ])
     const view = { frame: () => this.#frame(), line: () => this.#line() }
-    await showView(view, keys, systemClock, this.#ending.signal)
+    await showView(view, keys, systemClock, this.#shutdown.signal)
   }
 
-  /** Lets the mirror catch up with everything that was committed, and compares the two row by row. */
+  /** Waits until the mirror includes every commit, and compares it with the table row by row. */
   async compare(): Promise<Outcome> {
     await this.#writer.stop()
     await this.#orders.fresh({ timeoutMs: 60_000 })
@@ -194,14 +194,14 @@ class Demo {
 
   async close(): Promise<void> {
     await this.#orders.stop()
-    await this.#writer.stop().catch(() => {}) // What made it fail has been told already.
+    await this.#writer.stop().catch(() => {}) // `compare` has reported its error.
     await Promise.all([this.#control.end(), this.#writing.end()])
   }
 
   #disconnect(): void {
     this.#disconnects++
     const sql = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1'
-    this.#control.query(sql, [MIRROR]).catch(() => {}) // The demo is ending.
+    this.#control.query(sql, [MIRROR]).catch(() => {}) // The demo is shutdown.
   }
 
   #frame(): string[] {
@@ -244,5 +244,5 @@ function sentence(outcome: Outcome): string {
 function countOf(text: string | undefined): number {
   const count = text === '' ? Number.NaN : Number(text ?? 0)
   if (Number.isSafeInteger(count) && count >= 0) return count
-  throw new CliError(`--disconnects wants a whole number, got "${text}"`)
+  throw new CliError(`--disconnects needs a whole number, got "${text}"`)
 }

@@ -8,7 +8,7 @@ import { type CommandTarget, cliErrorOf } from '../output/error-hints.js'
 const OLDEST_MINOR = 16
 const INSTALL = `npm i pg@^8.${OLDEST_MINOR}`
 
-/** The user's driver, of a version that fits. */
+/** Returns the user's driver. Throws a CliError if it is missing or too old. */
 export async function loadPg(): Promise<typeof pg> {
   const { default: driver } = await loadPackage('pg', () => import('pg'), INSTALL)
   const { version } = createRequire(import.meta.url)('pg/package.json') as { readonly version: string }
@@ -19,7 +19,7 @@ export async function loadPg(): Promise<typeof pg> {
   return driver
 }
 
-/** A URL of Postgres, which the driver understands as we do. One that is none is not repeated: it may hold a password anywhere. */
+/** Checks a URL of Postgres, and returns it with a lower-case scheme. The driver then parses it to the same parts. */
 export function checkPostgresUrl(given: string): string {
   const url = withPlainScheme(given)
   if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
@@ -31,25 +31,25 @@ export function checkPostgresUrl(given: string): string {
   return url
 }
 
-/** Runs `work` on a connection of its own. */
-export async function withPg<V>(asked: CommandTarget, work: (client: pg.Client) => Promise<V>): Promise<V> {
-  const { url } = asked
+/** Runs `work` on a new connection. Converts its errors to a CliError. */
+export async function withPg<V>(target: CommandTarget, work: (client: pg.Client) => Promise<V>): Promise<V> {
+  const { url } = target
   const driver = await loadPg()
   const client = new driver.Client({
     connectionString: checkPostgresUrl(url),
     connectionTimeoutMillis: 10_000,
     application_name: 'listwatch',
   })
-  client.on('error', () => {}) // Whatever it is, the query that waits fails of it.
+  client.on('error', () => {}) // The pending query rejects with the same error.
   let isConnected = false
   try {
     await client.connect()
     isConnected = true
     return await work(client)
   } catch (error) {
-    throw error instanceof CliError ? error : cliErrorOf(error, asked)
+    throw error instanceof CliError ? error : cliErrorOf(error, target)
   } finally {
-    // A driver that finds no password leaves its connection open; one that never had any does not answer.
+    // A driver without a password leaves its connection open. Without a connection, end() may never resolve.
     const ended = client.end().catch(() => {})
     if (isConnected) await ended
   }

@@ -15,12 +15,12 @@ import { withCommands } from '../output/error-hints.js'
 import { thousands } from '../output/status-view.js'
 import { withPg } from './pg-client.js'
 
-/** From so many bytes on a log is worth a look. */
+/** A larger log causes a warning. */
 const LARGE_LOG_BYTES = 1024 ** 3
-/** From so long on an open transaction is worth a look, in milliseconds. */
+/** A transaction that is open for longer causes a warning, in milliseconds. */
 const LONG_TRANSACTION_MS = 10 * 60_000
 
-/** Of Postgres. */
+/** The largest integer of Postgres. */
 const LARGEST_INTEGER = 2_147_483_647
 
 export interface InstallFlags {
@@ -33,7 +33,7 @@ export interface InstallFlags {
   readonly print?: boolean
 }
 
-/** Makes a table's change log, or prints the migration that does. */
+/** Creates a table's change log, or prints the migration for that. */
 export async function pgInstall(url: string | undefined, { print, bulk, ...rest }: InstallFlags): Promise<void> {
   const options: ChangeLogOptions = bulk === undefined ? rest : { ...rest, bulk: wholeNumber(bulk, '--bulk') }
   if (print === true) {
@@ -48,7 +48,7 @@ export async function pgInstall(url: string | undefined, { print, bulk, ...rest 
     process.stdout.write(`installed on ${options.table}${what}\n`)
     if (log?.wake === 'none') {
       process.stdout.write(
-        'readers are not woken, because transactions may be prepared here; they look once a second\n',
+        'no transaction wakes readers, because transactions may be prepared here; readers poll once a second\n',
       )
     }
   })
@@ -71,7 +71,7 @@ export async function pgUninstall(
   )
 }
 
-/** Shows what is installed; exit code 1 where something needs a look. */
+/** Shows the installed change logs. The exit code is 1 if there are warnings. */
 export async function pgStatus(url: string, { json }: { readonly json?: boolean }): Promise<void> {
   const status = await withPg({ url }, changeLogStatus)
   const warnings = [
@@ -91,7 +91,7 @@ export async function pgStatus(url: string, { json }: { readonly json?: boolean 
       : []),
     ...(status.notifyQueueUsage > 0.5
       ? [
-          `the queue of notifications is ${Math.round(status.notifyQueueUsage * 100)} % full: some session listens and does not read`,
+          `the queue of notifications is ${Math.round(status.notifyQueueUsage * 100)} % full: a session listens and does not read`,
         ]
       : []),
   ]
@@ -128,7 +128,7 @@ function isSameTable(regclass: string, given: string): boolean {
 function wholeNumber(text: string, option: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 1 && value <= LARGEST_INTEGER) return value
-  throw new CliError(`${option} wants a whole number from 1 to ${LARGEST_INTEGER}, got "${text}"`)
+  throw new CliError(`${option} needs a whole number from 1 to ${LARGEST_INTEGER}, got "${text}"`)
 }
 
 function urlOf(url: string | undefined): string {

@@ -1,4 +1,4 @@
-/** What is mirrored; one of the three is given. */
+/** The mirrored collection, stream or keys: exactly one of them. */
 interface Mirrored {
   readonly collection?: string
   readonly stream?: string
@@ -6,7 +6,7 @@ interface Mirrored {
   readonly cluster?: boolean
 }
 
-/** The command that gives a user of Redis 7 what a mirror needs: the keys, and each command that is sent. */
+/** The command that grants a user of Redis 7 the rights that a mirror needs. */
 export function redisAclHint({ collection, stream, keys = '', cluster }: Mirrored, user: string, db = 0): string {
   const more = `${db === 0 ? '' : ' +select'}${cluster === true ? ' +cluster|slots' : ''}`
   return `ACL SETUSER ${user} ${rules(collection, stream, keys)} +role +info${more}`

@@ -1,6 +1,12 @@
-import { ApiSession } from '../../adapters/kubernetes/http/api-session.js'
-import { Credentials, type KubeConfigLike } from '../../adapters/kubernetes/http/credentials.js'
-import { isWatchable, namesOf, resourcesOf, type Served } from '../../adapters/kubernetes/http/discovery.js'
+import {
+  ApiSession,
+  Credentials,
+  isWatchable,
+  type KubeConfigLike,
+  namesOf,
+  resourcesOf,
+  type Served,
+} from '../../adapters/kubernetes/internal.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import { CliError } from '../output/cli-error.js'
@@ -8,15 +14,15 @@ import { CliError } from '../output/cli-error.js'
 /** How long the server may take to answer, in milliseconds. */
 const STALL_MS = 15_000
 
-/** What `kubernetesSource` calls it. */
+/** The options of `kubernetesSource` that name a resource. */
 export interface ResourceChoice {
   readonly apiVersion: string
   readonly plural: string
 }
 
 /**
- * Finds what the user means as kubectl does: `pods`, `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`; in the
- * server's own API first, and then in its groups. Makes sure of the namespace too, as far as we may look.
+ * Finds a resource by the names that kubectl accepts: `pods`, `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`. The core API
+ * is searched before the groups. Throws a CliError for an unknown resource or namespace.
  */
 export async function resolveResource(
   kubeConfig: KubeConfigLike,
@@ -24,42 +30,42 @@ export async function resolveResource(
   namespace: string | undefined,
 ): Promise<ResourceChoice> {
   const { signal } = new AbortController()
-  const visit = new ApiSession(new Credentials(kubeConfig), { signal, clock: systemClock, stallMs: STALL_MS })
+  const session = new ApiSession(new Credentials(kubeConfig), { signal, clock: systemClock, stallMs: STALL_MS })
   try {
-    const choice = await find(visit, name)
-    if (namespace !== undefined) await assertNamespace(visit, namespace)
+    const choice = await find(session, name)
+    if (namespace !== undefined) await assertNamespace(session, namespace)
     return choice
   } finally {
-    visit.close()
+    session.close()
   }
 }
 
-async function find(visit: ApiSession, name: string): Promise<ResourceChoice> {
+async function find(session: ApiSession, name: string): Promise<ResourceChoice> {
   const [word = '', ...rest] = name.split('.')
   const [first = '', ...others] = rest
   const hasVersion = /^v\d+((alpha|beta)\d+)?$/.test(first)
   const group = hasVersion ? others.join('.') : rest.join('.')
-  const asked = hasVersion ? [group === '' ? first : `${group}/${first}`] : versions(visit, group)
+  const apiVersions = hasVersion ? [group === '' ? first : `${group}/${first}`] : versions(session, group)
   const silent: string[] = []
   let unwatchable: ResourceChoice | undefined
-  for await (const apiVersion of asked) {
-    const served = await servedIn(visit, apiVersion, hasVersion ? undefined : silent)
+  for await (const apiVersion of apiVersions) {
+    const served = await servedIn(session, apiVersion, hasVersion ? undefined : silent)
     for (const each of served.filter((one) => namesOf(one).includes(word.toLowerCase()))) {
       const choice = { apiVersion, plural: each.name }
       if (isWatchable(each)) return choice
       unwatchable ??= choice
     }
   }
-  // The source says why it cannot be mirrored.
+  // The source then reports why it cannot be mirrored.
   if (unwatchable !== undefined) return unwatchable
-  const but = silent.length === 0 ? '' : ` (${silent.join(', ')} did not say what there is)`
+  const but = silent.length === 0 ? '' : ` (${silent.join(', ')} did not list their resources)`
   throw new CliError(`the server has no resource "${name}"${but}; see: kubectl api-resources`)
 }
 
-/** Of this group, or of all, the server's own first. */
-async function* versions(visit: ApiSession, wanted: string): AsyncGenerator<string> {
+/** The preferred versions of this group, or of all groups with the core API first. */
+async function* versions(session: ApiSession, wanted: string): AsyncGenerator<string> {
   if (wanted === '') yield 'v1'
-  const { groups } = Object(await visit.json({ verb: 'get', path: '/apis' })) as { readonly groups?: unknown }
+  const { groups } = Object(await session.json({ verb: 'get', path: '/apis' })) as { readonly groups?: unknown }
   for (const each of Array.isArray(groups) ? groups : []) {
     const { name, preferredVersion } = Object(each) as {
       readonly name?: string
@@ -70,10 +76,10 @@ async function* versions(visit: ApiSession, wanted: string): AsyncGenerator<stri
   }
 }
 
-/** Nothing where the server has no such API; where it refuses or does not answer, it comes to the `silent`, if there may be such. */
-async function servedIn(visit: ApiSession, apiVersion: string, silent?: string[]): Promise<readonly Served[]> {
+/** Returns the resources of an API; none if it does not exist. An API that fails is added to `silent`, if that is given. */
+async function servedIn(session: ApiSession, apiVersion: string, silent?: string[]): Promise<readonly Served[]> {
   try {
-    return await resourcesOf(visit, apiVersion)
+    return await resourcesOf(session, apiVersion)
   } catch (error) {
     if (!(error instanceof SourceError)) throw error
     if (error.code === 'NOT_FOUND') return []
@@ -83,10 +89,10 @@ async function servedIn(visit: ApiSession, apiVersion: string, silent?: string[]
   }
 }
 
-/** A namespace that is not there looks like one that is empty. */
-async function assertNamespace(visit: ApiSession, namespace: string): Promise<void> {
+/** Throws if the namespace does not exist, because it would look like an empty one. */
+async function assertNamespace(session: ApiSession, namespace: string): Promise<void> {
   try {
-    await visit.json({ verb: 'get', path: `/api/v1/namespaces/${namespace}` })
+    await session.json({ verb: 'get', path: `/api/v1/namespaces/${namespace}` })
   } catch (error) {
     if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) return
     throw new CliError(`there is no namespace "${namespace}"; see: kubectl get namespaces`)

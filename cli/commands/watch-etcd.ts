@@ -8,9 +8,9 @@ export interface EtcdFlags extends WatchFlags {
   readonly codec?: 'json' | 'string' | 'bytes'
 }
 
-/** Mirrors a range of keys of the user's, and tells of it. */
+/** Mirrors a range of keys and prints its changes. */
 export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
-  durationOf(flags) // Before anything is opened.
+  durationOf(flags) // It is checked before anything is opened.
   const { endpoints, auth, shown } = addressOf(url)
   await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
   const { prefix, codec = 'json' } = flags
@@ -29,7 +29,7 @@ export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
 function addressOf(url: string): {
   readonly endpoints: readonly string[]
   readonly auth: { readonly username: string; readonly password: string } | undefined
-  /** As it may be printed. */
+  /** The address for messages. */
   readonly shown: string
 } {
   const match = /^(etcds?):\/\/(?:([^:@/?#]+):([^@/?#]*)@)?([^@/?#]+)\/?$/.exec(url)
@@ -43,7 +43,7 @@ function addressOf(url: string): {
   }
 }
 
-/** What the adapter says of its options, in words of the command line. */
+/** Replaces names of the adapter's options by those of the command line. */
 function adviceOf(message: string, prefix: string): string {
   return message
     .replace('check auth: username, password', 'give user and password in the URL: etcd://user:password@host:2379')

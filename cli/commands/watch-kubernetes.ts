@@ -14,11 +14,11 @@ export interface KubernetesFlags extends WatchFlags {
 
 const PACKAGE = '@kubernetes/client-node'
 const USAGE =
-  'it should look like kubernetes://default/pods, kubernetes://*/pods for all namespaces, or kubernetes://*/nodes for what is in none'
+  'it should look like kubernetes://default/pods, kubernetes://*/pods for all namespaces, or kubernetes://*/nodes for a resource without namespaces'
 
-/** Mirrors objects of a Kubernetes API server, and tells of them. */
+/** Mirrors objects of a Kubernetes API server and prints their changes. */
 export async function watchKubernetes(url: string, flags: KubernetesFlags): Promise<void> {
-  durationOf(flags) // Before anything is opened.
+  durationOf(flags) // It is checked before anything is opened.
   const { namespace, resource } = addressOf(url)
   const kubeConfig = await loadConfig(flags.context)
   const { selector: labelSelector, fieldSelector, metadataOnly } = flags
@@ -36,16 +36,16 @@ export async function watchKubernetes(url: string, flags: KubernetesFlags): Prom
 /** `kubernetes://namespace/resource` */
 function addressOf(url: string): { readonly namespace: string | undefined; readonly resource: string } {
   const match = /^kubernetes:\/\/([^/?#]*)\/([^/?#]+)\/?$/.exec(url)
-  if (match === null) throw new CliError(`what was given is no URL of a resource; ${USAGE}`)
+  if (match === null) throw new CliError(`invalid URL of a resource; ${USAGE}`)
   const [, namespace = '', resource = ''] = match.map((part) => part.trim())
   if (namespace === '' || namespace === '*') return { namespace: undefined, resource }
   if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) return { namespace, resource }
-  // What may be a password is not repeated.
-  if (/[:@]/.test(namespace)) throw new CliError(`what was given is no URL of a resource; ${USAGE}`)
-  throw new CliError(`"${namespace}" can be no namespace: small letters, digits and "-", at most 63; ${USAGE}`)
+  // It may be a password, so the message does not repeat it.
+  if (/[:@]/.test(namespace)) throw new CliError(`invalid URL of a resource; ${USAGE}`)
+  throw new CliError(`"${namespace}" is not a valid namespace: small letters, digits and "-", at most 63; ${USAGE}`)
 }
 
-/** The user's own, as kubectl has it; or a pod's service account. */
+/** Loads the kubeconfig like kubectl, or a pod's service account. */
 async function loadConfig(context: string | undefined): Promise<KubeConfig> {
   const client = await loadClient()
   const config = new client.KubeConfig()
@@ -54,7 +54,7 @@ async function loadConfig(context: string | undefined): Promise<KubeConfig> {
   } catch (error) {
     throw new CliError(`the kubeconfig cannot be read: ${messageOf(error)}; check KUBECONFIG and ~/.kube/config`)
   }
-  // What the package takes where it has found nothing.
+  // The package returns this configuration if it has found none.
   if (config.getCurrentContext() === 'loaded-context' && config.getCurrentCluster()?.server === 'http://localhost:8080')
     throw new CliError('no kubeconfig was found; set KUBECONFIG, or put one at ~/.kube/config')
   if (context !== undefined) {
@@ -75,7 +75,7 @@ async function loadClient(): Promise<typeof import('@kubernetes/client-node')> {
   }
 }
 
-/** What the adapter says of its options, in words of the command line. */
+/** Replaces names of the adapter's options by those of the command line. */
 function adviceOf(message: string): string {
   return message
     .replace('check labelSelector:', 'check --selector:')

@@ -12,9 +12,9 @@ export interface PostgresFlags extends WatchFlags {
   readonly rls?: 'row-local'
 }
 
-/** Mirrors a table of the user's, and tells of it: as NDJSON, or as a live picture. */
+/** Mirrors a table and prints its changes. */
 export async function watchPostgres(url: string, flags: PostgresFlags): Promise<void> {
-  durationOf(flags) // Before anything is opened.
+  durationOf(flags) // It is checked before anything is opened.
   const connectionString = checkPostgresUrl(url)
   const driver = await loadPg()
   const { table, where, rls, columns: wanted } = flags
@@ -27,18 +27,18 @@ export async function watchPostgres(url: string, flags: PostgresFlags): Promise<
     ...(where === undefined ? {} : { where }),
     ...(rls === undefined ? {} : { rls }),
   })
-  const asked = { url, table }
+  const target = { url, table }
   await runWatch(source, flags, {
     kind: 'postgres',
     of: table,
-    toCliError: (error) => cliErrorOf(error, asked),
-    message: (text) => withCommands(text, asked),
+    toCliError: (error) => cliErrorOf(error, target),
+    message: (text) => withCommands(text, target),
   })
 }
 
 /**
- * An index or a field of a column that is not mirrored would stay empty, and nothing would say so. A table that does not
- * exist is reported by the mirror.
+ * Throws for an index or a field of a column that is not mirrored: it would stay empty without an error. The mirror reports a table
+ * that does not exist.
  */
 async function assertColumns(client: pg.Client, { table, index, fields = [], columns }: PostgresFlags): Promise<void> {
   const sql = `SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`

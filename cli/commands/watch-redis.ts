@@ -18,9 +18,9 @@ export interface RedisFlags extends WatchFlags {
   readonly codec?: 'json' | 'string' | 'bytes'
 }
 
-/** Mirrors a collection, a stream or plain keys of the user's, and tells of it. */
+/** Mirrors a collection, a stream or plain keys, and prints the changes. */
 export async function watchRedis(url: string, flags: RedisFlags): Promise<void> {
-  durationOf(flags) // Before anything is opened.
+  durationOf(flags) // It is checked before anything is opened.
   const of = checkForm(flags)
   const { shown, ...address } = addressOf(url)
   const { Redis, Cluster } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
@@ -40,7 +40,7 @@ export async function watchRedis(url: string, flags: RedisFlags): Promise<void> 
   }
   const client: RedisClient & { disconnect(): void } =
     flags.cluster === true ? new Cluster([{ host, port }], { redisOptions }) : single
-  if (flags.cluster === true) Object(client).on('error', () => {}) // Our own connections say it better.
+  if (flags.cluster === true) Object(client).on('error', () => {}) // The source's own connections report the same errors.
   try {
     const ifEmpty = emptyHint(flags)
     await runWatch(sourceOf(client, flags), flags, { kind: 'redis', of, toCliError: failure, message: advice, ifEmpty })
@@ -49,24 +49,21 @@ export async function watchRedis(url: string, flags: RedisFlags): Promise<void> 
   }
 }
 
-/** What is mirrored, in the user's words; refuses none and several. */
+/** Returns the name of the mirrored collection. Throws unless exactly one is given. */
 function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): string {
   const given = [collection, stream, keys].filter((name) => name !== undefined)
   const [of, more] = given
   if (of === undefined || more !== undefined)
     throw new CliError(
-      `${of === undefined ? 'say what to mirror' : 'mirror one of these'}: --collection orders, --stream events, or --keys "user:*"`,
+      `${of === undefined ? 'name the collection to mirror' : 'mirror one of these'}: --collection orders, --stream events, or --keys "user:*"`,
     )
   if (keys !== undefined && !/^.+\*$/.test(keys))
-    throw new CliError('--keys must be what the keys begin with, and a star in quotes: "user:*"')
+    throw new CliError('--keys must be the prefix of the keys and a star, in quotes: "user:*"')
   if (keys !== undefined && /[*?[\\]/.test(keys.slice(0, -1)))
-    throw new CliError(
-      '--keys is no pattern: what the keys begin with, without * ? [ and \\, and one star at its end: "user:*"',
-    )
-  if (stream === undefined && (key !== undefined || fold === true))
-    throw new CliError('--key and --fold are of --stream')
+    throw new CliError('--keys must be a prefix without * ? [ and \\, and one star at its end: "user:*"')
+  if (stream === undefined && (key !== undefined || fold === true)) throw new CliError('--key and --fold need --stream')
   if (stream !== undefined && codec !== undefined)
-    throw new CliError('--codec is of --collection and --keys; the fields of a stream are shown as they are')
+    throw new CliError('--codec needs --collection or --keys; the fields of a stream are shown unchanged')
   return of
 }
 
@@ -84,13 +81,13 @@ function sourceOf(
   })
 }
 
-/** An entry's fields under what one of them says; an entry with nothing else says that there is nothing any more. */
+/** Decodes an entry to the object of its fields, under the key in `field`. An entry with no other field is a delete. */
 function decodeBy(field: string): StreamDecode<Row> {
   return (fields, id) => {
     const key = fields.get(field)
     if (key === undefined)
       throw new TypeError(
-        `the entry ${id} has no field "${field}"; it has ${[...fields.keys()].join(', ')}: say with --key which one names what it speaks of`,
+        `the entry ${id} has no field "${field}"; it has ${[...fields.keys()].join(', ')}: name the field with the key by --key`,
       )
     return { key, object: fields.size === 1 ? undefined : Object.fromEntries(fields) }
   }
@@ -103,7 +100,7 @@ interface Address {
   readonly username?: string
   readonly password?: string
   readonly tls?: object
-  /** As it may be printed. */
+  /** The address for messages. */
   readonly shown: string
 }
 
@@ -124,17 +121,17 @@ function addressOf(url: string): Address {
   }
 }
 
-/** What to check if nothing is there. */
+/** The hint if the first list is empty. */
 function emptyHint({ collection, stream, keys }: RedisFlags): string {
   const database = 'the database at the end of the URL'
   if (collection !== undefined)
-    return `nothing is in the collection "${collection}" yet: check its name and ${database}; a redisWriter makes it`
+    return `nothing is in the collection "${collection}" yet: check its name and ${database}; a redisWriter creates it`
   return stream === undefined
-    ? `no string has a key like "${keys}" yet: check what the keys begin with and ${database}`
+    ? `no string has a key like "${keys}" yet: check the prefix and ${database}`
     : `nothing is in the stream "${stream}" yet: check its name and ${database}`
 }
 
-/** What the adapter says of its options, in words of the command line. */
+/** Replaces names of the adapter's options by those of the command line. */
 function adviceOf(message: string): string {
   return message
     .replace(

@@ -26,7 +26,7 @@ const TABLE_SQL = `CREATE TABLE orders (
   updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 )`
 
-/** Somebody who inserts, updates and deletes orders, several in a transaction, some of which are rolled back. */
+/** Inserts, updates and deletes orders, several in a transaction. Some transactions are rolled back. */
 export class DemoWriter {
   readonly #client: pg.Client
   readonly #clock: Clock
@@ -41,7 +41,7 @@ export class DemoWriter {
     this.#random = random
   }
 
-  /** How many transactions have been committed. */
+  /** The number of committed transactions. */
   get transactions(): number {
     return this.#transactions
   }
@@ -56,7 +56,7 @@ export class DemoWriter {
 
   start(): void {
     this.#running = this.#write()
-    this.#running.catch(() => {}) // `stop` tells.
+    this.#running.catch(() => {}) // `stop` rejects with it.
   }
 
   async stop(): Promise<void> {

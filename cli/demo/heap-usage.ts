@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** The heap in use after a collection, in megabytes, to one place. */
+/** The used heap after a garbage collection, in megabytes with one decimal. */
 export function heapMb(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -3,7 +3,7 @@ import { changedFields, fieldOf, shownValue } from '../args/fields.js'
 import { colors } from '../bundled.js'
 import { thousands, withoutControls } from './status-view.js'
 
-/** How many changes are shown at a time; of more in between two frames only the newest are. */
+/** The most changes that one frame shows. Of more changes only the newest are shown. */
 const MAX_LINES = 100
 
 /** Fields that change with every write to an object of Kubernetes. */
@@ -12,7 +12,7 @@ const NOISE = new Set(['metadata.resourceVersion', 'metadata.managedFields', 'me
 export interface ChangeLinesOptions {
   /** The fields to show of each object; undefined shows what changed. */
   readonly fields: readonly string[] | undefined
-  /** Whether the objects are of Kubernetes. */
+  /** Whether the objects come from Kubernetes. */
   readonly isKubernetes: boolean
 }
 
@@ -60,8 +60,8 @@ export class ChangeLines {
     if (type === 'delete' || (type === 'add' && isKubernetes)) return []
     if (type === 'add') return [colors.dim(withoutControls(shownValue(object)))]
     const changed = changedFields(previous, object)
-    const telling = isKubernetes ? changed.filter((path) => !NOISE.has(path)) : changed
-    return (telling.length > 0 ? telling : changed).map((path) => field(path, object, previous))
+    const relevant = isKubernetes ? changed.filter((path) => !NOISE.has(path)) : changed
+    return (relevant.length > 0 ? relevant : changed).map((path) => field(path, object, previous))
   }
 }
 
@@ -76,7 +76,7 @@ function sign({ type }: Change<unknown>): string {
   }
 }
 
-/** `name=value`, or `name=old → new`. An object that is no record, such as a string, has no name. */
+/** `name=value`, or `name=old → new`. An object without fields, such as a string, has no name. */
 function field(path: string, object: unknown, previous: unknown): string {
   const [before, now] = [previous, object].map((of) =>
     withoutControls(shownValue(path === '' ? of : fieldOf(of, path))),

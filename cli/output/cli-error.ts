@@ -1,4 +1,4 @@
-/** Something that the user can mend: one line, without a stack trace, and the exit code. */
+/** An error that the user can fix. It is printed as one line without a stack trace. */
 export class CliError extends Error {
   readonly exitCode: number
 
@@ -8,7 +8,7 @@ export class CliError extends Error {
   }
 }
 
-/** The module, or how to install what is missing. */
+/** Returns the imported package. Throws a CliError with the install command if it is missing. */
 export async function loadPackage<M>(name: string, importing: () => Promise<M>, install: string): Promise<M> {
   try {
     return await importing()

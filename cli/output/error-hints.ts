@@ -1,26 +1,26 @@
-import { codeOf, postgresError } from '../../adapters/postgres/postgres-errors.js'
+import { codeOf, postgresError } from '../../adapters/postgres/internal.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { redact } from '../../src/util/redact.js'
 import { shownAddress } from '../args/server-url.js'
 import { CliError } from './cli-error.js'
 
-/** What was asked for, so that a message can name the command that mends it. */
+/** The server and table of a command, so that a message can name the command that fixes an error. */
 export interface CommandTarget {
   readonly url: string
   readonly table?: string | undefined
 }
 
-/** How the user calls us. */
+/** The name by which the user calls the command line. */
 const PROGRAM = process.env['npm_command'] === 'exec' ? 'npx listwatch' : 'listwatch'
 
-/** An error of Postgres as one line: what is wrong, and the command or option that mends it. */
-export function cliErrorOf(thrown: unknown, asked: CommandTarget): CliError {
+/** Converts an error of Postgres to one line: the problem, and the command or option that fixes it. */
+export function cliErrorOf(thrown: unknown, target: CommandTarget): CliError {
   const error = postgresError(thrown)
   const code = codeOf(error.cause)
   const message = error.message.replace("set rls: 'row-local'", 'add --rls row-local')
   const isUnreached = code === undefined ? /SASL|client password/.test(message) : /^(E[A-Z]+|28...|3D000)$/.test(code)
-  const lead = isUnreached ? `cannot connect to ${serverOf(asked.url)}: ` : ''
-  return new CliError(lead + withCommands(message + hintFor(code, message), asked))
+  const lead = isUnreached ? `cannot connect to ${serverOf(target.url)}: ` : ''
+  return new CliError(lead + withCommands(message + hintFor(code, message), target))
 }
 
 const NAMING = '; name the table as in SQL, such as orders, shop.orders or "Orders"'
@@ -31,7 +31,7 @@ function hintFor(code: string | undefined, message: string): string {
     case '28P01': // wrong password
       return '; give the right user and password in the URL, or in PGUSER and PGPASSWORD'
     case '3D000': // no such database
-      return '; name another at the end of the URL, or make it with: createdb'
+      return '; name another at the end of the URL, or create it with: createdb'
     case '3F000': // no such schema
       return /schema "listwatch"/.test(message)
         ? ': nothing is installed in this database; run: listwatch pg install <url> --table <table>'
@@ -40,13 +40,13 @@ function hintFor(code: string | undefined, message: string): string {
     case '42P01': // no such table
       return NAMING
     case '42704': // no such role, among others
-      return /^role /.test(message) ? '; make it with CREATE ROLE, or name another with --grant' : ''
+      return /^role /.test(message) ? '; create it with CREATE ROLE, or name another with --grant' : ''
     default:
       return /relation name|cross-database/.test(message) ? NAMING : ''
   }
 }
 
-/** The commands that a message names, with what is known filled in. A password never is. */
+/** Fills the known values into the commands that a message names, but never a password. */
 export function withCommands(message: string, { url, table }: CommandTarget): string {
   const isForOwner = message.includes('as the owner')
   const role = URL.canParse(url) ? decodeURIComponent(new URL(url).username) : ''
@@ -57,27 +57,27 @@ export function withCommands(message: string, { url, table }: CommandTarget): st
     .replaceAll('<role>', role === '' ? '<role>' : quoted(role))
 }
 
-/** The server and the database; nothing of the parameters, any of which may be a secret. */
+/** The server and the database, without parameters: any of them may be a secret. */
 function serverOf(url: string): string {
   const { protocol, username, password, host, pathname } = new URL(url)
   return shownAddress(protocol.slice(0, -1), username, password, host + pathname)
 }
 
-/** Who the owner is we do not know. */
+/** A URL with the user `owner`, because the real owner is unknown. */
 function ownersUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   return `${protocol}//owner@${host}${pathname}`
 }
 
-/** One word for a shell. */
+/** Quotes one word for a shell. */
 function quoted(word: string): string {
   return /^[\w.:/@%*+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
-/** So many characters of it: a server may say anything. */
+/** The longest line, in characters: a server may send a message of any length. */
 const MAX_LINE_LENGTH = 2_000
 
-/** Anything that was thrown, as one line without control characters or secrets, and not endless. */
+/** Converts a thrown value to one short line without control characters and secrets. */
 export function oneLine(thrown: unknown): string {
   const line = redact(messageOf(thrown))
     .replace(/[\p{Cc}\s]+/gu, ' ')

@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/contract/clock.js'
 
-/** How many changes there were, and how late, over the last seconds. */
+/** Measures the rate of changes and their lag over the last seconds. */
 export class RateMeter {
   readonly #clock: Clock
   readonly #startedAt: number
-  /** Changes in each of the last whole seconds, by second. */
+  /** The number of changes in each of the last seconds. */
   readonly #perSecond = new Map<number, number>()
   #lags: number[] = []
   #total = 0
@@ -27,7 +27,7 @@ export class RateMeter {
     if (this.#lags.length > 2_000) this.#lags = this.#lags.slice(-1_000)
   }
 
-  /** Changes a second, over the last three whole seconds. */
+  /** Changes per second, over the last three whole seconds. */
   get rate(): number {
     const now = Math.floor(this.#clock.now() / 1_000)
     for (const second of this.#perSecond.keys()) if (second < now - 3) this.#perSecond.delete(second)
@@ -37,7 +37,7 @@ export class RateMeter {
     return Math.round(count / seconds)
   }
 
-  /** The given part of the newest thousand lags is at most this, in milliseconds; undefined where there is none. */
+  /** The quantile `part` of the newest 1 000 lags, in milliseconds; undefined if there are none. */
   lag(part: number): number | undefined {
     const sorted = this.#lags.slice(-1_000).sort((a, b) => a - b)
     const lag = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]

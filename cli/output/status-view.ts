@@ -3,7 +3,7 @@ import { colors } from '../bundled.js'
 import type { RateMeter } from './rate-meter.js'
 import { widthOf } from './text-width.js'
 
-/** The lines that every live picture has; `size` is of what, and how many. */
+/** The first lines of every live view. `size`: the noun of the objects and their number. */
 export function statusLines(name: string, status: Status, size: readonly [string, number], meter: RateMeter): string[] {
   return [
     ...wrapParts([
@@ -25,7 +25,7 @@ export function labelled(label: string, value: string): string {
   return `${colors.dim(withoutControls(label))} ${colors.bold(withoutControls(value))}`
 }
 
-/** As few lines as the width of the terminal allows; a line ends only between two parts. */
+/** Wraps the parts into as few lines as the width of the terminal allows. A part is never split. */
 export function wrapParts(parts: readonly string[], width: number = process.stdout.columns || 80): string[] {
   const lines: string[] = []
   for (const part of parts) {
@@ -36,7 +36,7 @@ export function wrapParts(parts: readonly string[], width: number = process.stdo
   return lines
 }
 
-/** What others wrote, without what a terminal would obey. */
+/** Replaces control characters in foreign text, because a terminal would obey them. */
 export function withoutControls(text: string): string {
   return text.replace(/\p{Cc}+/gu, '�')
 }

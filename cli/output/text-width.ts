@@ -8,14 +8,14 @@ const WIDE =
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one.
 const TOKEN = /\x1b\[[\d;]*m|./gsu
 
-/** How many columns of a terminal a text takes. Colours take none. */
+/** The number of terminal columns that a text takes. Colours take none. */
 export function widthOf(text: string): number {
   let width = 0
   for (const [token] of text.matchAll(TOKEN)) width += columnsOf(token)
   return width
 }
 
-/** The text, or as much of it as fits into so many columns and an ellipsis. Colours that begin in it end in it. */
+/** The text, cut to this many columns including an ellipsis. Colours that begin in it also end in it. */
 export function fitted(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text
   let [shown, width, isCut] = ['', 0, false]

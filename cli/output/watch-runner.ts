@@ -21,36 +21,36 @@ import { showView } from './terminal-ui.js'
 
 export interface WatchFlags {
   readonly index: readonly string[]
-  /** The fields of each changed object that a terminal shows. */
+  /** The fields that a terminal shows of each changed object. */
   readonly fields?: readonly string[]
   readonly json?: boolean
   readonly for?: string
 }
 
-/** How a kind of source speaks to the user. */
+/** How the command line names a source, and how it words its errors. */
 export interface SourceDescription {
   readonly kind: SourceKind
-  /** What is mirrored. */
+  /** The name of the mirrored collection. */
   readonly of: string
-  /** An error that ends the command. */
+  /** Converts an error that ends the command. */
   toCliError(error: SourceError): CliError
-  /** An error that does not. */
+  /** Converts the message of an error that does not end the command. */
   message(text: string): string
-  /** What to check if the first list is empty: a misspelt name looks like one of which nothing exists yet. */
+  /** A hint if the first list is empty: a misspelt name looks like a collection without objects. */
   readonly ifEmpty?: string
 }
 
 export type Row = Readonly<Record<string, unknown>>
 type Indexes = Readonly<Record<string, Equal<Row, Scalar>>>
 
-/** Mirrors a source, and tells of it: as NDJSON, or as a live picture. */
+/** Mirrors a source, and prints its changes as NDJSON or as a live view. */
 export async function runWatch(
   source: ListerWatcher<Row>,
   flags: WatchFlags,
-  speech: SourceDescription,
+  description: SourceDescription,
 ): Promise<void> {
   const forMs = durationOf(flags)
-  const ending = shutdownSignal()
+  const shutdown = shutdownSignal()
   const rows = createInformer({
     source,
     indexes: (ix) =>
@@ -60,35 +60,35 @@ export async function runWatch(
   })
   try {
     const hasScreen = process.stdout.isTTY && flags.json !== true
-    if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(speech.of)} …\n`))
-    const unnamed = reportErrors(rows, speech, hasScreen)
-    await awaitFirstList(rows, speech, ending.signal)
-    if (ending.signal.aborted) return
-    const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? speech.ifEmpty : undefined)
+    if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(description.of)} …\n`))
+    const unnamed = reportErrors(rows, description, hasScreen)
+    await awaitFirstList(rows, description, shutdown.signal)
+    if (shutdown.signal.aborted) return
+    const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? description.ifEmpty : undefined)
     if (!hasScreen && hint() !== undefined) process.stderr.write(`listwatch: ${hint()}\n`)
-    shutDownAfter(forMs, ending)
+    shutDownAfter(forMs, shutdown)
     await (flags.json === true
-      ? printChanges(rows, ending.signal)
-      : showRows(rows, source, flags, speech, { unnamed, hint }, ending))
+      ? printChanges(rows, shutdown.signal)
+      : showRows(rows, source, flags, description, { unnamed, hint }, shutdown))
   } finally {
     await rows.stop()
-    forceExit(ending)
+    forceExit(shutdown)
   }
 }
 
-/** How long to mirror, in milliseconds; refuses what is no duration. */
+/** Returns the value of --for in milliseconds. Throws a CliError for a wrong duration. */
 export function durationOf(flags: WatchFlags): number | undefined {
   return flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
 }
 
-/** An object that cannot be decoded: it is named, and the mirror goes on without it. */
+/** Whether the error is about one undecodable object. The mirror continues without that object. */
 function isDecodeError({ code, phase }: SourceError): boolean {
   return code === 'DECODE' && phase === 'decode'
 }
 
 /**
- * Tells of each object that cannot be decoded, and after the first list of everything else that fails. Where there is a screen
- * nothing is printed: the picture has the state and its reason, and what is returned here, of the newest one without a key.
+ * Prints the error of each undecodable object, and after the first list all other errors. With a live view nothing is printed,
+ * because the view shows the state and its reason. Returns a function for the newest error of an object without a key.
  */
 function reportErrors(
   rows: Informer<Row, Indexes>,
@@ -105,16 +105,17 @@ function reportErrors(
   return () => unnamed
 }
 
-/** Before the first list is in, any failure to read it ends the command: it is most likely a mistake in the command line. */
+/** Waits for the first list. If it fails, the command ends: most likely the command line has a mistake. */
 async function awaitFirstList(
   rows: Informer<Row, Indexes>,
-  speech: SourceDescription,
+  description: SourceDescription,
   signal: AbortSignal,
 ): Promise<void> {
   const failed = Promise.withResolvers<never>()
   const refuse = (error: SourceError): void => {
     const { code, cause } = error
-    if (!isDecodeError(error)) failed.reject(speech.toCliError(new SourceError(rows.status.reason, { code, cause })))
+    if (!isDecodeError(error))
+      failed.reject(description.toCliError(new SourceError(rows.status.reason, { code, cause })))
   }
   rows.on('error', refuse)
   try {
@@ -126,7 +127,7 @@ async function awaitFirstList(
   }
 }
 
-/** One line for each change; `{"type":"synced"}` after those that tell what is there at the beginning. */
+/** Prints one line for each change, and `{"type":"synced"}` after the changes of the first list. */
 async function printChanges(rows: Informer<Row, Indexes>, signal: AbortSignal): Promise<void> {
   let isSynced = false
   for await (const batch of rows.changes({ signal })) {
@@ -147,18 +148,18 @@ async function showRows(
   flags: WatchFlags,
   { kind }: SourceDescription,
   { unnamed, hint }: Readonly<Record<'unnamed' | 'hint', () => string | undefined>>,
-  ending: AbortController,
+  shutdown: AbortController,
 ): Promise<void> {
   const things = objectNoun(kind)
   const meter = new RateMeter(systemClock)
   const changes = new ChangeLines({ fields: flags.fields, isKubernetes: kind === 'kubernetes' })
-  const see = (change: Change<Row>): void => {
+  const onChange = (change: Change<Row>): void => {
     if (change.origin === 'initial') return
     meter.add(change.origin === 'watch' ? rows.status.lagMs : undefined)
     changes.add(systemClock.now(), change)
   }
-  rows.subscribe({ add: see, update: see, delete: see })
-  const keys = new Map([['q', () => ending.abort()]])
+  rows.subscribe({ add: onChange, update: onChange, delete: onChange })
+  const keys = new Map([['q', () => shutdown.abort()]])
   const picture = (): string[] => [
     ...statusLines(source.name, rows.status, [things, rows.size], meter),
     ...flags.index.flatMap((column) => topValues(column, rows.by[column])),
@@ -171,10 +172,10 @@ async function showRows(
     const bad = rows.invalid.size === 0 ? '' : `, ${rows.invalid.size} cannot be decoded`
     return `${state}: ${rows.size} ${things}, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects${bad}`
   }
-  await showView({ frame: picture, line, log: () => changes.take() }, keys, systemClock, ending.signal)
+  await showView({ frame: picture, line, log: () => changes.take() }, keys, systemClock, shutdown.signal)
 }
 
-/** How many objects cannot be decoded, and why the first cannot; and the newest of which not even the key is known. */
+/** The number of undecodable objects, the error of the first one, and the newest error of an object without a key. */
 function undecoded({ invalid }: Informer<Row, Indexes>, things: string, unnamed: string | undefined): string[] {
   const [first] = invalid.values()
   return [
@@ -183,14 +184,14 @@ function undecoded({ invalid }: Informer<Row, Indexes>, things: string, unnamed:
   ]
 }
 
-/** The values that most of them have. */
+/** The most frequent values of an index. */
 function topValues(column: string, index: Equal<Row, Scalar> | undefined): string[] {
   const values = [...(index?.values() ?? [])].map((value) => [String(value), index?.count(value) ?? 0] as const)
   const top = values.sort((a, b) => b[1] - a[1]).slice(0, 5)
   return wrapParts([colors.dim(`by ${column}`), ...top.map(([value, count]) => labelled(value, thousands(count)))])
 }
 
-/** An array is found by each of its elements; what is no scalar is in no index. What is inside is named with dots. */
+/** Returns the index values of a field. An array has one value for each element. Values that are not scalars are skipped. */
 function valuesOf(row: Row, column: string): Scalar[] {
   const values: unknown[] = [fieldOf(row, column)].flat()
   return values.filter(

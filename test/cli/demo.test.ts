@@ -50,7 +50,7 @@ describeServer('postgres 18', 'demo', () => {
     expect(mirror, child.output).toMatch(/^\d [\d ]+$/)
     expect(mirror).toBe(table)
     expect(Number(reconnects)).toBeGreaterThanOrEqual(2)
-    expect(child.lines[0]).toBe('starting a Postgres of its own …')
+    expect(child.lines[0]).toBe('starting a Postgres server …')
     expect(child.output).not.toContain('\x1b')
     await room.expectLeft()
   })

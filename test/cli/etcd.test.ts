@@ -70,7 +70,11 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
     ['no prefix', ['etcd://localhost'], '--prefix is missing: etcd://host:2379 --prefix /jobs/'],
     ['an empty prefix', ['etcd://localhost', '--prefix', ''], 'must not be empty'],
-    ['a table', ['etcd://localhost', '--prefix', 'a', '--table', 't'], '--table is of Postgres; etcd has --prefix'],
+    [
+      'a table',
+      ['etcd://localhost', '--prefix', 'a', '--table', 't'],
+      '--table is an option of Postgres; etcd has --prefix',
+    ],
     ['no server', ['etcd://127.0.0.1:1', '--prefix', 'a'], 'no server listens there: check host and port'],
     ['no such host', ['etcd://no-such-host.invalid', '--prefix', 'a'], 'no such host: check its name'],
     ['no URL', ['etcd://', '--prefix', 'a'], 'it should look like etcd://host:2379'],

@@ -33,17 +33,17 @@ function kubeConfigFile(kubernetes: Kubernetes, way?: KubeWay): string {
 describe('without a cluster', () => {
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
     ['no resource', ['kubernetes://default'], 'it should look like kubernetes://default/pods'],
-    ['no namespace', ['kubernetes://namespaces'], 'kubernetes://*/nodes for what is in none'],
-    ['a namespace that can be none', ['kubernetes://Default/pods'], '"Default" can be no namespace'],
+    ['no namespace', ['kubernetes://namespaces'], 'kubernetes://*/nodes for a resource without namespaces'],
+    ['a namespace that can be none', ['kubernetes://Default/pods'], '"Default" is not a valid namespace'],
     [
       'a table',
       ['kubernetes://default/pods', '--table', 't'],
-      '--table is of Postgres; Kubernetes has --selector, --field-selector',
+      '--table is an option of Postgres; Kubernetes has --selector, --field-selector',
     ],
     [
       'a selector for etcd',
       ['etcd://localhost', '--prefix', '/', '-l', 'a=b'],
-      '--selector is of Kubernetes; etcd has --prefix, --codec',
+      '--selector is an option of Kubernetes; etcd has --prefix, --codec',
     ],
   ]
   test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {
@@ -122,7 +122,7 @@ describe('the resource that is meant', () => {
   test('and is nowhere: the error names what would not say what it has', async () => {
     const error = await chosen('zeds', { 'away.io': 403, 'gone.io': 404, 'slow.io': 503 })
     expect(error).toContain(
-      'the server has no resource "zeds" (away.io/v1, slow.io/v1 did not say what there is); see: kubectl api-resources',
+      'the server has no resource "zeds" (away.io/v1, slow.io/v1 did not list their resources); see: kubectl api-resources',
     )
   })
 

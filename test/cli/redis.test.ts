@@ -51,7 +51,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
   test.each([
     ['--collection', 'ordrs', 'nothing is in the collection "ordrs" yet: check its name'],
     ['--stream', 'evnts', 'nothing is in the stream "evnts" yet: check its name'],
-    ['--keys', 'usr:*', 'no string has a key like "usr:*" yet: check what the keys begin with'],
+    ['--keys', 'usr:*', 'no string has a key like "usr:*" yet: check the prefix'],
   ])('%s with a misspelt name says what to check', async (flag, name, says) => {
     const child = listwatch(['watch', own.redis.url, flag, name, '--json'])
     await synced(child)
@@ -198,7 +198,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
 
   test('--cluster of a server that is in none: one line that says so', async () => {
     const says = await refusalOf(listwatch(['watch', own.redis.url, '--cluster', '--collection', 'a']))
-    expect(says).toBe('the server is no node of a cluster: leave out --cluster')
+    expect(says).toBe('the server is not a node of a cluster: leave out --cluster')
   })
 
   test.each([
@@ -238,19 +238,27 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
 
   const url = 'redis://localhost'
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
-    ['nothing to mirror', [url], 'say what to mirror: --collection orders, --stream events, or --keys "user:*"'],
+    [
+      'nothing to mirror',
+      [url],
+      'name the collection to mirror: --collection orders, --stream events, or --keys "user:*"',
+    ],
     ['two things to mirror', [url, '--collection', 'a', '--stream', 's'], 'mirror one of these'],
     ['an empty name', [url, '--collection', ''], 'must not be empty'],
-    ['a field without a stream', [url, '--collection', 'a', '--key', 'id'], '--key and --fold are of --stream'],
-    ['a codec for a stream', [url, '--stream', 's', '--key', 'id', '--codec', 'json'], '--codec is of --collection'],
+    ['a field without a stream', [url, '--collection', 'a', '--key', 'id'], '--key and --fold need --stream'],
+    ['a codec for a stream', [url, '--stream', 's', '--key', 'id', '--codec', 'json'], '--codec needs --collection'],
     ['keys without a star', [url, '--keys', 'user:'], 'and a star in quotes: "user:*"'],
-    ['all keys', [url, '--keys', '*'], 'must be what the keys begin with'],
+    ['all keys', [url, '--keys', '*'], 'must be the prefix of the keys'],
     ...['us*r:*', 'us?r:*', '[us]er:*', 'us\\er:*'].map(
-      (pattern) => [`the pattern ${pattern}`, [url, '--keys', pattern], '--keys is no pattern'] as const,
+      (pattern) => [`the pattern ${pattern}`, [url, '--keys', pattern], '--keys must be a prefix'] as const,
     ),
-    ['a table', [url, '--table', 't'], '--table is of Postgres; Redis has --collection'],
-    ['a prefix', [url, '--prefix', 'p'], '--prefix is of etcd; Redis has --collection'],
-    ['a collection of etcd', ['etcd://localhost', '--collection', 'a'], '--collection is of Redis; etcd has --prefix'],
+    ['a table', [url, '--table', 't'], '--table is an option of Postgres; Redis has --collection'],
+    ['a prefix', [url, '--prefix', 'p'], '--prefix is an option of etcd; Redis has --collection'],
+    [
+      'a collection of etcd',
+      ['etcd://localhost', '--collection', 'a'],
+      '--collection is an option of Redis; etcd has --prefix',
+    ],
     ['no server', ['redis://127.0.0.1:1', '--collection', 'a'], 'no server listens there: check host and port'],
     [
       'no server where a node of a cluster should be',

@@ -46,7 +46,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
       const db = await at.database()
       const line = await watch(`${urlOf(db, 'postgres', SECRET)}x`, 'orders')
       expect(line).toMatch(/^cannot connect to postgres:\/\/postgres:\*\*\*@127.0.0.1:\d+\/db\d+x: database "db\d+x"/)
-      expect(line).toMatch(/does not exist; name another at the end of the URL, or make it with: createdb$/)
+      expect(line).toMatch(/does not exist; name another at the end of the URL, or create it with: createdb$/)
     })
 
     test('a role that does not exist', async () => {
@@ -252,7 +252,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
       const db = await at.database()
       await db.sql(ORDERS)
       const install = ['pg', 'install', urlOf(db), '--table', 'orders', '--grant', 'nobody_here']
-      expect(await refusalOf(listwatch(install))).toMatch(/make it with CREATE ROLE, or name another with --grant$/)
+      expect(await refusalOf(listwatch(install))).toMatch(/create it with CREATE ROLE, or name another with --grant$/)
     })
 
     test('by row: refused, and the option that the line names lets it pass', async () => {

@@ -63,7 +63,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       press('q')
       expect(await child.ended).toEqual({ code: 0, signal: null })
       const { text, frames } = terminal()
-      expect(text).toMatch(/^starting a Postgres of its own …\nlistwatch postgres:orders/)
+      expect(text).toMatch(/^starting a Postgres server …\nlistwatch postgres:orders/)
       expect(text).toMatch(
         /\n\[k\] kill the connection {3}\[q\] quit\nmirror .* 0 differ; .* 1 disconnects, 1 reconnects/,
       )

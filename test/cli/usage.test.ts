@@ -12,7 +12,7 @@ beforeAll(ensureBuilt)
 const NOWHERE = 'postgres://u@127.0.0.1:1/db'
 const ORDERS = ['watch', NOWHERE, '--table', 'orders']
 const INSTALL = ['pg', 'install', NOWHERE, '--table', 'orders']
-const DURATION = 'wants a duration such as 500ms, 20s, 10m or 1h'
+const DURATION = 'needs a duration such as 500ms, 20s, 10m or 1h'
 
 const mistakes: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
   ['an unknown command', ['bogus'], "unknown command 'bogus'; see: listwatch --help"],
@@ -27,20 +27,20 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   [
     'an option of another kind of server',
     ['watch', 'postgres://h/d', '--table', 'a', '--codec', 'json'],
-    '--codec is of etcd and Redis; Postgres has --table, --columns, --where, --rls',
+    '--codec is an option of etcd and Redis; Postgres has --table, --columns, --where, --rls',
   ],
   [
     'an option in the place of a value',
     [...ORDERS, '--columns', '--for', '3s'],
-    '--columns wants a value, got the option',
+    '--columns needs a value, got the option',
   ],
   [
     'a short one',
     [...ORDERS, '--columns', '-l', 'a=b'],
-    '--columns wants a value, got the option -l; see: listwatch watch',
+    '--columns needs a value, got the option -l; see: listwatch watch',
   ],
-  ['one with a value', [...ORDERS, '--for', '--columns=a'], '--for wants a value, got the option --columns'],
-  ['one that asks for help', [...INSTALL, '--key', '--help'], '--key wants a value, got the option --help'],
+  ['one with a value', [...ORDERS, '--for', '--columns=a'], '--for needs a value, got the option --columns'],
+  ['one that asks for help', [...INSTALL, '--key', '--help'], '--key needs a value, got the option --help'],
   [
     'fields of lines of JSON',
     [...ORDERS, '--fields', 'a', '--json'],
@@ -59,7 +59,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
       [
         `"${text}" disconnects`,
         ['demo', '--for', '1s', `--disconnects=${text}`],
-        `--disconnects wants a whole number, got "${text}"`,
+        `--disconnects needs a whole number, got "${text}"`,
       ] as const,
   ),
   ...['x', 'NaN', '-1', '0', '1.5', '2147483648', ''].map(
@@ -67,7 +67,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
       [
         `a bulk of "${text}"`,
         [...INSTALL, `--bulk=${text}`],
-        `--bulk wants a whole number from 1 to 2147483647, got "${text}"`,
+        `--bulk needs a whole number from 1 to 2147483647, got "${text}"`,
       ] as const,
   ),
   ...['x', 'NaN', '-1s', '0s', '5', '1e9s', ''].flatMap(
@@ -93,11 +93,11 @@ describe('a mistake gives one line that says what mends it, and exit code 2', ()
     ['a scheme of another server', `mysql://user:${SECRET}@host/db`, `unknown scheme "mysql:"; ${SCHEMES}`],
     ['a scheme of the web', 'http://localhost:26379', 'unknown scheme "http:"'],
     ['a misspelt resource', 'kuberntes://default/pods', 'unknown scheme "kuberntes:"'],
-    ['no URL', SECRET, `what was given has no scheme; ${SCHEMES}`],
-    ['a host and a port', 'localhost:26379', 'what was given has no scheme'],
-    ['a URL without a scheme', `user:${SECRET}@host/db`, 'what was given has no scheme'],
-    ['a scheme without a colon', `postgres//user:${SECRET}@host/db`, 'what was given has no scheme'],
-    ['a scheme without slashes', `postgres:/user:${SECRET}@host/db`, 'what was given has no scheme'],
+    ['no URL', SECRET, `the URL has no scheme; ${SCHEMES}`],
+    ['a host and a port', 'localhost:26379', 'the URL has no scheme'],
+    ['a URL without a scheme', `user:${SECRET}@host/db`, 'the URL has no scheme'],
+    ['a scheme without a colon', `postgres//user:${SECRET}@host/db`, 'the URL has no scheme'],
+    ['a scheme without slashes', `postgres:/user:${SECRET}@host/db`, 'the URL has no scheme'],
   ])('%s: the schemes that there are, and no password', async (_what, url, says) => {
     expect(await refusalOf(listwatch(['watch', url, '--table', 'orders']))).toContain(says)
   })
@@ -127,7 +127,7 @@ describe('a mistake gives one line that says what mends it, and exit code 2', ()
 
   test.each([
     ['as a command', [`redis://u:a#${SECRET}@h`], 'unknown command'],
-    ['as the name of a namespace', ['watch', `kubernetes://u:${SECRET}@h/pods`], 'is no URL of a resource'],
+    ['as the name of a namespace', ['watch', `kubernetes://u:${SECRET}@h/pods`], 'invalid URL of a resource'],
     ['for an installation', ['pg', 'status', `postgres://u:1#${SECRET}@h/db`], ENCODING],
     ['with a space', ['watch', `redis://u:a ${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],
     ['with an @', ['watch', `redis://u:a@${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],

@@ -70,7 +70,7 @@ describeServer('postgres 18', 'the life of a Postgres', () => {
     const server = await startPostgres({ settings })
     await server.stop()
     await expect(access(join(server.dataDir, '..'))).rejects.toMatchObject({ code: 'ENOENT' })
-    await expect(server.restart()).rejects.toThrow('stopped for good')
+    await expect(server.restart()).rejects.toThrow('was stopped')
   })
 
   test('a data folder that was given outlives the server, with its data', async () => {

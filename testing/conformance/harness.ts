@@ -4,18 +4,16 @@ import type { Version } from '../../src/contract/version.js'
 /**
  * A capability that not every source has, or not every harness can bring about:
  *
- * | | |
- * |---|---|
- * | `transactions` | `write` commits several changes as one |
- * | `openTransactions` | `begin`: a transaction stays open while others are committed |
- * | `bigObjects` | an object may have a value of 1 MiB |
- * | `compaction` | `compact`: the history is removed |
- * | `epochs` | `restore`: the collection becomes another incarnation |
- * | `corruption` | `corrupt`: an object cannot be decoded |
- * | `outage` | `disconnect`: the server ends everything that is open |
- * | `connections` | `connections`: the source's open connections can be counted |
- * | `head`, `hasReached`, `versions` | the source has this method |
- * | `progressRequests` | a watch answers a progress request with a bookmark |
+ * - `transactions`: `write` commits several changes as one.
+ * - `openTransactions`: `begin`: a transaction stays open while others are committed.
+ * - `bigObjects`: an object may have a value of 1 MiB.
+ * - `compaction`: `compact`: the history is removed.
+ * - `epochs`: `restore`: the collection becomes another incarnation.
+ * - `corruption`: `corrupt`: an object cannot be decoded.
+ * - `outage`: `disconnect`: the server ends everything that is open.
+ * - `connections`: `connections`: the source's open connections can be counted.
+ * - `head`, `hasReached`, `versions`: the source has this method.
+ * - `progressRequests`: a watch answers a progress request with a bookmark.
  */
 export type ConformanceCapability =
   | 'transactions'

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Copies a folder so that every user may read the copy and run what is in it; symbolic links stay what they are. */
+/** Copies a folder so that every user may read the copy and run its programs. Symbolic links are copied as links. */
 export async function copyReadable(from: string, to: string): Promise<void> {
   await mkdir(to)
   await chmod(to, 0o755)

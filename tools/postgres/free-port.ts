@@ -2,13 +2,13 @@ import { createServer } from 'node:net'
 import { systemRandom } from '../../src/contract/random.js'
 
 /**
- * The range lies below the one from which Linux and macOS take the ports of outgoing connections: a server that is
- * down for a moment finds its port free again, and a client that knocks meanwhile cannot be given that very port and so meet itself.
+ * The range is below the ports that Linux and macOS use for outgoing connections. So a restarted server finds its port free, and a
+ * client that connects meanwhile cannot receive that port and connect to itself.
  */
 const FIRST_PORT = 15_000
 const LAST_PORT = 32_000
 
-/** A TCP port on 127.0.0.1 that nobody listens on now. */
+/** Returns a TCP port on 127.0.0.1 on which no process listens now. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries++) {
     const port = FIRST_PORT + Math.floor(systemRandom.next() * (LAST_PORT - FIRST_PORT))

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { Socket } from 'node:net'
 
 /**
- * Reads process ids from its standard input, the newest one counts and an empty line means none. When the input ends,
- * and it does however we die, it ends that process and removes the folder.
+ * Reads process ids from its standard input. The last one counts, and an empty line means none. When the input ends, because the
+ * parent has ended in any way, it ends that process and removes the folder.
  */
 const watchdog = `
-# A process that is dead and waits for its parent to notice is not alive; not every system's first process is quick to notice.
+# A zombie is not alive. The first process of some systems is slow to reap zombies.
 is_alive() {
   kill -0 "$pid" 2>/dev/null || return 1
   read -r stat 2>/dev/null < "/proc/$pid/stat" || return 0
@@ -29,14 +29,13 @@ done
 `
 
 /**
- * Sees to it that a child process and a folder do not outlive us, whether we exit, throw, or are killed by a signal,
- * SIGKILL included: a shell in a session of its own waits for our end of a pipe to close. The cleaning takes place just after
- * our end, and up to 10 s later where the child is slow to stop. Does not keep our process alive.
+ * Ends a child process and removes a folder when this process ends, even by SIGKILL: a shell in its own session waits until the
+ * pipe to this process closes. A child that is slow to stop is killed after 10 s. The guard does not keep this process alive.
  */
 export class OrphanGuard {
   readonly #shell: ChildProcess
 
-  /** `signal` is what the child is asked to stop with; `folder` is removed with all it holds. */
+  /** `signal`: the signal that stops the child. `folder` is removed with its contents. */
   constructor(folder: string, signal: 'INT' | 'QUIT' | 'KILL') {
     this.#shell = spawn('/bin/sh', ['-c', watchdog, 'listwatch-guard', signal, folder], {
       cwd: '/',
@@ -49,12 +48,12 @@ export class OrphanGuard {
     if (this.#shell.stdin instanceof Socket) this.#shell.stdin.unref()
   }
 
-  /** From now on this child, and no other; `undefined` where there is none. */
+  /** Guards this child instead of the previous one; none if `pid` is undefined. */
   guard(pid: number | undefined): void {
     this.#shell.stdin?.write(`${pid ?? ''}\n`)
   }
 
-  /** The guard goes: it removes the folder if that still exists, and ends the child it was told of last. */
+  /** Ends the guard: it ends the guarded child and removes the folder, if they still exist. */
   release(): void {
     this.#shell.stdin?.end()
   }

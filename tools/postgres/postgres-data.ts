@@ -13,13 +13,13 @@ export interface DataOptions {
   /** Whether the data outlives the server; only then is it worth waiting for the disk. */
   readonly isLasting: boolean
   readonly signal: AbortSignal | undefined
-  /** Told the id of a process that may have to be ended. */
+  /** Called with the id of a process that may have to be ended. */
   readonly started: (pid: number) => void
 }
 
 const INITDB_TIMEOUT_MS = 60_000
 
-/** Whom a server with this data runs as, where we are root: the owner of a folder that exists, else nobody. */
+/** Returns the user for a server with this data: if this process is root, the folder's owner or `nobody`, else undefined. */
 export async function ownerFor(dataDir: string | undefined): Promise<ServerUser | undefined> {
   const user = serverUser()
   if (user === undefined || dataDir === undefined || !(await isThere(dataDir))) return user
@@ -32,7 +32,7 @@ export async function ownerFor(dataDir: string | undefined): Promise<ServerUser 
   return user
 }
 
-/** Makes a database where there is none, and the folder too; what was there is kept. A failure leaves the folder as it was. */
+/** Creates the folder and the database if they do not exist. After a failure the folder is as before. */
 export async function prepareData(options: DataOptions): Promise<void> {
   const { dataDir, user } = options
   const isMade = !(await isThere(dataDir))

@@ -14,48 +14,48 @@ import { errorSummary, runProgram } from './run-program.js'
 export interface PostgresOptions extends PostgresLocation {
   /** Values for postgresql.conf, as they would be written there without quotes: `{ fsync: 'off' }`. Default: Postgres' own. */
   readonly settings?: Readonly<Record<string, string>> | undefined
-  /** Where the data lies, also after the end; made where it does not exist. Default: a temporary folder, removed on stop. */
+  /** The folder of the data, which is created if needed and kept. Default: a temporary folder, removed on stop. */
   readonly dataDir?: string | undefined
   /** TCP port on 127.0.0.1; default: a free one. */
   readonly port?: number | undefined
-  /** Stops the server at once; while it starts, `startPostgres` rejects with the signal's reason. */
+  /** Stops the server at once. During the start, `startPostgres` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** `fast` ends sessions and writes all down; `immediate` does not, so that the next start recovers from the log. */
+/** `fast` ends sessions and writes a checkpoint. `immediate` does not, so that the next start recovers from the log. */
 export type PostgresStop = 'fast' | 'immediate'
 
 /**
- * A running Postgres. It listens on 127.0.0.1 only, trusts every user, and has the superuser `postgres`. It does not keep our
- * process alive, and ends with it, however that happens. Calls that change its state take their turns.
+ * A running Postgres. It listens only on 127.0.0.1, trusts every user, and has the superuser `postgres`. It does not keep this
+ * process alive, and ends with it in any case. Calls that change its state run one after the other.
  */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number
   readonly url: string
   readonly dataDir: string
-  /** As the server says it: `18.4`. */
+  /** The version of the server: `18.4`. */
   readonly version: string
   /** Id of the postmaster; undefined while the server is down. */
   readonly pid: number | undefined
-  /** All that the server has logged since it was first started. */
+  /** Returns the server's whole log since its first start. */
   log(): Promise<string>
-  /** Down, with its data kept for `restart`; default `fast`. Nothing happens where it is down already. */
+  /** Stops the server and keeps its data for `restart`. Does nothing if it is down. Default `fast`. */
   halt(mode?: PostgresStop): Promise<void>
-  /** SIGKILL of the postmaster and all its children: a crash. The data is kept for `restart`. */
+  /** Kills the postmaster and all its children by SIGKILL: a crash. The data is kept for `restart`. */
   kill(): Promise<void>
-  /** On the same data and port, after `halt(mode)` where it is up; default `fast`. */
+  /** Starts the server again on the same data and port, after `halt(mode)` if it is up. Default `fast`. */
   restart(mode?: PostgresStop): Promise<void>
-  /** Down for good; the data is removed unless `dataDir` was given. Default `fast`. */
+  /** Stops the server finally. The data is removed unless `dataDir` was given. Default `fast`. */
   stop(mode?: PostgresStop): Promise<void>
 }
 
 const START_TIMEOUT_MS = 60_000
-/** After this time a stop is made harder: fast, immediate, SIGKILL. */
+/** After this time, in milliseconds, the next stronger way to stop is used: fast, immediate, SIGKILL. */
 const STOP_TIMEOUT_MS = 15_000
-/** How often a start is tried on another port, where the one that was free is taken by the time Postgres wants it. */
+/** The number of attempts on another port, if another process takes the free port first. */
 const PORT_TRIES = 3
 
-/** What the server is for rests on these; they are on its command line, so that no file can change them. */
+/** Required settings. They are on the command line, so that no file can change them. */
 const FIXED_SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -66,8 +66,8 @@ const FIXED_SETTINGS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Starts a real Postgres, in under a second where nothing has to be copied. Works as root, who may not run Postgres: it then
- * runs as `nobody`, or as the owner of `dataDir`. Rejects with one line that says what is wrong, and leaves nothing behind.
+ * Starts a real Postgres, in less than a second if nothing has to be copied. If this process is root, the server runs as `nobody`,
+ * or as the owner of `dataDir`. Rejects with a message of one line, and leaves nothing behind.
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   checkOptions('startPostgres', options, {
@@ -106,11 +106,11 @@ class Server implements PostgresServer {
   readonly #keepsData: boolean
   readonly #guard: OrphanGuard
   #port = 0
-  /** Set while the process lives. */
+  /** Set while the process runs. */
   #child: ChildProcess | undefined
-  /** Of the process in `#child`, or of the last one. */
+  /** Resolves when the process in `#child`, or the last one, has ended. */
   #ended: Promise<void> = Promise.resolve()
-  #turn: Promise<void> = Promise.resolve()
+  #lastCall: Promise<void> = Promise.resolve()
   #isStopped = false
   #unlisten = (): void => {}
 
@@ -141,23 +141,23 @@ class Server implements PostgresServer {
   }
 
   halt(mode: PostgresStop = 'fast'): Promise<void> {
-    return this.#inTurn(() => this.#halt(mode))
+    return this.#enqueue(() => this.#halt(mode))
   }
 
   kill(): Promise<void> {
-    return this.#inTurn(() => this.#kill())
+    return this.#enqueue(() => this.#kill())
   }
 
   restart(mode: PostgresStop = 'fast'): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#isStopped) throw new Error('this Postgres was stopped for good: start a new one')
+    return this.#enqueue(async () => {
+      if (this.#isStopped) throw new Error('this Postgres was stopped: start a new one')
       await this.#halt(mode)
       await this.#launch(this.#port)
     })
   }
 
   stop(mode: PostgresStop = 'fast'): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.#isStopped) return
       this.#isStopped = true
       this.#unlisten()
@@ -172,7 +172,7 @@ class Server implements PostgresServer {
     return this.stop(this.#keepsData ? 'fast' : 'immediate')
   }
 
-  /** Makes the data folder and the configuration what a start needs. */
+  /** Creates the data folder and the configuration. */
   async prepare(settings: string, signal: AbortSignal | undefined): Promise<void> {
     await writeFile(this.#configFile, `include ${quoted(join(this.dataDir, 'postgresql.conf'))}\n${settings}`)
     await chmod(this.#configFile, 0o644)
@@ -187,7 +187,7 @@ class Server implements PostgresServer {
     this.#guard.guard(undefined)
   }
 
-  /** The first start; on a port that it looks for itself where none is given. */
+  /** Starts the server for the first time, on a free port if `port` is undefined. */
   async start(port: number | undefined, signal: AbortSignal | undefined): Promise<void> {
     for (let left = port === undefined ? PORT_TRIES : 1; ; left--) {
       this.#port = port ?? (await freePort())
@@ -214,10 +214,10 @@ class Server implements PostgresServer {
     return join(this.#folder, 'postgresql.conf')
   }
 
-  /** One call after the other; one that fails does not keep the next from its turn. */
-  #inTurn(step: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(step)
-    this.#turn = done.catch(() => {})
+  /** Runs one call after the other, also after one that fails. */
+  #enqueue(step: () => Promise<void>): Promise<void> {
+    const done = this.#lastCall.then(step)
+    this.#lastCall = done.catch(() => {})
     return done
   }
 
@@ -247,7 +247,7 @@ class Server implements PostgresServer {
       cwd: '/',
       env: this.#programs.env,
       stdio: ['ignore', log.fd, log.fd],
-      // A session of its own: Ctrl-C in the terminal is for us, and we decide how the server ends.
+      // In its own session, Ctrl-C in the terminal does not reach the server.
       detached: true,
       ...this.#user,
     })
@@ -260,12 +260,12 @@ class Server implements PostgresServer {
         resolve()
       }
       child.once('exit', ended)
-      // Also told of a signal that could not be sent; that is no end.
+      // An error is also emitted for a signal that could not be sent: then the process still runs.
       child.on('error', () => child.pid === undefined && ended())
     })
   }
 
-  /** The postmaster writes its state into its lock file, which is also where `pg_ctl` looks for it. */
+  /** Waits for the state `ready` in the postmaster's lock file, like `pg_ctl`. */
   async #ready(logStart: number, signal: AbortSignal | undefined): Promise<void> {
     const deadline = systemClock.now() + START_TIMEOUT_MS
     for (;;) {
@@ -273,7 +273,7 @@ class Server implements PostgresServer {
       const pid = this.pid
       if (pid === undefined || systemClock.now() > deadline) {
         const said = errorSummary((await this.log()).slice(logStart))
-        throw new Error(`Postgres ${this.version} did not start${said === '' ? ' and said nothing' : said}`)
+        throw new Error(`Postgres ${this.version} did not start${said === '' ? ' and logged nothing' : said}`)
       }
       const lines = await this.#lockFile()
       if (Number(lines[0]) === pid && lines[7]?.trim() === 'ready') return
@@ -298,7 +298,7 @@ class Server implements PostgresServer {
     const child = this.#child
     if (child?.pid === undefined) return
     child.ref()
-    // Stopped first: nothing is started while the list is made.
+    // Stopped first, so that it starts no children while they are listed.
     child.kill('SIGSTOP')
     const family = await descendantsOf(child.pid)
     for (const pid of [child.pid, ...family]) killNow(pid)
@@ -320,7 +320,7 @@ class Server implements PostgresServer {
     }
   }
 
-  /** A crash leaves a few bytes of System V shared memory, which the next start on this data would have freed. */
+  /** Frees the System V shared memory that a crash leaves. Otherwise only a new start on this data would. */
   async #freeSharedMemory(): Promise<void> {
     const id = /^\s*\d+\s+(\d+)\s*$/.exec((await this.#lockFile())[6] ?? '')?.[1]
     if (id !== undefined && !this.#keepsData) await runProgram('ipcrm', ['-m', id]).catch(() => {})

@@ -4,11 +4,11 @@ import { copyReadable } from './copy-readable.js'
 import { OrphanGuard } from './orphan-guard.js'
 import { temporaryFolder } from './platform.js'
 
-/** A folder with programs that only work where they lie in it, and the environment that they need. */
+/** A folder with programs that work only inside of it, and their environment. */
 export interface Installation {
-  /** All that belongs together, and no more: it may have to be copied. */
+  /** The folder with everything that the programs need. It may have to be copied. */
   readonly root: string
-  /** Where the programs are, within `root`. */
+  /** The folder of the programs, within `root`. */
   readonly binDir: string
   readonly env: Readonly<Record<string, string>>
 }
@@ -16,8 +16,8 @@ export interface Installation {
 const copies = new Map<string, Promise<Installation>>()
 
 /**
- * The same programs in a temporary folder open to every user, for a server that may not run as us. One copy serves this
- * process for its whole life and is removed at its end. `amend` may complete the copy before anybody uses it.
+ * Copies programs to a temporary folder that every user can read, for a server that runs as another user. This process uses one
+ * copy, which is removed when it ends. `amend` may complete the copy before its first use.
  */
 export function readableCopy(from: Installation, amend?: (root: string) => Promise<void>): Promise<Installation> {
   const known = copies.get(from.binDir)

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import { systemClock } from '../../src/contract/clock.js'
 
-/** How much of a program's output is kept, in characters. */
+/** The longest kept output of a program, in characters. */
 const MAX_OUTPUT = 1 << 20
 
 /** The user that a server runs as. */
@@ -12,21 +12,21 @@ export interface ServerUser {
 }
 
 export interface RunOptions {
-  /** Replaces our own environment; default: ours. */
+  /** The environment. Default: that of this process. */
   readonly env?: NodeJS.ProcessEnv | undefined
   readonly user?: ServerUser | undefined
-  /** Default `/`: our own folder may be closed to `user`. */
+  /** Default `/`, because the current folder may be closed to `user`. */
   readonly cwd?: string | undefined
-  /** Ends the program and all that it started. */
+  /** Ends the program and its process group. */
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number | undefined
-  /** Told the id of the process, which leads a process group of its own. */
+  /** Called with the id of the process, which leads its own process group. */
   readonly started?: ((pid: number) => void) | undefined
 }
 
 /**
- * What a program wrote to its standard output. Rejects with one line that says why where it cannot be run, fails or
- * takes too long, and with the signal's reason where that ended it.
+ * Runs a program, and returns its standard output. Rejects with one line if it cannot be run, fails or takes too long. If the
+ * signal ended it, it rejects with the signal's reason.
  */
 export function runProgram(file: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   const { signal } = options
@@ -51,28 +51,29 @@ export function runProgram(file: string, args: readonly string[], options: RunOp
     })
     const end = (): void => signalGroup(child.pid, 'SIGKILL')
     signal?.addEventListener('abort', end, { once: true })
-    // Not spawn's own: that one is left running where the program cannot be run.
-    const late = new AbortController()
-    let isLate = false
+    // Not the timeout of spawn, which stays active if the program cannot be run.
+    const timer = new AbortController()
+    let isTimedOut = false
     if (options.timeoutMs !== undefined) {
       const expire = (): void => {
-        isLate = true
+        isTimedOut = true
         end()
       }
-      systemClock.sleep(options.timeoutMs, late.signal).then(expire, () => {})
+      systemClock.sleep(options.timeoutMs, timer.signal).then(expire, () => {})
     }
-    const tidy = (): void => {
-      late.abort()
+    const cleanUp = (): void => {
+      timer.abort()
       signal?.removeEventListener('abort', end)
     }
     child.once('error', (error) => {
-      tidy()
+      cleanUp()
       reject(new Error(`cannot run ${file}: ${reasonOf(error)}`, { cause: error }))
     })
     child.once('close', (code, ended) => {
-      tidy()
+      cleanUp()
       if (signal?.aborted) reject(signal.reason)
-      else if (isLate) reject(new Error(`${name} took longer than ${options.timeoutMs} ms${errorSummary(complaint)}`))
+      else if (isTimedOut)
+        reject(new Error(`${name} took longer than ${options.timeoutMs} ms${errorSummary(complaint)}`))
       else if (code === 0) resolve(output)
       else
         reject(
@@ -84,7 +85,7 @@ export function runProgram(file: string, args: readonly string[], options: RunOp
   })
 }
 
-/** Signals a process and those in its group; one that is gone is no error. */
+/** Signals a process and its group. Ignores processes that have ended. */
 export function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   for (const target of pid === undefined ? [] : [-pid, pid]) {
     try {
@@ -93,26 +94,26 @@ export function signalGroup(pid: number | undefined, signal: NodeJS.Signals): vo
   }
 }
 
-/** The lines that matter of what a program said last, as the end of a one-line message. */
+/** Returns the relevant last lines of a program's output, as the end of a one-line message. */
 export function errorSummary(text: string): string {
   const lines = text.split('\n').map((line) => line.replace(/^\d{4}-\S+ \S+ \S+ \[\d+\] /, '').trim())
-  const spoken = lines.filter((line) => line !== '')
-  const grave = spoken.filter((line) =>
+  const nonEmpty = lines.filter((line) => line !== '')
+  const severe = nonEmpty.filter((line) =>
     /\b(fatal|panic|error|hint|denied|not found|cannot|could not|invalid|unrecognized)\b/i.test(line),
   )
-  const kept = (grave.length > 0 ? grave : spoken).slice(-3)
+  const kept = (severe.length > 0 ? severe : nonEmpty).slice(-3)
   return kept.length === 0 ? '' : `: ${kept.join('; ')}`
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {
   switch (error.code) {
     case 'ENOENT':
-      return 'there is no such program, or the loader it asks for is not of this system'
+      return 'the program does not exist, or its loader is missing on this system'
     case 'EACCES':
       return 'permission denied, or its folder forbids execution'
     case 'EPERM':
     case 'EINVAL':
-      return `we may not become the user it must run as (${error.code})`
+      return `this process may not run it as another user (${error.code})`
     default:
       return error.message
   }

@@ -69,8 +69,8 @@ export declare function uninstallChangeLogSql(options: {
 /**
  * Creates the change log of a table, or replaces it. Each of at most 5 attempts waits at most 3 s for the table's lock, so that
  * the table's writers never wait long behind it.
- * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked, and for a table
- * without a usable key. Then nothing has changed.
+ * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked, `PROTOCOL` or
+ * `UNAVAILABLE` with a hint for a table without a usable key. After an error nothing has changed.
  */
 export declare function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void>;
 /**

@@ -1,0 +1,12 @@
+import type { Command } from '../bundled.js'
+
+/** Adds the command `demo`. */
+export function defineDemo(program: Command): void {
+  program
+    .command('demo')
+    .description('start a Postgres, write to a table of it, and mirror the table')
+    .option('--for <duration>', 'stop after this time: 20s, 10m; default: until q or Ctrl-C')
+    .option('--disconnects <count>', "kill the mirror's connection this many times")
+    .option('--json', 'print only the result, as JSON')
+    .action(async (flags) => (await import('./demo.js')).demo(flags))
+}
