@@ -209,7 +209,7 @@ async function noSuchTable(session: Session, table: string): Promise<SourceError
   const [row] = await session.query(sql, [bare])
   const alike =
     row?.['alike'] == null
-      ? `; write its name as in SQL, such as orders, shop.orders or "Orders"`
+      ? `; name it as in SQL, such as orders, shop.orders or "Orders"`
       : `; there is ${row['alike']}`
   return notFound(`there is no table "${table}" in database "${row?.['database']}" on its search path${alike}`)
 }

@@ -58,7 +58,7 @@ function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): 
       `${of === undefined ? 'name the collection to mirror' : 'mirror one of these'}: --collection orders, --stream events, or --keys "user:*"`,
     )
   if (keys !== undefined && !/^.+\*$/.test(keys))
-    throw new CliError('--keys must be the prefix of the keys and a star, in quotes: "user:*"')
+    throw new CliError('--keys must be the prefix of the keys, and a star in quotes: "user:*"')
   if (keys !== undefined && /[*?[\\]/.test(keys.slice(0, -1)))
     throw new CliError('--keys must be a prefix without * ? [ and \\, and one star at its end: "user:*"')
   if (stream === undefined && (key !== undefined || fold === true)) throw new CliError('--key and --fold need --stream')
