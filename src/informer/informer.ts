@@ -356,8 +356,11 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Group
 
   #committed(runner: SourceRunner<S, T>, commit: Commit<T>): void {
     const { origin, version, committedAt, changes } = commit
-    runner.committed(origin === 'initial' || origin === 'relist', committedAt)
+    const isList = origin === 'initial' || origin === 'relist'
+    runner.committed(isList, committedAt)
     if (!this.#openIfListed()) this.#router.route(commit)
+    // After `onAccessLost: 'clear'` the store has a version again: the waits of an idle feed may be over without a change for it.
+    if (isList) for (const feed of this.#router.feeds) feed.checkWaiters()
     if (channels.batch.hasSubscribers) {
       const { lagMs, source } = runner
       channels.batch.publish({ source: source.name, changes: changes.length, version, lagMs })

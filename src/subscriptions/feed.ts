@@ -299,10 +299,11 @@ export class Feed<T> {
       this.#handled = { version: position, history }
       if (!this.#synced.isOpen) this.#synced.open()
     }
-    this.#advance()
+    this.checkWaiters()
   }
 
-  #advance(): void {
+  /** Resolves the waits for versions that this feed has reached. */
+  checkWaiters(): void {
     if (this.#waiters.size > 0) this.#waiters.check(this.#reached)
   }
 
