@@ -75,6 +75,16 @@ describe('SPEC.md', () => {
     expect([...new Set(laws)]).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'])
   })
 
+  test('explains every input of the table of states', () => {
+    const inputs = /^\| \| (start .*) \|$/m.exec(spec)?.[1]?.split(' | ') ?? []
+    const [table = ''] = /^\| input \| meaning \|\n(?:\|.*\n)+/m.exec(spec) ?? []
+    const explained = Array.from(table.matchAll(/^\| (`.*`) \|/gm), ([, names = '']) =>
+      names.replaceAll('`', '').split(', '),
+    )
+    expect(inputs.length).toBeGreaterThan(5)
+    expect(explained.flat()).toEqual(inputs)
+  })
+
   test('has no sentence of more than 25 words in a rule', () => {
     const sentences = rules.flatMap(({ name, text }) =>
       text.split(/(?<=[.;])\s/).map((sentence) => ({ name, sentence })),
