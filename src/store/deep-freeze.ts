@@ -1,13 +1,13 @@
 import { isProduction } from '../contract/runtime.js'
 
-/** Whether mistakes are looked for: unless NODE_ENV is `production`. */
+/** Whether results are frozen to find mistakes: unless NODE_ENV is `production`. */
 export function isDevelopment(): boolean {
   return !isProduction()
 }
 
 /**
- * Freezes plain objects and arrays, at any depth and without recursion; typed arrays, Dates, Maps and instances of
- * classes are left alone. What is frozen already is taken to be frozen all the way down.
+ * Freezes plain objects and arrays, at any depth and without recursion. It does not freeze typed arrays, Dates, Maps and
+ * instances of classes. A frozen object is assumed to be deeply frozen.
  */
 export function deepFreeze<T>(value: T): T {
   if (!isFreezable(value)) return value

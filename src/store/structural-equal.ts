@@ -1,27 +1,27 @@
-/** Deeper than this two values count as different, which costs a needless update and never a lost one. */
+/** Values below this depth count as different. That can cause an unnecessary update, but never loses one. */
 const MAX_DEPTH = 500
 /**
- * After this many pairs of objects, the pairs that follow are remembered. Parts that an object contains more than once
- * would be compared exponentially often otherwise; most objects are compared before that, without the cost of memory.
+ * After this many pairs of objects, later pairs are remembered. Without that, values that an object contains several times
+ * would be compared exponentially often. Most comparisons end earlier, without the cost of memory.
  */
-const PLAIN_VISITS = 10_000
+const PLAIN_PAIRS = 10_000
 
-let visitsLeft = PLAIN_VISITS
+let pairsLeft = PLAIN_PAIRS
 /** Union-find: each object leads to another one that it was compared with. */
 let merged: Map<object, object> | undefined
 
 /**
- * Whether two objects say the same. Plain objects, arrays, Dates, typed arrays, Maps and Sets are compared by content;
- * an instance of a class by its own enumerable properties, or by identity where it has none.
+ * Whether two values are equal. Plain objects, arrays, Dates, typed arrays, Maps and Sets are compared by content. An
+ * instance of a class is compared by its own enumerable properties, or by identity if it has none.
  */
 export function structuralEqual(a: unknown, b: unknown): boolean {
-  // A getter of an object that is compared may come here too.
-  const outer = [visitsLeft, merged] as const
-  ;[visitsLeft, merged] = [PLAIN_VISITS, undefined]
+  // A getter of a compared object may call this function too.
+  const outer = [pairsLeft, merged] as const
+  ;[pairsLeft, merged] = [PLAIN_PAIRS, undefined]
   try {
     return equalAt(a, b, 0)
   } finally {
-    ;[visitsLeft, merged] = outer
+    ;[pairsLeft, merged] = outer
   }
 }
 
@@ -29,7 +29,7 @@ function equalAt(a: unknown, b: unknown, depth: number): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b)
   if (depth > MAX_DEPTH) return false
-  if (visitsLeft-- <= 0 && isMerged(a, b)) return true
+  if (pairsLeft-- <= 0 && isMerged(a, b)) return true
   const prototype: unknown = Object.getPrototypeOf(a)
   if (prototype !== Object.getPrototypeOf(b)) return false
   if (Array.isArray(a)) return Array.isArray(b) && equalArrays(a, b, depth)
@@ -47,7 +47,7 @@ function equalArrays(a: readonly unknown[], b: readonly unknown[], depth: number
   return true
 }
 
-/** One walk over each, and no array of names: most objects that differ do so early. */
+/** Loops over each object once, without an array of names: most differences are found early. */
 function equalProperties(a: object, b: object, depth: number): boolean {
   const left = a as Readonly<Record<string, unknown>>
   const right = b as Readonly<Record<string, unknown>>
@@ -55,7 +55,7 @@ function equalProperties(a: object, b: object, depth: number): boolean {
   for (const name in left) {
     const value = right[name]
     if (!equalAt(left[name], value, depth + 1)) return false
-    // What is there may be inherited.
+    // The property of the other object may be inherited.
     if ((value === undefined || typeof value === 'function') && !Object.hasOwn(right, name)) return false
     names++
   }
@@ -63,7 +63,7 @@ function equalProperties(a: object, b: object, depth: number): boolean {
   return names === 0
 }
 
-/** Classes in the old style have methods that a walk with `for … in` would meet. */
+/** Classes in the old style have enumerable methods, which `for … in` would include. */
 function equalInstances(a: object, b: object, depth: number): boolean {
   const names = Object.keys(a)
   if (names.length === 0 || names.length !== Object.keys(b).length) return false
@@ -92,8 +92,8 @@ function equalSets(a: ReadonlySet<unknown>, b: ReadonlySet<unknown>): boolean {
 }
 
 /**
- * Whether two objects were compared before, directly or each with a common one; from now on they were. A comparison that
- * is still under way counts: one difference anywhere ends the whole comparison.
+ * Returns whether two objects were compared before, directly or through a common object, and records that they are. A
+ * comparison in progress counts: one difference anywhere ends the whole comparison.
  */
 function isMerged(a: object, b: object): boolean {
   merged ??= new Map()
@@ -106,7 +106,7 @@ function isMerged(a: object, b: object): boolean {
 function rootOf(links: Map<object, object>, object: object): object {
   let root = object
   for (let next = links.get(root); next !== undefined; next = links.get(root)) root = next
-  // Each object on the way leads to the root from now on.
+  // Each object on the path leads to the root from now on.
   for (let each = object; each !== root; ) {
     const next = links.get(each) ?? root
     links.set(each, root)

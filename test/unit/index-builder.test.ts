@@ -151,7 +151,7 @@ describe.each(kinds)('an index function of ix.%s', (kind, make) => {
     put('a', value)
     expect([...by.it.values()]).toEqual([])
     expect(reports.map(({ message }) => message)).toEqual([
-      expect.stringContaining(`the function of index "it" failed: it gave ${described}; `),
+      expect.stringContaining(`the function of index "it" failed: it returned ${described}; `),
     ])
   })
 })
@@ -161,7 +161,7 @@ describe('ix.equal and ix.ordered', () => {
     const { put, reports } = declared((ix) => ({ it: ix[kind](scalarOf) }))
     put('a', ['x'])
     expect(reports.map(({ message }) => message)).toEqual([
-      'the function of index "it" failed: it gave an array; a string, number, bigint, boolean or Date is allowed',
+      'the function of index "it" failed: it returned an array; a string, number, bigint, boolean or Date is allowed',
     ])
   })
 })
@@ -191,7 +191,7 @@ describe('ix.multi', () => {
     put('a', 'red')
     expect([...by.it.values()]).toEqual([])
     expect(reports.map(({ message }) => message)).toEqual([
-      'the function of index "it" failed: it gave a string; an iterable of scalars is allowed',
+      'the function of index "it" failed: it returned a string; an iterable of scalars is allowed',
     ])
   })
 
@@ -218,7 +218,7 @@ describe('ix.multi', () => {
     )
     expect([...by.it.values()]).toEqual([])
     expect(reports.map(({ message }) => message)).toEqual([
-      'the function of index "it" failed: it gave more than 10000 values for one object',
+      'the function of index "it" failed: it returned more than 10000 values for one object',
     ])
   })
 
@@ -254,7 +254,7 @@ describe('ix.compound', () => {
     const { put, reports } = declared((ix) => ({ it: ix.compound(tupleOf) }))
     put('a', ['acme', ['nested']])
     expect(reports.map(({ message }) => message)).toEqual([
-      expect.stringContaining('it gave an array; a string, number'),
+      expect.stringContaining('it returned an array; a string, number'),
     ])
   })
 
@@ -262,7 +262,7 @@ describe('ix.compound', () => {
     const { put, reports } = declared((ix) => ({ it: ix.compound(tupleOf) }))
     put('a', 'acme')
     expect(reports.map(({ message }) => message)).toEqual([
-      expect.stringContaining('it gave a string; an array of scalars is allowed'),
+      expect.stringContaining('it returned a string; an array of scalars is allowed'),
     ])
   })
 

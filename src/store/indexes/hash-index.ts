@@ -11,25 +11,25 @@ interface Bucket<T> {
   readonly id: number
   readonly value: Scalar
   readonly ordinals: Ordinal[]
-  /** The objects themselves, in the same order: made by the first question, kept in step while there are more. */
+  /** The objects in the same order: created at the first read, and maintained while there are reads. */
   objects: T[] | undefined
-  /** The copy of `objects` that readers share; forgotten by the next write. */
+  /** The copy of `objects` that readers share, until the next write. */
   shared: readonly T[] | undefined
-  /** Writes since the last question. */
+  /** The number of writes since the last read. */
   writes: number
 }
 
-/** Objects that have been kept in step so many times for each of them, and never asked for, are forgotten. */
+/** After this many writes for each object without a read, the objects of a bucket are released. */
 const FORGET_AFTER = 8
 
 /**
- * What equal and multi-value indexes have in common: buckets of ordinals, from which one is removed by moving the last
- * one into its place.
+ * The base of equal and multi-value indexes: buckets of ordinals. An ordinal is removed by moving the last one of the
+ * bucket into its position.
  */
 abstract class HashIndex<T> implements StoreIndex<T> {
   readonly store: Store<T>
   readonly #byValue = new ScalarMap<Bucket<T>>()
-  /** By id; nobody has id 0. */
+  /** By id. No bucket has id 0. */
   readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
   readonly #freeIds: number[] = []
 
@@ -41,7 +41,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   abstract delete(ordinal: Ordinal): void
   abstract valueAt(ordinal: Ordinal): unknown
   abstract includes(remembered: unknown, value: Scalar): boolean
-  /** The element at `ordinal` is now at `position` of `bucket`. */
+  /** Called after the element `ordinal` was moved to `position` of `bucket`. */
   protected abstract moved(ordinal: Ordinal, bucket: Bucket<T>, position: number): void
 
   clear(): void {
@@ -94,7 +94,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
     this.moved(ordinal, bucket, position)
   }
 
-  /** What users call. */
+  /** Returns the public function of the index. */
   accessor<V extends Scalar>(): Equal<T, V> {
     const objects = (value: V): readonly T[] => {
       const bucket = this.#visible(value)
@@ -107,7 +107,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
     })
   }
 
-  /** The same over the store as it was when `pin` was taken. */
+  /** Returns the public function of the index over a pin. */
   accessorAt<V extends Scalar>(pin: Pin<T>): Equal<T, V> {
     const found = (value: V): readonly Entry<T>[] => {
       this.store.assertIndexed()
@@ -163,10 +163,10 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   }
 }
 
-/** One value an object. */
+/** An index with at most one value for each object. */
 export class EqualIndex<T> extends HashIndex<T> {
   readonly #of: (entry: Entry<T>) => Scalar | undefined
-  /** By ordinal: the bucket's id, and the place in it. */
+  /** The id of the bucket of each ordinal, and its position there. */
   readonly #bucketIds = new Int32List()
   readonly #positions = new Int32List()
 
@@ -219,13 +219,13 @@ export class EqualIndex<T> extends HashIndex<T> {
   }
 }
 
-/** Where one object stands in one bucket. */
+/** The position of one object in one bucket. */
 interface Place<T> {
   readonly bucket: Bucket<T>
   position: number
 }
 
-/** Any number of values an object. */
+/** An index with any number of values for each object. */
 export class MultiIndex<T> extends HashIndex<T> {
   readonly #of: (entry: Entry<T>) => readonly Scalar[]
   readonly #places: (Place<T>[] | undefined)[] = []
@@ -279,7 +279,7 @@ export class MultiIndex<T> extends HashIndex<T> {
   }
 }
 
-/** The objects of a bucket that is about to be written, where somebody asks for them. */
+/** Returns the maintained objects of a bucket before a write, or undefined if they are not maintained. */
 function objectsToWrite<T>(bucket: Bucket<T>): T[] | undefined {
   if (bucket.objects === undefined) return undefined
   bucket.shared = undefined
@@ -287,7 +287,7 @@ function objectsToWrite<T>(bucket: Bucket<T>): T[] | undefined {
   return bucket.objects
 }
 
-/** Keeps an array dense: V8 makes one with holes slower. */
+/** Keeps an array dense: V8 reads an array with holes more slowly. */
 function fill<V>(array: V[], upTo: number, value: V): void {
   while (array.length <= upTo) array.push(value)
 }

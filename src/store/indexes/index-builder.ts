@@ -8,28 +8,30 @@ import type { IndexBuilder } from './index-types.js'
 import { copyScalar, isScalar, type Scalar, ScalarMap } from './scalar.js'
 import { SortedIndex } from './sorted-index.js'
 
-/** The most index values that one object may have in one index. */
+/** The limit of index values that one object may have in one index. */
 export const MAX_INDEX_VALUES = 10_000
 
-/** An index as its owner holds it: what the store writes, what users call, and the same over a snapshot. */
+/** An index with its name, and its public functions over the store and over a pin. */
 export interface DeclaredIndex<T> {
   readonly name: string
   readonly index: StoreIndex<T>
   readonly accessor: unknown
   accessorAt(pin: Pin<T>): unknown
-  /** Whether remembered index values include `value`, as `where: { name: value }` asks. */
+  /** Whether remembered index values match `value` of `where: { name: value }`. */
   includes(remembered: unknown, value: unknown): boolean
-  /** What is wrong with `value` in `where: { name: value }`, if anything. */
+  /** Returns the flaw of `value` in `where: { name: value }`, or undefined if it is valid. */
   flawIn(value: unknown): string | undefined
-  /** The entries that have `value` now. */
+  /** Returns the current entries with `value`. */
   entriesWith(value: unknown): readonly Entry<T>[]
-  /** The scalars under which an object is found by its remembered value; undefined where only `includes` can tell. */
+  /** Returns the scalars of a remembered value; undefined if the index can only be matched with `includes`. */
   scalarsOf(remembered: unknown): readonly Scalar[] | undefined
 }
 
 /**
- * Runs the user's declaration, and gives its indexes by name. They are part of the store from then on.
- * `report` is told of the first failure of each index.
+ * Calls the user's declaration, adds its indexes to the store, and returns them by name. `report` is called with the
+ * first failure of each index.
+ *
+ * @throws TypeError when the declaration does not return an object of indexes.
  */
 export function declareIndexes<T, I extends object>(
   store: Store<T>,
@@ -59,7 +61,7 @@ function builderFor<T>(
   made: Map<unknown, Omit<DeclaredIndex<T>, 'name'>>,
   report: (index: StoreIndex<T>, cause: unknown, key: string) => void,
 ): IndexBuilder<T> {
-  /** Runs the user's function; what it throws, or `read` refuses, leaves the object out and is reported once per index. */
+  /** Wraps the user's function. If it or `read` throws, `otherwise` is returned; the first error of each index is reported. */
   const guarded = <V, R>(
     of: (object: T, key: string) => V,
     read: (value: V) => R,
@@ -78,42 +80,36 @@ function builderFor<T>(
       }
     }
   }
+  const register = <A>(accessor: A, index: Omit<DeclaredIndex<T>, 'name' | 'accessor'>): A => {
+    made.set(accessor, { ...index, accessor })
+    return accessor
+  }
+  const ofBuckets = (
+    index: EqualIndex<T> | MultiIndex<T>,
+  ): Omit<DeclaredIndex<T>, 'name' | 'accessor' | 'scalarsOf'> => ({
+    index,
+    accessorAt: (pin) => index.accessorAt(pin),
+    includes: (remembered, value) => index.includes(remembered, value as Scalar),
+    entriesWith: (value) => index.entriesWith(value as Scalar),
+    flawIn: flawInScalar,
+  })
   return {
-    equal(of) {
+    equal<V extends Scalar>(of: (object: T, key: string) => V | null | undefined) {
       const index: EqualIndex<T> = new EqualIndex(
         store,
         guarded(of, readScalar, undefined, () => index),
       )
-      const accessor = index.accessor()
-      made.set(accessor, {
-        index,
-        accessor,
-        accessorAt: (pin) => index.accessorAt(pin),
-        includes: (remembered, value) => index.includes(remembered, value as Scalar),
-        entriesWith: (value) => index.entriesWith(value as Scalar),
-        flawIn: flawInScalar,
-        scalarsOf: (remembered) => (remembered === undefined ? [] : [remembered as Scalar]),
-      })
-      return accessor as never
+      const scalarsOf = (remembered: unknown) => (remembered === undefined ? [] : [remembered as Scalar])
+      return register(index.accessor<V>(), { ...ofBuckets(index), scalarsOf })
     },
-    multi(of) {
+    multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>) {
       const index: MultiIndex<T> = new MultiIndex(
         store,
         guarded(of, readScalars, [], () => index),
       )
-      const accessor = index.accessor()
-      made.set(accessor, {
-        index,
-        accessor,
-        accessorAt: (pin) => index.accessorAt(pin),
-        includes: (remembered, value) => index.includes(remembered, value as Scalar),
-        entriesWith: (value) => index.entriesWith(value as Scalar),
-        flawIn: flawInScalar,
-        scalarsOf: (remembered) => (remembered ?? []) as readonly Scalar[],
-      })
-      return accessor as never
+      return register(index.accessor<V>(), { ...ofBuckets(index), scalarsOf: scalarsIn })
     },
-    ordered(of) {
+    ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined) {
       const read = (value: unknown): readonly Scalar[] | undefined => {
         const scalar = readScalar(value)
         return scalar === undefined ? undefined : [scalar]
@@ -122,36 +118,36 @@ function builderFor<T>(
         store,
         guarded(of, read, undefined, () => index),
       )
-      const accessor = index.ordered()
-      made.set(accessor, {
+      return register(index.ordered<V>(), {
         index,
-        accessor,
         accessorAt: (pin) => index.ordered(pin),
         includes: (remembered, value) => index.includes(remembered, [value as Scalar]),
         entriesWith: (value) => index.entriesWith([value as Scalar]),
         flawIn: flawInScalar,
-        scalarsOf: (remembered) => (remembered ?? []) as readonly Scalar[],
+        scalarsOf: scalarsIn,
       })
-      return accessor as never
     },
-    compound(of) {
+    compound<const V extends readonly (Scalar | null | undefined)[]>(
+      of: (object: T, key: string) => V | null | undefined,
+    ) {
       const index: SortedIndex<T> = new SortedIndex(
         store,
         guarded(of, readTuple, undefined, () => index),
       )
-      const accessor = index.compound()
-      made.set(accessor, {
+      return register(index.compound<{ [K in keyof V]: NonNullable<V[K]> }>(), {
         index,
-        accessor,
         accessorAt: (pin) => index.compound(pin),
         includes: (remembered, value) => index.includes(remembered, value as readonly Scalar[]),
         entriesWith: (value) => index.entriesWith(value as readonly Scalar[]),
         flawIn: (value) => (Array.isArray(value) && value.every(isScalar) ? undefined : 'must be an array of scalars'),
         scalarsOf: () => undefined,
       })
-      return accessor as never
     },
   }
+}
+
+function scalarsIn(remembered: unknown): readonly Scalar[] {
+  return (remembered ?? []) as readonly Scalar[]
 }
 
 function flawInScalar(value: unknown): string | undefined {
@@ -161,12 +157,12 @@ function flawInScalar(value: unknown): string | undefined {
 function readScalar(value: unknown): Scalar | undefined {
   if (value === null || value === undefined) return undefined
   if (isScalar(value)) return copyScalar(value)
-  throw new TypeError(`it gave ${describe(value)}; a string, number, bigint, boolean or Date is allowed`)
+  throw new TypeError(`it returned ${describe(value)}; a string, number, bigint, boolean or Date is allowed`)
 }
 
 function readTuple(value: unknown): readonly Scalar[] | undefined {
   if (value === null || value === undefined) return undefined
-  if (!Array.isArray(value)) throw new TypeError(`it gave ${describe(value)}; an array of scalars is allowed`)
+  if (!Array.isArray(value)) throw new TypeError(`it returned ${describe(value)}; an array of scalars is allowed`)
   const tuple: Scalar[] = []
   for (const each of value) {
     const scalar = readScalar(each)
@@ -179,13 +175,14 @@ function readTuple(value: unknown): readonly Scalar[] | undefined {
 function readScalars(values: Iterable<unknown>): readonly Scalar[] {
   if (values === null || values === undefined) return []
   if (typeof values === 'string' || typeof values[Symbol.iterator] !== 'function') {
-    throw new TypeError(`it gave ${describe(values)}; an iterable of scalars is allowed`)
+    throw new TypeError(`it returned ${describe(values)}; an iterable of scalars is allowed`)
   }
   const seen = new ScalarMap<Scalar>()
   for (const value of values) {
     const scalar = readScalar(value)
     if (scalar !== undefined) seen.set(scalar, scalar)
-    if (seen.size > MAX_INDEX_VALUES) throw new TypeError(`it gave more than ${MAX_INDEX_VALUES} values for one object`)
+    if (seen.size > MAX_INDEX_VALUES)
+      throw new TypeError(`it returned more than ${MAX_INDEX_VALUES} values for one object`)
   }
   return [...seen.values()]
 }

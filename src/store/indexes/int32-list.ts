@@ -1,4 +1,4 @@
-/** A growing array of 32-bit integers, 0 where nothing was set: no pointers, so nothing for the garbage collector to follow. */
+/** A growing array of 32-bit integers, initially 0. It has no pointers, so the garbage collector does not scan it. */
 export class Int32List {
   #values = new Int32Array(256)
 

@@ -1,4 +1,4 @@
-/** What an index value can be. Dates match by value; a number and a bigint of one value are the same. */
+/** A possible index value. Dates are compared by value. A number and a bigint of the same value are equal. */
 export type Scalar = string | number | bigint | boolean | Date
 
 export function isScalar(value: unknown): value is Scalar {
@@ -13,14 +13,14 @@ export function isScalar(value: unknown): value is Scalar {
   }
 }
 
-/** An own copy: Dates are mutable, and the caller may change its instance. */
+/** Copies a Date, which is mutable. Returns all other scalars as they are. */
 export function copyScalar<V extends Scalar>(value: V): V
 export function copyScalar(value: Scalar): Scalar {
-  // Not the method of the value, which may be another one.
+  // Not `value.getTime()`, which an instance may override.
   return value instanceof Date ? new Date(Date.prototype.getTime.call(value)) : value
 }
 
-/** The same equality as that of `compareScalars`. */
+/** Returns whether `compareScalars` returns 0. */
 export function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolean {
   if (a === b) return true
   if (typeof a === 'string' || a === undefined || b === undefined) return false
@@ -28,8 +28,8 @@ export function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolea
 }
 
 /**
- * A total order over all scalars: booleans, then numbers and bigints by value (NaN first), then Dates, then strings by
- * code unit. Negative, 0 or positive.
+ * Compares two scalars. The total order is: booleans, numbers and bigints by value (NaN first), Dates, strings by code
+ * unit. Returns a negative number, 0 or a positive number.
  */
 export function compareScalars(a: Scalar, b: Scalar): number {
   const left = rankOf(a)
@@ -39,7 +39,7 @@ export function compareScalars(a: Scalar, b: Scalar): number {
   const y = b instanceof Date ? b.getTime() : b
   if (x < y) return -1
   if (x > y) return 1
-  // Neither is smaller: they are equal, or NaN takes part, which stands before all numbers.
+  // Neither is smaller: they are equal, or one is NaN, which comes before all numbers.
   return Number(Number.isNaN(y)) - Number(Number.isNaN(x))
 }
 
@@ -57,12 +57,12 @@ function rankOf(value: Scalar): number {
   }
 }
 
-/** A Map keyed by scalars, in which those that are the same are one key. */
+/** A Map keyed by scalars, in which equal scalars are one key. */
 export class ScalarMap<V> {
   readonly #plain = new Map<unknown, V>()
   readonly #dates = new Map<number, V>()
 
-  /** Nothing for null and undefined, which are no scalars. */
+  /** Returns undefined also for null and undefined, which callers without types may pass. */
   get(key: Scalar): V | undefined {
     if (typeof key === 'object' && key !== null) return this.#dates.get(key.getTime())
     return this.#plain.get(plainKey(key))
@@ -93,7 +93,7 @@ export class ScalarMap<V> {
   }
 }
 
-/** A bigint as the number of the same value, if there is one. */
+/** Returns a bigint as the number of the same value, if there is one. */
 function plainKey(key: unknown): unknown {
   if (typeof key !== 'bigint') return key
   const number = Number(key)

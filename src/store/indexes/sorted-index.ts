@@ -5,37 +5,25 @@ import { pairsOf, type Store } from '../store.js'
 import type { Ordinal, StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { compareScalars, copyScalar, isScalar, type Scalar } from './scalar.js'
-
-/** How many elements a chunk holds before it is split in two. */
-const CHUNK = 512
-
-type Tuple = readonly Scalar[]
-
-/** The elements of a range: those not `isBefore`, up to the first that is not `isWithin`. Both only ever turn once along the order. */
-interface Span {
-  isBefore(value: Tuple): boolean
-  isWithin(value: Tuple): boolean
-}
-
-interface Chunk {
-  readonly values: Tuple[]
-  readonly ordinals: Ordinal[]
-}
-
-interface Position {
-  readonly chunk: number
-  readonly at: number
-}
+import {
+  compareHead,
+  compareKeys,
+  compareTuples,
+  SortedChunks,
+  type SortedElement,
+  type Span,
+  type Tuple,
+} from './sorted-chunks.js'
 
 /**
- * Objects in the order of a tuple of scalars, then of their keys; an ordered index is one with a single component.
- * Two levels of sorted chunks, built by the first question (one sort) and kept in order from then on.
+ * An index of entries in the order of a tuple of scalars, then of their keys. An ordered index has tuples with one
+ * component. The order is sorted at the first read, and maintained from then on.
  */
 export class SortedIndex<T> implements StoreIndex<T> {
   readonly #store: Store<T>
   readonly #of: (entry: Entry<T>) => Tuple | undefined
   readonly #values: (Tuple | undefined)[] = []
-  #chunks: Chunk[] | undefined
+  #sorted: SortedChunks | undefined
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined) {
     this.#store = store
@@ -47,15 +35,15 @@ export class SortedIndex<T> implements StoreIndex<T> {
     const old = this.#values[ordinal]
     while (this.#values.length <= ordinal) this.#values.push(undefined)
     if (old !== undefined && value !== undefined && compareTuples(old, value) === 0) return
-    if (old !== undefined) this.#remove(old, ordinal)
+    if (old !== undefined) this.#sorted?.remove(old, ordinal)
     this.#values[ordinal] = value
-    if (value !== undefined) this.#insert(value, ordinal, entry.key)
+    if (value !== undefined) this.#sorted?.insert(value, ordinal, entry.key)
   }
 
   delete(ordinal: Ordinal): void {
     const old = this.#values[ordinal]
     if (old === undefined) return
-    this.#remove(old, ordinal)
+    this.#sorted?.remove(old, ordinal)
     this.#values[ordinal] = undefined
   }
 
@@ -69,15 +57,15 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   clear(): void {
     this.#values.length = 0
-    this.#chunks = undefined
+    this.#sorted = undefined
   }
 
-  /** The entries whose tuple begins with `value`. */
+  /** Returns the entries whose tuple starts with `value`. */
   entriesWith(value: Tuple, pin?: Pin<T>): readonly Entry<T>[] {
     return this.#select(equalTo(value), {}, pin)
   }
 
-  /** What users call for an index with one component. */
+  /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
     const entriesIn = (range: Range<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
       checkRange('an ordered index', range, { prefix: isAny })
@@ -91,7 +79,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     })
   }
 
-  /** What users call for an index with several components. */
+  /** Returns the public function of an index with several components, over the store or over a pin. */
   compound<V extends readonly Scalar[]>(pin?: Pin<T>): Compound<T, V> {
     const objects = (prefix: Partial<V>, range: Range<V[number]> = {}): readonly T[] => {
       if (!Array.isArray(prefix) || !prefix.every(isScalar)) {
@@ -111,7 +99,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     this.#store.assertIndexed()
     const live: Entry<T>[] = []
     const wanted = pin === undefined ? undefined : (ordinal: Ordinal) => pin.isUnchanged(ordinal)
-    for (const ordinal of this.#walk(span, reverse)) {
+    for (const ordinal of this.#ordinalsIn(span, reverse)) {
       if (live.length >= limit) break
       const entry = wanted === undefined || wanted(ordinal) ? this.#store.entryAt(ordinal) : undefined
       if (entry !== undefined) live.push(entry)
@@ -119,7 +107,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return pin === undefined ? live : this.#withOverwritten(live, span, reverse, limit, pin)
   }
 
-  /** Adds what a snapshot kept of entries that have been overwritten since, each in its place. */
+  /** Adds the entries that were overwritten since the pin was created, in their order. */
   #withOverwritten(live: Entry<T>[], span: Span, reverse: boolean, limit: number, pin: Pin<T>): readonly Entry<T>[] {
     const all = live.map((entry) => ({ entry, value: this.#valueOf(entry) }))
     for (const { entry, values } of pin.overwritten()) {
@@ -136,34 +124,14 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return (ordinal === undefined ? undefined : this.#values[ordinal]) ?? []
   }
 
-  *#walk(span: Span, reverse: boolean): Iterable<Ordinal> {
-    if (!this.#store.isVisible) return
-    const chunks = this.#build()
-    const from = this.#partition(chunks, (value) => span.isBefore(value))
-    const to = this.#partition(chunks, (value) => span.isBefore(value) || span.isWithin(value))
-    const step = reverse ? -1 : 1
-    const [first, last] = reverse ? [to, from] : [from, to]
-    for (let c = first.chunk; reverse ? c >= last.chunk : c <= last.chunk; c += step) {
-      const { ordinals } = chunks[c] ?? { ordinals: [] }
-      const start = c === from.chunk ? from.at : 0
-      const end = c === to.chunk ? to.at : ordinals.length
-      for (let i = reverse ? end - 1 : start; reverse ? i >= start : i < end; i += step) {
-        const ordinal = ordinals[i]
-        if (ordinal !== undefined) yield ordinal
-      }
-    }
+  #ordinalsIn(span: Span, reverse: boolean): Iterable<Ordinal> {
+    return this.#store.isVisible ? this.#sort().ordinalsIn(span, reverse) : []
   }
 
   #count(span: Span, pin: Pin<T> | undefined): number {
     this.#store.assertIndexed()
     if (pin !== undefined) return this.#select(span, {}, pin).length
-    if (!this.#store.isVisible) return 0
-    const chunks = this.#build()
-    const from = this.#partition(chunks, (value) => span.isBefore(value))
-    const to = this.#partition(chunks, (value) => span.isBefore(value) || span.isWithin(value))
-    let count = to.at - from.at
-    for (let c = from.chunk; c < to.chunk; c++) count += chunks[c]?.ordinals.length ?? 0
-    return count
+    return this.#store.isVisible ? this.#sort().countIn(span) : 0
   }
 
   #distinct(pin: Pin<T> | undefined): Tuple[] {
@@ -173,7 +141,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
       const last = values.at(-1)
       if (value !== undefined && (last === undefined || compareTuples(last, value) !== 0)) values.push(value)
     }
-    if (pin === undefined) for (const ordinal of this.#walk(everything, false)) add(this.#values[ordinal])
+    if (pin === undefined) for (const ordinal of this.#ordinalsIn(everything, false)) add(this.#values[ordinal])
     else {
       const kept = new Map<Entry<T>, Tuple>()
       for (const { entry, values: then } of pin.overwritten()) kept.set(entry, then.get(this) as Tuple)
@@ -182,68 +150,14 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return values
   }
 
-  /** The chunks, sorted; made by the first question. */
-  #build(): Chunk[] {
-    if (this.#chunks !== undefined) return this.#chunks
-    const all: { readonly value: Tuple; readonly ordinal: Ordinal; readonly key: string }[] = []
+  #sort(): SortedChunks {
+    if (this.#sorted !== undefined) return this.#sorted
+    const all: SortedElement[] = []
     this.#values.forEach((value, ordinal) => {
       if (value !== undefined) all.push({ value, ordinal, key: this.#keyAt(ordinal) })
     })
-    all.sort((a, b) => compareTuples(a.value, b.value) || compareKeys(a.key, b.key))
-    const chunks: Chunk[] = []
-    for (let at = 0; at < all.length; at += CHUNK / 2) {
-      const part = all.slice(at, at + CHUNK / 2)
-      chunks.push({ values: part.map(({ value }) => value), ordinals: part.map(({ ordinal }) => ordinal) })
-    }
-    this.#chunks = chunks
-    return chunks
-  }
-
-  #insert(value: Tuple, ordinal: Ordinal, key: string): void {
-    const chunks = this.#chunks
-    if (chunks === undefined) return
-    const { chunk: c, at } = this.#find(chunks, value, key)
-    const chunk = chunks[c]
-    if (chunk === undefined) {
-      chunks.push({ values: [value], ordinals: [ordinal] })
-      return
-    }
-    chunk.values.splice(at, 0, value)
-    chunk.ordinals.splice(at, 0, ordinal)
-    if (chunk.ordinals.length <= CHUNK) return
-    const half = chunk.ordinals.length >> 1
-    chunks.splice(c + 1, 0, { values: chunk.values.splice(half), ordinals: chunk.ordinals.splice(half) })
-  }
-
-  #remove(value: Tuple, ordinal: Ordinal): void {
-    const chunks = this.#chunks
-    if (chunks === undefined) return
-    const { chunk: c, at } = this.#find(chunks, value, this.#keyAt(ordinal))
-    const chunk = chunks[c]
-    if (chunk?.ordinals[at] !== ordinal) throw new Error('a sorted index lost an element')
-    chunk.values.splice(at, 1)
-    chunk.ordinals.splice(at, 1)
-    if (chunk.ordinals.length === 0) chunks.splice(c, 1)
-  }
-
-  /** Where (value, key) stands, or would stand. The last chunk takes what is greater than all. */
-  #find(chunks: readonly Chunk[], value: Tuple, key: string): Position {
-    const isLess = (chunk: Chunk, at: number): boolean => {
-      const order = compareTuples(chunk.values[at] ?? [], value)
-      return order < 0 || (order === 0 && compareKeys(this.#keyAt(chunk.ordinals[at] ?? -1), key) < 0)
-    }
-    const found = firstWhere(chunks.length, (c) => !isLess(chunks[c] as Chunk, (chunks[c]?.ordinals.length ?? 1) - 1))
-    const c = Math.min(found, Math.max(chunks.length - 1, 0))
-    const chunk = chunks[c]
-    return { chunk: c, at: chunk === undefined ? 0 : firstWhere(chunk.ordinals.length, (at) => !isLess(chunk, at)) }
-  }
-
-  /** The first position whose value does not satisfy `holds`, which holds for a head of the order. */
-  #partition(chunks: readonly Chunk[], holds: (value: Tuple) => boolean): Position {
-    const found = firstWhere(chunks.length, (c) => !holds(chunks[c]?.values.at(-1) ?? []))
-    const c = Math.min(found, Math.max(chunks.length - 1, 0))
-    const values = chunks[c]?.values ?? []
-    return { chunk: c, at: firstWhere(values.length, (at) => !holds(values[at] ?? [])) }
+    this.#sorted = new SortedChunks(all, (ordinal) => this.#keyAt(ordinal))
+    return this.#sorted
   }
 
   #keyAt(ordinal: Ordinal): string {
@@ -265,7 +179,7 @@ function spanOf(head: Tuple, range: Range<Scalar> & { readonly prefix?: string |
   const at = head.length
   const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)
   const isBefore = (each: Scalar | undefined): boolean => {
-    if (each === undefined) return isBounded // A tuple that ends here stands first, and is in no range.
+    if (each === undefined) return isBounded // A tuple that ends here comes first, outside every range.
     if (gt !== undefined && compareScalars(each, gt) <= 0) return true
     if (gte !== undefined && compareScalars(each, gte) < 0) return true
     return prefix !== undefined && compareScalars(each, prefix) < 0
@@ -300,36 +214,6 @@ function checkRange(call: string, range: object, more: Readonly<Record<string, t
 
 function isPrefix(value: unknown): string | undefined {
   return typeof value === 'string' ? undefined : 'must be a string'
-}
-
-function compareTuples(a: Tuple, b: Tuple): number {
-  return (a.length <= b.length ? -compareHead(b, a) : compareHead(a, b)) || a.length - b.length
-}
-
-/** Compares as many components as `head` has; a tuple that ends before stands before. */
-function compareHead(value: Tuple, head: Tuple): number {
-  for (let i = 0; i < head.length; i++) {
-    const each = value[i]
-    const order = each === undefined ? -1 : compareScalars(each, head[i] as Scalar)
-    if (order !== 0) return order
-  }
-  return 0
-}
-
-function compareKeys(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
-
-/** The least i in [0, length) for which `holds`, or `length`; `holds` turns from false to true at most once. */
-function firstWhere(length: number, holds: (i: number) => boolean): number {
-  let low = 0
-  let high = length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (holds(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
 }
 
 function objectsOf<T>(entries: readonly Entry<T>[]): readonly T[] {

@@ -96,7 +96,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'a sorted index keeps the old value',
     breaks: 'every index equals the recomputed one (I9)',
     file: 'store/indexes/sorted-index.ts',
-    edits: [['    if (old !== undefined) this.#remove(old, ordinal)\n', '']],
+    edits: [['    if (old !== undefined) this.#sorted?.remove(old, ordinal)\n', '']],
   },
   {
     name: 'an index keeps the Date of somebody else',

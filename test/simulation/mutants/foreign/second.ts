@@ -57,7 +57,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // then a lower range or count is asked for.
     name: 'an ordered index keeps chunks that have become empty',
     breaks: 'I9: every index equals the recomputed one; here ranges and counts lose objects that are there.',
-    file: 'store/indexes/sorted-index.ts',
+    file: 'store/indexes/sorted-chunks.ts',
     edits: [['    if (chunk.ordinals.length === 0) chunks.splice(c, 1)\n', '']],
   },
   {

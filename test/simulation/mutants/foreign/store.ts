@@ -96,7 +96,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // deleted, then a range is read.
     name: 'a sorted index keeps a chunk that has become empty',
     breaks: 'An ordered index equals the recomputed one: a range has all objects within its bounds.',
-    file: 'store/indexes/sorted-index.ts',
+    file: 'store/indexes/sorted-chunks.ts',
     edits: [['    if (chunk.ordinals.length === 0) chunks.splice(c, 1)\n', '']],
   },
   {

@@ -4,26 +4,28 @@ import type { Store } from '../store.js';
 import type { StoreIndex } from '../store-index.js';
 import type { IndexBuilder } from './index-types.js';
 import { type Scalar } from './scalar.js';
-/** The most index values that one object may have in one index. */
+/** The limit of index values that one object may have in one index. */
 export declare const MAX_INDEX_VALUES = 10000;
-/** An index as its owner holds it: what the store writes, what users call, and the same over a snapshot. */
+/** An index with its name, and its public functions over the store and over a pin. */
 export interface DeclaredIndex<T> {
     readonly name: string;
     readonly index: StoreIndex<T>;
     readonly accessor: unknown;
     accessorAt(pin: Pin<T>): unknown;
-    /** Whether remembered index values include `value`, as `where: { name: value }` asks. */
+    /** Whether remembered index values match `value` of `where: { name: value }`. */
     includes(remembered: unknown, value: unknown): boolean;
-    /** What is wrong with `value` in `where: { name: value }`, if anything. */
+    /** Returns the flaw of `value` in `where: { name: value }`, or undefined if it is valid. */
     flawIn(value: unknown): string | undefined;
-    /** The entries that have `value` now. */
+    /** Returns the current entries with `value`. */
     entriesWith(value: unknown): readonly Entry<T>[];
-    /** The scalars under which an object is found by its remembered value; undefined where only `includes` can tell. */
+    /** Returns the scalars of a remembered value; undefined if the index can only be matched with `includes`. */
     scalarsOf(remembered: unknown): readonly Scalar[] | undefined;
 }
 /**
- * Runs the user's declaration, and gives its indexes by name. They are part of the store from then on.
- * `report` is told of the first failure of each index.
+ * Calls the user's declaration, adds its indexes to the store, and returns them by name. `report` is called with the
+ * first failure of each index.
+ *
+ * @throws TypeError when the declaration does not return an object of indexes.
  */
 export declare function declareIndexes<T, I extends object>(store: Store<T>, declare: (ix: IndexBuilder<T>) => I, report: (message: string, cause: unknown, key: string) => void): {
     readonly by: I;

@@ -1,60 +1,77 @@
 import type { Scalar } from './scalar.js';
-/** What every index answers. All results are taken at the call: they do not change afterwards. */
+/** The reads of every index. A result is taken at the call, and does not change afterwards. */
 export interface Index<T, V> {
-    /** `[key, object]` pairs with this value. Their order is promised only if the index has one. */
+    /** Returns `[key, object]` pairs with this value. The order is promised only for ordered and compound indexes. */
     entries(value: V): IteratorObject<[key: string, object: T], undefined>;
-    /** How many objects have this value. */
+    /** Returns the number of objects with this value. */
     count(value: V): number;
-    /** Every value that some object has, once. */
+    /** Returns each value that an object has, once. */
     values(): Iterable<V>;
 }
 /**
- * `by.tenant('acme')`: all objects with this value, in no promised order. The array is shared between calls until something
- * changes; in development it is frozen.
+ * An index by equality. `by.tenant('acme')` returns all objects with this value, in no promised order. Calls share the
+ * array until an object changes. It is frozen in development.
  */
 export interface Equal<T, V> extends Index<T, V> {
     (value: V): readonly T[];
 }
-/** A part of an order. Without bounds: all of it. */
+/** The bounds of a read in order. Default: no bounds. */
 export interface Range<V> {
+    /** Only values above this one. */
     readonly gt?: V;
+    /** Only this value and values above it. */
     readonly gte?: V;
+    /** Only values below this one. */
     readonly lt?: V;
+    /** Only this value and values below it. */
     readonly lte?: V;
-    /** From the greatest down. Default false. */
+    /** Descending order. Default: false. */
     readonly reverse?: boolean;
-    /** How many at most. Default: all. */
+    /** The maximum number of results. Default: all. */
     readonly limit?: number;
 }
-/** `by.created({ gte: monday, limit: 10 })`: objects in the order of the index value, equal ones in the order of their keys. */
+/**
+ * An index in the order of its values; objects with equal values are in the order of their keys.
+ * `by.created({ gte: monday, limit: 10 })` returns the first ten objects since Monday. With `prefix`, it returns only
+ * strings that start with it.
+ *
+ * @throws TypeError when an option is unknown or has a wrong type.
+ */
 export interface Ordered<T, V> extends Index<T, V> {
     (range?: Range<V> & {
         readonly prefix?: V & string;
     }): readonly T[];
-    /** The same as `[key, object]` pairs. */
+    /** Returns the range as `[key, object]` pairs. */
     entriesIn(range?: Range<V>): IteratorObject<[key: string, object: T], undefined>;
 }
-/** `by.latest(['acme'], { reverse: true, limit: 20 })`: equality on the first components, a range on the next one. */
+/**
+ * An index in the order of a tuple: equality on the first components, a range on the next one.
+ * `by.latest(['acme'], { reverse: true, limit: 20 })` returns the last twenty objects of one tenant.
+ *
+ * @throws TypeError when the prefix is not an array of scalars, or an option is unknown or has a wrong type.
+ */
 export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
     (prefix: Partial<V>, range?: Range<V[number]>): readonly T[];
 }
-/** The type of the values of an index. */
+/** The type of the values of an index `X`. */
 export type IndexValue<X> = X extends Index<unknown, infer V> ? V : never;
 /**
- * Declares indexes, each typed where it stands. An index function runs once for each object as it comes in, and never
- * on an old one; `null` and `undefined` mean: not in this index. One that throws, or gives something that is no
- * scalar, leaves that object out of that index and is reported once.
+ * Declares indexes. An index function is called once for each object that arrives, and never for an old one. If it
+ * returns `null` or `undefined`, the object is not in the index. If it throws, or returns a value that is not a scalar,
+ * the object is not in that index; the first such error of each index is reported with code DECODE.
+ *
+ * @throws TypeError when the argument is not a function.
  */
 export interface IndexBuilder<T> {
-    /** One value an object. */
+    /** At most one value for each object, for lookups by equality. */
     equal<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Equal<T, V>;
-    /** Any number of values an object, up to 10 000; the same one twice counts once. */
+    /** Up to 10 000 values for each object, for lookups by equality. Duplicates count once. */
     multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>): Equal<T, V>;
-    /** One value an object, kept in order: range, prefix, reverse, limit. The order is built by the first question. */
+    /** At most one value for each object, for ranges and prefixes. The objects are sorted at the first read. */
     ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Ordered<T, V>;
     /**
-     * A tuple an object, kept in order: equality on the first components, a range on the next. A tuple with `null` or
-     * `undefined` in it leaves the object out, as no tuple does.
+     * At most one tuple for each object: equality on the first components, a range on the next. An object whose tuple
+     * contains `null` or `undefined` is not in the index.
      */
     compound<const V extends readonly (Scalar | null | undefined)[]>(of: (object: T, key: string) => V | null | undefined): Compound<T, {
         [K in keyof V]: NonNullable<V[K]>;

@@ -1,19 +1,19 @@
-/** What an index value can be. Dates match by value; a number and a bigint of one value are the same. */
+/** A possible index value. Dates are compared by value. A number and a bigint of the same value are equal. */
 export type Scalar = string | number | bigint | boolean | Date;
 export declare function isScalar(value: unknown): value is Scalar;
-/** An own copy: Dates are mutable, and the caller may change its instance. */
+/** Copies a Date, which is mutable. Returns all other scalars as they are. */
 export declare function copyScalar<V extends Scalar>(value: V): V;
-/** The same equality as that of `compareScalars`. */
+/** Returns whether `compareScalars` returns 0. */
 export declare function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolean;
 /**
- * A total order over all scalars: booleans, then numbers and bigints by value (NaN first), then Dates, then strings by
- * code unit. Negative, 0 or positive.
+ * Compares two scalars. The total order is: booleans, numbers and bigints by value (NaN first), Dates, strings by code
+ * unit. Returns a negative number, 0 or a positive number.
  */
 export declare function compareScalars(a: Scalar, b: Scalar): number;
-/** A Map keyed by scalars, in which those that are the same are one key. */
+/** A Map keyed by scalars, in which equal scalars are one key. */
 export declare class ScalarMap<V> {
     #private;
-    /** Nothing for null and undefined, which are no scalars. */
+    /** Returns undefined also for null and undefined, which callers without types may pass. */
     get(key: Scalar): V | undefined;
     set(key: Scalar, value: V): void;
     delete(key: Scalar): void;
