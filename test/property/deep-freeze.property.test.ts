@@ -26,7 +26,7 @@ function reached(from: unknown, all = new Set<object>()): Set<object> {
 }
 
 describe('deepFreeze', () => {
-  test('freezes all that is plain, and nothing else', () => {
+  test('deepFreeze freezes plain objects and arrays, and nothing else', () => {
     fc.assert(
       fc.property(value, (original) => {
         const before = new Map([...reached(original)].map((each) => [each, Object.isFrozen(each)]))
@@ -37,7 +37,7 @@ describe('deepFreeze', () => {
     )
   })
 
-  test('changes nothing that can be read', () => {
+  test('deepFreeze changes no readable value', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(JSON.stringify(deepFreeze<unknown>(JSON.parse(text)))).toBe(JSON.stringify(JSON.parse(text)))

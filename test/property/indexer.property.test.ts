@@ -114,7 +114,7 @@ function prepare(object: unknown): Item | undefined {
   return n === 3 ? rest : given
 }
 
-/** The naive mirror: a map, and rules told one by one. */
+/** The naive mirror: a map, and the rules one by one. */
 class Model {
   objects = new Map<string, Entry<Item>>()
   invalid = new Set<string>()
@@ -124,7 +124,7 @@ class Model {
     this.settings = given
   }
 
-  /** What `arrived` makes of `current`: `current` itself where nothing changes. */
+  /** Returns the stored entry after `arrived`: `current` itself if nothing changes. */
   taken(
     arrived: Entry<Item>,
     current: Entry<Item> | undefined,
@@ -383,7 +383,7 @@ function copied<E extends WatchEvent<Item>>(event: E): E {
 }
 
 describe('Indexer', () => {
-  test('I9: every accessor and every index equals the recomputed one, after every step', () => {
+  test('I9: every accessor and every index equals the recomputed one, after every transaction', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -396,7 +396,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I9: every snapshot shows what the store showed when it was taken, through every accessor', () => {
+  test('I9: every accessor of a snapshot returns the state of the store at its creation', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -409,7 +409,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I8: while a list comes, and after it was abandoned, every read gives what it gave before', () => {
+  test('I8: during a list, and after it was abandoned, every read returns the same as before', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -428,7 +428,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I4, I5: the commits tell each key as an add, updates, a delete, and folding them gives the store', () => {
+  test('I4, I5: the commits report each key as an add, updates, a delete, and folding them results in the store', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -453,7 +453,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('what is equal tells nobody, and keeps its identity, whether it comes by a batch or by a list', () => {
+  test('an equal object reports no change and keeps the stored one, in a batch and in a list', () => {
     fc.assert(
       fc.property(settings, steps, fc.boolean(), (given, all, byList) => {
         const world = new World({ ...given, prepares: false })
@@ -495,7 +495,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I8: what does not fit is refused whole: the store stays as it was, and never holds more than its limit', () => {
+  test('I8: a batch or list above the capacity is rejected as a whole, and the store never exceeds its limit', () => {
     fc.assert(
       fc.property(settings, fc.integer({ min: 1, max: 4 }), steps, (given, maxObjects, all) => {
         const world = new World(given, { maxObjects })

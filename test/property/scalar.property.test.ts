@@ -11,14 +11,14 @@ describe('compareScalars is a total order', () => {
     )
   })
 
-  test('whichever comes first, the answer is the same', () => {
+  test('compareScalars is antisymmetric', () => {
     fc.assert(
       fc.property(scalars, scalars, (a, b) => Math.sign(compareScalars(a, b)) === 0 - Math.sign(compareScalars(b, a))),
       runs(2_000),
     )
   })
 
-  test('it is transitive', () => {
+  test('compareScalars is transitive', () => {
     fc.assert(
       fc.property(scalars, scalars, scalars, (a, b, c) => {
         fc.pre(compareScalars(a, b) <= 0 && compareScalars(b, c) <= 0)
@@ -28,7 +28,7 @@ describe('compareScalars is a total order', () => {
     )
   })
 
-  test('what is equal to the same is ordered the same', () => {
+  test('equal scalars have the same order relative to others', () => {
     fc.assert(
       fc.property(scalars, scalars, scalars, (a, b, c) => {
         fc.pre(compareScalars(a, b) === 0)
@@ -58,7 +58,7 @@ describe('compareScalars is a total order', () => {
 })
 
 describe('sameScalar', () => {
-  test('is reflexive, and symmetric', () => {
+  test('sameScalar is reflexive and symmetric', () => {
     fc.assert(
       fc.property(scalars, scalars, (a, b) => sameScalar(a, a) && sameScalar(a, b) === sameScalar(b, a)),
       runs(1_000),
@@ -67,7 +67,7 @@ describe('sameScalar', () => {
 })
 
 describe('ScalarMap', () => {
-  test('is a map in which the same scalars are one key', () => {
+  test('ScalarMap is a map in which equal scalars are one key', () => {
     const step = fc.record({ key: scalars, does: fc.constantFrom('set', 'set', 'delete', 'clear') })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {

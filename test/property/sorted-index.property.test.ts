@@ -73,7 +73,7 @@ const item = fc.record({
 const tuples = fc.record({ key: item.map(({ key }) => key), at: fc.option(fc.array(scalars, { maxLength: 3 }), bound) })
 
 describe('I9: an ordered index equals the recomputed one', () => {
-  test('for every range, built by the first question or kept since', () => {
+  test('every range of an ordered index is right, at the first read and after changes', () => {
     fc.assert(
       fc.property(
         fc.array(item, { maxLength: 20 }),
@@ -93,7 +93,7 @@ describe('I9: an ordered index equals the recomputed one', () => {
     )
   })
 
-  test('for every prefix of texts', () => {
+  test('every prefix of strings is right', () => {
     const text = fc.string({ maxLength: 3, unit: fc.constantFrom('a', 'b', '\u0000', '\ud800', '\udc00', '\uffff') })
     fc.assert(
       fc.property(fc.array(text, { maxLength: 20 }), text, fc.boolean(), (texts, prefix, reverse) => {
@@ -107,7 +107,7 @@ describe('I9: an ordered index equals the recomputed one', () => {
     )
   })
 
-  test('for every value: its entries, their count, and all values once in order', () => {
+  test('entries, count and values are right for every value', () => {
     fc.assert(
       fc.property(fc.array(item, { maxLength: 20 }), scalars, (items, value) => {
         const { index, put, all } = sorted()
@@ -130,7 +130,7 @@ describe('I9: an ordered index equals the recomputed one', () => {
 })
 
 describe('I9: a compound index equals the recomputed one', () => {
-  test('for every prefix and range, also with tuples of several lengths', () => {
+  test('every prefix and range of a compound index is right, also with tuples of several lengths', () => {
     const prefix = fc.array(scalars, { maxLength: 3 })
     fc.assert(
       fc.property(fc.array(tuples, { maxLength: 30 }), prefix, range, fc.boolean(), (items, head, asked, isKept) => {

@@ -132,7 +132,7 @@ class World {
 }
 
 describe('Store', () => {
-  test('is a map from keys to entries, with an index in step', () => {
+  test('a store is a map from keys to entries, with a consistent index', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (all) => {
         const world = new World()
@@ -145,7 +145,7 @@ describe('Store', () => {
     )
   })
 
-  test('a pin shows the store as it was, through writes, deletes, clears and other pins', () => {
+  test('a pin shows the state at its creation, through writes, deletes, clears and other pins', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (all) => {
         const world = new World()
@@ -158,7 +158,7 @@ describe('Store', () => {
     )
   })
 
-  test('never holds more objects than its limit, and refuses without a change', () => {
+  test('a store never exceeds its limit, and a rejected write changes nothing', () => {
     fc.assert(
       fc.property(fc.nat({ max: 4 }), fc.array(step, { maxLength: 40 }), (limit, all) => {
         const store = new Store<number>(limit)

@@ -31,28 +31,28 @@ const json = fc
   .value.map((value): unknown => JSON.parse(JSON.stringify(value)))
 
 describe('structuralEqual', () => {
-  test('is reflexive', () => {
+  test('structuralEqual is reflexive', () => {
     fc.assert(
       fc.property(anything, (value) => structuralEqual(value, value) && structuralEqual([value], [value])),
       runs(500),
     )
   })
 
-  test('is symmetric', () => {
+  test('structuralEqual is symmetric', () => {
     fc.assert(
       fc.property(anything, anything, (a, b) => structuralEqual(a, b) === structuralEqual(b, a)),
       runs(1_000),
     )
   })
 
-  test('is symmetric for values that are nearly equal', () => {
+  test('structuralEqual is symmetric for values that are nearly equal', () => {
     fc.assert(
       fc.property(json, json, (a, b) => structuralEqual(a, b) === structuralEqual(b, a)),
       runs(2_000),
     )
   })
 
-  test('agrees with node:assert on JSON values', () => {
+  test('structuralEqual agrees with node:assert on JSON values', () => {
     fc.assert(
       fc.property(json, json, (a, b) => {
         expect(structuralEqual(a, b)).toBe(isDeepStrictEqual(a, b))

@@ -6,7 +6,7 @@ class Box {
 }
 
 describe('deepFreeze', () => {
-  test('gives back the very value', () => {
+  test('deepFreeze returns the same value', () => {
     const value = { a: 1 }
     expect(deepFreeze(value)).toBe(value)
   })
@@ -31,12 +31,12 @@ describe('deepFreeze', () => {
     ['a Set', new Set([1])],
     ['an instance of a class', new Box()],
     ['a function', () => 1],
-  ])('%s is left alone', (_, value) => {
+  ])('%s is not frozen', (_, value) => {
     deepFreeze({ value })
     expect(Object.isFrozen(value)).toBe(false)
   })
 
-  test('what an instance of a class holds is left alone', () => {
+  test('the properties of a class instance are not frozen', () => {
     const box = new Box()
     deepFreeze({ box })
     expect(Object.isFrozen(box.content)).toBe(false)
@@ -61,7 +61,7 @@ describe('deepFreeze', () => {
     expect(Object.isFrozen(leaf)).toBe(true)
   })
 
-  test('what is frozen already is taken to be frozen all the way down', () => {
+  test('a frozen object is assumed to be deeply frozen', () => {
     const inner = { value: 1 }
     deepFreeze({ outer: Object.freeze({ inner }) })
     expect(Object.isFrozen(inner)).toBe(false)

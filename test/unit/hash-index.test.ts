@@ -39,7 +39,7 @@ describe('an equal index', () => {
     expect([names(by('red')), by.count('red')]).toEqual([['b', 'c', 'd'], 3])
   })
 
-  test('gives the objects of a value, their entries and their count', () => {
+  test('an equal index returns the objects of a value, their entries and their count', () => {
     const { by, put } = equal()
     put({ name: 'a', color: 'red' })
     put({ name: 'b', color: 'blue' })
@@ -47,19 +47,19 @@ describe('an equal index', () => {
     expect([names(by('red')), keys(by.entries('red')), by.count('red')]).toEqual([['a', 'c'], ['a', 'c'], 2])
   })
 
-  test.each([null, undefined])('gives nothing for %s, which is no value', (nothing) => {
+  test.each([null, undefined])('an equal index returns nothing for %s, which is not a scalar', (nothing) => {
     const { by, put } = equal()
     put({ name: 'a', color: undefined })
     expect([by(nothing as never), [...by.entries(nothing as never)], by.count(nothing as never)]).toEqual([[], [], 0])
   })
 
-  test('gives nothing for a value that no object has', () => {
+  test('an equal index returns nothing for a value that no object has', () => {
     const { by, put } = equal()
     put({ name: 'a', color: 'red' })
     expect([by('green'), [...by.entries('green')], by.count('green')]).toEqual([[], [], 0])
   })
 
-  test('values gives each value that some object has, once', () => {
+  test('values returns each value that an object has, once', () => {
     const { by, store, put } = equal()
     put({ name: 'a', color: 'red' })
     put({ name: 'b', color: 'red' })
@@ -84,7 +84,7 @@ describe('an equal index', () => {
     expect([names(by('red')), names(by('blue'))]).toEqual([['b'], ['a']])
   })
 
-  test('an object whose value is gone leaves it, and comes back with one', () => {
+  test('an object without a value leaves the index, and returns with a new value', () => {
     const { by, put } = equal()
     put({ name: 'a', color: 'red' })
     put({ name: 'a' })
@@ -93,7 +93,7 @@ describe('an equal index', () => {
     expect(names(by('red'))).toEqual(['a'])
   })
 
-  test('a new object with the same value takes the place of the old one', () => {
+  test('a new object with the same value replaces the old one in its position', () => {
     const { by, put } = equal()
     put({ name: 'a', color: 'red' })
     const newer: Item = { name: 'a', color: 'red', tags: [1] }
@@ -101,7 +101,7 @@ describe('an equal index', () => {
     expect([by('red').length, by('red')[0] === newer]).toEqual([1, true])
   })
 
-  test.each([0, 1, 2])('deleting the object at place %d leaves the others', (at) => {
+  test.each([0, 1, 2])('deleting the object at position %d keeps the others', (at) => {
     const { by, store, put } = equal()
     const all = ['a', 'b', 'c']
     for (const name of all) put({ name, color: 'red' })
@@ -111,7 +111,7 @@ describe('an equal index', () => {
     expect([by.count('red'), [...by.values()]]).toEqual([0, []])
   })
 
-  test('an array that was handed out is frozen, shared until something changes, and never changes', () => {
+  test('a result is frozen, shared until an object changes, and never changes', () => {
     const { by, store, put } = equal()
     put({ name: 'a', color: 'red' })
     const before = by('red')
@@ -155,7 +155,7 @@ describe('an equal index', () => {
     expect([names(by(color)), [...by.values()]]).toEqual([['a'], [color]])
   })
 
-  test('the function runs once for each object that comes, and never on an old one', () => {
+  test('the index function is called once for each object that arrives, and never for an old one', () => {
     const store = new Store<Item>()
     const asked: string[] = []
     const index = new EqualIndex<Item>(store, ({ object }) => {
@@ -193,7 +193,7 @@ describe('an equal index', () => {
 })
 
 describe('a multi index', () => {
-  test('gives an object under each of its values', () => {
+  test('a multi index returns an object for each of its values', () => {
     const { by, put } = multi()
     put({ name: 'a', tags: ['x', 'y'] })
     put({ name: 'b', tags: ['y'] })
@@ -206,7 +206,7 @@ describe('a multi index', () => {
     expect([...by.values()]).toEqual([])
   })
 
-  test('an object leaves the values that it has no more, and enters the new ones', () => {
+  test('an object moves from its old values to its new ones', () => {
     const { by, put } = multi()
     put({ name: 'a', tags: ['x', 'y'] })
     put({ name: 'a', tags: ['y', 'z'] })
@@ -220,7 +220,7 @@ describe('a multi index', () => {
     expect([by.count('x'), by.count('y')]).toEqual([1, 1])
   })
 
-  test('a new object with the same values takes the place of the old one everywhere', () => {
+  test('a new object with the same values replaces the old one in all its buckets', () => {
     const { by, put } = multi()
     put({ name: 'a', tags: ['x', 'y'] })
     const newer: Item = { name: 'a', tags: ['x', 'y'], color: 'red' }
@@ -228,7 +228,7 @@ describe('a multi index', () => {
     expect([by('x'), by('y')]).toEqual([[newer], [newer]])
   })
 
-  test('deleting one object leaves the others in all its buckets', () => {
+  test('deleting one object keeps the others in all its buckets', () => {
     const { by, store, put } = multi()
     put({ name: 'a', tags: ['x', 'y'] })
     put({ name: 'b', tags: ['y', 'x'] })
@@ -240,7 +240,7 @@ describe('a multi index', () => {
     expect([...by.values()]).toEqual([])
   })
 
-  test('an array that was handed out never changes', () => {
+  test('a result of a multi index never changes', () => {
     const { by, store, put } = multi()
     put({ name: 'a', tags: ['x'] })
     put({ name: 'b', tags: ['x'] })
@@ -287,25 +287,25 @@ describe.each([
     return { store, pin, at: index.accessorAt<Scalar>(pin), now: index.accessor<Scalar>() }
   }
 
-  test('shows the objects of then', () => {
+  test('an index over a pin returns the pinned objects', () => {
     const { at, now } = pinned()
     expect([names(at('red')), names(at('blue')), names(at('green'))]).toEqual([['a', 'b'], ['c', 'd'], []])
     expect([names(now('red')), names(now('blue')), names(now('green'))]).toEqual([[], ['a', 'd'], ['e']])
   })
 
-  test('gives the very objects of then', () => {
+  test('an index over a pin returns the same instances', () => {
     const { at } = pinned()
     expect(at('blue').find(({ name }) => name === 'd')).toEqual({ name: 'd', color: 'blue' })
   })
 
-  test('counts and names the values of then', () => {
+  test('an index over a pin counts and returns the pinned values', () => {
     const { at } = pinned()
     expect([at.count('red'), at.count('green'), keys(at.entries('blue'))]).toEqual([2, 0, ['c', 'd']])
     expect(new Set(at.values())).toEqual(new Set(['blue', 'red']))
     expect([...at.values()]).toHaveLength(2)
   })
 
-  test('gives each caller an array of its own', () => {
+  test('an index over a pin returns a new array to each caller', () => {
     const { at } = pinned()
     expect(at('red')).not.toBe(at('red'))
   })

@@ -4,7 +4,7 @@ import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { Store } from '../../src/store/store.js'
 
-/** What an index function gives is not known: that is what is tested. */
+/** Index functions of these tests return values of unknown types. */
 interface Item {
   readonly value: unknown
 }
@@ -40,7 +40,7 @@ const kinds: [string, (ix: IndexBuilder<Item>, of?: () => never) => { values(): 
 ]
 
 describe('declaring indexes', () => {
-  test('gives them by name', () => {
+  test('the declared indexes are returned by name', () => {
     const { by, put } = declared((ix) => ({ one: ix.equal(scalarOf), other: ix.ordered(scalarOf) }))
     put('a', 1)
     expect([by.one(1), by.other({ gte: 1 })]).toEqual([[{ value: 1 }], [{ value: 1 }]])
@@ -66,7 +66,7 @@ describe('declaring indexes', () => {
     expect(() => declared(() => given as object)).toThrow(new TypeError('indexes: must return an object of indexes'))
   })
 
-  test('what is no index is a TypeError that names it', () => {
+  test('a value that is not an index is a TypeError that names it', () => {
     expect(() => declared(() => ({ tenant: scalarOf }))).toThrow(
       new TypeError('indexes: "tenant" is not an index; make it with ix.equal, ix.multi, …'),
     )
@@ -88,7 +88,7 @@ describe('declaring indexes', () => {
     expect(asked).toBe(0)
   })
 
-  test('indexes declared on a full store hold what is there', () => {
+  test('indexes that are declared on a store with objects contain them', () => {
     const store = new Store<Item>()
     store.set({ key: 'a', object: { value: 1 } })
     const { by } = declareIndexes(
@@ -106,19 +106,19 @@ describe.each(kinds)('an index function of ix.%s', (kind, make) => {
   test.each<[string, unknown]>([
     ['null', null],
     ['undefined', undefined],
-  ])('that gives %s leaves the object out of this index, and nobody is told', (_, value) => {
+  ])('an index function that returns %s leaves the object out of the index without a report', (_, value) => {
     const { by, put, reports } = declared((ix) => ({ it: make(ix) }))
     put('a', value)
     expect([[...by.it.values()], reports]).toEqual([[], []])
   })
 
-  test('that throws leaves the object out of this index, and the store has it', () => {
+  test('if the function throws, the object is stored and is not in this index', () => {
     const { by, put, store } = declared((ix) => ({ it: make(ix, broken) }))
     put('a', good)
     expect([[...by.it.values()], store.entryOf('a')?.object]).toEqual([[], { value: good }])
   })
 
-  test('that throws is reported once, with index, cause and key', () => {
+  test('if the function throws, that is reported once, with index, cause and key', () => {
     const { put, reports } = declared((ix) => ({ it: make(ix, broken) }))
     put('a', good)
     put('b', good)
@@ -127,13 +127,13 @@ describe.each(kinds)('an index function of ix.%s', (kind, make) => {
     ])
   })
 
-  test('that throws leaves other indexes alone', () => {
+  test('if the function throws, other indexes contain the object', () => {
     const { by, put } = declared((ix) => ({ it: make(ix, broken), other: ix.equal(() => 'here') }))
     put('a', good)
     expect(by.other.count('here')).toBe(1)
   })
 
-  test('that throws for the new object takes the old one out of the index', () => {
+  test('if the function throws for a new object, the old one leaves the index', () => {
     const { by, put } = declared((ix) => ({ it: make(ix) }))
     put('a', good)
     expect([...by.it.values()]).toHaveLength(1)
@@ -146,7 +146,7 @@ describe.each(kinds)('an index function of ix.%s', (kind, make) => {
     ['a symbol', Symbol('s'), 'a value of type symbol'],
     ['a promise', Promise.resolve(1), 'a value of type object'],
     ['a function', () => 1, 'a value of type function'],
-  ])('that gives %s is reported, and the object left out', (_, value, described) => {
+  ])('an index function that returns %s is reported, and the object is not in the index', (_, value, described) => {
     const { by, put, reports } = declared((ix) => ({ it: make(ix) }))
     put('a', value)
     expect([...by.it.values()]).toEqual([])
@@ -167,7 +167,7 @@ describe('ix.equal and ix.ordered', () => {
 })
 
 describe('ix.multi', () => {
-  test('takes any iterable', () => {
+  test('ix.multi accepts any iterable', () => {
     const { by, put } = declared((ix) => ({ it: ix.multi(scalarsIn) }))
     put('a', new Set(['x', 'y']))
     put('b', new Map([['x', 1]]).keys())
@@ -186,7 +186,7 @@ describe('ix.multi', () => {
     expect([[...by.it.values()], reports]).toEqual([['x'], []])
   })
 
-  test('a string is refused: its characters are not meant', () => {
+  test('ix.multi rejects a string', () => {
     const { by, put, reports } = declared((ix) => ({ it: ix.multi(scalarsIn) }))
     put('a', 'red')
     expect([...by.it.values()]).toEqual([])
@@ -195,7 +195,7 @@ describe('ix.multi', () => {
     ])
   })
 
-  test('one value that is no scalar leaves the object out whole', () => {
+  test('one value that is not a scalar leaves the object out of the index', () => {
     const { by, put, reports } = declared((ix) => ({ it: ix.multi(scalarsIn) }))
     put('a', ['x', {}])
     expect([[...by.it.values()], reports.length]).toEqual([[], 1])
@@ -222,7 +222,7 @@ describe('ix.multi', () => {
     ])
   })
 
-  test('an iterable without an end is left after 10 001 values', () => {
+  test('an infinite iterable is closed after 10 001 values', () => {
     const { put, reports } = declared((ix) => ({ it: ix.multi(scalarsIn) }))
     put('a', {
       *[Symbol.iterator]() {
@@ -234,14 +234,14 @@ describe('ix.multi', () => {
 })
 
 describe('ix.compound', () => {
-  test.each([null, undefined])('a tuple with %s inside leaves the object out, and nobody is told', (nothing) => {
+  test.each([null, undefined])('a tuple with %s inside leaves the object out without a report', (nothing) => {
     const { by, put, reports } = declared((ix) => ({ it: ix.compound(({ value }) => ['acme', scalarOf({ value })]) }))
     put('a', nothing)
     put('b', 1)
     expect([[...by.it.values()], reports]).toEqual([[['acme', 1]], []])
   })
 
-  test('an object whose tuple comes to have undefined inside is in the index no more, and is again when it has a value', () => {
+  test('an object leaves the index while its tuple contains undefined', () => {
     const { by, put } = declared((ix) => ({ it: ix.compound(({ value }) => [scalarOf({ value }), 'x']) }))
     put('a', 1)
     put('a', undefined)
@@ -250,7 +250,7 @@ describe('ix.compound', () => {
     expect(by.it([2])).toEqual([{ value: 2 }])
   })
 
-  test('a tuple with something else inside is reported', () => {
+  test('a tuple with a value that is not a scalar is reported', () => {
     const { put, reports } = declared((ix) => ({ it: ix.compound(tupleOf) }))
     put('a', ['acme', ['nested']])
     expect(reports.map(({ message }) => message)).toEqual([
@@ -258,7 +258,7 @@ describe('ix.compound', () => {
     ])
   })
 
-  test('a string is refused', () => {
+  test('ix.compound rejects a string', () => {
     const { put, reports } = declared((ix) => ({ it: ix.compound(tupleOf) }))
     put('a', 'acme')
     expect(reports.map(({ message }) => message)).toEqual([
@@ -275,7 +275,7 @@ describe('ix.compound', () => {
   })
 })
 
-describe('what a subscription asks of a declared index', () => {
+describe('the reads of a declared index for subscriptions', () => {
   const all = declared((ix) => ({
     equal: ix.equal(scalarOf),
     multi: ix.multi(({ value }) => [scalarOf({ value }), 'also']),
@@ -305,7 +305,7 @@ describe('what a subscription asks of a declared index', () => {
     expect(includes(store.valueAt(ordinal), value)).toBe(expected)
   })
 
-  test.each(['equal', 'multi', 'ordered', 'compound'])('%s: an object that is not there includes nothing', (name) => {
+  test.each(['equal', 'multi', 'ordered', 'compound'])('%s: an unknown object matches no value', (name) => {
     expect(index(name).includes(undefined, name === 'compound' ? [1] : 1)).toBe(false)
   })
 
@@ -328,7 +328,7 @@ describe('what a subscription asks of a declared index', () => {
     ['compound', ['a', 1], true],
     ['compound', 'a', false],
     ['compound', ['a', null], false],
-  ])('%s: asking for %o is allowed: %s', (name, value, isAllowed) => {
+  ])('%s: the scope value %o is valid: %s', (name, value, isAllowed) => {
     expect(index(name).flawIn(value) === undefined).toBe(isAllowed)
   })
 })

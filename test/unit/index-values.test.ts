@@ -35,7 +35,7 @@ function keysWith({ indexer }: ReturnType<typeof mirror>, name: Name, value: Sca
 const asked = (name: Name, value: Scalar): object => ({ where: { [name]: name === 'compound' ? [value] : value } })
 
 describe.each(names)('an %s index of Dates', (name) => {
-  test('keeps its own copy: a Date that a handler changes does not move the object in it', () => {
+  test('an index keeps its own copy of a Date, which a handler cannot change', () => {
     const objects = [item(day(1)), item(day(2)), item(day(3))]
     const made = mirror(objects.map((object, i) => [`k${i}`, object]))
     expect(keysWith(made, name, day(2))).toEqual(['k1'])
@@ -48,7 +48,7 @@ describe.each(names)('an %s index of Dates', (name) => {
     expect([made.indexer.size, made.indexer.by.ordered().length]).toEqual([3, 3])
   })
 
-  test('a follower by value is notified of the delete of an object whose Date was changed', () => {
+  test('a subscription by value is notified of the delete of an object whose Date was changed', () => {
     const made = mirror([['a', item(day(1))]])
     const feed = made.feed(asked(name, day(1)))
     const fold = new Fold<Item>()
@@ -58,7 +58,7 @@ describe.each(names)('an %s index of Dates', (name) => {
     expect(drain(feed)).toEqual(['delete a, @2'])
   })
 
-  test('`where` keeps its own copy of a Date that its owner changes later', () => {
+  test('a subscription keeps its own copy of a Date in its scope', () => {
     const made = mirror()
     const mine = day(1)
     const feed = made.feed(asked(name, mine))
@@ -68,7 +68,7 @@ describe.each(names)('an %s index of Dates', (name) => {
     expect(drain(feed)).toEqual(['add a, @2', 'delete a, @3'])
   })
 
-  test('a value that was handed out can be changed without harm, also one of a snapshot', () => {
+  test('changing a returned Date changes no index, and no snapshot', () => {
     const made = mirror([
       ['a', item(day(1))],
       ['b', item(day(2))],

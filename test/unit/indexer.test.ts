@@ -31,7 +31,7 @@ const declare = (ix: IndexBuilder<Item>) => ({
   both: ix.compound((item) => [item.color ?? '', item.n ?? 0]),
 })
 
-/** An indexer with one index of each kind, and everything that it told. */
+/** An indexer with one index of each kind, and all its commits. */
 function made(hooks: WriterHooks<Item> = {}) {
   const commits: Commit<Item>[] = []
   const reports: SourceError[] = []
@@ -106,13 +106,13 @@ describe('reading', () => {
     ])
   })
 
-  test('an object comes out as it came in', () => {
+  test('an object is returned without a copy', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red))
     expect(indexer.get('a')).toBe(red)
   })
 
-  test('entries and keys are iterators as those of a Map', () => {
+  test('entries and keys return iterators like those of a Map', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red), put('b', blue))
     const views = [indexer, indexer.snapshot()]
@@ -125,7 +125,7 @@ describe('reading', () => {
     }
   })
 
-  test('size, keys, entries and list speak of the same objects', () => {
+  test('size, keys, entries and list return the same objects', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
     expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
@@ -137,7 +137,7 @@ describe('reading', () => {
     ])
   })
 
-  test('version is undefined before the first list, then that of the last thing accepted', () => {
+  test('version is undefined before the first list, then the version of the last list or batch', () => {
     const { indexer, list, apply } = made()
     const versions = [indexer.version]
     list('5')
@@ -147,7 +147,7 @@ describe('reading', () => {
     expect(versions).toEqual([undefined, '5', '6'])
   })
 
-  test('list is frozen, and shared until something changes', () => {
+  test('list returns the same frozen array until an object changes', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red))
     const list = indexer.list()
@@ -161,7 +161,7 @@ describe('reading', () => {
 })
 
 describe('a batch', () => {
-  test('tells adds, updates and deletes, with what was there before', () => {
+  test('a batch reports adds, updates and deletes with their previous objects', () => {
     const { apply, commits } = made()
     apply('1', put('a', red))
     apply('2', put('a', blue))
@@ -173,7 +173,7 @@ describe('a batch', () => {
     ])
   })
 
-  test('is one commit, told after it is visible whole', () => {
+  test('a batch is one commit, reported after all of it is visible', () => {
     const states: unknown[] = []
     const { indexer, apply } = made({
       onCommit: () => states.push([indexer.size, indexer.version, indexer.by.n().length]),
@@ -182,20 +182,20 @@ describe('a batch', () => {
     expect(states).toEqual([[2, '1', 2]])
   })
 
-  test('a delete that brings the final state tells it, and what was there before', () => {
+  test('a delete with a final state reports that and the stored object', () => {
     const { apply, commits } = made()
     apply('1', put('a', red))
     apply('2', gone('a', blue))
     expect(commits.at(-1)?.changes).toMatchObject([{ object: blue, previous: red, finalState: 'known' }])
   })
 
-  test('a delete of a key that nobody knows tells nobody', () => {
+  test('a delete of an unknown key reports no change', () => {
     const { apply, told } = made()
     apply('1', gone('a', red))
     expect(told()).toEqual([])
   })
 
-  test('a bookmark moves the version on, and is told without changes', () => {
+  test('a bookmark changes the version, and its commit has no changes', () => {
     const { apply, commits } = made()
     apply('7')
     expect(commits).toEqual([
@@ -212,13 +212,13 @@ describe('a batch', () => {
     ])
   })
 
-  test('tells when it was committed', () => {
+  test('a commit has the time of its batch', () => {
     const { indexer, commits } = made()
     indexer.apply({ events: [], version: '7', committedAt: 1_234 })
     expect(commits[0]?.committedAt).toBe(1_234)
   })
 
-  test('later events override earlier ones, and each is told', () => {
+  test('later events of a batch override earlier ones, and each is reported', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red), put('a', blue), gone('a'), put('a', red))
     expect(indexer.get('a')).toBe(red)
@@ -231,15 +231,15 @@ describe('a batch', () => {
   })
 })
 
-describe('what is equal is no change', () => {
-  test('an equal object keeps the identity of the held one, and tells nobody', () => {
+describe('an equal object is not a change', () => {
+  test('an equal object keeps the stored one, and reports no change', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red))
     apply('2', put('a', { ...red }))
     expect([indexer.get('a') === red, told()]).toEqual([true, []])
   })
 
-  test('an equal object with a newer version moves the version of its entry on', () => {
+  test('an equal object with a newer version changes the version of its entry', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red, { version: '1' }))
     apply('2', put('a', { ...red }, { version: '2' }))
@@ -253,14 +253,14 @@ describe('what is equal is no change', () => {
     expect(indexer.get('a')).toBe(red)
   })
 
-  test('where the caller says how to compare, that decides', () => {
+  test('an equals function of the caller decides which objects are equal', () => {
     const { indexer, apply } = made({ equals: (a, b) => a.color === b.color })
     apply('1', put('a', red))
     apply('2', put('a', { color: 'red', n: 9 }))
     expect(indexer.get('a')).toBe(red)
   })
 
-  test('an equals that throws makes the object count as changed, and is reported once', () => {
+  test('if equals throws, the object counts as changed and the error is reported once', () => {
     const { indexer, apply, reports } = made({
       equals: () => {
         throw new Error('cyclic')
@@ -277,14 +277,14 @@ describe('what is equal is no change', () => {
 })
 
 describe('another uid under the same key is another object', () => {
-  test('it is told as a delete, then an add', () => {
+  test('another uid is reported as a delete, then an add', () => {
     const { apply, told } = made()
     apply('1', put('a', red, { uid: 'first' }))
     apply('2', put('a', blue, { uid: 'second' }))
     expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown', 'add a {"color":"blue","n":2} watch'])
   })
 
-  test('also where the contents and the versions are equal', () => {
+  test('another uid is another object, even if contents and versions are equal', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red, { uid: 'first', version: '1' }))
     const twin = { ...red }
@@ -292,7 +292,7 @@ describe('another uid under the same key is another object', () => {
     expect([told().length, indexer.get('a') === twin]).toEqual([2, true])
   })
 
-  test('also across a relist', () => {
+  test('another uid in a relist is another object', () => {
     const { list, told } = made()
     list('1', put('a', red, { uid: 'first' }))
     list('2', put('a', red, { uid: 'second' }))
@@ -301,7 +301,7 @@ describe('another uid under the same key is another object', () => {
 })
 
 describe('the first list', () => {
-  test('is told once, as filled, without changes', () => {
+  test('the first list is one commit of origin initial, without changes', () => {
     const { list, commits } = made()
     list('5', put('a', red), put('b', blue))
     expect(commits).toEqual([
@@ -324,13 +324,13 @@ describe('the first list', () => {
     expect([...indexer.entries()]).toEqual([['a', blue]])
   })
 
-  test('of nothing is a list', () => {
+  test('an empty first list is a list', () => {
     const { indexer, list, commits } = made()
     list('5')
     expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
   })
 
-  test('that is abandoned leaves nothing behind', () => {
+  test('a first list that is abandoned leaves nothing in the store', () => {
     const { indexer, commits } = made()
     const before = seen(indexer)
     const replacement = indexer.replace()
@@ -339,7 +339,7 @@ describe('the first list', () => {
     expect([seen(indexer), indexer.invalid.size, commits]).toEqual([before, 0, []])
   })
 
-  test('after an abandoned one is a first list again', () => {
+  test('the list after an abandoned first list is a first list', () => {
     const { indexer, list, commits } = made()
     const replacement = indexer.replace()
     void replacement.page([put('a', red)])
@@ -350,7 +350,7 @@ describe('the first list', () => {
 })
 
 describe('I8: no read sees part of a list or of a batch', () => {
-  test('while the first list fills there is nothing to see, through no accessor', () => {
+  test('during the first list no accessor returns an object', () => {
     const { indexer } = made()
     const before = seen(indexer)
     const replacement = indexer.replace()
@@ -362,7 +362,7 @@ describe('I8: no read sees part of a list or of a batch', () => {
     expect([indexer.size, indexer.by.color.count('red'), indexer.by.n().length]).toEqual([3, 2, 3])
   })
 
-  test('while the first list fills a snapshot is empty, and stays so', () => {
+  test('a snapshot that is taken during the first list is empty and remains so', () => {
     const { indexer } = made()
     const replacement = indexer.replace()
     void replacement.page([put('a', red)])
@@ -378,7 +378,7 @@ describe('I8: no read sees part of a list or of a batch', () => {
     expect(snapshot.version).toBeUndefined()
   })
 
-  test('an index that is added while the first list fills shows nothing before it is whole', () => {
+  test('an index that is added during the first list returns nothing until the list is complete', () => {
     const { indexer } = made()
     const replacement = indexer.replace()
     void replacement.page([put('a', red)])
@@ -388,7 +388,7 @@ describe('I8: no read sees part of a list or of a batch', () => {
     expect(late(1)).toEqual([red])
   })
 
-  test('while a later list comes in the store stays as it was, through every accessor', () => {
+  test('during a later list every accessor returns the state before it', () => {
     const { indexer, list } = made()
     list('5', put('a', red), put('b', blue))
     const before = seen(indexer)
@@ -421,7 +421,7 @@ describe('I8: no read sees part of a list or of a batch', () => {
     expect([seen(indexer), commits.length]).toEqual([before, 1])
   })
 
-  test('deltas that do not fit are refused whole', () => {
+  test('deltas above the capacity are rejected as a whole', () => {
     const { indexer } = made({ maxObjects: 1 })
     const before = seen(indexer)
     const deltas = ['a', 'b'].map((key) => ({ type: 'added', key, object: red, version: '1' }) as const)
@@ -445,14 +445,14 @@ describe('I8: no read sees part of a list or of a batch', () => {
 })
 
 describe('a later list', () => {
-  test('is compared with the store: what is equal keeps its identity and tells nobody', () => {
+  test('an equal object in a relist keeps the stored one and reports no change', () => {
     const { indexer, list, told } = made()
     list('5', put('a', red), put('b', blue))
     list('6', put('a', { ...red }), put('b', { ...blue }))
     expect([told(), indexer.get('a') === red, indexer.version]).toEqual([[], true, '6'])
   })
 
-  test('tells what is new, what changed and what is gone', () => {
+  test('a relist reports new, changed and deleted objects', () => {
     const { list, told, commits } = made()
     list('5', put('a', red), put('b', blue))
     list('6', put('c', red), put('b', red))
@@ -464,7 +464,7 @@ describe('a later list', () => {
     expect(commits.at(-1)).toMatchObject({ origin: 'relist', version: '6' })
   })
 
-  test('does not compare or prepare an object with an equal version', () => {
+  test('a relist does not compare or prepare an object with an equal version', () => {
     let prepared = 0
     const { list, listByContent } = made({
       prepare: (object) => {
@@ -479,14 +479,14 @@ describe('a later list', () => {
     expect(prepared).toBe(2)
   })
 
-  test('compares contents where versions are ignored', () => {
+  test('a relist that ignores versions compares contents', () => {
     const { indexer, list, listByContent } = made()
     list('5', put('a', red, { version: '1' }))
     listByContent('6', put('a', blue, { version: '1' }))
     expect(indexer.get('a')).toBe(blue)
   })
 
-  test('of another history: what it could not read keeps no version that one of the new history may repeat', () => {
+  test('a relist of another history removes the versions of objects that it could not decode', () => {
     const { indexer, list, listByContent, apply, told } = made()
     list('1', put('a', { n: 1 }, { version: '5' }))
     listByContent('1', invalid('a'))
@@ -494,7 +494,7 @@ describe('a later list', () => {
     expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
   })
 
-  test('of another history that could not be told whole: what it did not name keeps no version', () => {
+  test('a relist of another history that is incomplete removes the versions of all keys that it does not name', () => {
     const { list, listByContent, apply, told } = made()
     list('1', put('a', { n: 1 }, { version: '5' }))
     listByContent('1', invalid())
@@ -502,7 +502,7 @@ describe('a later list', () => {
     expect(told()).toEqual(['update a {"n":2} watch'])
   })
 
-  test('moves the version of an unchanged entry on', () => {
+  test('a relist changes the version of an unchanged entry', () => {
     const { indexer, list } = made()
     list('5', put('a', red, { version: '1' }))
     list('6', put('a', { ...red }, { version: '2' }))
@@ -522,7 +522,7 @@ describe('a later list', () => {
     expect(Object.fromEntries(indexer.entries())).toEqual(expected)
   })
 
-  test('comes after a batch too: who applied before the first list is compared with it', () => {
+  test('a list after a batch is compared with the objects of the batch', () => {
     const { indexer, apply, list, told } = made()
     apply('4', put('a', red))
     list('5', put('b', blue))
@@ -532,7 +532,7 @@ describe('a later list', () => {
     ])
   })
 
-  test('that does not fit is refused whole', () => {
+  test('a relist above the capacity is rejected as a whole', () => {
     const { indexer, list } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', blue))
     const before = seen(indexer)
@@ -540,7 +540,7 @@ describe('a later list', () => {
     expect(seen(indexer)).toEqual(before)
   })
 
-  test('that changes all that a full store holds is taken', () => {
+  test('a relist that changes all objects of a full store is accepted', () => {
     const { indexer, list } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', blue))
     list('6', put('a', blue), put('b', red))
@@ -550,7 +550,7 @@ describe('a later list', () => {
     ])
   })
 
-  test('that fits once what is gone has gone is taken', () => {
+  test('a relist that fits after its deletions is accepted', () => {
     const { indexer, list } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', blue))
     list('6', put('c', red), put('d', red))
@@ -559,7 +559,7 @@ describe('a later list', () => {
 })
 
 describe('too many objects', () => {
-  test('a first list that does not fit is refused, and nothing of it is seen', () => {
+  test('a first list above the capacity is rejected, and no object of it is visible', () => {
     const { indexer } = made({ maxObjects: 2 })
     const replacement = indexer.replace()
     expect(() => void replacement.page([put('a', red), put('b', red), put('c', red)])).toThrow(
@@ -569,21 +569,21 @@ describe('too many objects', () => {
     expect([indexer.size, indexer.by.color('red')]).toEqual([0, []])
   })
 
-  test('a batch that changes and deletes what a full store holds is taken', () => {
+  test('a batch that changes and deletes objects of a full store is accepted', () => {
     const { indexer, list, apply } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', red))
     apply('6', put('a', blue), put('a', red), put('b', blue), gone('a'))
     expect([...indexer.entries()]).toEqual([['b', blue]])
   })
 
-  test('a batch whose deletes make room for its puts is taken', () => {
+  test('a batch that deletes as many objects as it adds is accepted', () => {
     const { indexer, list, apply } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', red))
     apply('6', gone('a'), put('c', red))
     expect([...indexer.keys()].sort()).toEqual(['b', 'c'])
   })
 
-  test('a replace of all that a full store holds is taken', () => {
+  test('a replace of all objects of a full store is accepted', () => {
     const { indexer, list, apply } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', red))
     apply('6', replaced(put('c', red), put('d', red)))
@@ -592,7 +592,7 @@ describe('too many objects', () => {
 })
 
 describe('a replace inside a batch', () => {
-  test('makes the collection exactly this', () => {
+  test('a replace makes the collection equal to its entries', () => {
     const { apply, told } = made()
     apply('1', put('a', red), put('b', blue))
     apply('2', replaced(put('b', red), put('c', red)))
@@ -603,7 +603,7 @@ describe('a replace inside a batch', () => {
     ])
   })
 
-  test('of what is there already tells nobody', () => {
+  test('a replace with the stored objects reports no change', () => {
     const { apply, told } = made()
     apply('1', put('a', red), put('b', blue))
     apply('2', replaced(put('a', { ...red }), put('b', { ...blue })))
@@ -627,7 +627,7 @@ describe('a replace inside a batch', () => {
     expect([indexer.get('a'), indexer.get('b')]).toEqual([red, red])
   })
 
-  test('clears what was invalid and is no more', () => {
+  test('a replace clears invalid keys that it does not name', () => {
     const { indexer, apply } = made()
     apply('1', invalid('a'), invalid('b'))
     apply('2', replaced(put('b', red)))
@@ -636,7 +636,7 @@ describe('a replace inside a batch', () => {
 })
 
 describe('an invalid object', () => {
-  test('counts as applied: the version moves, and key and reason are kept', () => {
+  test('an invalid object changes the version, and its key and error are kept', () => {
     const { indexer, apply } = made()
     apply('1', invalid('a', new Error('no such field')))
     expect([indexer.version, indexer.invalid.get('a')]).toMatchObject([
@@ -645,21 +645,21 @@ describe('an invalid object', () => {
     ])
   })
 
-  test('leaves the last good object, and tells nothing', () => {
+  test('an invalid object keeps the last good object, and reports no change', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red))
     apply('2', invalid('a'))
     expect([indexer.get('a'), told()]).toEqual([red, []])
   })
 
-  test('omit: removes the last good object, and tells a delete', () => {
+  test('with omit an invalid object deletes the last good object', () => {
     const { indexer, apply, told } = made({ onInvalid: 'omit' })
     apply('1', put('a', red))
     apply('2', invalid('a'))
     expect([indexer.has('a'), told()]).toEqual([false, ['delete a {"color":"red","n":1} watch unknown']])
   })
 
-  test('is reported once, and again for another reason', () => {
+  test('an invalid object is reported once, and again for another error', () => {
     const { apply, reports } = made()
     apply('1', invalid('a', 'one'))
     apply('2', invalid('a', 'one'))
@@ -670,7 +670,7 @@ describe('an invalid object', () => {
     ])
   })
 
-  test('without a key is reported', () => {
+  test('an invalid object without a key is reported', () => {
     const { apply, reports } = made()
     apply('1', invalid())
     expect(reports.map(({ message }) => message)).toEqual(['an object whose key is unknown is invalid: bad'])
@@ -686,7 +686,7 @@ describe('an invalid object', () => {
     expect(indexer.invalid.size).toBe(0)
   })
 
-  test('is cleared by a good object with the version of the held one', () => {
+  test('an invalid key is cleared by a good object with the stored version', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red, { version: '1' }))
     apply('2', invalid('a'))
@@ -694,34 +694,34 @@ describe('an invalid object', () => {
     expect(indexer.invalid.size).toBe(0)
   })
 
-  test('of a list counts as listed', () => {
+  test('an invalid object in a list counts as listed', () => {
     const { indexer, list, told } = made()
     list('5', put('a', red), put('b', blue))
     list('6', put('b', blue), invalid('a'))
     expect([indexer.get('a'), told(), [...indexer.invalid.keys()]]).toEqual([red, [], ['a']])
   })
 
-  test('omit: of a list removes the object', () => {
+  test('with omit an invalid object in a list deletes the object', () => {
     const { indexer, list, told } = made({ onInvalid: 'omit' })
     list('5', put('a', red))
     list('6', invalid('a'))
     expect([indexer.size, told()]).toEqual([0, ['delete a {"color":"red","n":1} relist unknown']])
   })
 
-  test('omit: of a first list leaves nothing of its key', () => {
+  test('with omit an invalid object in a first list leaves no object of its key', () => {
     const { indexer, list } = made({ onInvalid: 'omit' })
     list('5', put('a', red), invalid('a'))
     expect([indexer.size, [...indexer.invalid.keys()]]).toEqual([0, ['a']])
   })
 
-  test('without a key suppresses the deletions of its list', () => {
+  test('an invalid object without a key suppresses the deletions of its list', () => {
     const { indexer, list, reports } = made()
     list('5', put('a', red), put('b', blue))
     list('6', put('b', red), invalid())
     expect([indexer.get('a'), indexer.get('b'), reports.length]).toEqual([red, red, 1])
   })
 
-  test('is cleared by a later list in which it is good, though equal to what is held', () => {
+  test('an invalid key is cleared by a list in which it is good and equal to the stored object', () => {
     const { indexer, list } = made()
     list('5', put('a', red))
     list('6', invalid('a'))
@@ -729,7 +729,7 @@ describe('an invalid object', () => {
     expect(indexer.invalid.size).toBe(0)
   })
 
-  test('is cleared by a later list in which it is good, though that list has an object without a key', () => {
+  test('an invalid key is cleared by a list in which it is good, even if that list has an invalid object without a key', () => {
     const { indexer, list } = made()
     list('5', put('a', red))
     list('6', invalid('a'))
@@ -737,7 +737,7 @@ describe('an invalid object', () => {
     expect(indexer.invalid.size).toBe(0)
   })
 
-  test('is cleared by a later list that does not name it', () => {
+  test('an invalid key is cleared by a list that does not name it', () => {
     const { indexer, list } = made()
     list('5')
     list('6', invalid('a'))
@@ -745,7 +745,7 @@ describe('an invalid object', () => {
     expect(indexer.invalid.size).toBe(0)
   })
 
-  test('stays where a list without it could not tell what all its objects are', () => {
+  test('an invalid key remains after a list that has an invalid object without a key', () => {
     const { indexer, list } = made()
     list('5', invalid('a'))
     list('6', invalid())
@@ -753,32 +753,32 @@ describe('an invalid object', () => {
   })
 })
 
-describe('what prepare leaves out', () => {
+describe('an object that prepare filters out', () => {
   const onlyRed = (object: unknown): Item | undefined =>
     (object as Item).color === 'red' ? (object as Item) : undefined
 
-  test('is not in the store', () => {
+  test('a filtered object is not in the store', () => {
     const { indexer, list, apply } = made({ prepare: onlyRed })
     list('5', put('a', red), put('b', blue))
     apply('6', put('c', blue))
     expect([...indexer.keys()]).toEqual(['a'])
   })
 
-  test('leaves the store as a delete once it was there', () => {
+  test('a stored object that is filtered out is deleted', () => {
     const { apply, told } = made({ prepare: onlyRed })
     apply('1', put('a', red))
     apply('2', put('a', blue))
     expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
   })
 
-  test('leaves the store with a list', () => {
+  test('a stored object that is filtered out of a list is deleted', () => {
     const { indexer, list, told } = made({ prepare: onlyRed })
     list('5', put('a', red))
     list('6', put('a', blue))
     expect([indexer.size, told()]).toEqual([0, ['delete a {"color":"red","n":1} relist unknown']])
   })
 
-  test('is no longer invalid', () => {
+  test('a filtered object is not invalid any more', () => {
     const { indexer, apply, list } = made({ prepare: onlyRed })
     list('5')
     apply('6', invalid('a'))
@@ -786,7 +786,7 @@ describe('what prepare leaves out', () => {
     expect(indexer.invalid.size).toBe(0)
   })
 
-  test('what it throws makes the object invalid, and leaves the last good one', () => {
+  test('if prepare throws, the object is invalid and the last good one remains', () => {
     const { indexer, apply } = made({
       prepare: (object) => {
         if ((object as Item).n === 2) throw new Error('two')
@@ -798,7 +798,7 @@ describe('what prepare leaves out', () => {
     expect([indexer.get('a'), indexer.invalid.get('a')?.message]).toEqual([red, 'the object "a" is invalid: two'])
   })
 
-  test('a last state that it leaves out is not told: the held one is', () => {
+  test('if prepare filters out a last state, the stored object is reported', () => {
     const { apply, told } = made({ prepare: onlyRed })
     apply('1', put('a', red))
     apply('2', gone('a', blue))
@@ -807,13 +807,13 @@ describe('what prepare leaves out', () => {
 })
 
 describe('freeze', () => {
-  test('what the store holds is frozen where it is on', () => {
+  test('with freeze, stored objects are frozen', () => {
     const { indexer, list } = made({ freeze: true })
     list('5', put('a', { color: 'red' }))
     expect(Object.isFrozen(indexer.get('a'))).toBe(true)
   })
 
-  test('what the store holds is left alone where it is off', () => {
+  test('without freeze, stored objects are not frozen', () => {
     const { indexer, list } = made()
     list('5', put('a', { color: 'red' }))
     expect(Object.isFrozen(indexer.get('a'))).toBe(false)
@@ -821,7 +821,7 @@ describe('freeze', () => {
 })
 
 describe('deltas of a DeltaFIFO', () => {
-  test('are applied in order, at the version of their batch', () => {
+  test('deltas are applied in order, at the version of their batch', () => {
     const { indexer, told } = made()
     indexer.apply({
       deltas: [
@@ -838,7 +838,7 @@ describe('deltas of a DeltaFIFO', () => {
     expect(told()).toHaveLength(5)
   })
 
-  test('between two boundaries leave the version as it was', () => {
+  test('deltas between two batch boundaries do not change the version', () => {
     const { indexer, apply } = made()
     apply('1')
     indexer.apply({
@@ -849,7 +849,7 @@ describe('deltas of a DeltaFIFO', () => {
     expect([indexer.get('a'), indexer.version]).toEqual([red, '1'])
   })
 
-  test('of equal objects tell nobody', () => {
+  test('deltas with equal objects report no change', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red))
     const deltas = [{ type: 'replaced', key: 'a', object: { ...red }, version: '2' }] as const
@@ -859,7 +859,7 @@ describe('deltas of a DeltaFIFO', () => {
 })
 
 describe('indexes', () => {
-  test('are there by name, each with its own values', () => {
+  test('indexes are available by name, each with its own values', () => {
     const { indexer, list } = made()
     list('5', put('a', { color: 'red', n: 3 }), put('b', { color: 'red blue', n: 1 }), put('c', { n: 2 }))
     const { by } = indexer
@@ -871,13 +871,13 @@ describe('indexes', () => {
     ])
   })
 
-  test('null and undefined mean: not in this index', () => {
+  test('an object whose index value is null or undefined is not in the index', () => {
     const { indexer, list } = made()
     list('5', put('a', { color: null }), put('b', {}))
     expect([[...indexer.by.color.values()], [...indexer.by.n.values()], indexer.size]).toEqual([[], [], 2])
   })
 
-  test('follow batches, lists, and an entry whose version alone moved on', () => {
+  test('indexes follow batches, lists, and entries of which only the version changes', () => {
     const { indexer, list, apply } = made()
     list('5', put('a', red, { version: '1' }), put('b', blue))
     apply('6', put('a', { ...red }, { version: '2' }), gone('b'))
@@ -886,7 +886,7 @@ describe('indexes', () => {
     expect([indexer.by.color.count('red'), indexer.by.color.count('blue'), indexer.by.n.count(1)]).toEqual([1, 0, 1])
   })
 
-  test('an index function runs once for each object, and never on an old one or on an equal one', () => {
+  test('an index function is called once for each object, and never for an old or an equal one', () => {
     const asked: unknown[] = []
     const indexer = new Indexer<Item, object>({
       indexes: (ix) => ({
@@ -903,7 +903,7 @@ describe('indexes', () => {
     expect(asked).toEqual([1, 2])
   })
 
-  test('an index function that throws never stops the mirror: the object is there, the failure told once', () => {
+  test('if an index function throws, the object is stored and the error is reported once', () => {
     const reports: SourceError[] = []
     const throwing = (ix: IndexBuilder<Item>) => ({
       bad: ix.equal((): string => {
@@ -926,7 +926,7 @@ describe('indexes', () => {
     ])
   })
 
-  test('addIndex on a full store holds what is there, and follows', () => {
+  test('addIndex on a store with objects indexes them and follows changes', () => {
     const { indexer, list, apply } = made()
     list('5', put('a', red), put('b', blue))
     const late = indexer.addIndex('late', (ix) => ix.ordered((item) => item.color))
@@ -935,7 +935,7 @@ describe('indexes', () => {
     expect(late()).toEqual([{ color: 'green' }, red])
   })
 
-  test('addIndex gives the index that is also there by its name', () => {
+  test('addIndex returns the index that is also available by its name', () => {
     const { indexer } = made()
     const late = indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
     expect(Object.entries(indexer.by).find(([name]) => name === 'late')?.[1]).toBe(late)
@@ -960,13 +960,13 @@ describe('indexes', () => {
 })
 
 describe('memberships, beside the changes of a commit', () => {
-  test('are empty where nobody tracks an index', () => {
+  test('memberships are empty if no index is tracked', () => {
     const { apply, commits } = made()
     apply('1', put('a', red))
     expect(commits[0]?.memberships).toEqual([])
   })
 
-  test('are the values before and after, in the order of the tracked indexes', () => {
+  test('memberships are the values before and after, in the order of the tracked indexes', () => {
     const { indexer, apply, commits } = made()
     for (const name of ['n', 'colors']) {
       const index = indexer.declared.get(name)
@@ -982,7 +982,7 @@ describe('memberships, beside the changes of a commit', () => {
     ])
   })
 
-  test('of another identity belong to the delete and to the add', () => {
+  test('memberships of another uid belong to the delete and to the add', () => {
     const { indexer, apply, commits } = made()
     const index = indexer.declared.get('color')
     if (index !== undefined) indexer.writer.track(index)
@@ -994,7 +994,7 @@ describe('memberships, beside the changes of a commit', () => {
     ])
   })
 
-  test('are carried until the last tracker has gone', () => {
+  test('commits have memberships until the last tracker stops', () => {
     const { indexer, apply, commits } = made()
     const index = indexer.declared.get('color')
     const untrack = index === undefined ? [] : [indexer.writer.track(index), indexer.writer.track(index)]
@@ -1011,7 +1011,7 @@ describe('memberships, beside the changes of a commit', () => {
 })
 
 describe('commits', () => {
-  test('are counted: lists, batches and bookmarks', () => {
+  test('lists, batches and bookmarks are counted as commits', () => {
     const { indexer, list, apply } = made()
     list('1')
     apply('2', put('a', red))
@@ -1020,7 +1020,7 @@ describe('commits', () => {
     expect(indexer.writer.commits).toBe(4)
   })
 
-  test('are not counted where a list is abandoned', () => {
+  test('an abandoned list is not counted as a commit', () => {
     const { indexer } = made()
     indexer.replace().abandon()
     expect(indexer.writer.commits).toBe(0)
@@ -1051,7 +1051,7 @@ describe('options', () => {
     expect(() => new Indexer(options)).toThrow('new Indexer: unknown option "index"; allowed are indexes')
   })
 
-  test('indexes that are no function are a TypeError', () => {
+  test('an indexes option that is not a function is a TypeError', () => {
     const options: object = { indexes: {} }
     expect(() => new Indexer(options)).toThrow('new Indexer: option "indexes" must be a function, got an object')
   })
@@ -1062,7 +1062,7 @@ describe('without an informer', () => {
     vi.restoreAllMocks()
   })
 
-  test('what is reported is a process warning', () => {
+  test('an indexer without an informer reports errors as process warnings', () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const indexer = new Indexer<Item, object>({ indexes: (ix) => ({ bad: ix.multi(() => 'text') }) })
     indexer.apply({ events: [put('a', red)], version: '1' })

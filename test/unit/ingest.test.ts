@@ -29,23 +29,23 @@ const entry = (n: number, version?: string, uid?: string): Entry<Item> => {
 }
 
 describe('an object that arrives', () => {
-  test('for a new key is kept as it came: no second allocation', () => {
+  test('an entry of a new key is returned without a copy', () => {
     const arrived = entry(1, '1')
     expect(intake().intake.ingest(arrived, undefined, false)).toBe(arrived)
   })
 
-  test('with the version of the current one is the same, and is not looked at', () => {
+  test('an object with the stored version is unchanged, and is not compared', () => {
     let looks = 0
     const { intake: it } = intake({ equals: () => ++looks > 0, prepare: () => ({ n: ++looks }) })
     expect([it.ingest(entry(2, '1'), entry(1, '1'), false), looks]).toEqual([UNCHANGED, 0])
   })
 
-  test('with the version of the current one is compared by content where versions are ignored', () => {
+  test('an object with the stored version is compared by content if versions are ignored', () => {
     const arrived = entry(2, '1')
     expect(intake().intake.ingest(arrived, entry(1, '1'), true)).toBe(arrived)
   })
 
-  test('without versions is compared by content', () => {
+  test('an object without a version is compared by content', () => {
     const arrived = entry(2)
     expect([
       intake().intake.ingest(entry(1), entry(1), false),
@@ -53,14 +53,14 @@ describe('an object that arrives', () => {
     ]).toEqual([UNCHANGED, arrived])
   })
 
-  test('with another version and the same content keeps the identity of the current object, and moves the version on', () => {
+  test('an equal object with another version keeps the stored object with the new version', () => {
     const current = entry(1, '1')
     const taken = intake().intake.ingest(entry(1, '2'), current, false)
     expect(taken).toEqual({ key: 'k', object: { n: 1 }, version: '2' })
     expect((taken as Entry<Item>).object).toBe(current.object)
   })
 
-  test('with the content of the current one keeps its object, and adds a uid that the current one did not have', () => {
+  test('an equal object with a uid keeps the stored object and adds the uid', () => {
     const [current, unversioned] = [entry(1, '1'), entry(1)]
     const taken = intake().intake.ingest(entry(1, '1', 'first'), current, true)
     expect(taken).toEqual(entry(1, '1', 'first'))
@@ -69,7 +69,7 @@ describe('an object that arrives', () => {
     expect(intake().intake.ingest(arrived, unversioned, false)).toEqual(arrived)
   })
 
-  test('with another uid is another object, whatever else is the same', () => {
+  test('an equal object with another uid is another object', () => {
     const arrived = entry(1, '1', 'second')
     expect(intake().intake.ingest(arrived, entry(1, '1', 'first'), false)).toBe(arrived)
   })
@@ -88,17 +88,17 @@ describe('isOtherIdentity', () => {
 })
 
 describe('prepare', () => {
-  test('gives the object that is kept, from the object and its key', () => {
+  test('prepare returns the object to store, from the object and its key', () => {
     const { intake: it } = intake({ prepare: (object, key) => ({ n: (object as Item).n + key.length }) })
     expect(it.ingest(entry(1, '1'), undefined, false)).toEqual({ key: 'k', object: { n: 2 }, version: '1' })
   })
 
-  test('that gives undefined leaves the object out', () => {
+  test('an object is filtered out if prepare returns undefined', () => {
     const { intake: it } = intake({ prepare: () => undefined })
     expect(it.ingest(entry(1), entry(1), false)).toBe(FILTERED)
   })
 
-  test('that throws makes the object invalid, with its key and the cause', () => {
+  test('if prepare throws, the object is invalid, with its key and the cause', () => {
     const cause = new Error('no n')
     const { intake: it } = intake({
       prepare: () => {
@@ -116,7 +116,7 @@ describe('prepare', () => {
     })
   })
 
-  test('that throws what cannot be made a text makes the object invalid all the same', () => {
+  test('if prepare throws a value without a string form, the object is invalid', () => {
     const { intake: it } = intake({
       prepare: () => {
         throw Object.create(null)
@@ -125,20 +125,20 @@ describe('prepare', () => {
     expect(it.ingest(entry(1), undefined, false)).toMatchObject({ code: 'DECODE', key: 'k' })
   })
 
-  test('what it gives is compared with what is held, not with what arrived', () => {
+  test('the result of prepare is compared with the stored object', () => {
     const { intake: it } = intake({ prepare: (object) => ({ n: (object as Item).n % 2 }) })
     expect(it.ingest(entry(3), entry(1), false)).toBe(UNCHANGED)
   })
 })
 
 describe('equals', () => {
-  test('decides what counts as changed', () => {
+  test('equals decides which objects count as changed', () => {
     const { intake: it } = intake({ equals: (a, b) => a.n % 2 === b.n % 2 })
     const arrived = entry(2)
     expect([it.ingest(entry(3), entry(1), false), it.ingest(arrived, entry(1), false)]).toEqual([UNCHANGED, arrived])
   })
 
-  test('that throws makes the object count as changed, and is reported once', () => {
+  test('if equals throws, the object counts as changed and the error is reported once', () => {
     const cause = new Error('cyclic')
     const { intake: it, reports } = intake({
       equals: () => {
@@ -158,14 +158,14 @@ describe('equals', () => {
 })
 
 describe('freeze', () => {
-  test('freezes what is kept, at any depth', () => {
+  test('with freeze the stored object is deep-frozen', () => {
     const list: unknown[] = []
     const object = { n: 1, deep: { list } }
     intake({ freeze: true }).intake.ingest({ key: 'k', object }, undefined, false)
     expect([object, object.deep, list].every(Object.isFrozen)).toBe(true)
   })
 
-  test('leaves objects alone where it is off', () => {
+  test('without freeze the stored object is not frozen', () => {
     const arrived = entry(1)
     intake().intake.ingest(arrived, undefined, false)
     expect(Object.isFrozen(arrived.object)).toBe(false)
@@ -183,18 +183,18 @@ describe('freeze', () => {
   })
 })
 
-describe('the last state that a delete brings', () => {
-  test('is prepared and frozen like any object', () => {
+describe('the last state in a delete event', () => {
+  test('the last state is prepared and frozen', () => {
     const { intake: it } = intake({ freeze: true, prepare: (object) => ({ n: (object as Item).n + 1 }) })
     const last = it.lastState('k', { n: 1 })
     expect([last, Object.isFrozen(last)]).toEqual([{ n: 2 }, true])
   })
 
-  test('is none where the source brings none', () => {
+  test('the last state is undefined if the event has none', () => {
     expect(intake({ prepare: () => ({ n: 1 }) }).intake.lastState('k', undefined)).toBeUndefined()
   })
 
-  test('is none where it cannot be prepared', () => {
+  test('the last state is undefined if prepare throws', () => {
     const { intake: it } = intake({
       prepare: () => {
         throw new Error('bad')
@@ -205,7 +205,7 @@ describe('the last state that a delete brings', () => {
 })
 
 describe('invalid', () => {
-  test('an object whose key nobody knows has an error that says so', () => {
+  test('the error of an object without a key says so', () => {
     expect(invalid(undefined, new Error('cut off'))).toMatchObject({
       code: 'DECODE',
       phase: 'decode',

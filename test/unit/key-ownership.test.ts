@@ -40,8 +40,8 @@ function say(part: Partition<string>, version: string, ...events: ListEvent<stri
   void part.apply({ events, version })
 }
 
-describe('a key that another source gives while a list is on its way', () => {
-  test('stays with the other one, which may go on and take it back', () => {
+describe('a key that another source adds during a list', () => {
+  test('the key belongs to the other source, which may still delete it', () => {
     const { eu, us, contents, released, conflicts } = parts()
     const listing = begin(eu, put('k', 'of eu'), put('e', 'of eu'))
     say(us, '1', put('k', 'of us'))
@@ -53,7 +53,7 @@ describe('a key that another source gives while a list is on its way', () => {
     expect([contents(), released]).toEqual([{ e: 'of eu' }, ['eu']])
   })
 
-  test('is invalid for one of them only', () => {
+  test('the key is invalid for one source only', () => {
     const { indexer, eu, us, released } = parts()
     const listing = begin(eu, bad('k'))
     list(us, bad('k'))
@@ -62,7 +62,7 @@ describe('a key that another source gives while a list is on its way', () => {
     expect([[...indexer.invalid.keys()], released]).toEqual([[], ['eu']])
   })
 
-  test('is reported by the list that comes into the store, where one before it was broken off', () => {
+  test('the claim is reported by the list that completes, not by an abandoned one', () => {
     const { eu, us, conflicts } = parts()
     list(us, put('k', 'of us'))
     begin(eu, put('k', 'of eu')).abandon()
@@ -73,7 +73,7 @@ describe('a key that another source gives while a list is on its way', () => {
   })
 })
 
-test('a key whose object became invalid and was left out is nobody else’s, and no news', () => {
+test('an invalid key without an object keeps its owner, and a later invalid event is not a claim', () => {
   const { eu, us, contents, released, conflicts } = parts({ onInvalid: 'omit' })
   list(eu, put('k', 'of eu'))
   list(us, put('k', 'of us'))
@@ -84,7 +84,7 @@ test('a key whose object became invalid and was left out is nobody else’s, and
   expect(released).toEqual(['us'])
 })
 
-test('a list that does not fit beside what others have is refused whole', () => {
+test('a list that exceeds the capacity with the objects of other sources is rejected as a whole', () => {
   const { eu, us, contents } = parts({ maxObjects: 4 })
   list(us, put('a', '1'), put('b', '1'))
   list(eu, put('c', '1'))
@@ -93,7 +93,7 @@ test('a list that does not fit beside what others have is refused whole', () => 
   expect(contents()).toEqual({ a: '1', b: '1', c: '1' })
 })
 
-test('a key that was released and changed its owner is reported when another source gives it again', () => {
+test('a key with a new owner is reported if another source lists it again', () => {
   const { eu, us, contents, conflicts } = parts()
   list(eu, put('k', 'of eu'))
   list(us, put('k', 'of us'))

@@ -26,7 +26,7 @@ describe('isScalar', () => {
     ['a function', () => 1],
     ['a symbol', Symbol('s')],
     ['a boxed string', Object('s')],
-  ])('%s is no scalar', (_, value) => {
+  ])('%s is not a scalar', (_, value) => {
     expect(isScalar(value)).toBe(false)
   })
 })
@@ -92,7 +92,7 @@ describe('compareScalars', () => {
     '\uffff',
   ]
 
-  test('booleans stand before numbers and bigints by value, NaN first, then Dates, then strings by code unit', () => {
+  test('the order is booleans, numbers and bigints by value with NaN first, Dates, strings by code unit', () => {
     const shuffled = inOrder.map((value, at) => ({ value, rank: (at * 11) % inOrder.length }))
     shuffled.sort((a, b) => a.rank - b.rank)
     expect(shuffled.map(({ value }) => value).sort(compareScalars)).toEqual(inOrder)
@@ -129,7 +129,7 @@ describe('ScalarMap', () => {
     expect(new Set(map.values())).toEqual(new Set([1, 2, 3]))
   })
 
-  test('a number and the bigint of its value are one key, and a bigint beyond every number is one of its own', () => {
+  test('a number and the bigint of its value are one key, and a bigint above every number is its own key', () => {
     const map = new ScalarMap<string>()
     map.set(2, 'two')
     map.set(2n, 'also two')
@@ -145,14 +145,14 @@ describe('ScalarMap', () => {
     expect([map.get(2), map.size]).toEqual([undefined, 1])
   })
 
-  test('a deleted Date is gone for every equal Date', () => {
+  test('a deleted Date is absent for every equal Date', () => {
     const map = new ScalarMap<number>()
     map.set(day(1), 1)
     map.delete(day(1))
     expect([map.get(day(1)), map.size]).toEqual([undefined, 0])
   })
 
-  test('a deleted plain scalar is gone', () => {
+  test('a deleted plain scalar is absent', () => {
     const map = new ScalarMap<number>()
     map.set(1n, 1)
     map.set('1', 2)
@@ -160,7 +160,7 @@ describe('ScalarMap', () => {
     expect([map.get(1n), map.get('1')]).toEqual([undefined, 2])
   })
 
-  test('clear forgets Dates and all others', () => {
+  test('clear removes Dates and all other keys', () => {
     const map = new ScalarMap<number>()
     map.set(day(1), 1)
     map.set('1', 2)

@@ -49,12 +49,12 @@ function shown(view: StoreView<Item, By>): object {
 }
 
 describe('a snapshot', () => {
-  test('shows what the store shows when it is taken', () => {
+  test('a snapshot shows the state of the store at its creation', () => {
     const { indexer } = filled()
     expect(shown(indexer.snapshot())).toEqual(shown(indexer))
   })
 
-  test('stays as it is, through every accessor, whatever is written later', () => {
+  test('no accessor of a snapshot changes after later writes', () => {
     const { indexer, stir } = filled()
     const snapshot = indexer.snapshot()
     const before = shown(indexer)
@@ -63,7 +63,7 @@ describe('a snapshot', () => {
     expect(shown(indexer)).not.toEqual(before)
   })
 
-  test('gives the very objects of then', () => {
+  test('a snapshot returns the same instances', () => {
     const { indexer, stir } = filled()
     const [a, b] = [indexer.get('a'), indexer.get('b')]
     const snapshot = indexer.snapshot()
@@ -71,7 +71,7 @@ describe('a snapshot', () => {
     expect([snapshot.get('a') === a, snapshot.get('b') === b]).toEqual([true, true])
   })
 
-  test('stays as it is through a relist', () => {
+  test('a snapshot does not change with a relist', () => {
     const { indexer } = filled()
     const snapshot = indexer.snapshot()
     const before = shown(indexer)
@@ -81,7 +81,7 @@ describe('a snapshot', () => {
     expect([shown(snapshot), indexer.size]).toEqual([before, 1])
   })
 
-  test('is not touched by another one that is disposed', () => {
+  test('a snapshot does not change when another one is disposed', () => {
     const { indexer, stir } = filled()
     const before = shown(indexer)
     const [first, second] = [indexer.snapshot(), indexer.snapshot()]
@@ -90,7 +90,7 @@ describe('a snapshot', () => {
     expect(shown(second)).toEqual(before)
   })
 
-  test('taken between two writes shows the moment between', () => {
+  test('a snapshot between two writes shows the state between them', () => {
     const { indexer, apply } = filled()
     const first = indexer.snapshot()
     apply('2', put('a', 'green', 7))
@@ -100,7 +100,7 @@ describe('a snapshot', () => {
     expect([first.by.n.count(7), second.by.n.count(7), second.by.color('green').length]).toEqual([0, 1, 1])
   })
 
-  test('knows no index that is added later', () => {
+  test('a snapshot does not have an index that is added later', () => {
     const { indexer } = filled()
     const snapshot = indexer.snapshot()
     indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
@@ -110,7 +110,7 @@ describe('a snapshot', () => {
     ])
   })
 
-  test('gives a frozen list, made once', () => {
+  test('list of a snapshot returns the same frozen array', () => {
     const snapshot = filled().indexer.snapshot()
     const list = snapshot.list()
     expect([Object.isFrozen(list), snapshot.list() === list]).toEqual([true, true])
@@ -123,7 +123,7 @@ describe('a snapshot', () => {
     expect([snapshot.get(key), snapshot.has(key), indexer.has(key)]).toEqual([undefined, false, true])
   })
 
-  test('costs the store nothing once it is disposed', () => {
+  test('a disposed snapshot releases its pin', () => {
     const { indexer } = filled()
     const snapshot = indexer.snapshot()
     expect(indexer.store.pinCount).toBe(1)
@@ -155,7 +155,7 @@ describe('a snapshot', () => {
     expect(() => read(snapshot)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
   })
 
-  test('disposing twice is disposing once', () => {
+  test('disposing a snapshot twice is allowed', () => {
     const snapshot = filled().indexer.snapshot()
     snapshot[Symbol.dispose]()
     expect(() => snapshot[Symbol.dispose]()).not.toThrow()

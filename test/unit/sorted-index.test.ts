@@ -70,16 +70,16 @@ describe('an ordered index', () => {
     ['abcde', { prefix: '' }],
     ['', { prefix: 'x' }],
     ['c', { prefix: 'app' }],
-  ])('gives "%s" for the texts in %o', (expected, range) => {
+  ])('an ordered index returns "%s" for the strings in %o', (expected, range) => {
     const { by } = sorted({ a: ['am'], b: ['ap'], c: ['app'], d: ['apz'], e: ['aq'], n: [1], o: [new Date(0)] })
     expect(names(by(range))).toBe(expected)
   })
 
-  test('equal values stand in the order of their keys', () => {
+  test('equal values are in the order of their keys', () => {
     expect(names(sorted({ c: [1], a: [1], d: [0], b: [1] }).by())).toBe('dabc')
   })
 
-  test('equal values stand in the order of their keys when the index is kept, not built', () => {
+  test('equal values are in the order of their keys after changes, too', () => {
     const { by, put } = sorted()
     by()
     for (const name of ['c', 'a', 'b']) put(name, [1])
@@ -90,7 +90,7 @@ describe('an ordered index', () => {
     expect(names(sorted({ a: [1], b: undefined }).by())).toBe('a')
   })
 
-  test('entries, count and values answer for one value', () => {
+  test('entries, count and values return results for one value', () => {
     const { by } = sorted({ a: [1], b: [2], c: [2] })
     expect([keys(by.entries(2)), by.count(2), by.count(9), [...by.values()]]).toEqual(['bc', 2, 0, [1, 2]])
   })
@@ -100,12 +100,12 @@ describe('an ordered index', () => {
     expect([by.count(new Date(7)), [...by.values()].length, names(by({ gt: new Date(7) }))]).toEqual([2, 2, 'c'])
   })
 
-  test('values of all kinds have one order: booleans, numbers, Dates, texts', () => {
+  test('values of all types have one order: booleans, numbers, Dates, strings', () => {
     const { by } = sorted({ d: ['a'], a: [true], c: [new Date(0)], b: [2n] })
     expect(names(by())).toBe('abcd')
   })
 
-  test.each(['before the first question', 'after it'])('it follows changes, deletions and lost values %s', (when) => {
+  test.each(['before the first read', 'after it'])('it follows changes, deletions and lost values %s', (when) => {
     const { by, store, put } = sorted(digits)
     if (when === 'after it') by()
     put('a', [9])
@@ -115,21 +115,21 @@ describe('an ordered index', () => {
     expect([names(by()), by.count(3)]).toEqual(['fdea', 0])
   })
 
-  test('an object whose value stays the same is given anew', () => {
+  test('a new object with the same value replaces the old one', () => {
     const { by, put } = sorted(digits)
     by()
     put('a', [1])
     expect(by()[0]).toEqual({ name: 'a', at: [1] })
   })
 
-  test('what was handed out never changes', () => {
+  test('a result of an ordered index never changes', () => {
     const { by, store } = sorted(digits)
     const before = by()
     store.delete('a')
     expect(names(before)).toBe('abcde')
   })
 
-  test('the function runs once for each object that comes, and never on an old one', () => {
+  test('the index function is called once for each object that arrives, and never for an old one', () => {
     const store = new Store<Item>()
     const asked: string[] = []
     const index = new SortedIndex<Item>(store, ({ object }) => {
@@ -208,11 +208,11 @@ describe('a compound index', () => {
     ['', ['acme', 9], {}],
     ['de', [], { gt: 'acme' }],
     ['fabc', [], { lte: 'acme' }],
-  ])('gives "%s" for the prefix %j and %o', (expected, prefix, range) => {
+  ])('a compound index returns "%s" for the prefix %j and %o', (expected, prefix, range) => {
     expect(names(sorted(orders).compound(prefix, range))).toBe(expected)
   })
 
-  test('entries, count and values answer for whole tuples', () => {
+  test('entries, count and values return results for whole tuples', () => {
     const { compound, put } = sorted(orders)
     put('g', ['acme', 2])
     expect([keys(compound.entries(['acme', 2])), compound.count(['acme', 2]), [...compound.values()]]).toEqual([
@@ -252,9 +252,12 @@ describe('a compound index', () => {
       ['ed', ['acme'], { gt: 1 }],
       ['de', ['acme'], { gt: 1, reverse: true }],
       ['g', [], { gt: 'acme' }],
-    ])('gives "%s" for the prefix %j and %o: what has no next component is in no range', (expected, prefix, range) => {
-      expect(names(sorted(ragged).compound(prefix, range))).toBe(expected)
-    })
+    ])(
+      'it returns "%s" for the prefix %j and %o: a tuple without a next component is outside every range',
+      (expected, prefix, range) => {
+        expect(names(sorted(ragged).compound(prefix, range))).toBe(expected)
+      },
+    )
 
     test('count and entries agree', () => {
       const { compound } = sorted(ragged)
@@ -262,7 +265,7 @@ describe('a compound index', () => {
       expect([compound.count(['acme', new Date(7)]), keys(compound.entries(['acme', new Date(7)]))]).toEqual([1, 'e'])
     })
 
-    test('they are kept in the order in which they are built', () => {
+    test('changes keep the order of the first sort', () => {
       const kept = sorted()
       kept.compound([])
       for (const [name, at] of Object.entries(ragged)) kept.put(name, at)
@@ -305,7 +308,7 @@ describe('ranges are checked', () => {
     }
   })
 
-  test('a prefix that is no text is a TypeError that names it', () => {
+  test('a prefix that is not a string is a TypeError that names it', () => {
     const range: object = { prefix: 1 }
     expect(() => sorted(digits).by(range)).toThrow('option "prefix" must be a string')
   })
@@ -343,23 +346,23 @@ describe('a sorted index over a pinned store', () => {
     ['bcd', { gte: 2, lte: 4 }],
     ['bc', { gte: 2, limit: 2 }],
     ['', { gt: 5 }],
-  ])('gives "%s" of then for %o', (expected, range) => {
+  ])('an ordered index over a pin returns "%s" for %o', (expected, range) => {
     const { pin, index } = pinned()
     expect(names(index.ordered(pin)(range))).toBe(expected)
   })
 
-  test('counts and names the values of then', () => {
+  test('a sorted index over a pin counts and returns the pinned values', () => {
     const { pin, index } = pinned()
     const at = index.ordered<Scalar>(pin)
     expect([at.count(3), at.count(9), keys(at.entries(2)), [...at.values()]]).toEqual([1, 0, 'b', [1, 2, 3, 4, 5]])
   })
 
-  test('gives the very objects of then', () => {
+  test('a sorted index over a pin returns the same instances', () => {
     const { pin, index } = pinned()
     expect(index.ordered(pin)({ gte: 1, lte: 1 })).toEqual([{ name: 'a', at: [1] }])
   })
 
-  test('a compound index shows the tuples of then', () => {
+  test('a compound index over a pin returns the pinned tuples', () => {
     const { store, index, put } = sorted({ a: ['acme', 1], b: ['acme', 2], c: ['bolt', 1] })
     const pin = store.pin()
     put('a', ['bolt', 0])

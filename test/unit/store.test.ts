@@ -6,7 +6,7 @@ import { hostileKeys } from '../support/hostile-keys.js'
 
 const entry = (key: string, object: string, version = '1'): Entry<string> => ({ key, object, version })
 
-/** An index that remembers the object itself, and what it was told. */
+/** An index that remembers the object itself and all calls. */
 class Recorder implements StoreIndex<string> {
   readonly values: (string | undefined)[] = []
   readonly told: string[] = []
@@ -38,20 +38,20 @@ function filled(...keys: string[]): Store<string> {
 }
 
 describe('Store', () => {
-  test('entries are kept as they come: no second allocation', () => {
+  test('entries are stored without a copy', () => {
     const store = new Store<string>()
     const kept = entry('a', '1')
     store.set(kept)
     expect([store.entryOf('a') === kept, store.entries()[0] === kept]).toEqual([true, true])
   })
 
-  test('set replaces the entry of its key, in the same place', () => {
+  test('set replaces the entry of its key at the same ordinal', () => {
     const store = filled('a')
     const ordinal = store.set(entry('a', 'a2'))
     expect([ordinal, store.size, store.entryAt(ordinal)?.object]).toEqual([0, 1, 'a2'])
   })
 
-  test('delete gives the entry that was there', () => {
+  test('delete returns the removed entry', () => {
     const store = filled('a', 'b')
     expect([store.delete('a')?.object, store.entryOf('a'), store.size]).toEqual(['a1', undefined, 1])
   })
@@ -62,13 +62,13 @@ describe('Store', () => {
     expect([store.delete('x'), store.list() === list]).toEqual([undefined, true])
   })
 
-  test('the place of a deleted key is used again', () => {
+  test('the ordinal of a deleted key is used again', () => {
     const store = filled('a', 'b')
     store.delete('a')
     expect([store.set(entry('c', 'c1')), store.ordinalLimit]).toEqual([0, 2])
   })
 
-  test('keys, entries and list speak of the same objects', () => {
+  test('keys, entries and list return the same objects', () => {
     const store = filled('a', 'b', 'c')
     store.delete('b')
     store.set(entry('d', 'd1'))
@@ -78,7 +78,7 @@ describe('Store', () => {
     expect(store.list()).toEqual(entries.map(({ object }) => object))
   })
 
-  test('list is frozen, and made once until something changes', () => {
+  test('list returns the same frozen array until an object changes', () => {
     const store = filled('a')
     const list = store.list()
     expect([Object.isFrozen(list), store.list() === list]).toEqual([true, true])
@@ -86,21 +86,21 @@ describe('Store', () => {
     expect([store.list(), list]).toEqual([['a2'], ['a1']])
   })
 
-  test('a list that was handed out does not change with a delete', () => {
+  test('a delete does not change an array that list returned', () => {
     const store = filled('a', 'b')
     const list = store.list()
     store.delete('a')
     expect([store.list(), list]).toEqual([['b1'], ['a1', 'b1']])
   })
 
-  test('keys and entries that were handed out do not change', () => {
+  test('a delete does not change arrays that keys and entries returned', () => {
     const store = filled('a')
     const [keys, entries] = [store.keys(), store.entries()]
     store.set(entry('b', 'b1'))
     expect([keys, entries.map(({ key }) => key)]).toEqual([['a'], ['a']])
   })
 
-  test('touch moves the version on, and tells no index', () => {
+  test('touch changes the version and calls no index', () => {
     const store = filled('a')
     const recorder = new Recorder()
     store.addIndex(recorder)
@@ -109,7 +109,7 @@ describe('Store', () => {
     expect([store.entryOf('a')?.version, recorder.told]).toEqual(['2', []])
   })
 
-  test('clear forgets everything, and the places too', () => {
+  test('clear removes all entries and frees all ordinals', () => {
     const store = filled('a', 'b')
     store.delete('a')
     store.clear()
@@ -127,11 +127,11 @@ describe('Store', () => {
 })
 
 describe('the limit of objects', () => {
-  test('a store holds 16 000 000 where nothing is said', () => {
+  test('the default limit of a store is 16 000 000 objects', () => {
     expect(MAX_OBJECTS).toBe(16_000_000)
   })
 
-  test('the object that would make it overflow is refused, and nothing changes', () => {
+  test('an object above the limit is rejected and changes nothing', () => {
     const store = new Store<string>(2)
     store.set(entry('a', '1'))
     store.set(entry('b', '1'))
@@ -142,14 +142,14 @@ describe('the limit of objects', () => {
     expect([store.keys(), store.size, store.freeCapacity, store.ordinalLimit]).toEqual([['a', 'b'], 2, 0, 2])
   })
 
-  test('a full store takes changes of what it holds', () => {
+  test('a full store accepts updates of its objects', () => {
     const store = new Store<string>(1)
     store.set(entry('a', '1'))
     store.set(entry('a', '2'))
     expect(store.entryOf('a')?.object).toBe('2')
   })
 
-  test('a delete makes room', () => {
+  test('after a delete a full store accepts a new object', () => {
     const store = new Store<string>(1)
     store.set(entry('a', '1'))
     store.delete('a')
@@ -158,7 +158,7 @@ describe('the limit of objects', () => {
 })
 
 describe('indexes of a store', () => {
-  test('an index that is added late is told of everything that is there', () => {
+  test('an index that is added later receives all stored entries', () => {
     const store = filled('a', 'b', 'c')
     store.delete('b')
     const recorder = new Recorder()
@@ -166,7 +166,7 @@ describe('indexes of a store', () => {
     expect(recorder.told).toEqual(['set 0 a=a1', 'set 2 c=c1'])
   })
 
-  test('an index is told of every write, and of a delete before the store forgets the entry', () => {
+  test('an index is called for every write, and for a delete before the store removes the entry', () => {
     const store = filled('a')
     const recorder = new Recorder()
     const seen: (string | undefined)[] = []
@@ -177,7 +177,7 @@ describe('indexes of a store', () => {
     expect([recorder.told, seen]).toEqual([['set 0 a=a1', 'set 0 a=a2'], ['a2']])
   })
 
-  test('an index is told of a clear', () => {
+  test('a clear of the store clears its indexes', () => {
     const store = filled('a')
     const recorder = new Recorder()
     store.addIndex(recorder)
@@ -187,7 +187,7 @@ describe('indexes of a store', () => {
 })
 
 describe('Pin', () => {
-  test('it shows what was there, whatever is written, deleted and added later', () => {
+  test('a pin shows the state at its creation after later writes, deletes and additions', () => {
     const store = filled('a', 'b', 'c')
     const pin = store.pin()
     store.set(entry('a', 'a2'))
@@ -199,7 +199,7 @@ describe('Pin', () => {
     expect(pin.size).toBe(3)
   })
 
-  test('a key that took the place of a deleted one is not seen', () => {
+  test('a pin does not show a key that uses the ordinal of a deleted one', () => {
     const store = filled('a')
     const pin = store.pin()
     store.delete('a')
@@ -207,7 +207,7 @@ describe('Pin', () => {
     expect([pin.entryOf('a')?.object, pin.entryOf('b'), pin.entryAt(0)?.object]).toEqual(['a1', undefined, 'a1'])
   })
 
-  test('a key that came back in another place is seen as it was', () => {
+  test('a pin shows the old state of a key that was added again at another ordinal', () => {
     const store = filled('a', 'b')
     const pin = store.pin()
     store.delete('a')
@@ -216,14 +216,14 @@ describe('Pin', () => {
     expect([pin.entryOf('a')?.object, pin.entries().map(({ object }) => object)]).toEqual(['a1', ['a1', 'b1']])
   })
 
-  test('a version that moved on is not seen', () => {
+  test('a pin shows the old version of a touched entry', () => {
     const store = filled('a')
     const pin = store.pin()
     store.touch(0, entry('a', 'a1', '2'))
     expect([pin.entryOf('a')?.version, store.entryOf('a')?.version]).toEqual(['1', '2'])
   })
 
-  test('two pins show each its own moment', () => {
+  test('two pins show the states at their own creation', () => {
     const store = filled('a')
     const first = store.pin()
     store.set(entry('a', 'a2'))
@@ -232,14 +232,14 @@ describe('Pin', () => {
     expect([first.entryOf('a')?.object, second.entryOf('a')?.object]).toEqual(['a1', 'a2'])
   })
 
-  test('a cleared store is still seen', () => {
+  test('a pin shows the entries of a store that was cleared later', () => {
     const store = filled('a', 'b')
     const pin = store.pin()
     store.clear()
     expect([pin.entries().length, store.size]).toEqual([2, 0])
   })
 
-  test('a walk by ordinal meets every object once, though the store changes on the way', () => {
+  test('a scan by ordinal returns every object once while the store changes', () => {
     const store = filled('a', 'b', 'c', 'd')
     const pin = store.pin()
     const met: string[] = []
@@ -252,7 +252,7 @@ describe('Pin', () => {
     expect(met).toEqual(['a1', 'b1', 'c1', 'd1'])
   })
 
-  test('it keeps the index values of what is overwritten', () => {
+  test('a pin keeps the index values of overwritten entries', () => {
     const store = filled('a')
     const recorder = new Recorder()
     store.addIndex(recorder)
@@ -261,7 +261,7 @@ describe('Pin', () => {
     expect([...pin.overwritten()].map(({ values }) => values.get(recorder))).toEqual(['a1'])
   })
 
-  test('it knows which live entries are those of then', () => {
+  test('isUnchanged is true for entries that were not written since', () => {
     const store = filled('a', 'b')
     const pin = store.pin()
     store.set(entry('a', 'a2'))
@@ -269,7 +269,7 @@ describe('Pin', () => {
     expect([0, 1, 2].map((ordinal) => pin.isUnchanged(ordinal))).toEqual([false, true, false])
   })
 
-  test('it keeps nothing of keys that came later, however many come and go', () => {
+  test('a pin keeps no entries of later keys', () => {
     const store = filled('a', 'b', 'c')
     store.delete('b')
     const pin = store.pin()
@@ -284,7 +284,7 @@ describe('Pin', () => {
     expect(['a', 'x0', 'y99'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', undefined, undefined])
   })
 
-  test('what it keeps is each place and each key of then, at most', () => {
+  test('a pin keeps at most each ordinal and each key of its creation', () => {
     const store = filled('a', 'b')
     const pin = store.pin()
     for (let nth = 0; nth < 100; nth++) {
@@ -295,7 +295,7 @@ describe('Pin', () => {
     expect(['a', 'b', 'c'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', 'b1', undefined])
   })
 
-  test('a closed pin costs the store nothing any more', () => {
+  test('a closed pin is removed from its store', () => {
     const store = filled('a')
     const pin = store.pin()
     expect(store.pinCount).toBe(1)

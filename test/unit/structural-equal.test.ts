@@ -104,16 +104,16 @@ describe('structuralEqual', () => {
     expect([structuralEqual(a, b), structuralEqual(b, a)]).toEqual([false, false])
   })
 
-  test('an instance that shows nothing of itself equals itself', () => {
+  test('an instance without enumerable properties equals only itself', () => {
     const opaque = new Opaque(1)
     expect(structuralEqual({ opaque }, { opaque })).toBe(true)
   })
 
-  test('deeper than 500 levels two values count as different, without a stack overflow', () => {
+  test('below 500 levels two values count as different, without a stack overflow', () => {
     expect(structuralEqual(nested(100_000), nested(100_000))).toBe(false)
   })
 
-  describe('parts that an object contains more than once', () => {
+  describe('values that an object contains several times', () => {
     /** 2 ** levels paths lead to `last`. */
     const shared = (levels: number, last: unknown): unknown => {
       let value = last
@@ -121,18 +121,18 @@ describe('structuralEqual', () => {
       return value
     }
 
-    test('are not compared exponentially often', () => {
+    test('values that occur several times are not compared exponentially often', () => {
       expect(structuralEqual(shared(200, { n: 1 }), shared(200, { n: 1 }))).toBe(true)
     })
 
-    test('are found to differ, also where only the last path leads to the difference', () => {
+    test('values that occur several times are different, even if only the last path leads to the difference', () => {
       expect(structuralEqual(shared(40, { n: 1 }), shared(40, { n: 2 }))).toBe(false)
       const odd = [shared(40, { n: 1 }), { n: 1 }]
       expect(structuralEqual(odd, [shared(40, { n: 1 }), { n: 2 }])).toBe(false)
       expect(structuralEqual(odd, [shared(40, { n: 1 }), { n: 1 }])).toBe(true)
     })
 
-    test('equal the same parts that are copies', () => {
+    test('values that occur several times equal their copies', () => {
       const part = { n: 1 }
       const copies = (of: () => unknown): unknown => Array.from({ length: 30_000 }, of)
       expect(

@@ -27,13 +27,13 @@ const item = (n: number | bigint, tenant = `t${Number(n) % 2}`): Item => ({
   n,
 })
 
-/** Throws at one call of those that pass it. */
+/** Throws at one of the calls of `pass`. */
 class Fuse {
   #left = Infinity
   #again = 0
   hasBlown = false
 
-  /** The `nth` call from now on throws, and `again` calls that follow. */
+  /** The `nth` call from now on throws, and the next `again` calls too. */
   arm(nth: number, again = 0): void {
     this.#left = nth
     this.#again = again
@@ -43,7 +43,7 @@ class Fuse {
     this.#left = Infinity
   }
 
-  /** Nothing throws while the test itself reads. */
+  /** Calls `act` without faults, for reads of the test itself. */
   pausing<V>(act: () => V): V {
     const left = this.#left
     this.#left = Infinity
@@ -170,7 +170,7 @@ class Stage {
     await this.settle()
   }
 
-  /** Until everything is at rest; looks at the store after each turn. */
+  /** Waits until the informer is idle, and checks the store after each wait. */
   async settle(): Promise<void> {
     for (const ms of [0, 0, 100, 900, 1_000, 2_000]) {
       await this.clock.advance(ms)
@@ -180,24 +180,24 @@ class Stage {
     this.#faults.fuse.pausing(() => this.compare())
   }
 
-  /** What each follower was told is what the store has. */
+  /** Checks that the changes of each subscription result in the contents of the store. */
   compare(): void {
     const { informer } = this
     for (const { fold, isIn, subscription } of this.#followers) {
       if (this.hasEnded(subscription)) continue
       if (this.#faults.mayLeaveOut) {
-        // What it follows may be left out of its index, but what it was told last is what the store has.
+        // An object may be missing in the index of a subscription, but its last change equals the stored object.
         for (const [key, object] of fold.objects) expect(informer.get(key)).toBe(object)
       } else expect(fold.objects).toEqual(new Map([...informer.entries()].filter(([key, o]) => isIn(o, key))))
     }
   }
 
-  /** A follower that is not told everything any more is told that. */
+  /** Whether a subscription has ended with an error. Such a subscription misses changes. */
   hasEnded(subscription: Subscription): boolean {
     return this.#ended.has(subscription)
   }
 
-  /** Indexes that could not be built again throw at the call; they never answer wrongly. */
+  /** Damaged indexes throw at the call. They never return wrong results. */
   lookAtDamage(): void {
     try {
       this.informer.by.tenant('t0')
@@ -278,7 +278,7 @@ async function atEveryCall(faults: (fuse: Fuse) => Omit<Faults, 'fuse'>, again =
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
 
-/** Makes a method blow the fuse, before or after it has done its work, if it is called for an index. */
+/** Makes a method throw before or after its work, if it is called for an index. */
 function sabotage(
   proto: object,
   name: string,
@@ -296,7 +296,7 @@ function sabotage(
   onTestFinished(() => void Reflect.set(proto, name, original))
 }
 
-/** How many operations of indexes are under way. */
+/** The number of index operations in progress. */
 let depth = 0
 
 function countDepth(proto: object, name: string): void {
@@ -323,17 +323,17 @@ const parts = [
     (method) => [`${method} of a hash index`, hashIndex, method, true] as const,
   ),
   ['ScalarMap.get in an index', ScalarMap.prototype, 'get', false],
-  ['Integers.get in an index', Int32List.prototype, 'get', false],
-  ['Integers.set in an index', Int32List.prototype, 'set', false],
+  ['Int32List.get in an index', Int32List.prototype, 'get', false],
+  ['Int32List.set in an index', Int32List.prototype, 'set', false],
 ] as const
 
-describe.each([...operations, ...parts])('a step in which %s throws', (_, proto, method, isIndex) => {
+describe.each([...operations, ...parts])('a transaction in which %s throws', (_, proto, method, isIndex) => {
   test.each([
-    ['before it has done its work', 'before', 0],
-    ['after it has done its work', 'after', 0],
-    ['again and again, also while indexes are built again', 'before', 3],
+    ['before its work', 'before', 0],
+    ['after its work', 'after', 0],
+    ['repeatedly, also while indexes are rebuilt', 'before', 3],
   ] as const)(
-    '%s, at any call, is undone and taken again: nobody sees a part of it, nothing is lost',
+    '%s, at any call, is rolled back and applied again: no read sees a part of it, and no change is lost',
     async (_when, when, again) => {
       let current = new Fuse()
       sabotage(proto, method, { isIndex, when, fuse: () => current })
@@ -380,7 +380,7 @@ describe('a callback that throws, at any call', () => {
     ],
     ['an index function', (fuse) => ({ mayLeaveOut: true, options: { indexes: declareWith(fuse) } })],
     [
-      'transform, where invalid objects are left out',
+      'transform, with onInvalid omit',
       (fuse) => ({
         mayLeaveOut: true,
         options: { transform: passing(fuse, (o: Item) => o), onInvalid: 'omit' },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { UndoableMap, UndoJournal } from '../../src/store/undo-journal.js'
 
 describe('a journal', () => {
-  test('restores what a step has overwritten, the last write first', () => {
+  test('a rollback restores overwritten values, the last write first', () => {
     const journal = new UndoJournal<string, number>()
     journal.record('outside of a step', 0)
     journal.begin()
@@ -16,7 +16,7 @@ describe('a journal', () => {
     ])
   })
 
-  test('of a step that is complete, or wrote nothing, restores nothing', () => {
+  test('a rollback after a commit, or without writes, restores nothing', () => {
     const journal = new UndoJournal<string, number>()
     const restore = (): void => expect.unreachable()
     journal.begin()
@@ -41,7 +41,7 @@ describe('a map whose writes can be undone', () => {
     (map) => map.set('b', 5).delete('b'),
   ]
 
-  test.each(writes)('has after an undo what it had before (%#)', (write) => {
+  test.each(writes)('a rollback restores the map (%#)', (write) => {
     const map = filled()
     map.begin()
     write(map)
@@ -49,7 +49,7 @@ describe('a map whose writes can be undone', () => {
     expect(new Map(map)).toEqual(new Map(filled()))
   })
 
-  test.each(writes)('keeps the writes of a step that is complete (%#)', (write) => {
+  test.each(writes)('a commit keeps the writes (%#)', (write) => {
     const [map, plain] = [filled(), filled()]
     map.begin()
     write(map)
