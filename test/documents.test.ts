@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { binary, ensureBuilt } from './support/build.js'
 import { blocksOf } from './support/documents.js'
-import { filesUnder, textOf } from './support/sources.js'
+import { filesUnder, root, textOf } from './support/sources.js'
 import { TAKEN_FOR_GRANTED } from './support/taken-for-granted.js'
 import { UserProject } from './support/user-project.js'
 
@@ -69,5 +71,23 @@ describe('every TypeScript block of the documents compiles against the built pac
 
   test.each(blocks.map(({ place }, at) => [place, at] as const))('%s', (_place, at) => {
     expect(errors.filter((line) => line.startsWith(`block-${at}.ts(`))).toEqual([])
+  })
+})
+
+/** The files and folders of the repository that a document names as inline code. `x` stands for any name. */
+function pathsIn(document: string): string[] {
+  const paths = document.matchAll(/`((?:adapters|bench|cli|docs|examples|scripts|src|test|testing|tools)\/[\w./-]*)`/g)
+  return Array.from(paths, ([, path = '']) => path).filter((path) => !path.endsWith('/x.test.ts'))
+}
+
+describe('every file and folder that a document names exists', () => {
+  const documents = ['README.md', 'SPEC.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesUnder(['docs'], '.md')]
+  test.each(documents)('%s', (path) => {
+    const exists = (named: string): boolean => ['', '.test.ts'].some((ending) => existsSync(join(root, named + ending)))
+    expect(pathsIn(textOf(path)).filter((named) => !exists(named))).toEqual([])
+  })
+
+  test('such names are found', () => {
+    expect(pathsIn(textOf('CONTRIBUTING.md')).length).toBeGreaterThan(20)
   })
 })
