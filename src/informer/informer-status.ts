@@ -55,12 +55,12 @@ export class InformerStatus<S, T> {
 
 /** Describes a handler or a run that has been running for longer than `ms`. */
 function stuckHandler(
-  feeds: Iterable<Pick<Feed<unknown>, 'name' | 'longest'>>,
+  feeds: Iterable<Pick<Feed<unknown>, 'name' | 'reader'>>,
   ms: number,
   clock: Clock,
 ): string | undefined {
-  for (const { name, longest } of feeds) {
-    const running = longest()
+  for (const { name, reader } of feeds) {
+    const running = reader.longestRunning
     const ranMs = clock.now() - (running?.since ?? Infinity)
     if (running === undefined || ranMs <= ms) continue
     const of = name === undefined ? '' : ` of "${name}"`

@@ -1,19 +1,8 @@
 import type { Delete, Entry, ListEvent, ListTransaction, Sink, WatchBatch } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { checkOptions, isCount, isObject, isOneOf, isSignal } from '../util/validate-options.js'
-import {
-  type Change,
-  changesOf,
-  type Delta,
-  type DeltaBatch,
-  type DeltaType,
-  mergePending,
-  namedInvalid,
-  type Pending,
-} from './change.js'
-
-/** How many changes an `every` queue holds before it behaves as `latest`. */
-export const DEFAULT_CAPACITY = 10_000
+import { type Change, type Delta, type DeltaBatch, type DeltaType, namedInvalid } from './change.js'
+import { ChangeQueue, type WaitingBatch } from './change-queue.js'
 
 export interface DeltaFIFOOptions<T> {
   /** What the consumer holds already, usually an Indexer: deletions are detected against it, and against the queue. */
@@ -27,27 +16,10 @@ export interface DeltaFIFOOptions<T> {
   readonly capacity?: number
 }
 
-/** One batch that waits, or was taken. */
-export interface Queued<T> {
-  readonly changes: readonly Change<T>[]
-  readonly version: Version | undefined
-  /** Where it came from; undefined where nobody said, and where changes of several sources are merged. */
-  readonly source: string | undefined
-  /** Which history of the source it leads to; undefined if none was given. */
-  readonly history: number | undefined
-}
-
-interface Waiting<T> extends Queued<T> {
-  readonly sequence: number
-  readonly at: number
-  /** How many of the changes have left by `pop`. */
-  popped: number
-}
-
 /** A change that waits, and the batch in which it came. */
 interface Place<T> {
   readonly change: Change<T>
-  readonly batch: Waiting<T>
+  readonly batch: WaitingBatch<T>
 }
 
 /**
@@ -61,25 +33,9 @@ interface Place<T> {
  */
 export class DeltaFIFO<T> implements Sink<T> {
   readonly #known: DeltaFIFOOptions<T>['knownObjects']
-  readonly #delivery: 'every' | 'latest'
-  readonly #capacity: number
-
-  /** `every`: batches in the order in which they came. Invariant: of two neighbours at most one has no changes. */
-  #batches: Waiting<T>[] = []
-  #count = 0
-  /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
-  #merged: Map<string, Pending<T>> | undefined
-  #hasBoundary = false
-  #mergedSince = 0
-  #mergedFrom: string | undefined
-  /** The history of what was accepted last. */
-  #history: number | undefined
-  #sequence = 0
+  readonly #queue: ChangeQueue<T>
   /** The greatest sequence from which `pop` has taken: a drain of an earlier batch is no boundary. */
   #aheadOf = 0
-  /** The version of what was accepted last. */
-  #version: Version | undefined
-
   /** As a sink in `every`: the queued changes of each key, in the order in which the keys came. */
   readonly #queued = new Map<string, Place<T>[]>()
   /** As a sink: the last change of each key in what was taken last. */
@@ -95,9 +51,7 @@ export class DeltaFIFO<T> implements Sink<T> {
       capacity: isCount,
     })
     this.#known = options.knownObjects
-    this.#delivery = options.delivery ?? 'every'
-    this.#capacity = options.capacity ?? DEFAULT_CAPACITY
-    if (this.#delivery === 'latest') this.#merged = new Map()
+    this.#queue = new ChangeQueue(options, (key) => this.#firstListKeys.delete(key))
   }
 
   /** Whether the whole first list has been processed: taken, and then the next asked for. */
@@ -107,7 +61,12 @@ export class DeltaFIFO<T> implements Sink<T> {
 
   /** The version of what was accepted last. */
   get version(): Version | undefined {
-    return this.#version
+    return this.#queue.version
+  }
+
+  /** @internal */
+  get isEmpty(): boolean {
+    return this.#queue.isEmpty
   }
 
   apply(batch: WatchBatch<T>): void {
@@ -167,9 +126,10 @@ export class DeltaFIFO<T> implements Sink<T> {
   drain(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('drain', options, { signal: isSignal })
     return this.#next(options.signal, () => {
-      const sequence = this.#batches[0]?.sequence ?? this.#sequence
-      const taken = this.take() ?? { changes: [], version: undefined }
-      return this.#handOut(taken.changes, taken.version, sequence >= this.#aheadOf)
+      const { isMerging, nextSequence } = this.#queue
+      const taken = this.#queue.take() ?? { changes: [], version: undefined }
+      const changes = isMerging ? taken.changes : this.#takeQueued(taken.changes)
+      return this.#handOut(changes, taken.version, nextSequence >= this.#aheadOf)
     })
   }
 
@@ -180,125 +140,28 @@ export class DeltaFIFO<T> implements Sink<T> {
   pop(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('pop', options, { signal: isSignal })
     return this.#next(options.signal, () => {
-      const changes = this.#merged === undefined ? this.#popQueued() : this.#popMerged(this.#merged)
-      const isLast = this.#merged === undefined ? this.#queued.size === 0 : this.#merged.size === 0
-      if (isLast) this.#clear()
-      return this.#handOut(changes, isLast ? this.#version : undefined, isLast)
+      const { isMerging } = this.#queue
+      const changes = isMerging ? this.#queue.takeMergedKey() : this.#popQueued()
+      const isLast = isMerging ? this.#queue.keys === 0 : this.#queued.size === 0
+      if (isLast) this.#queue.clear()
+      return this.#handOut(changes, isLast ? this.version : undefined, isLast)
     })
   }
 
-  /** @internal Queues changes that are right already, at time `at`. False where that is more than `every` may hold. */
-  push(
-    changes: readonly Change<T>[],
-    version: Version | undefined,
-    at = 0,
-    source?: string,
-    history?: number,
-  ): boolean {
-    this.#version = version
-    this.#history = history
-    if (this.#merged !== undefined) {
-      if (!this.#hasBoundary) {
-        this.#mergedSince = at
-        this.#mergedFrom = source
-      } else if (this.#mergedFrom !== source) this.#mergedFrom = undefined
-      this.#merge(this.#merged, changes)
-      return true
-    }
-    const last = this.#batches.at(-1)
-    const sequence = ++this.#sequence
-    if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
-    this.#batches.push({ changes, version, source, history, sequence, at, popped: 0 })
-    if (!isResync(changes)) this.#count += changes.length
-    return this.#count <= this.#capacity
-  }
-
-  /** @internal From now on as `latest`, until everything is taken. */
-  coalesce(): void {
-    if (this.#merged !== undefined) return
-    this.#merged = new Map()
-    this.#mergedSince = this.#batches[0]?.at ?? 0
-    const sources = new Set(this.#batches.map(({ source }) => source))
-    this.#mergedFrom = sources.size === 1 ? this.#batches[0]?.source : undefined
-    for (const { changes, popped } of this.#batches) {
-      const isLeft = (change: Change<T>): boolean =>
-        this.#queued.get(change.key)?.some((place) => place.change === change) ?? false
-      const left = popped === 0 ? changes : changes.filter(isLeft)
-      this.#merge(this.#merged, left)
-    }
-    this.#batches = []
-    this.#queued.clear()
-    this.#count = 0
-  }
-
-  /** @internal The next batch, or undefined where nothing waits. */
-  take(): Queued<T> | undefined {
-    if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
-    const batch = this.#batches.shift()
-    if (batch === undefined) return undefined
-    if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.popped
-    const { version, source, history } = batch
-    return { changes: this.#unpopped(batch), version, source, history }
-  }
-
-  /** @internal */
-  get isEmpty(): boolean {
-    return this.#merged === undefined ? this.#batches.length === 0 : !this.#hasBoundary
-  }
-
-  /** @internal Since when the oldest of what waits has waited; undefined where nothing does. */
-  get oldestAt(): number | undefined {
-    if (this.isEmpty) return undefined
-    return this.#merged === undefined ? this.#batches[0]?.at : this.#mergedSince
-  }
-
-  /** @internal How many keys wait. */
-  get keys(): number {
-    if (this.#merged !== undefined) return this.#merged.size
-    return new Set(this.#batches.flatMap(({ changes }) => changes.map(({ key }) => key))).size
-  }
-
-  #merge(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): void {
-    this.#hasBoundary = true
-    for (const change of changes) {
-      const pending = mergePending(merged.get(change.key), change)
-      if (pending !== undefined) {
-        merged.set(change.key, pending)
-        continue
-      }
-      merged.delete(change.key)
-      this.#firstListKeys.delete(change.key)
-    }
-  }
-
-  #takeMerged(merged: Map<string, Pending<T>>): Queued<T> | undefined {
-    if (!this.#hasBoundary) return undefined
-    const changes: Change<T>[] = []
-    for (const pending of merged.values()) changes.push(...changesOf(pending))
-    this.#clear()
-    return { changes, version: this.#version, source: this.#mergedFrom, history: this.#history }
-  }
-
-  /** Nothing waits any more; an `every` queue that overflowed has caught up. */
-  #clear(): void {
-    this.#hasBoundary = false
-    this.#batches = []
-    this.#queued.clear()
-    this.#count = 0
-    this.#merged = this.#delivery === 'latest' ? new Map() : undefined
-  }
-
-  // What follows serves the use as a sink.
-
   #accept(changes: readonly Change<T>[], version: Version): void {
-    const fits = this.push(changes, version)
-    const batch = this.#batches.at(-1)
+    const fits = this.#queue.push(changes, version)
+    const batch = this.#queue.newest
     if (batch !== undefined) this.#enter(batch)
-    if (!fits) this.coalesce()
+    if (!fits) this.#coalesce()
     for (const arrive of this.#arrivals) arrive()
   }
 
-  #enter(batch: Waiting<T>): void {
+  #coalesce(): void {
+    this.#queue.coalesce((change) => this.#queued.get(change.key)?.some((queued) => queued.change === change) ?? false)
+    this.#queued.clear()
+  }
+
+  #enter(batch: WaitingBatch<T>): void {
     for (const change of batch.changes) {
       const queued = this.#queued.get(change.key)
       if (queued === undefined) this.#queued.set(change.key, [{ change, batch }])
@@ -309,7 +172,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   async #next(signal: AbortSignal | undefined, take: () => DeltaBatch<T>): Promise<DeltaBatch<T>> {
     this.#taken.clear()
     if (this.#firstList === 'taken') this.#firstList = 'processed'
-    while (this.isEmpty) {
+    while (this.#queue.isEmpty) {
       if (signal?.aborted) return { deltas: [], version: undefined, isBoundary: false }
       await this.#arrival(signal)
     }
@@ -332,9 +195,9 @@ export class DeltaFIFO<T> implements Sink<T> {
     for (const change of changes) {
       this.#taken.set(change.key, change)
       // Unmerged, a key may also leave with a batch that was queued before the list.
-      if (this.#merged !== undefined || change.origin === 'initial') this.#firstListKeys.delete(change.key)
+      if (this.#queue.isMerging || change.origin === 'initial') this.#firstListKeys.delete(change.key)
     }
-    if (this.isEmpty) this.#firstListKeys.clear()
+    if (this.#queue.isEmpty) this.#firstListKeys.clear()
     if (this.#firstList === 'queued' && this.#firstListKeys.size === 0) this.#firstList = 'taken'
     return { deltas: changes.map(toDelta), version: isBoundary ? version : undefined, isBoundary }
   }
@@ -345,26 +208,14 @@ export class DeltaFIFO<T> implements Sink<T> {
     const [key, places] = first.value
     this.#queued.delete(key)
     for (const { batch } of places) {
-      batch.popped++
+      this.#queue.remove(batch)
       this.#aheadOf = Math.max(this.#aheadOf, batch.sequence)
     }
-    this.#count -= places.length
-    // Who only pops, and never catches up, would else keep every batch for ever.
-    while (isSpent(this.#batches[0])) this.#batches.shift()
     return places.map(({ change }) => change)
   }
 
-  #popMerged(merged: Map<string, Pending<T>>): readonly Change<T>[] {
-    const first = merged.entries().next()
-    if (first.done) return []
-    const [key, pending] = first.value
-    merged.delete(key)
-    return changesOf(pending)
-  }
-
   /** The changes of a batch that are still queued; they leave the queue. */
-  #unpopped({ changes, popped }: Waiting<T>): readonly Change<T>[] {
-    if (this.#queued.size === 0) return popped === 0 ? changes : []
+  #takeQueued(changes: readonly Change<T>[]): readonly Change<T>[] {
     return changes.filter((change) => {
       const queued = this.#queued.get(change.key)
       if (queued?.[0]?.change !== change) return false
@@ -387,8 +238,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   }
 
   #lastQueued(key: string): Change<T> | undefined {
-    const pending = this.#merged?.get(key)
-    return pending === undefined ? this.#queued.get(key)?.at(-1)?.change : changesOf(pending).at(-1)
+    return this.#queue.mergedChangesOf(key)?.at(-1) ?? this.#queued.get(key)?.at(-1)?.change
   }
 
   #put(
@@ -415,7 +265,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     }
     // A second delete improves one that will be told: of a key that the consumer holds.
     const queued = staged.get(key) ?? this.#lastQueued(key)
-    if (queued?.type !== 'delete' || this.#merged === undefined || this.#delivered(key) === undefined) return undefined
+    if (queued?.type !== 'delete' || !this.#queue.isMerging || this.#delivered(key) === undefined) return undefined
     return {
       ...queued,
       object: object ?? queued.object,
@@ -446,25 +296,15 @@ export class DeltaFIFO<T> implements Sink<T> {
   #everyKey(staged: ReadonlyMap<string, Change<T>>): ReadonlySet<string> {
     const keys = new Set<string>(staged.keys())
     for (const key of this.#queued.keys()) keys.add(key)
-    for (const key of this.#merged?.keys() ?? []) keys.add(key)
+    for (const key of this.#queue.mergedKeys()) keys.add(key)
     for (const key of this.#taken.keys()) keys.add(key)
     for (const key of this.#known?.keys() ?? []) keys.add(key)
     return keys
   }
 }
 
-/** A resync is no falling behind: it comes only while nothing waits, and does not count. */
-function isResync(changes: readonly Change<unknown>[]): boolean {
-  return changes[0]?.origin === 'resync'
-}
-
 function objectAfter<T>(change: Change<T>): T | undefined {
   return change.type === 'delete' ? undefined : change.object
-}
-
-/** Whether all changes of a batch have left by `pop`. */
-function isSpent(batch: Waiting<unknown> | undefined): boolean {
-  return batch !== undefined && batch.popped > 0 && batch.popped === batch.changes.length
 }
 
 function toDelta<T>({ type, key, object, version, origin }: Change<T>): Delta<T> {
@@ -473,7 +313,6 @@ function toDelta<T>({ type, key, object, version, origin }: Change<T>): Delta<T>
 
 function deltaType(type: Change<unknown>['type'], origin: Change<unknown>['origin']): DeltaType {
   if (type === 'delete') return 'deleted'
-  if (origin === 'resync') return 'sync'
   if (origin === 'initial' || origin === 'relist') return 'replaced'
   return type === 'add' ? 'added' : 'updated'
 }

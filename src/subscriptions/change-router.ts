@@ -46,7 +46,7 @@ export class ChangeRouter<T> {
         if (this.#feeds.size > this.#unscoped.size) this.#routeScoped(commit)
       } catch (error) {
         // It is unknown which feeds have the change.
-        for (const feed of this.#feeds) if (feed.isScoped) feed.fail(error)
+        for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
       }
     }
   }
@@ -78,9 +78,9 @@ export class ChangeRouter<T> {
 
   /** The set of feeds that are found by the same key or value as `feed`. */
   #groupOf(feed: Feed<T>, create: boolean): Set<Feed<T>> | undefined {
-    if (!feed.isScoped) return this.#unscoped
-    if (feed.key !== undefined) return entryOf(this.#byKey, feed.key, create)
-    const [index, value] = feed.where[0] ?? []
+    if (!feed.scope.isScoped) return this.#unscoped
+    if (feed.scope.key !== undefined) return entryOf(this.#byKey, feed.scope.key, create)
+    const [index, value] = feed.scope.where[0] ?? []
     if (index === undefined || index.scalarsOf(undefined) === undefined) return this.#filteredFeeds
     const values = this.#byValue.get(index) ?? (create ? new ScalarMap<Set<Feed<T>>>() : undefined)
     if (create && values !== undefined) this.#byValue.set(index, values)
@@ -88,9 +88,9 @@ export class ChangeRouter<T> {
   }
 
   #removeGroupOf(feed: Feed<T>): void {
-    if (feed.key !== undefined) this.#byKey.delete(feed.key)
-    const [index, value] = feed.where[0] ?? []
-    if (index === undefined || feed.key !== undefined) return
+    if (feed.scope.key !== undefined) this.#byKey.delete(feed.scope.key)
+    const [index, value] = feed.scope.where[0] ?? []
+    if (index === undefined || feed.scope.key !== undefined) return
     const values = this.#byValue.get(index)
     values?.delete(value as Scalar)
     if (values?.size === 0) this.#byValue.delete(index)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change } from '../../src/queue/change.js'
-import type { Handlers } from '../../src/subscriptions/handler-subscription.js'
+import type { Handlers } from '../../src/subscriptions/handlers.js'
 
 /**
  * What somebody knows who was told the changes, and what was wrong with them (I4): per key `(add update* delete)*`, each

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest'
 import type { Change } from '../../src/queue/change.js'
-import type { Handlers } from '../../src/subscriptions/handler-subscription.js'
+import type { Handlers } from '../../src/subscriptions/handlers.js'
 
 /**
  * What somebody knows who was told the changes. Each must be legal (I4): per key `(add update* delete)*`, and

@@ -146,7 +146,7 @@ test.each([
 test('after the last feed that follows an index was closed, changes are not looked up in it', () => {
   const mirror = orders()
   const feed = mirror.feed({ where: { tenant: 'acme' } })
-  const index = feed.where[0]?.[0]
+  const index = feed.scope.where[0]?.[0]
   if (index === undefined) throw new Error('the feed has no index')
   const lookUp = vi.spyOn(index, 'scalarsOf')
   const other = mirror.feed({ key: 'a' })

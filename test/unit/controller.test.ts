@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { FeedController, type ReconcileContext } from '../../src/subscriptions/controller.js'
+import { FeedController } from '../../src/subscriptions/controller.js'
+import type { ReconcileContext } from '../../src/subscriptions/controller-types.js'
 import { Feed } from '../../src/subscriptions/feed.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'

@@ -2,7 +2,8 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
 import type { Change, DeltaBatch } from '../../src/queue/change.js'
-import { DEFAULT_CAPACITY, DeltaFIFO, type DeltaFIFOOptions } from '../../src/queue/delta-fifo.js'
+import { ChangeQueue, DEFAULT_CAPACITY } from '../../src/queue/change-queue.js'
+import { DeltaFIFO, type DeltaFIFOOptions } from '../../src/queue/delta-fifo.js'
 import { Indexer } from '../../src/store/indexer.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
@@ -108,9 +109,9 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
   })
 
   test('keys counts the keys that wait, once each', () => {
-    const fifo = new DeltaFIFO<string>()
-    fifo.push([add('a', '1'), update('a', '2', '1'), add('b', '1')], '1')
-    expect(fifo.keys).toBe(2)
+    const queue = new ChangeQueue<string>({})
+    queue.push([add('a', '1'), update('a', '2', '1'), add('b', '1')], '1')
+    expect(queue.keys).toBe(2)
   })
 
   test.each(hostileKeys)('the hostile key %s is a key like any other', async (_, key) => {
@@ -346,11 +347,11 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
 
 describe('law 4: every gives the batches as they came, latest everything pending as one', () => {
   test('every: batches are unmerged and in order', () => {
-    const fifo = new DeltaFIFO<string>()
-    fifo.push([add('a', '1', '1')], '1')
-    fifo.push([update('a', '2', '1', '2')], '2')
-    fifo.push([removal('a', '2', '3')], '3')
-    const taken = [fifo.take(), fifo.take(), fifo.take(), fifo.take()]
+    const queue = new ChangeQueue<string>({})
+    queue.push([add('a', '1', '1')], '1')
+    queue.push([update('a', '2', '1', '2')], '2')
+    queue.push([removal('a', '2', '3')], '3')
+    const taken = [queue.take(), queue.take(), queue.take(), queue.take()]
     expect(taken).toEqual([
       { changes: [add('a', '1', '1')], version: '1' },
       { changes: [update('a', '2', '1', '2')], version: '2' },
@@ -384,19 +385,19 @@ describe('law 4: every gives the batches as they came, latest everything pending
   })
 
   test('latest: previous is what was last delivered', () => {
-    const fifo = new DeltaFIFO<string>({ delivery: 'latest' })
-    fifo.push([update('a', '2', '1')], '1')
-    fifo.push([update('a', '3', '2')], '2')
-    expect(fifo.take()?.changes).toMatchObject([{ type: 'update', object: '3', previous: '1' }])
+    const queue = new ChangeQueue<string>({ delivery: 'latest' })
+    queue.push([update('a', '2', '1')], '1')
+    queue.push([update('a', '3', '2')], '2')
+    expect(queue.take()?.changes).toMatchObject([{ type: 'update', object: '3', previous: '1' }])
   })
 
   test.each(['every', 'latest'] as const)('%s: what a reader has taken is never merged into', (delivery) => {
-    const fifo = new DeltaFIFO<string>({ delivery })
-    fifo.push([add('a', '1')], '1')
-    const taken = fifo.take()
-    fifo.push([removal('a', '1')], '2')
+    const queue = new ChangeQueue<string>({ delivery })
+    queue.push([add('a', '1')], '1')
+    const taken = queue.take()
+    queue.push([removal('a', '1')], '2')
     expect(taken).toEqual({ changes: [add('a', '1')], version: '1' })
-    expect(fifo.take()?.changes).toEqual([removal('a', '1')])
+    expect(queue.take()?.changes).toEqual([removal('a', '1')])
   })
 
   test('a delete after a put that was taken and is still being processed is told', async () => {
@@ -465,17 +466,17 @@ describe('law 6: bookmarks travel through the queue', () => {
   })
 
   test('every: of bookmarks in a row only the last is kept', () => {
-    const fifo = new DeltaFIFO<string>()
-    for (let version = 1; version <= 1_000; version++) fifo.push([], String(version))
-    expect([fifo.take(), fifo.take()]).toEqual([{ changes: [], version: '1000' }, undefined])
+    const queue = new ChangeQueue<string>({})
+    for (let version = 1; version <= 1_000; version++) queue.push([], String(version))
+    expect([queue.take(), queue.take()]).toEqual([{ changes: [], version: '1000' }, undefined])
   })
 
   test('every: a bookmark does not swallow the batch before it', () => {
-    const fifo = new DeltaFIFO<string>()
-    fifo.push([add('a', '1')], '1')
-    fifo.push([], '2')
-    fifo.push([update('a', '2', '1')], '3')
-    expect([fifo.take()?.version, fifo.take()?.version, fifo.take()?.version]).toEqual(['1', '2', '3'])
+    const queue = new ChangeQueue<string>({})
+    queue.push([add('a', '1')], '1')
+    queue.push([], '2')
+    queue.push([update('a', '2', '1')], '3')
+    expect([queue.take()?.version, queue.take()?.version, queue.take()?.version]).toEqual(['1', '2', '3'])
   })
 
   test('pop gives a bookmark where no key waits', async () => {
@@ -580,21 +581,21 @@ describe('law 8 and I12: the queue is bounded', () => {
   })
 
   test('every holds capacity changes unmerged', () => {
-    const fifo = new DeltaFIFO<string>({ capacity: 3 })
+    const queue = new ChangeQueue<string>({ capacity: 3 })
     const fits = [
-      fifo.push([add('a', '1')], '1'),
-      fifo.push([update('a', '2', '1'), update('a', '3', '2')], '2'),
-      fifo.push([], '3'),
-      fifo.push([update('a', '4', '3')], '4'),
+      queue.push([add('a', '1')], '1'),
+      queue.push([update('a', '2', '1'), update('a', '3', '2')], '2'),
+      queue.push([], '3'),
+      queue.push([update('a', '4', '3')], '4'),
     ]
     expect(fits).toEqual([true, true, true, false])
   })
 
   test('what was taken counts no more', () => {
-    const fifo = new DeltaFIFO<string>({ capacity: 1 })
-    fifo.push([add('a', '1')], '1')
-    fifo.take()
-    expect(fifo.push([removal('a', '1')], '2')).toBe(true)
+    const queue = new ChangeQueue<string>({ capacity: 1 })
+    queue.push([add('a', '1')], '1')
+    queue.take()
+    expect(queue.push([removal('a', '1')], '2')).toBe(true)
   })
 
   test('what was popped counts no more', async () => {
@@ -627,38 +628,38 @@ describe('law 8 and I12: the queue is bounded', () => {
   })
 
   test('latest never refuses', () => {
-    const fifo = new DeltaFIFO<string>({ delivery: 'latest', capacity: 1 })
-    expect(fifo.push([add('a', '1'), add('b', '1'), add('c', '1')], '1')).toBe(true)
+    const queue = new ChangeQueue<string>({ delivery: 'latest', capacity: 1 })
+    expect(queue.push([add('a', '1'), add('b', '1'), add('c', '1')], '1')).toBe(true)
   })
 
   test('latest holds at most two deltas a key, whatever happens to it', () => {
-    const fifo = new DeltaFIFO<string>({ delivery: 'latest' })
-    fifo.push([removal('a', '0')], '0')
+    const queue = new ChangeQueue<string>({ delivery: 'latest' })
+    queue.push([removal('a', '0')], '0')
     for (let version = 1; version <= 1_000; version++) {
-      fifo.push(
+      queue.push(
         [add('a', `${version}`), update('a', `${version}b`, `${version}`), removal('a', `${version}b`)],
         `${version}`,
       )
     }
-    fifo.push([add('a', 'last')], '1001')
-    expect(fifo.take()?.changes.map(({ type }) => type)).toEqual(['delete', 'add'])
+    queue.push([add('a', 'last')], '1001')
+    expect(queue.take()?.changes.map(({ type }) => type)).toEqual(['delete', 'add'])
   })
 
   test('a coalesced internal queue is one batch', () => {
-    const fifo = new DeltaFIFO<string>({ capacity: 1 })
-    fifo.push([add('a', '1')], '1')
-    fifo.push([update('a', '2', '1')], '2')
-    fifo.coalesce()
-    fifo.push([add('b', '3')], '3')
-    expect([fifo.take()?.version, fifo.take(), fifo.isEmpty]).toEqual(['3', undefined, true])
+    const queue = new ChangeQueue<string>({ capacity: 1 })
+    queue.push([add('a', '1')], '1')
+    queue.push([update('a', '2', '1')], '2')
+    queue.coalesce()
+    queue.push([add('b', '3')], '3')
+    expect([queue.take()?.version, queue.take(), queue.isEmpty]).toEqual(['3', undefined, true])
   })
 
   test('coalescing twice is coalescing once', () => {
-    const fifo = new DeltaFIFO<string>()
-    fifo.push([add('a', '1')], '1')
-    fifo.coalesce()
-    fifo.coalesce()
-    expect(fifo.take()).toEqual({ changes: [add('a', '1')], version: '1' })
+    const queue = new ChangeQueue<string>({})
+    queue.push([add('a', '1')], '1')
+    queue.coalesce()
+    queue.coalesce()
+    expect(queue.take()).toEqual({ changes: [add('a', '1')], version: '1' })
   })
 
   test('who only pops, and never catches up, holds no batch of which everything has left', async () => {
@@ -747,12 +748,6 @@ describe('drain and pop', () => {
       { type: 'added', key: 'b', object: '2', version: '2' },
       { type: 'deleted', key: 'a', object: 'final', version: '3' },
     ])
-  })
-
-  test('a resync is a sync delta', () => {
-    const fifo = new DeltaFIFO<string>({ delivery: 'latest' })
-    fifo.push([{ ...update('a', '1', '1'), origin: 'resync' }], '1')
-    return expect(fifo.drain()).resolves.toMatchObject({ deltas: [{ type: 'sync', key: 'a', object: '1' }] })
   })
 })
 

@@ -1,7 +1,7 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller.js'
+import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller-types.js'
 import type { Item, State } from '../backend/history.js'
 import { ControllerDrainChecker, type Left } from '../checkers/controller-drain-checker.js'
 import { drawLimit, HandlerCallChecker } from '../checkers/handler-call-checker.js'

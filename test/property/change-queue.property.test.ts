@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/queue/change.js'
-import { DeltaFIFO, type Queued } from '../../src/queue/delta-fifo.js'
+import { ChangeQueue, type QueuedBatch } from '../../src/queue/change-queue.js'
 import { keys, runs } from '../support/property.js'
 
 /** What happens to the store, and to the queue behind it. */
@@ -22,11 +22,11 @@ const capacities = fc.integer({ min: 1, max: 12 })
 
 /** A store whose changes are queued as an informer does it, and a reader who folds what is taken. */
 class World {
-  readonly fifo: DeltaFIFO<number>
+  readonly queue: ChangeQueue<number>
   readonly store = new Map<string, number>()
   readonly held = new Map<string, number>()
   /** What was pushed and not yet taken, as it was pushed. */
-  waiting: Queued<number>[] = []
+  waiting: QueuedBatch<number>[] = []
   isMerged: boolean
   readonly #delivery: 'every' | 'latest'
   #version = 0
@@ -34,7 +34,7 @@ class World {
   constructor(delivery: 'every' | 'latest', capacity: number) {
     this.#delivery = delivery
     this.isMerged = delivery === 'latest'
-    this.fifo = new DeltaFIFO({ delivery, capacity })
+    this.queue = new ChangeQueue({ delivery, capacity })
   }
 
   commit(fates: readonly (readonly [string, number | undefined])[]): void {
@@ -55,22 +55,22 @@ class World {
       this.store.set(key, object)
     }
     const history = Number(version) % 3
-    if (!this.fifo.push(changes, version, 0, undefined, history)) this.coalesce()
+    if (!this.queue.push(changes, version, 0, undefined, history)) this.coalesce()
     const last = this.waiting.at(-1)
     if (last?.changes.length === 0 && changes.length === 0) this.waiting.pop()
     this.waiting.push({ changes, version, source: undefined, history })
   }
 
   coalesce(): void {
-    this.fifo.coalesce()
+    this.queue.coalesce()
     this.isMerged = true
   }
 
   /** What should come next, and what does. Whoever takes everything has caught up. */
-  take(): { readonly expected: readonly Queued<number>[]; readonly taken: Queued<number> | undefined } {
+  take(): { readonly expected: readonly QueuedBatch<number>[]; readonly taken: QueuedBatch<number> | undefined } {
     const expected = this.isMerged ? this.waiting : this.waiting.slice(0, 1)
     this.waiting = this.waiting.slice(expected.length)
-    const taken = this.fifo.take()
+    const taken = this.queue.take()
     if (taken !== undefined && this.waiting.length === 0) this.isMerged = this.#delivery === 'latest'
     for (const change of taken?.changes ?? []) {
       if (change.type === 'delete') this.held.delete(change.key)
@@ -115,7 +115,7 @@ describe('the queue of a subscription', () => {
         for (const each of all) {
           if (each.does !== 'take') {
             world.run(each)
-            stores.set(world.fifo.version, new Map(world.store))
+            stores.set(world.queue.version, new Map(world.store))
             continue
           }
           const { taken } = world.take()
@@ -175,7 +175,7 @@ describe('the queue of a subscription', () => {
         const world = new World(delivery, capacity)
         for (const each of all) {
           const expected = waitingKeys(world)
-          if (world.isMerged) expect(world.fifo.keys).toBe(expected.length)
+          if (world.isMerged) expect(world.queue.keys).toBe(expected.length)
           if (each.does === 'take' && world.isMerged) {
             const taken = world.take().taken?.changes ?? []
             expect([...new Set(taken.map(({ key }) => key))]).toEqual(expected)
@@ -193,7 +193,7 @@ describe('the queue of a subscription', () => {
         const takeAll = (): void => {
           const wasMerged = world.isMerged
           const taken: Change<number>[] = []
-          while (!world.fifo.isEmpty) taken.push(...(world.take().taken?.changes ?? []))
+          while (!world.queue.isEmpty) taken.push(...(world.take().taken?.changes ?? []))
           const perKey = Map.groupBy(taken, ({ key }) => key)
           if (wasMerged) for (const changes of perKey.values()) expect(changes.length).toBeLessThanOrEqual(2)
           else expect(taken.length).toBeLessThanOrEqual(capacity)
@@ -225,7 +225,7 @@ describe('the queue of a subscription', () => {
           else world.run(each)
         }
         while (take());
-        if (world.fifo.version !== undefined) expect(String(last)).toBe(world.fifo.version)
+        if (world.queue.version !== undefined) expect(String(last)).toBe(world.queue.version)
       }),
       runs(1_500),
     )
@@ -235,7 +235,7 @@ describe('the queue of a subscription', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
-        const taken: [Queued<number>, string][] = []
+        const taken: [QueuedBatch<number>, string][] = []
         for (const each of all) {
           if (each.does !== 'take') {
             world.run(each)

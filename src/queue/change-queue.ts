@@ -1,0 +1,211 @@
+import type { Version } from '../contract/version.js'
+import { type Change, changesOf, mergePending, type Pending } from './change.js'
+
+/** The default capacity: the number of changes that an `every` queue holds before it behaves as `latest`. */
+export const DEFAULT_CAPACITY = 10_000
+
+/** One batch in the queue. */
+export interface QueuedBatch<T> {
+  readonly changes: readonly Change<T>[]
+  readonly version: Version | undefined
+  /** The source of the batch; undefined if it was not named, or if changes of several sources are merged. */
+  readonly source: string | undefined
+  /** The history of the source in which `version` is a version; undefined if it was not named. */
+  readonly history: number | undefined
+}
+
+/** A batch in an `every` queue. */
+export interface WaitingBatch<T> extends QueuedBatch<T> {
+  readonly sequence: number
+  readonly at: number
+  /** How many of the changes were removed one by one. */
+  removed: number
+}
+
+/**
+ * The queue of a subscription: batches of changes in the order of the commits. With `every` each batch is kept as it came,
+ * up to a capacity. With `latest`, and after an overflow, the changes are merged by key into one batch. A key keeps its
+ * place when it is merged. Taken batches are never changed.
+ */
+export class ChangeQueue<T> {
+  readonly #delivery: 'every' | 'latest'
+  readonly #capacity: number
+  readonly #onCancelled: (key: string) => void
+  /** `every`: batches in the order in which they came. Invariant: of two neighbours at most one has no changes. */
+  #batches: WaitingBatch<T>[] = []
+  #count = 0
+  /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
+  #merged: Map<string, Pending<T>> | undefined
+  #hasBoundary = false
+  #mergedSince = 0
+  #mergedFrom: string | undefined
+  /** The history of the batch that was pushed last. */
+  #history: number | undefined
+  #version: Version | undefined
+  #sequence = 0
+
+  /** `onCancelled` is called when an add and a delete of one key were merged, so that no change of the key is left. */
+  constructor(
+    options: { readonly delivery?: 'every' | 'latest' | undefined; readonly capacity?: number | undefined },
+    onCancelled: (key: string) => void = () => {},
+  ) {
+    this.#delivery = options.delivery ?? 'every'
+    this.#capacity = options.capacity ?? DEFAULT_CAPACITY
+    this.#onCancelled = onCancelled
+    if (this.#delivery === 'latest') this.#merged = new Map()
+  }
+
+  /** The version of the batch that was pushed last. */
+  get version(): Version | undefined {
+    return this.#version
+  }
+
+  get isEmpty(): boolean {
+    return this.#merged === undefined ? this.#batches.length === 0 : !this.#hasBoundary
+  }
+
+  /** Whether changes are merged: always with `latest`, with `every` after an overflow. */
+  get isMerging(): boolean {
+    return this.#merged !== undefined
+  }
+
+  /** The time at which the oldest batch was pushed; undefined if the queue is empty. */
+  get oldestAt(): number | undefined {
+    if (this.isEmpty) return undefined
+    return this.#merged === undefined ? this.#batches[0]?.at : this.#mergedSince
+  }
+
+  /** The number of keys with changes in the queue. */
+  get keys(): number {
+    if (this.#merged !== undefined) return this.#merged.size
+    return new Set(this.#batches.flatMap(({ changes }) => changes.map(({ key }) => key))).size
+  }
+
+  /** Queues a batch at time `at`. Returns false if an `every` queue now holds more changes than its capacity. */
+  push(
+    changes: readonly Change<T>[],
+    version: Version | undefined,
+    at = 0,
+    source?: string,
+    history?: number,
+  ): boolean {
+    this.#version = version
+    this.#history = history
+    if (this.#merged !== undefined) {
+      if (!this.#hasBoundary) {
+        this.#mergedSince = at
+        this.#mergedFrom = source
+      } else if (this.#mergedFrom !== source) this.#mergedFrom = undefined
+      this.#merge(this.#merged, changes)
+      return true
+    }
+    const last = this.#batches.at(-1)
+    const sequence = ++this.#sequence
+    if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
+    this.#batches.push({ changes, version, source, history, sequence, at, removed: 0 })
+    if (!isResync(changes)) this.#count += changes.length
+    return this.#count <= this.#capacity
+  }
+
+  /** Merges all batches, and later ones, until everything is taken. Changes that were removed are not merged. */
+  coalesce(isQueued: (change: Change<T>) => boolean = () => true): void {
+    if (this.#merged !== undefined) return
+    this.#merged = new Map()
+    this.#mergedSince = this.#batches[0]?.at ?? 0
+    const sources = new Set(this.#batches.map(({ source }) => source))
+    this.#mergedFrom = sources.size === 1 ? this.#batches[0]?.source : undefined
+    for (const { changes, removed } of this.#batches) {
+      const left = removed === 0 ? changes : changes.filter(isQueued)
+      this.#merge(this.#merged, left)
+    }
+    this.#batches = []
+    this.#count = 0
+  }
+
+  /** Takes the next batch, or returns undefined if the queue is empty. It may still have changes that were removed. */
+  take(): QueuedBatch<T> | undefined {
+    if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
+    const batch = this.#batches.shift()
+    if (batch === undefined) return undefined
+    if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.removed
+    const { changes, version, source, history } = batch
+    return { changes, version, source, history }
+  }
+
+  /** Empties the queue. An `every` queue that overflowed has caught up then. */
+  clear(): void {
+    this.#hasBoundary = false
+    this.#batches = []
+    this.#count = 0
+    this.#merged = this.#delivery === 'latest' ? new Map() : undefined
+  }
+
+  /** The batch that was pushed last, unless batches are merged. */
+  get newest(): WaitingBatch<T> | undefined {
+    return this.#batches.at(-1)
+  }
+
+  /** The sequence number of the next batch, or of the last one if batches are merged or the queue is empty. */
+  get nextSequence(): number {
+    return this.#batches[0]?.sequence ?? this.#sequence
+  }
+
+  /** Marks one change of a batch as removed: the caller has taken it out of order. */
+  remove(batch: WaitingBatch<T>): void {
+    batch.removed++
+    this.#count--
+    // A caller that only removes changes, and never takes a batch, would otherwise keep every batch.
+    while (isSpent(this.#batches[0])) this.#batches.shift()
+  }
+
+  /** Takes the changes of the key that was merged first. */
+  takeMergedKey(): readonly Change<T>[] {
+    const first = this.#merged?.entries().next()
+    if (first === undefined || first.done) return []
+    const [key, pending] = first.value
+    this.#merged?.delete(key)
+    return changesOf(pending)
+  }
+
+  /** The merged changes of a key; undefined if there are none, or if batches are not merged. */
+  mergedChangesOf(key: string): readonly Change<T>[] | undefined {
+    const pending = this.#merged?.get(key)
+    return pending === undefined ? undefined : changesOf(pending)
+  }
+
+  /** The keys with merged changes. */
+  mergedKeys(): Iterable<string> {
+    return this.#merged?.keys() ?? []
+  }
+
+  #merge(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): void {
+    this.#hasBoundary = true
+    for (const change of changes) {
+      const pending = mergePending(merged.get(change.key), change)
+      if (pending !== undefined) {
+        merged.set(change.key, pending)
+        continue
+      }
+      merged.delete(change.key)
+      this.#onCancelled(change.key)
+    }
+  }
+
+  #takeMerged(merged: Map<string, Pending<T>>): QueuedBatch<T> | undefined {
+    if (!this.#hasBoundary) return undefined
+    const changes: Change<T>[] = []
+    for (const pending of merged.values()) changes.push(...changesOf(pending))
+    this.clear()
+    return { changes, version: this.#version, source: this.#mergedFrom, history: this.#history }
+  }
+}
+
+/** Resyncs do not count against the capacity: one is queued only if the queue is empty. */
+function isResync(changes: readonly Change<unknown>[]): boolean {
+  return changes[0]?.origin === 'resync'
+}
+
+/** Whether all changes of a batch were removed. */
+function isSpent(batch: WaitingBatch<unknown> | undefined): boolean {
+  return batch !== undefined && batch.removed > 0 && batch.removed === batch.changes.length
+}

@@ -1,0 +1,182 @@
+import { type Change, changesOf, mergePending, type Pending } from '../queue/change.js'
+import type { Feed } from './feed.js'
+import type { HandlerCaller } from './handler-caller.js'
+import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
+import { type Delivery, SLICE_MS } from './serial-delivery.js'
+
+/** A dequeued change for which no handler was called yet. */
+interface Unhandled<T> {
+  readonly change: Change<T>
+  readonly batch: InFlightBatch
+  /** Since when it has waited. Of merged changes the first counts. */
+  readonly at: number
+}
+
+export interface ConcurrentDeliveryOptions {
+  /** The largest number of keys that are handled at a time. */
+  readonly concurrency: number
+  /** How many changes may wait for the handler of their key before no further batch is dequeued. */
+  readonly capacity: number
+  /** Whether changes that wait for the handler of their key are merged. */
+  readonly wantsLatest: boolean
+}
+
+/** Delivers changes of several keys at a time, and the changes of one key one after the other. */
+export class ConcurrentDelivery<T> implements Delivery {
+  readonly #feed: Feed<T>
+  readonly #caller: HandlerCaller<T>
+  readonly #options: ConcurrentDeliveryOptions
+  readonly #onRest: () => void
+  readonly #inFlight: InFlightBatches<T>
+  /** Changes that may be handled now, the next one last. */
+  #ready: Unhandled<T>[] = []
+  /** Changes of keys that are being handled. Invariant: a key is in it exactly while its handler runs. */
+  readonly #blocked = new Map<string, Unhandled<T>[]>()
+  #blockedCount = 0
+  #isDelivering = false
+  unhandled = 0
+
+  /** `onRest` is called when there is nothing more to deliver now. */
+  constructor(feed: Feed<T>, caller: HandlerCaller<T>, options: ConcurrentDeliveryOptions, onRest: () => void) {
+    this.#feed = feed
+    this.#caller = caller
+    this.#options = options
+    this.#onRest = onRest
+    this.#inFlight = new InFlightBatches(feed)
+  }
+
+  get unhandledSince(): number {
+    let since = Infinity
+    for (const { at } of this.#ready) since = Math.min(since, at)
+    for (const [first] of this.#blocked.values()) since = Math.min(since, first?.at ?? Infinity)
+    return since
+  }
+
+  get isBusy(): boolean {
+    return this.#isDelivering || this.#blocked.size > 0
+  }
+
+  get batchesInFlight(): number {
+    return this.#inFlight.size
+  }
+
+  wake(): void {
+    if (this.#isDelivering) return
+    this.#isDelivering = true
+    // Not inside the commit: handlers read a store that has the whole commit, and may call the informer.
+    void Promise.resolve().then(() => this.#deliver())
+  }
+
+  clear(): void {
+    this.unhandled = 0
+    this.#ready = []
+  }
+
+  async #deliver(): Promise<void> {
+    const { clock } = this.#feed.host
+    let sliceAt = clock.now()
+    while (this.#feed.closed === undefined && this.#blocked.size < this.#options.concurrency && this.#refill()) {
+      const next = this.#ready.pop()
+      if (next !== undefined) this.#start(next)
+      if (clock.now() - sliceAt <= SLICE_MS) continue
+      await clock.sleep(0)
+      sliceAt = clock.now()
+    }
+    this.#isDelivering = false
+    this.#onRest()
+  }
+
+  /** Dequeues batches until a change is ready. Changes of a key that is being handled are blocked. */
+  #refill(): boolean {
+    while (this.#ready.length === 0 && this.#blockedCount < this.#options.capacity) {
+      const at = this.#feed.oldestAt ?? this.#feed.host.clock.now()
+      const dequeued = this.#feed.dequeue()
+      if (dequeued === undefined) return false
+      this.unhandled += dequeued.changes.length
+      const batch = this.#inFlight.track(dequeued)
+      this.#inFlight.expect(batch, dequeued.changes.length)
+      for (const change of dequeued.changes) {
+        const blocked = this.#blocked.get(change.key)
+        if (blocked === undefined) this.#ready.push({ change, batch, at })
+        else this.#block(blocked, { change, batch, at })
+      }
+      this.#ready.reverse()
+      this.#inFlight.ack(batch)
+    }
+    return this.#ready.length > 0
+  }
+
+  #start(unhandled: Unhandled<T>): void {
+    const { change, batch } = unhandled
+    const blocked = this.#blocked.get(change.key)
+    if (blocked !== undefined) {
+      this.#block(blocked, unhandled)
+      return
+    }
+    this.unhandled--
+    const working = this.#caller.call(change)
+    if (working === undefined) {
+      this.#inFlight.ack(batch)
+      return
+    }
+    this.#blocked.set(change.key, [])
+    void working.then(() => {
+      const next = this.#blocked.get(change.key)?.shift()
+      const others = this.#blocked.get(change.key) ?? []
+      this.#blocked.delete(change.key)
+      this.#inFlight.ack(batch)
+      if (next !== undefined && this.#feed.closed === undefined) {
+        this.#blockedCount--
+        this.#startNext(change.key, next, others)
+      }
+      this.wake()
+    })
+  }
+
+  #startNext(key: string, next: Unhandled<T>, others: Unhandled<T>[]): void {
+    const isDelivering = this.#isDelivering
+    // Busy in any case: a handler that closes the subscription waits for itself, and for the changes behind it.
+    this.#isDelivering = true
+    this.#start(next)
+    this.#unblock(key, others)
+    this.#isDelivering = isDelivering
+  }
+
+  /**
+   * Lets a change wait for the handler of its key. With delivery `latest` it is merged into the changes that wait already.
+   * A merged change belongs to the earliest batch, so that no version is reported before it is handled. A resync is dropped
+   * if another change of its key waits.
+   */
+  #block(blocked: Unhandled<T>[], unhandled: Unhandled<T>): void {
+    const [first, second] = blocked
+    if (first !== undefined && unhandled.change.origin === 'resync') {
+      this.unhandled--
+      this.#inFlight.ack(unhandled.batch)
+      return
+    }
+    if (!this.#options.wantsLatest || first === undefined) {
+      blocked.push(unhandled)
+      this.#blockedCount++
+      return
+    }
+    const pending = second === undefined ? first.change : ([first.change, second.change] as Pending<T>)
+    const merged = mergePending(pending, unhandled.change)
+    const changes = merged === undefined ? [] : changesOf(merged)
+    const more = changes.length - blocked.length
+    this.#blockedCount += more
+    this.unhandled += more - 1
+    this.#inFlight.expect(first.batch, more)
+    blocked.splice(0, blocked.length, ...changes.map((change) => ({ ...first, change })))
+    this.#inFlight.ack(unhandled.batch)
+  }
+
+  /** Changes behind one that was just started stay blocked, or are ready at once if its handler has finished. */
+  #unblock(key: string, others: Unhandled<T>[]): void {
+    if (others.length === 0) return
+    if (this.#blocked.has(key)) this.#blocked.set(key, others)
+    else {
+      this.#blockedCount -= others.length
+      for (const unhandled of others.reverse()) this.#ready.push(unhandled)
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import { SourceError } from '../contract/errors.js'
+import type { Version } from '../contract/version.js'
+import { settleWithin, type Wait } from '../util/deadline.js'
+import { checkOptions, isBoolean } from '../util/validate-options.js'
+import type { Feed, FeedReader } from './feed.js'
+import { CLOSE_GRACE_MS, type Subscription } from './subscription-types.js'
+import type { VersionWait } from './version-waiters.js'
+
+/** The common part of subscriptions, batch iterators and controllers: waits, closing, the caller's signal. */
+export abstract class FeedConsumer<T> implements Subscription, FeedReader {
+  protected readonly feed: Feed<T>
+  readonly #what: string
+  readonly #signal: AbortSignal | undefined
+  #idle: (() => void)[] = []
+  /** Set by the first call that ends it. Later calls wait for the same end. */
+  #closing: Promise<void> | undefined
+
+  /** `what` names the consumer in errors. */
+  constructor(feed: Feed<T>, what: string, signal: AbortSignal | undefined) {
+    this.feed = feed
+    this.#what = what
+    this.#signal = signal
+  }
+
+  abstract get backlog(): { readonly keys: number; readonly oldestMs: number; readonly oldestKey?: string | undefined }
+
+  abstract get longestRunning(): { readonly key: string; readonly since: number } | undefined
+
+  abstract wake(): void
+
+  /** Whether batches wait or are being handled. */
+  protected abstract get isBusy(): boolean
+
+  /** Cancels what is running, and drops what waits. The feed is closed already. */
+  protected abstract cancel(reason: SourceError): void
+
+  /** Starts to consume the feed. Constructors of subclasses call it last. */
+  protected connect(): void {
+    this.feed.reader = this
+    if (this.feed.hasMore) this.wake()
+    if (this.#signal?.aborted) void this.close()
+    else this.#signal?.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  get version(): Version | undefined {
+    return this.feed.version
+  }
+
+  synced(wait?: Wait): Promise<void> {
+    return this.feed.synced('synced', wait)
+  }
+
+  waitFor(version: Version, wait?: VersionWait): Promise<void> {
+    return this.feed.waitFor(version, wait)
+  }
+
+  async close(options: { readonly drain?: boolean } = {}): Promise<void> {
+    checkOptions('close', options, { drain: isBoolean })
+    if (options.drain === true) {
+      this.stopAccepting()
+      while (this.feed.closed === undefined && this.isBusy) await this.#untilIdle()
+    }
+    this.#closing ??= this.#end()
+    await this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** The first step of draining: later changes are ignored. */
+  protected stopAccepting(): void {
+    this.feed.stopAccepting()
+  }
+
+  /** Called at the end of `close`, also if something still runs after the grace period. */
+  protected ended(): void {}
+
+  /** Subclasses call it after each round of work. */
+  protected rested(): void {
+    if (this.isBusy) return
+    if (this.feed.closed !== undefined) this.release()
+    this.#notifyIdle()
+  }
+
+  /** Removes the consumer from the informer, and its listener from the caller's signal. */
+  protected release(): void {
+    this.#signal?.removeEventListener('abort', this.#abort)
+    this.feed.host.release(this.feed)
+  }
+
+  readonly #abort = (): void => {
+    void this.close()
+  }
+
+  async #end(): Promise<void> {
+    this.#signal?.removeEventListener('abort', this.#abort)
+    const reason = new SourceError(`the ${this.#what} was closed`, { code: 'STOPPED' })
+    this.feed.close(reason)
+    this.cancel(reason)
+    if (this.isBusy) await settleWithin(CLOSE_GRACE_MS, this.#untilIdle(), this.feed.host.clock)
+    this.ended()
+    // A call that drains does not wait for what still runs after the grace period.
+    this.#notifyIdle()
+  }
+
+  #untilIdle(): Promise<void> {
+    return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  #notifyIdle(): void {
+    const idle = this.#idle
+    this.#idle = []
+    for (const resolve of idle) resolve()
+  }
+}

@@ -1,0 +1,98 @@
+import { messageOf, SourceError } from '../contract/errors.js'
+import type { Change } from '../queue/change.js'
+import type { Feed } from './feed.js'
+import type { HandlerContext, Handlers } from './handlers.js'
+import { SlowHandlerMonitor } from './slow-handler-monitor.js'
+import { TimedRun } from './timed-run.js'
+
+/** Calls the handlers of a subscription. Reports handlers that fail or do not settle. */
+export class HandlerCaller<T> {
+  readonly #feed: Feed<T>
+  readonly #handlers: Handlers<T>
+  readonly #timeoutMs: number | undefined
+  readonly #slow: SlowHandlerMonitor
+  readonly #stop = new AbortController()
+  readonly #context: HandlerContext = { signal: this.#stop.signal }
+
+  /** `waiting` returns the number of keys that wait, for the report of a slow handler. */
+  constructor(feed: Feed<T>, handlers: Handlers<T>, timeoutMs: number | undefined, waiting: () => number) {
+    this.#feed = feed
+    this.#handlers = handlers
+    this.#timeoutMs = timeoutMs
+    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms, waiting()))
+  }
+
+  /** The number of handlers that run. */
+  get running(): number {
+    return this.#slow.size
+  }
+
+  get longestRunning(): { readonly key: string; readonly since: number } | undefined {
+    return this.#slow.longest
+  }
+
+  /** Calls the handler. Returns a promise that never rejects, or undefined if the handler has finished. */
+  call(change: Change<T>): Promise<void> | undefined {
+    const timed =
+      this.#timeoutMs === undefined
+        ? undefined
+        : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#stop.signal)
+    try {
+      const result: unknown = this.#call(change, timed ?? this.#context)
+      if (!isThenable(result)) {
+        timed?.dispose()
+        return undefined
+      }
+      const working = (timed?.outcome(result) ?? Promise.resolve(result)).then(
+        () => {},
+        (error: unknown) => this.#report(change, error),
+      )
+      return this.#slow.monitor(change.key, working)
+    } catch (error) {
+      timed?.dispose()
+      this.#report(change, error)
+      return undefined
+    }
+  }
+
+  /** Aborts the signals of the running handlers. */
+  cancel(reason: SourceError): void {
+    this.#stop.abort(reason)
+  }
+
+  /** Stops the timer that reports slow handlers. */
+  stopMonitor(): void {
+    this.#slow.stop()
+  }
+
+  #call(change: Change<T>, { signal }: HandlerContext): unknown {
+    switch (change.type) {
+      case 'add':
+        return this.#handlers.add?.(change, { signal })
+      case 'update':
+        return this.#handlers.update?.(change, { signal })
+      case 'delete':
+        return this.#handlers.delete?.(change, { signal })
+    }
+  }
+
+  #report({ type, key }: Change<T>, cause: unknown): void {
+    const message = `${this.#named(`the ${type} handler`)} failed at key "${key}": ${messageOf(cause)}`
+    this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+  }
+
+  #reportSlow(key: string, ms: number, waiting: number): void {
+    const waits = `${waiting} ${waiting === 1 ? 'key waits' : 'keys wait'}`
+    const message = `${this.#named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
+    this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))
+  }
+
+  #named(what: string): string {
+    const { name, host } = this.#feed
+    return name === undefined ? `${what} on ${host.sourceName}` : `${what} of "${name}" on ${host.sourceName}`
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function'
+}

@@ -1,0 +1,157 @@
+import type { Entry } from '../contract/source.js'
+import type { Added, Change, Deleted } from '../queue/change.js'
+import type { Membership } from '../store/commit.js'
+import type { Indexer } from '../store/indexer.js'
+import type { DeclaredIndex } from '../store/indexes/index-builder.js'
+import { declaredIn, type FeedOptions } from './subscription-types.js'
+
+/** The scope of a subscription: a key, values of indexes, a filter function. It tracks which keys are in scope. */
+export class ScopeFilter<T> {
+  readonly key: string | undefined
+  /** The indexes that `where` names, each with the value. */
+  readonly where: readonly (readonly [DeclaredIndex<T>, unknown])[]
+  readonly #indexer: Indexer<T, unknown>
+  readonly #filter: ((object: T, key: string) => boolean) | undefined
+  readonly #onFilterError: (error: unknown, key: string) => void
+  /** The keys that are in scope, as far as the subscriber was notified; undefined if every object is. */
+  readonly #inScopeKeys: Set<string> | undefined
+  readonly #untrack: readonly (() => void)[]
+
+  /** `onFilterError` is called when the filter throws. The object is out of scope then. */
+  constructor(
+    call: string,
+    { key, where, filter }: FeedOptions<T>,
+    indexer: Indexer<T, unknown>,
+    onFilterError: (error: unknown, key: string) => void,
+  ) {
+    this.key = key
+    this.where = declaredIn(call, where ?? {}, indexer.declared)
+    this.#indexer = indexer
+    this.#filter = filter
+    this.#onFilterError = onFilterError
+    const hasScope = key !== undefined || this.where.length > 0 || filter !== undefined
+    this.#inScopeKeys = hasScope ? new Set() : undefined
+    this.#untrack = this.where.map(([index]) => indexer.writer.track(index))
+  }
+
+  /** Whether there are objects that may be out of scope. */
+  get isScoped(): boolean {
+    return this.#inScopeKeys !== undefined
+  }
+
+  /** The number of objects in scope. */
+  get size(): number {
+    return this.#inScopeKeys?.size ?? this.#indexer.store.size
+  }
+
+  has(key: string): boolean {
+    return this.#inScopeKeys === undefined || this.#inScopeKeys.has(key)
+  }
+
+  /** Adds the keys of entries that the subscriber will receive. */
+  include(entries: readonly Entry<T>[]): void {
+    for (const { key } of entries) this.#inScopeKeys?.add(key)
+  }
+
+  /** Returns the change as the subscriber sees it; undefined if the object neither was in scope nor is. */
+  match(
+    change: Change<T>,
+    membership: Membership | undefined,
+    positions: ReadonlyMap<DeclaredIndex<T>, number>,
+  ): Change<T> | undefined {
+    const inScopeKeys = this.#inScopeKeys
+    if (inScopeKeys === undefined) return undefined
+    const { key } = change
+    const wasIn = inScopeKeys.has(key)
+    const isIn = change.type !== 'delete' && this.#isIn(change, membership, positions)
+    if (isIn) {
+      inScopeKeys.add(key)
+      return wasIn ? change : entering(change)
+    }
+    if (!wasIn) return undefined
+    inScopeKeys.delete(key)
+    return change.type === 'delete' ? change : leaving(change)
+  }
+
+  /** The entries of the store that are in scope, read one by one. */
+  *entries(): Iterator<Entry<T>, undefined> {
+    const { store } = this.#indexer
+    if (this.#inScopeKeys !== undefined) {
+      for (const key of this.#inScopeKeys) {
+        const entry = store.entryOf(key)
+        if (entry !== undefined) yield entry
+      }
+      return
+    }
+    for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
+      const entry = store.entryAt(ordinal)
+      if (entry !== undefined) yield entry
+    }
+  }
+
+  /** The entries that the store holds in this scope now. Calls the filter for each candidate. */
+  matching(): readonly Entry<T>[] {
+    return this.#candidates().filter((entry) => this.#passes(entry.object, entry.key))
+  }
+
+  close(): void {
+    for (const untrack of this.#untrack) untrack()
+    this.#inScopeKeys?.clear()
+  }
+
+  /** The entries with the key and the values of `where`. */
+  #candidates(): readonly Entry<T>[] {
+    const { store } = this.#indexer
+    const [first, ...rest] = this.where
+    if (first !== undefined) store.assertIndexed()
+    let entries: readonly Entry<T>[]
+    if (this.key !== undefined) {
+      const entry = store.entryOf(this.key)
+      entries = entry === undefined ? [] : [entry]
+    } else if (first !== undefined) {
+      const [index, value] = first
+      entries = index.entriesWith(value)
+    } else entries = store.entries()
+    const others = this.key === undefined ? rest : this.where
+    if (others.length === 0) return entries
+    return entries.filter(({ key }) => {
+      const ordinal = store.ordinalOf(key)
+      return others.every(
+        ([declared, value]) => ordinal !== undefined && declared.includes(declared.index.valueAt(ordinal), value),
+      )
+    })
+  }
+
+  #isIn(
+    change: Change<T>,
+    membership: Membership | undefined,
+    positions: ReadonlyMap<DeclaredIndex<T>, number>,
+  ): boolean {
+    if (this.key !== undefined && change.key !== this.key) return false
+    for (const [declared, value] of this.where) {
+      const position = positions.get(declared)
+      if (position === undefined || !declared.includes(membership?.is[position], value)) return false
+    }
+    return this.#passes(change.object, change.key)
+  }
+
+  #passes(object: T, key: string): boolean {
+    if (this.#filter === undefined) return true
+    try {
+      return this.#filter(object, key)
+    } catch (error) {
+      this.#onFilterError(error, key)
+      return false
+    }
+  }
+}
+
+function entering<T>({ key, object, version, origin }: Change<T>): Added<T> {
+  return { type: 'add', key, object, previous: undefined, version, origin }
+}
+
+/** The deleted object is the last one that was in scope. */
+function leaving<T>({ key, object, previous, version, origin }: Change<T>): Deleted<T> {
+  const last = previous ?? object
+  return { type: 'delete', key, object: last, previous: last, version, origin, finalState: 'known' }
+}

@@ -1,0 +1,85 @@
+import type { Feed } from './feed.js'
+import type { HandlerCaller } from './handler-caller.js'
+import type { ChangeBatch } from './subscription-types.js'
+
+/** After this many milliseconds of continuous delivery the event loop runs other tasks. */
+export const SLICE_MS = 8
+/** How many changes are delivered between two reads of the clock. */
+const SLICE_CHANGES = 64
+
+/** How a subscription delivers changes to its handlers. */
+export interface Delivery {
+  /** The number of dequeued changes for which no handler was called yet. */
+  readonly unhandled: number
+  /** Since when the oldest of these changes has waited, if there are any. */
+  readonly unhandledSince: number
+  /** Whether it is delivering changes, or some wait for the handler of their key. */
+  readonly isBusy: boolean
+  /** The number of dequeued batches that are tracked. */
+  readonly batchesInFlight: number
+  /** Starts delivering, unless it is already. */
+  wake(): void
+  /** Drops the changes for which no handler was called. */
+  clear(): void
+}
+
+/** Delivers one change after the other. */
+export class SerialDelivery<T> implements Delivery {
+  readonly #feed: Feed<T>
+  readonly #caller: HandlerCaller<T>
+  readonly #onRest: () => void
+  readonly batchesInFlight = 0
+  unhandled = 0
+  unhandledSince = 0
+  isBusy = false
+
+  /** `onRest` is called when there is nothing more to deliver. */
+  constructor(feed: Feed<T>, caller: HandlerCaller<T>, onRest: () => void) {
+    this.#feed = feed
+    this.#caller = caller
+    this.#onRest = onRest
+  }
+
+  wake(): void {
+    if (this.isBusy) return
+    this.isBusy = true
+    // Not inside the commit: handlers read a store that has the whole commit, and may call the informer.
+    void Promise.resolve().then(() => this.#deliver())
+  }
+
+  clear(): void {
+    this.unhandled = 0
+  }
+
+  async #deliver(): Promise<void> {
+    const { clock } = this.#feed.host
+    let sliceAt = clock.now()
+    let delivered = 0
+    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
+      for (const change of batch.changes) {
+        this.unhandled--
+        const working = this.#caller.call(change)
+        if (working !== undefined) await working
+        else if (++delivered % SLICE_CHANGES === 0 && clock.now() - sliceAt > SLICE_MS) {
+          await clock.sleep(0)
+          sliceAt = clock.now()
+        }
+        if (this.#feed.closed !== undefined) return this.#rest()
+      }
+      this.#feed.ack(batch)
+    }
+    this.#rest()
+  }
+
+  #dequeue(): ChangeBatch<T> | undefined {
+    this.unhandledSince = this.#feed.oldestAt ?? this.#feed.host.clock.now()
+    const batch = this.#feed.dequeue()
+    this.unhandled += batch?.changes.length ?? 0
+    return batch
+  }
+
+  #rest(): void {
+    this.isBusy = false
+    this.#onRest()
+  }
+}
