@@ -48,13 +48,13 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'requeueAfter is ignored',
     breaks: 'a key is run again when its run asked for that',
     file: 'subscriptions/controller.ts',
-    edits: [['if (again !== undefined && !this', 'if (again === 0 && !this']],
+    edits: [['if (requeueMs !== undefined && !this', 'if (requeueMs === 0 && !this']],
   },
   {
     name: 'requeueAfter is kept though something happened before',
     breaks: 'a key is not run again without a reason',
     file: 'subscriptions/controller.ts',
-    edits: [['this.#queue.addBy(key, clock.now() + again)', 'this.#queue.addAt(key, clock.now() + again)']],
+    edits: [['this.#queue.addBy(key, clock.now() + requeueMs)', 'this.#queue.addAt(key, clock.now() + requeueMs)']],
   },
   {
     name: 'requeueAfter counts for a run that failed',
@@ -63,7 +63,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [
       [
         '      this.#failed(key, item, error)\n',
-        '      this.#failed(key, item, error)\n      if (again !== undefined) this.#queue.addBy(key, clock.now() + again)\n',
+        '      this.#failed(key, item, error)\n      if (requeueMs !== undefined) this.#queue.addBy(key, clock.now() + requeueMs)\n',
       ],
     ],
   },
@@ -71,19 +71,19 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'requeueAfter comes twice as late',
     breaks: 'a key is run again when its run asked for that',
     file: 'subscriptions/controller.ts',
-    edits: [['clock.now() + again)', 'clock.now() + 2 * again)']],
+    edits: [['clock.now() + requeueMs)', 'clock.now() + 2 * requeueMs)']],
   },
   {
     name: 'requeueAfter comes at half its time',
     breaks: 'a key is run again when its run asked for that, and not before',
     file: 'subscriptions/controller.ts',
-    edits: [['clock.now() + again)', 'clock.now() + again / 2)']],
+    edits: [['clock.now() + requeueMs)', 'clock.now() + requeueMs / 2)']],
   },
   {
     name: 'a delayed enqueue is lost',
     breaks: 'a key is run when it was asked to',
     file: 'subscriptions/controller.ts',
-    edits: [['else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)', '']],
+    edits: [['else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)', '']],
   },
   {
     name: 'a delayed enqueue is lost when the key is run before',
@@ -95,9 +95,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'a delayed enqueue is not delayed',
     breaks: 'a key is run when it was asked to, and not before',
     file: 'subscriptions/controller.ts',
-    edits: [
-      ['else this.#queue.addAt(key, this.#feed.host.clock.now() + options.delayMs)', 'else this.#queue.add(key)'],
-    ],
+    edits: [['else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)', 'else this.#queue.add(key)']],
   },
   {
     name: 'of several delays the last counts',
@@ -122,8 +120,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
     file: 'subscriptions/controller.ts',
     edits: [
       [
-        'const hasNews = this.#queue.done(key, false)',
-        'const hasNews = item.duringRun !== undefined\n    this.#queue.done(key, false)',
+        'const wasAdded = this.#queue.done(key, false)',
+        'const wasAdded = item.duringRun !== undefined\n    this.#queue.done(key, false)',
       ],
     ],
   },
@@ -138,7 +136,10 @@ export const mutantsOfControllers: readonly Mutant[] = [
     breaks: 'the last state of what is gone is told until a run for that has succeeded',
     file: 'subscriptions/controller.ts',
     edits: [
-      ['    let again: number | undefined\n', '    let again: number | undefined\n    this.#deleted.delete(key)\n'],
+      [
+        '    let requeueMs: number | undefined\n',
+        '    let requeueMs: number | undefined\n    this.#deleted.delete(key)\n',
+      ],
     ],
   },
   {
@@ -163,28 +164,38 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'a draining controller is not sealed',
     breaks: 'nothing is run for what is asked for after the end, and no time is waited for (I5)',
     file: 'subscriptions/controller.ts',
-    edits: [['      this.#queue.drain()\n', '']],
+    edits: [['    this.#queue.drain()\n', '']],
   },
   {
     name: 'a draining controller runs what comes later',
     breaks: 'close({ drain }) ends however much comes later (I5)',
     file: 'subscriptions/controller.ts',
     edits: [
-      ['      this.#queue.drain()\n      this.#feed.stopAccepting(this.#missed)\n', '      this.#queue.drain()\n'],
-      ['    if (this.#queue.isDraining) this.#feed.stopAccepting(this.#missed)\n', ''],
+      ['    this.#queue.drain()\n    this.feed.stopAccepting(this.#skipped)\n', '    this.#queue.drain()\n'],
+      ['    if (this.#queue.isDraining) this.feed.stopAccepting(this.#skipped)\n', ''],
     ],
   },
   {
     name: 'a draining controller drops what waits',
     breaks: 'close({ drain }) handles what waits at that moment (I5)',
-    file: 'subscriptions/controller.ts',
-    edits: [['      while (this.#feed.closed === undefined && this.#isBusy) await this.#untilIdle()\n', '']],
+    file: 'subscriptions/feed-consumer.ts',
+    edits: [
+      [
+        'while (this.feed.closed === undefined && this.isBusy)',
+        "while (this.feed.closed === undefined && this.isBusy && this.#what !== 'controller')",
+      ],
+    ],
   },
   {
     name: 'a draining controller waits for its runs, whatever closes it',
     breaks: 'what closes it meanwhile ends its draining as well (I15)',
-    file: 'subscriptions/controller.ts',
-    edits: [['while (this.#feed.closed === undefined && this.#isBusy)', 'while (this.#isBusy)']],
+    file: 'subscriptions/feed-consumer.ts',
+    edits: [
+      [
+        'while (this.feed.closed === undefined && this.isBusy)',
+        "while ((this.feed.closed === undefined || this.#what === 'controller') && this.isBusy)",
+      ],
+    ],
   },
   {
     name: 'a draining controller is not told what was deleted',
@@ -193,8 +204,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
     file: 'subscriptions/controller.ts',
     edits: [
       [
-        '      this.#queue.drain()\n      this.#feed.stopAccepting(this.#missed)\n',
-        '      this.#queue.drain()\n      this.#feed.stopAccepting()\n',
+        '    this.#queue.drain()\n    this.feed.stopAccepting(this.#skipped)\n',
+        '    this.#queue.drain()\n    this.feed.stopAccepting()\n',
       ],
     ],
   },

@@ -5,21 +5,21 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a handler that is busy holds up the others',
     breaks: 'a stuck handler slows nobody (I12)',
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/serial-delivery.ts',
     edits: [
       [
-        '        if (working !== undefined) await this.#slow.monitor(change.key, working)\n',
+        '        if (working !== undefined) await working\n',
         `        if (working !== undefined) {
           Object(this.#feed.host).isHeldUp = true
-          await this.#slow.monitor(change.key, working)
+          await working
           Object(this.#feed.host).isHeldUp = false
         }
 `,
       ],
       [
-        '    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {\n',
+        '    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {\n',
         `    while (Object(this.#feed.host).isHeldUp) await clock.sleep(1)
-    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
+    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
 `,
       ],
     ],
@@ -28,7 +28,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a late subscription misses the next change',
     breaks: 'late join: no gap (I13)',
     file: 'subscriptions/feed.ts',
-    edits: [['this.#begunAt = indexer.writer.commits', 'this.#begunAt = indexer.writer.commits + 1']],
+    edits: [['this.#replayedCommit = indexer.writer.commits', 'this.#replayedCommit = indexer.writer.commits + 1']],
   },
   {
     name: 'a late subscription begins without the store',
@@ -37,7 +37,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     edits: [
       [
         '    if (host.isSynced()) this.startReplay()\n',
-        '    if (host.isSynced()) this.#begunAt = host.indexer.writer.commits\n',
+        '    if (host.isSynced()) this.#replayedCommit = host.indexer.writer.commits\n',
       ],
     ],
   },
@@ -53,22 +53,22 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        'if (!this.#fifo.push(changes, position, clock.now(), source, history)) {',
-        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    if (!parts.map((part) => this.#fifo.push(part, position, clock.now(), source, history)).every(Boolean)) {',
+        'if (!this.#queue.push(changes, position, clock.now(), source, history)) {',
+        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    if (!parts.map((part) => this.#queue.push(part, position, clock.now(), source, history)).every(Boolean)) {',
       ],
     ],
   },
   {
     name: 'a replay that is over keeps the store as it was',
     breaks: 'a pin is closed when it was read (I12)',
-    file: 'subscriptions/feed.ts',
-    edits: [['      pin?.close()\n      this.#replay = undefined', '      this.#replay = undefined']],
+    file: 'subscriptions/replay.ts',
+    edits: [['    if (isLast) this.close()\n', '']],
   },
   {
     name: 'a subscription that is closed before its replay keeps the store as it was',
     breaks: 'a pin is closed with what reads it (I12, I15)',
     file: 'subscriptions/feed.ts',
-    edits: [['    this.#replay?.pin?.close()\n', '']],
+    edits: [['    this.#replay?.close()\n', '']],
   },
   {
     name: 'a snapshot that is disposed of keeps the store as it was',
@@ -79,18 +79,18 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'what leaves a scope is not told',
     breaks: 'what leaves the scope is a delete (I5)',
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/scope-filter.ts',
     edits: [
       [
-        "this.#collected.push(change.type === 'delete' ? change : leaving(change))",
-        "if (change.type === 'delete') this.#collected.push(change)",
+        "return change.type === 'delete' ? change : leaving(change)",
+        "return change.type === 'delete' ? change : undefined",
       ],
     ],
   },
   {
     name: 'a handler that throws is not reported',
     breaks: 'a failing handler is reported once (I14)',
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/handler-caller.ts',
     edits: [
       ['      timed?.dispose()\n      this.#report(change, error)\n', '      timed?.dispose()\n      void error\n'],
     ],
@@ -98,33 +98,33 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a handler that rejects is not reported',
     breaks: 'a failing handler is reported once (I14)',
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/handler-caller.ts',
     edits: [['(error: unknown) => this.#report(change, error),', '() => {},']],
   },
   {
     name: 'a handler is called after its subscription was closed',
     breaks: 'after stop() no callback begins (I15)',
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/serial-delivery.ts',
     edits: [['        if (this.#feed.closed !== undefined) return this.#rest()\n', '']],
     onlyBy: { test: 'unit/informer-lifecycle.test.ts', named: 'it works, and nothing more is told' },
   },
   {
     name: 'one key too many at a time',
     breaks: 'at most `concurrency` keys at a time (I12)',
-    file: 'subscriptions/handler-subscription.ts',
-    edits: [['this.#blocked.size < this.#concurrency', 'this.#blocked.size <= this.#concurrency']],
+    file: 'subscriptions/concurrent-delivery.ts',
+    edits: [['this.#blocked.size < this.#options.concurrency', 'this.#blocked.size <= this.#options.concurrency']],
   },
   {
     name: 'a key is handled twice at once',
     breaks: 'the changes of a key one after the other (I4)',
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/concurrent-delivery.ts',
     edits: [
       [
-        'if (blocked === undefined) this.#ready.push({ change, of, at })',
-        'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, of, at })',
+        'if (blocked === undefined) this.#ready.push({ change, batch, at })',
+        'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, batch, at })',
       ],
       [
-        '    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, untold)\n      return\n    }\n',
+        '    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, unhandled)\n      return\n    }\n',
         '',
       ],
     ],
@@ -141,19 +141,19 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a resync is added while something waits',
     breaks: 'a resync has what was told last as its previous (I4), and never piles up (I12)',
-    file: 'subscriptions/feed.ts',
-    edits: [['        while (this.hasMore) await clock.sleep(periodMs / parts, signal)\n', '']],
+    file: 'subscriptions/resync.ts',
+    edits: [['      while (feed.hasMore) await clock.sleep(periodMs / parts, signal)\n', '']],
   },
   {
     name: 'a resync waits behind the handler of its key',
     breaks: 'nothing is told again to a key that waits for its handler (I4)',
-    file: 'subscriptions/handler-subscription.ts',
-    edits: [["first !== undefined && untold.change.origin === 'resync'", 'false']],
+    file: 'subscriptions/concurrent-delivery.ts',
+    edits: [["first !== undefined && unhandled.change.origin === 'resync'", 'false']],
   },
   {
     name: 'a resync is told as a change',
     breaks: 'a resync tells what was told before (I4)',
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/resync.ts',
     edits: [
       [
         "type: 'update', key, object, previous: object, version: undefined",
@@ -165,12 +165,12 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a resync goes on after the end',
     breaks: 'after stop() there is no timer (I15)',
     file: 'subscriptions/feed.ts',
-    edits: [['    this.#ended.abort(ABORTED)\n    this.#sealed.abort(ABORTED)\n', '    this.#ended.abort(ABORTED)\n']],
+    edits: [['    this.#ended.abort(ABORTED)\n    this.#stopped.abort(ABORTED)\n', '    this.#ended.abort(ABORTED)\n']],
   },
   {
     name: 'a resync leaves out its last part',
     breaks: 'a resync tells everything in scope',
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/resync.ts',
     edits: [
       ['for (let part = 0; part < parts; part++) {', 'for (let part = 0; part < Math.max(1, parts - 1); part++) {'],
     ],
@@ -178,12 +178,9 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a resync takes ten periods',
     breaks: 'a resync tells everything in scope once a period',
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/resync.ts',
     edits: [
-      [
-        "    await this.synced('resync', { signal })\n",
-        "    await this.synced('resync', { signal })\n    periodMs *= 10\n",
-      ],
+      ["  await feed.synced('resync', { signal })\n", "  await feed.synced('resync', { signal })\n  periodMs *= 10\n"],
     ],
   },
   {

@@ -17,7 +17,9 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'what was popped is drained again',
     breaks: 'a key is in the queue exactly when it has deltas (law 1)',
     file: 'queue/delta-fifo.ts',
-    edits: [['if (this.#queued.size === 0) return popped === 0 ? changes : []', 'if (popped >= 0) return changes']],
+    edits: [
+      ['const changes = isMerging ? taken.changes : this.#takeQueued(taken.changes)', 'const { changes } = taken'],
+    ],
   },
   {
     name: 'detection ignores the queue',
@@ -29,7 +31,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'detection ignores what is merged',
     breaks: 'a queued key that is not in a list is deleted, after an overflow too (law 3)',
     file: 'queue/delta-fifo.ts',
-    edits: [['    for (const key of this.#merged?.keys() ?? []) keys.add(key)\n', '']],
+    edits: [['    for (const key of this.#queue.mergedKeys()) keys.add(key)\n', '']],
   },
   {
     name: 'detection ignores what was taken',
@@ -57,7 +59,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'queue/delta-fifo.ts',
     edits: [
       [
-        "if (queued?.type !== 'delete' || this.#merged === undefined || this.#delivered(key) === undefined) return undefined",
+        "if (queued?.type !== 'delete' || !this.#queue.isMerging || this.#delivered(key) === undefined) return undefined",
         "if (queued?.type !== 'delete') return undefined",
       ],
     ],
@@ -71,16 +73,16 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'the queue has no end',
     breaks: '"every" holds at most its capacity (law 8, I12)',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [['return this.#count <= this.#capacity', 'return true']],
   },
   {
     name: 'a merged drain keeps what it gave',
     breaks: 'what a reader has taken is never told again (law 4)',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [
       [
-        '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.#clear()',
+        '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.clear()',
         '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.#hasBoundary = false',
       ],
     ],
@@ -88,9 +90,12 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'an overflow forgets what was queued',
     breaks: 'an overflow merges and loses nothing (law 8)',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [
-      ['const left = popped === 0 ? changes : changes.filter(isLeft)', 'const left = changes.filter(isLeft).slice(1)'],
+      [
+        'const left = removed === 0 ? changes : changes.filter(isQueued)',
+        'const left = changes.filter(isQueued).slice(1)',
+      ],
     ],
   },
   {
@@ -171,7 +176,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'a subscription has no capacity',
     breaks: '`every` holds at most its capacity (law 8, I12)',
     file: 'subscriptions/feed.ts',
-    edits: [['capacity === undefined ? { delivery } : { delivery, capacity }', '{ delivery }']],
+    edits: [['new ChangeQueue(options)', 'new ChangeQueue({ delivery: options.delivery })']],
   },
   {
     name: 'an overflow changes nothing',
@@ -179,7 +184,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
+        "if (this.#onOverflow === 'coalesce') this.#queue.coalesce()\n      else this.#overflow()",
         'void this.#onOverflow',
       ],
     ],
@@ -190,22 +195,27 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        "if (this.#onOverflow === 'coalesce') this.#fifo.coalesce()\n      else this.#overflow()",
-        'this.#fifo.coalesce()',
+        "if (this.#onOverflow === 'coalesce') this.#queue.coalesce()\n      else this.#overflow()",
+        'this.#queue.coalesce()',
       ],
     ],
   },
   {
     name: 'there is no end of what waits behind a handler',
     breaks: '`every` holds at most its capacity (law 8, I12)',
-    file: 'subscriptions/handler-subscription.ts',
-    edits: [['this.#ready.length === 0 && this.#blockedCount < this.#capacity', 'this.#ready.length === 0']],
+    file: 'subscriptions/concurrent-delivery.ts',
+    edits: [['this.#ready.length === 0 && this.#blockedCount < this.#options.capacity', 'this.#ready.length === 0']],
   },
   {
     name: 'nothing is merged behind a handler',
     breaks: '`latest` holds two notes of a key at most (I12)',
-    file: 'subscriptions/handler-subscription.ts',
-    edits: [['if (!this.#wantsLatest || first === undefined) {', 'if (first === undefined || this.#capacity > 0) {']],
+    file: 'subscriptions/concurrent-delivery.ts',
+    edits: [
+      [
+        'if (!this.#options.wantsLatest || first === undefined) {',
+        'if (first === undefined || this.#options.capacity > 0) {',
+      ],
+    ],
   },
   {
     name: 'an `every` subscription always merges',
@@ -213,15 +223,15 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        'if (!this.#fifo.push(changes, position, clock.now(), source, history)) {',
-        "if (!this.#fifo.push(changes, position, clock.now(), source, history) || this.#onOverflow === 'coalesce') {",
+        'if (!this.#queue.push(changes, position, clock.now(), source, history)) {',
+        "if (!this.#queue.push(changes, position, clock.now(), source, history) || this.#onOverflow === 'coalesce') {",
       ],
     ],
   },
   {
     name: 'a queue that overflowed merges for ever',
     breaks: '`every` behaves as `latest` only until it has caught up (law 8)',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [["this.#merged = this.#delivery === 'latest' ? new Map() : undefined", 'this.#merged &&= new Map()']],
     onlyBy: {
       test: 'unit/delta-fifo.test.ts',
@@ -231,13 +241,13 @@ export const mutantsOfQueue: readonly Mutant[] = [
   {
     name: 'what is told again counts',
     breaks: 'replay and resync do not count (law 8)',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [['if (!isResync(changes)) this.#count += changes.length', 'this.#count += changes.length']],
   },
   {
     name: 'a merged key loses its place',
     breaks: 'a queued key keeps its place (law 1)',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [
       [
         '        merged.set(change.key, pending)',
@@ -268,12 +278,12 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'queue/delta-fifo.ts',
     edits: [
       [
-        '  get version(): Version | undefined {\n    return this.#version\n  }',
+        '  get version(): Version | undefined {\n    return this.#queue.version\n  }',
         '  #takenAt: Version | undefined\n  get version(): Version | undefined {\n    return this.#takenAt\n  }',
       ],
       [
-        '    if (this.isEmpty) this.#firstListKeys.clear()\n',
-        '    if (this.isEmpty) this.#firstListKeys.clear()\n    if (isBoundary) this.#takenAt = version\n',
+        '    if (this.#queue.isEmpty) this.#firstListKeys.clear()\n',
+        '    if (this.#queue.isEmpty) this.#firstListKeys.clear()\n    if (isBoundary) this.#takenAt = version\n',
       ],
     ],
   },
@@ -281,13 +291,15 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'the queue never says that it has synced',
     breaks: 'hasSynced is true after the whole first list was processed (law 7)',
     file: 'queue/delta-fifo.ts',
-    edits: [["return this.#firstList === 'processed'", "return this.#firstList === 'processed' && this.#count < 0"]],
+    edits: [
+      ["return this.#firstList === 'processed'", "return this.#firstList === 'processed' && this.#queue.keys < 0"],
+    ],
   },
   {
     name: 'every drain of the queue is a boundary',
     breaks: 'who drains to a boundary has a state that the source had (law 2)',
     file: 'queue/delta-fifo.ts',
-    edits: [['taken.version, sequence >= this.#aheadOf)', 'taken.version, sequence >= 0)']],
+    edits: [['taken.version, nextSequence >= this.#aheadOf)', 'taken.version, nextSequence >= 0)']],
   },
   {
     name: 'a list is queued as many batches',
@@ -295,15 +307,15 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'queue/delta-fifo.ts',
     edits: [
       [
-        '    const fits = this.push(changes, version)\n    const batch = this.#batches.at(-1)\n    if (batch !== undefined) this.#enter(batch)\n',
-        '    let fits = changes.length > 0 || this.push(changes, version)\n    for (const change of changes) {\n      fits = this.push([change], version)\n      const batch = this.#batches.at(-1)\n      if (batch !== undefined) this.#enter(batch)\n    }\n',
+        '    const fits = this.#queue.push(changes, version)\n    const batch = this.#queue.newest\n    if (batch !== undefined) this.#enter(batch)\n',
+        '    let fits = changes.length > 0 || this.#queue.push(changes, version)\n    for (const change of changes) {\n      fits = this.#queue.push([change], version)\n      const batch = this.#queue.newest\n      if (batch !== undefined) this.#enter(batch)\n    }\n',
       ],
     ],
   },
   {
     name: 'a queue takes no bookmarks',
     breaks: 'bookmarks go through the queue like every batch (law 6)',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [['    this.#batches.push({ changes,', '    if (changes.length > 0) this.#batches.push({ changes,']],
   },
 ]

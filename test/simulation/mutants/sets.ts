@@ -139,11 +139,11 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a subscription has handled what the store has',
     breaks: 'a wait of a subscription is for what it has handled (I7)',
     kind,
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/feed-wait.ts',
     edits: [
       [
-        'const leaveWaiters = this.#waiters.enter(mark, this.#reached, { resolve, reject: settle.reject })',
-        'settle.resolve()\n      const leaveWaiters = (): void => {}',
+        'const leaveWaiters = this.#feed.enterFeed(mark, { resolve, reject: this.#settle.reject })',
+        'this.#settle.resolve()\n    const leaveWaiters = (): void => {}',
       ],
     ],
   },
@@ -152,7 +152,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'queues are bounded (I12)',
     kind,
     file: 'subscriptions/feed.ts',
-    edits: [['capacity === undefined ?', 'capacity === undefined || host.isOfSet ?']],
+    edits: [['new ChangeQueue(options)', 'new ChangeQueue(host.isOfSet ? { delivery: options.delivery } : options)']],
   },
   {
     name: 'a follower of a set that falls behind is told only what comes next',
@@ -161,8 +161,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        "this.#onOverflow === 'coalesce') this.#fifo.coalesce()",
-        "this.#onOverflow === 'coalesce') source ?? this.#fifo.coalesce()",
+        "this.#onOverflow === 'coalesce') this.#queue.coalesce()",
+        "this.#onOverflow === 'coalesce') source ?? this.#queue.coalesce()",
       ],
     ],
   },
@@ -170,7 +170,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'what came of one source is told before what came of another',
     breaks: 'followers see one order, that of the commits',
     kind,
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [
       [
         'const batch = this.#batches.shift()',
@@ -182,7 +182,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'merged, the changes of sources come in turns',
     breaks: 'a key that waits keeps its place',
     kind,
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [
       [
         '      const pending = mergePending(merged.get(change.key), change)\n',
@@ -201,21 +201,21 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a busy handler holds up those who follow another source',
     breaks: 'a stuck handler slows nobody (I12)',
     kind,
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/serial-delivery.ts',
     edits: [
       [
-        '        if (working !== undefined) await this.#slow.monitor(change.key, working)\n',
+        '        if (working !== undefined) await working\n',
         `        if (working !== undefined) {
           Object(this.#feed.host).isHeldUp = this.#feed.host.isOfSet
-          await this.#slow.monitor(change.key, working)
+          await working
           Object(this.#feed.host).isHeldUp = false
         }
 `,
       ],
       [
-        '    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {\n',
+        '    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {\n',
         `    while (Object(this.#feed.host).isHeldUp) await clock.sleep(1)
-    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
+    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
 `,
       ],
     ],
@@ -284,7 +284,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     name: 'a merged batch names one of its sources',
     breaks: 'a batch names its source, except where several are merged',
     kind,
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [
       [
         'else if (this.#mergedFrom !== source) this.#mergedFrom = undefined',

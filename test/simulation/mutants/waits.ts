@@ -1,8 +1,7 @@
 import type { Mutant } from './mutate.js'
 
-const subscriptionEnters =
-  'const leaveWaiters = this.#waiters.enter(mark, this.#reached, { resolve, reject: settle.reject })\n'
-const subscriptionRejects = `settle.reject(new SourceError('no', { code: 'STOPPED' }))\n      ${subscriptionEnters}`
+const subscriptionEnters = 'const leaveWaiters = this.#feed.enterFeed(mark, { resolve, reject: this.#settle.reject })\n'
+const subscriptionRejects = `this.#settle.reject(new SourceError('no', { code: 'STOPPED' }))\n    ${subscriptionEnters}`
 
 /** Who waits, and for how long. */
 export const mutantsOfWaits: readonly Mutant[] = [
@@ -42,8 +41,14 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'a wait of a subscription fails as if it were closed',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'subscriptions/feed.ts',
-    edits: [[subscriptionEnters, subscriptionRejects]],
+    file: 'subscriptions/feed-wait.ts',
+    edits: [
+      [
+        "import type { SourceError } from '../contract/errors.js'",
+        "import { SourceError } from '../contract/errors.js'",
+      ],
+      [subscriptionEnters, subscriptionRejects],
+    ],
   },
   {
     name: 'over a set a wait for a version fails as if all were stopped',
@@ -84,9 +89,15 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'over a set a wait of a subscription fails as if it were closed',
     breaks: 'a wait fails where it cannot end, and nowhere else',
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/feed-wait.ts',
     kind: 'set',
-    edits: [[subscriptionEnters, subscriptionRejects]],
+    edits: [
+      [
+        "import type { SourceError } from '../contract/errors.js'",
+        "import { SourceError } from '../contract/errors.js'",
+      ],
+      [subscriptionEnters, subscriptionRejects],
+    ],
   },
   {
     name: 'a wait for a mark of the epoch that begins fails with the epoch that ends',
@@ -162,43 +173,61 @@ export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'a subscription leaves a listener on the signal of its caller',
     breaks: 'after stop() there is no listener (I15)',
-    file: 'subscriptions/handler-subscription.ts',
-    edits: [["    this.#signal?.removeEventListener('abort', this.#abort)\n", '']],
+    file: 'subscriptions/feed-consumer.ts',
+    edits: [
+      ["    this.#signal?.removeEventListener('abort', this.#abort)\n    this.feed.host", '    this.feed.host'],
+      ["    this.#signal?.removeEventListener('abort', this.#abort)\n    const reason", '    const reason'],
+    ],
   },
   {
     name: 'a subscription goes on though its caller gave up',
     breaks: 'a subscription is closed when its signal aborts (I15)',
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/feed-consumer.ts',
     edits: [["    else this.#signal?.addEventListener('abort', this.#abort, { once: true })\n", '']],
   },
   {
     name: 'a subscription begins though its caller gave up',
     breaks: 'a subscription is closed where its signal has aborted (I15)',
-    file: 'subscriptions/handler-subscription.ts',
-    edits: [['if (this.#signal?.aborted) feed.close(closed())\n    else ', '']],
+    file: 'subscriptions/feed-consumer.ts',
+    edits: [['if (this.#signal?.aborted) void this.close()\n    else ', '']],
   },
   {
     name: 'a stream of changes leaves a listener on the signal of its caller',
     breaks: 'after stop() there is no listener (I15)',
     file: 'subscriptions/batch-iterator.ts',
-    edits: [["      this.#signal?.removeEventListener('abort', this.#end)\n", '']],
+    edits: [
+      [
+        "super(feed, 'stream', signal)",
+        "super(feed, 'stream', signal)\n    signal?.addEventListener('abort', () => {})",
+      ],
+    ],
   },
   {
     name: 'a stream of changes goes on though its caller gave up',
     breaks: 'a stream of changes ends when its signal aborts (I15)',
     file: 'subscriptions/batch-iterator.ts',
-    edits: [["    else signal?.addEventListener('abort', this.#end, { once: true })\n", '']],
+    edits: [["super(feed, 'stream', signal)", "super(feed, 'stream', signal?.aborted ? signal : undefined)"]],
   },
   {
     name: 'a controller leaves a listener on the signal of its caller',
     breaks: 'after stop() there is no listener (I15)',
     file: 'subscriptions/controller.ts',
-    edits: [["    this.#signal?.removeEventListener('abort', this.#abort)\n", '']],
+    edits: [
+      [
+        "super(feed, 'controller', options.signal)",
+        "super(feed, 'controller', options.signal)\n    options.signal?.addEventListener('abort', () => {})",
+      ],
+    ],
   },
   {
     name: 'a controller goes on though its caller gave up',
     breaks: 'a controller is closed when its signal aborts (I15)',
     file: 'subscriptions/controller.ts',
-    edits: [["    else this.#signal?.addEventListener('abort', this.#abort, { once: true })\n", '']],
+    edits: [
+      [
+        "super(feed, 'controller', options.signal)",
+        "super(feed, 'controller', options.signal?.aborted ? options.signal : undefined)",
+      ],
+    ],
   },
 ]

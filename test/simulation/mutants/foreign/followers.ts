@@ -19,7 +19,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     // coalesces, and its backlog is read.
     name: 'an overflow gives merged changes the age of the newest batch',
     breaks: 'What was merged has waited as long as the first of it: backlog.oldestMs must not shrink at an overflow.',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [['this.#mergedSince = this.#batches[0]?.at ?? 0', 'this.#mergedSince = this.#batches.at(-1)?.at ?? 0']],
   },
   {
@@ -36,19 +36,21 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     name: 'a resync dropped behind a running handler leaves its batch open for ever',
     breaks:
       "A subscription's version reaches what its handlers have finished; waitFor resolves, and nothing is kept of finished batches.",
-    file: 'subscriptions/handler-subscription.ts',
-    edits: [['this.#untold--\n      this.#open.ack(untold.of)\n      return', 'this.#untold--\n      return']],
+    file: 'subscriptions/concurrent-delivery.ts',
+    edits: [
+      ['this.unhandled--\n      this.#inFlight.ack(unhandled.batch)\n      return', 'this.unhandled--\n      return'],
+    ],
   },
   {
     // With concurrency above 1 and delivery every, three changes of a key wait behind its promise, and the handler
     // returns synchronously for the first of them.
     name: 'changes left behind one that a handler ended at once are requeued backwards',
     breaks: "Each key's changes stay in order: its states never go back within an epoch (I3).",
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/concurrent-delivery.ts',
     edits: [
       [
-        'for (const untold of others.reverse()) this.#ready.push(untold)',
-        'for (const untold of others) this.#ready.push(untold)',
+        'for (const unhandled of others.reverse()) this.#ready.push(unhandled)',
+        'for (const unhandled of others) this.#ready.push(unhandled)',
       ],
     ],
   },
@@ -65,7 +67,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     name: 'the replay of a scope with key and where skips the first index of where',
     breaks:
       'A subscription is told only of objects in its scope: those with this key that also have the values of where.',
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/scope-filter.ts',
     edits: [['const others = this.key === undefined ? rest : this.where', 'const others = rest']],
   },
   {
@@ -73,8 +75,8 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     // it has taken the new list, whose versions are lower and name no epoch, while waitFor is open.
     name: 'the last batch of an old history counts as one of the history taken after it',
     breaks: 'No version of a history that is over answers waitFor of a subscription.',
-    file: 'subscriptions/feed.ts',
-    edits: [['this.#unfinished = this.#inFlight + 1', 'this.#unfinished = this.#inFlight']],
+    file: 'subscriptions/delivery-progress.ts',
+    edits: [['this.#untilHistory = this.#inFlight + 1', 'this.#untilHistory = this.#inFlight']],
   },
   {
     // Two subscriptions follow the same key or the same index value, one of them is closed, and then an object in
@@ -123,7 +125,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     name: 'a failed run leaves the batch open that changed its key during the run',
     breaks: "A controller's version and waitFor go on once everything has been reconciled with success.",
     file: 'subscriptions/controller.ts',
-    edits: [['    else if (item.duringRun !== undefined) this.#open.ack(item.duringRun)\n', '']],
+    edits: [['    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)\n', '']],
   },
   {
     // A handler or run with timeoutMs ignores its signal and is still running when the subscription or the
@@ -144,6 +146,6 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     name: 'a stream that is closed keeps the batch that its reader has not finished',
     breaks: 'close({ drain }) ends as well when something else closes the subscription meanwhile.',
     file: 'subscriptions/batch-iterator.ts',
-    edits: [['    this.#held = undefined\n    this.#answer()', '    this.#answer()']],
+    edits: [['    this.#current = undefined\n    this.wake()', '    this.wake()']],
   },
 ]

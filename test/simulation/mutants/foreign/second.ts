@@ -167,11 +167,11 @@ export const secondForeignMutants: readonly Mutant[] = [
     // capacity.
     name: 'a resync that is taken from the queue makes room for further changes',
     breaks: 'An `every` queue holds at most `capacity` changes, and a resync does not count.',
-    file: 'queue/delta-fifo.ts',
+    file: 'queue/change-queue.ts',
     edits: [
       [
-        'if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.popped',
-        'this.#count -= batch.changes.length - batch.popped',
+        'if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.removed',
+        'this.#count -= batch.changes.length - batch.removed',
       ],
     ],
   },
@@ -188,11 +188,11 @@ export const secondForeignMutants: readonly Mutant[] = [
     // handler of the next one returns no promise.
     name: 'changes that waited behind a slow handler are requeued in reverse order',
     breaks: "Each key's changes are told in order, and `previous` is what the handler saw last.",
-    file: 'subscriptions/handler-subscription.ts',
+    file: 'subscriptions/concurrent-delivery.ts',
     edits: [
       [
-        'for (const untold of others.reverse()) this.#ready.push(untold)',
-        'for (const untold of others) this.#ready.push(untold)',
+        'for (const unhandled of others.reverse()) this.#ready.push(unhandled)',
+        'for (const unhandled of others) this.#ready.push(unhandled)',
       ],
     ],
   },
@@ -201,11 +201,11 @@ export const secondForeignMutants: readonly Mutant[] = [
     // taken, and the first ends while somebody waits for a version.
     name: 'a batch of the old history that finishes late counts as one of the new history',
     breaks: "After EPOCH_CHANGED no version of the history that is over answers a subscription's waitFor.",
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/delivery-progress.ts',
     edits: [
       [
-        'const history = this.#unfinished > 0 ? this.#handled.history : this.#takenHistory',
-        'const history = this.#takenHistory',
+        'const history = this.#untilHistory > 0 ? this.handled.history : this.#history',
+        'const history = this.#history',
       ],
     ],
   },
@@ -213,7 +213,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // Somebody subscribes with both key and where while the store holds that key with another value in that index.
     name: 'the replay of a scope with key and where ignores the first index',
     breaks: 'A subscription is told only of objects in its scope: the key, and the values that `where` asks for.',
-    file: 'subscriptions/feed.ts',
+    file: 'subscriptions/scope-filter.ts',
     edits: [['const others = this.key === undefined ? rest : this.where', 'const others = rest']],
   },
   {
@@ -241,14 +241,14 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'a failed run never finishes the batch with the change that came during it',
     breaks: "A controller's version advances, and waitFor resolves, once everything has been reconciled with success.",
     file: 'subscriptions/controller.ts',
-    edits: [['    else if (item.duringRun !== undefined) this.#open.ack(item.duringRun)\n', '']],
+    edits: [['    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)\n', '']],
   },
   {
     // close({ drain: true }) is called when the queue is empty and the reader has not asked for the next batch yet.
     name: 'a drained stream closes while its reader still handles the last batch',
     breaks: '`close({ drain })` ends a stream only after everything that waits has been handled.',
     file: 'subscriptions/batch-iterator.ts',
-    edits: [['while (this.#feed.hasMore || this.#held !== undefined)', 'while (this.#feed.hasMore)']],
+    edits: [['return this.feed.hasMore || this.#current !== undefined', 'return this.feed.hasMore']],
   },
   {
     // An informer has two subscriptions or controllers, and only the one that came later has a handler that hangs.
