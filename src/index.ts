@@ -10,10 +10,15 @@ export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Origin, Upda
 export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './store/indexes/index-types.js'
 export type { Scalar } from './store/indexes/scalar.js'
 export type { StoreView } from './store/store-view.js'
-export type { ChangeStream } from './subscriptions/batch-iterator.js'
 export type { Controller, ReconcileContext } from './subscriptions/controller-types.js'
 export type { HandlerContext, Handlers } from './subscriptions/handlers.js'
-export type { ChangeBatch, Scope, SubscribeOptions, Subscription } from './subscriptions/subscription-types.js'
+export type {
+  ChangeBatch,
+  ChangeStream,
+  Scope,
+  SubscribeOptions,
+  Subscription,
+} from './subscriptions/subscription-types.js'
 export type { VersionWait } from './subscriptions/version-waiters.js'
 export type { Wait } from './util/deadline.js'
 

@@ -1,16 +1,10 @@
 import type { Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
-import type { ChangeBatch, Subscription } from './subscription-types.js'
-
-/**
- * A subscription as an async iterator of batches. A batch counts as handled when the next one is read. Until then later
- * changes wait in the queue. The iteration ends without an error when the stream is closed, when its signal aborts and
- * when the informer stops. Leaving the loop closes the stream.
- */
-export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {}
+import type { ChangeBatch, ChangeStream } from './subscription-types.js'
 
 type Result<T> = IteratorResult<ChangeBatch<T>, undefined>
 
+/** The `ChangeStream` of an informer. It is its own iterator. */
 export class BatchIterator<T>
   extends FeedConsumer<T>
   implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined>

@@ -92,6 +92,13 @@ export interface Subscription extends AsyncDisposable {
   close(options?: { readonly drain?: boolean }): Promise<void>
 }
 
+/**
+ * A subscription as an async iterator of batches. A batch counts as handled when the next one is read. Until then later
+ * changes wait in the queue. The iteration ends without an error when the stream is closed, when its signal aborts and
+ * when the informer stops. Leaving the loop closes the stream.
+ */
+export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {}
+
 const subscribeChecks = {
   name: isName,
   signal: isSignal,

@@ -1,8 +1,6 @@
 import type { ListTransaction, Sink, WatchBatch } from '../contract/source.js';
 import type { Version } from '../contract/version.js';
-import { type Change, type DeltaBatch } from './change.js';
-/** How many changes an `every` queue holds before it behaves as `latest`. */
-export declare const DEFAULT_CAPACITY = 10000;
+import { type DeltaBatch } from './change.js';
 export interface DeltaFIFOOptions<T> {
     /** What the consumer holds already, usually an Indexer: deletions are detected against it, and against the queue. */
     readonly knownObjects?: {
@@ -16,15 +14,6 @@ export interface DeltaFIFOOptions<T> {
     readonly delivery?: 'every' | 'latest';
     /** How many changes `every` holds before it behaves as `latest` until it has caught up. Default 10 000. */
     readonly capacity?: number;
-}
-/** One batch that waits, or was taken. */
-export interface Queued<T> {
-    readonly changes: readonly Change<T>[];
-    readonly version: Version | undefined;
-    /** Where it came from; undefined where nobody said, and where changes of several sources are merged. */
-    readonly source: string | undefined;
-    /** Which history of the source it leads to; undefined if none was given. */
-    readonly history: number | undefined;
 }
 /**
  * The queue between what happens and who is told: each subscription has one, and composed by hand it is the sink of a

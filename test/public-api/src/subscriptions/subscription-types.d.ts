@@ -82,6 +82,13 @@ export interface Subscription extends AsyncDisposable {
         readonly drain?: boolean;
     }): Promise<void>;
 }
+/**
+ * A subscription as an async iterator of batches. A batch counts as handled when the next one is read. Until then later
+ * changes wait in the queue. The iteration ends without an error when the stream is closed, when its signal aborts and
+ * when the informer stops. Leaving the loop closes the stream.
+ */
+export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {
+}
 /** Refuses what makes no sense, at the call. */
 export declare function checkSubscribeOptions(call: string, options: object): void;
 /** The declared indexes that `where` asks, with what it asks them for. */

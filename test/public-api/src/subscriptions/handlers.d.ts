@@ -1,0 +1,21 @@
+import type { Added, Deleted, Updated } from '../queue/change.js';
+/**
+ * The callbacks of a subscription. A returned promise is awaited before the next change of the same key. A handler that
+ * throws, rejects, or does not settle within 10 s is reported with code `HANDLER`. Delivery continues: other subscriptions are
+ * not affected, and a failed change is not delivered again.
+ */
+export interface Handlers<T> {
+    /** Called for an object that is new in the scope of the subscription. */
+    add?(change: Added<T>, context: HandlerContext): unknown;
+    /** Called for an object in the scope that changed, and for each object at a resync. */
+    update?(change: Updated<T>, context: HandlerContext): unknown;
+    /** Called for an object that was deleted, or that left the scope. */
+    delete?(change: Deleted<T>, context: HandlerContext): unknown;
+}
+/** The second argument of a handler. */
+export interface HandlerContext {
+    /** Aborts when the subscription or the informer stops, and when the option `timeoutMs` is over. */
+    readonly signal: AbortSignal;
+}
+/** Throws a TypeError if `handlers` is not an object with functions as handlers. */
+export declare function assertHandlers(handlers: unknown, call: string): void;
