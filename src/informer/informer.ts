@@ -20,7 +20,13 @@ import type { Controller, ReconcileContext } from '../subscriptions/controller-t
 import { Feed, type FeedHost } from '../subscriptions/feed.js'
 import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/handlers.js'
-import type { ChangeStream, FeedOptions, Scope, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
+import type {
+  ChangeStream,
+  FeedOptions,
+  Scope,
+  SubscribeOptions,
+  Subscription,
+} from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
