@@ -31,7 +31,7 @@ export const etcd: Benchmark = {
         const runs = await inTurn(ROUNDS, { floor: run('floor'), listwatch: run('listwatch'), etcd3: run('etcd3') })
         for (const [name, all] of Object.entries(runs)) {
           const wrong = all.find(({ size }) => size !== KEYS)
-          if (wrong !== undefined) throw new Error(`${job} by ${name} gave ${wrong.size} of ${KEYS}`)
+          if (wrong !== undefined) throw new Error(`${job} by ${name} returned ${wrong.size} of ${KEYS} keys`)
           results[`${job} ${name}`] = all.map(({ ms }) => ms)
         }
       }

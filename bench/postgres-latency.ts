@@ -57,7 +57,7 @@ export const postgresLatency: Benchmark = {
             await sleep(Math.max(0, next - performance.now()))
             const id = w + WRITERS * Math.floor(Math.random() * 200) + 1
             const value = ++sent
-            // Who hears of it before our own COMMIT is answered has waited for nothing.
+            // A reader that receives the change before this COMMIT has returned has a latency of 0.
             await writer.query('BEGIN')
             await writer.query('UPDATE bench SET sent = $2 WHERE id = $1', [id, value])
             committed.set(`${id}/${value}`, performance.now())

@@ -92,7 +92,7 @@ async function figureOf({ task, name, unit, goal, version, size, others }: Job, 
   const ms = (contestant: string): readonly number[] => (runs[contestant] ?? []).map((result) => result.ms)
   for (const [contestant, all] of Object.entries(runs)) {
     const wrong = all.find((result) => result.size !== size)
-    if (wrong !== undefined) throw new Error(`${name} by ${contestant} gave ${wrong.size} of ${size}`)
+    if (wrong !== undefined) throw new Error(`${name} by ${contestant} returned ${wrong.size} of ${size} objects`)
   }
   const perSecond = (contestant: string): number => Math.round((size / median(ms(contestant))) * 1_000)
   return atLeast(goal, {

@@ -41,7 +41,7 @@ app.post('/orders', async (request, response) => {
 })
 
 app.get('/tenants/:tenant/orders', async (request, response) => {
-  const mark = request.get('x-version') // Who has just written sends it back, to this or another process.
+  const mark = request.get('x-version') // Sent by a client that has just written, to this or another process.
   if (mark !== undefined) await orders.waitFor(mark, { timeoutMs: 1_000 })
   response.json(orders.by.latest([request.params.tenant], { reverse: true, limit: 20 }))
 })

@@ -172,7 +172,7 @@ describe('adapters', () => {
     expect(
       wrong(adapters, (imported, path) => isOurs(imported) || imported.startsWith('node:') || path === byAddress),
     ).toEqual([])
-    // Who gives addresses instead has it loaded, when it is needed.
+    // With endpoints instead of a client, the package is loaded when it is needed.
     expect(importsOf(byAddress).every((imported) => isOurs(imported) || imported === '@grpc/grpc-js')).toBe(true)
     expect(codeOf(byAddress)).not.toMatch(/^import (?!type)[^'"]*'@grpc/m)
   })
@@ -185,7 +185,7 @@ describe('packages', () => {
     expect(Object.keys(JSON.parse(textOf('package.json')).dependencies)).toEqual(['eventemitter3'])
   })
 
-  test('what users test with needs vitest only where it describes tests, and only then', () => {
+  test('listwatch/testing imports vitest only in describeListerWatcher, when it is called', () => {
     expect(
       wrong(
         testing,

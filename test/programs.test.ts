@@ -90,7 +90,7 @@ describe('02: a controller', () => {
 })
 
 describe('03: server-sent events', () => {
-  test('GET /events gives reset, what the tenant has, up-to-date, and then what changes', async () => {
+  test('GET /events sends reset, the orders of the tenant, up-to-date, and then the changes', async () => {
     const program = run('03-sse', { setup: '03-orders.ts' })
     const port = await program.port(3_000)
     const gone = new AbortController()

@@ -1,4 +1,4 @@
-// Runs in a browser. It uses only what a bundle of listwatch and listwatch/memory gives it, and posts what it saw.
+// Runs in a browser. It uses only a bundle of listwatch and listwatch/memory, and posts its results.
 import { createInformer, groupInformers } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 

@@ -13,7 +13,7 @@ interface Item {
   readonly value: string
 }
 
-/** Where its lists begin. */
+/** The state from which a list begins. */
 export type StreamForm = 'oldest entry' | 'snapshot'
 
 /** A stream of its own for each case, and a proxy before the server that can end connections. */

@@ -26,7 +26,7 @@ export interface Load {
   counted(): number
 }
 
-/** Looks at the heap are noisy by some 20 kB, and a line through so many of them by much less. */
+/** One measurement of the heap has an error of about 20 kB; a line through this number of them has much less. */
 const POINTS = 25
 
 /** By how much the heap grows with each, judged by a line through many looks at it. */

@@ -16,7 +16,7 @@ interface Item {
 export interface Time {
   readonly clock: Clock
   pass(ms: number): Promise<void>
-  /** How many sleep; undefined where the clock cannot say. */
+  /** The number of sleepers; undefined if the clock does not count them. */
   readonly sleeping: number | undefined
 }
 
@@ -108,13 +108,13 @@ export class Mirror {
     })
   }
 
-  /** A transaction, and its way to everybody. */
+  /** Writes one transaction, and waits until it is delivered to all consumers. */
   async events(count: number): Promise<void> {
     this.write(count)
     await this.time.pass(0)
   }
 
-  /** The watch breaks, and is opened again where it broke off. */
+  /** Breaks the watch, and waits until it has resumed. */
   async reconnect(): Promise<void> {
     const { reconnects } = this.informer.status
     this.source.disconnect()
@@ -132,7 +132,7 @@ export class Mirror {
     await this.time.pass(OUTLIVED_MS)
   }
 
-  /** Somebody wants the source read again, and waits for it. */
+  /** Requests a relist, and waits for it. */
   async relistAsked(): Promise<void> {
     await this.#over(this.informer.relist({ signal: this.caller.signal, timeoutMs: DEADLINE_MS }))
     await this.until(() => this.#isLive)

@@ -9,7 +9,7 @@ import { more, open } from './left.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 describe('much of everything', () => {
-  // In a process of its own: its heap, timers and listeners are nobody else's.
+  // It runs in a process of its own, whose heap, timers and listeners belong to it alone.
   test('leaves nothing in the heap, nor a handle or a listener', { timeout: 1_200_000 }, async () => {
     const args = ['--import', './scripts/typescript.mjs', 'test/soak/main.ts', '50']
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root }).catch(
@@ -40,7 +40,7 @@ describe('what judges the soak', () => {
     expect(figure).toMatchObject({ holds: false, count: 1_000_000 })
   })
 
-  test('what is kept since something began is seen, also where it is gone at the end', async () => {
+  test('memory that is held during a run is detected, even if it is released at its end', async () => {
     let step = 0
     let lost: object[] = []
     const passing = async (): Promise<void> => {

@@ -26,7 +26,7 @@ const KEYS = 1_000
 const BATCH = 500
 /** Few, so that a relist is quick. */
 const KEYS_OF_FAULTS = 100
-/** The system's clock goes so many times as fast. */
+/** How many times faster the system's clock runs. */
 const TIMES = 100
 
 /** Pushes much through mirrors, and says what of it stays. */

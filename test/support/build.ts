@@ -65,7 +65,8 @@ async function acquire(lock: string): Promise<void> {
       mkdirSync(lock)
       return
     } catch (error) {
-      if (Date.now() > deadline) throw new Error(`somebody has been building for a minute: ${lock}`, { cause: error })
+      if (Date.now() > deadline)
+        throw new Error(`another process has been building for a minute: ${lock}`, { cause: error })
       if (isOld(lock)) removeQuietly(lock)
       await sleep(50)
     }
@@ -81,6 +82,6 @@ function removeQuietly(lock: string): void {
   try {
     rmdirSync(lock)
   } catch {
-    // Somebody else did.
+    // Another process removed it.
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 
-/** Time that passes while somebody works, and not else: who sleeps until then is woken afterwards, in order. */
+/** Time that passes only during `work`. Sleepers that are due by then are woken afterwards, in order. */
 export class BusyClock implements Clock {
   readonly #sleepers = new Set<{ readonly due: number; readonly wake: () => void }>()
   #now = 0
@@ -9,7 +9,7 @@ export class BusyClock implements Clock {
     return this.#now
   }
 
-  /** Nobody else is heard meanwhile. */
+  /** Lets time pass synchronously, so that no other code runs meanwhile. */
   work(ms: number): void {
     this.#now += ms
   }
@@ -35,7 +35,7 @@ export class BusyClock implements Clock {
     })
   }
 
-  /** So many turns of the event loop. */
+  /** Waits for `count` turns of the event loop. */
   async turns(count: number): Promise<void> {
     for (let turn = 0; turn < count; turn++) {
       await new Promise((resolve) => setImmediate(resolve))

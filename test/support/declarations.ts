@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, normalize } from 'node:path'
 import { root, textOf } from './sources.js'
 
-/** Where the accepted copies are. */
+/** The folder of the accepted copies. */
 const ACCEPTED = 'test/public-api'
 
 /** The declaration files that users can reach by the package's exports, by their path under `dist`. */

@@ -3,9 +3,9 @@ import type { Change } from '../../src/queue/change.js'
 import type { Handlers } from '../../src/subscriptions/handlers.js'
 
 /**
- * What somebody knows who was told the changes. Each must be legal (I4): per key `(add update* delete)*`, and
- * `previous` the very object that was told last. What is not fails the test when it is over: inside a handler nobody
- * would hear of it.
+ * The objects of a handler that applies every change. Each change must be legal (I4): per key `(add update* delete)*`,
+ * and `previous` is the very object that was delivered last. Illegal changes fail the test when it is over, because an
+ * error inside a handler is only reported.
  */
 export class Fold<T> {
   readonly objects = new Map<string, T>()

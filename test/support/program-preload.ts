@@ -1,6 +1,6 @@
 /**
- * Runs in the process of an API program, before it: hands out the program's text as the runner prepared it, moves its
- * fixed ports and addresses to where the test wants them, lets time run faster, and lets a set-up define its globals.
+ * Runs in the process of an API program, before it: loads the program's text as the runner prepared it, replaces its
+ * fixed ports and addresses, lets time run faster, and lets a set-up define its globals.
  * See programs.ts.
  */
 import { registerHooks } from 'node:module'

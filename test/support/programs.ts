@@ -43,7 +43,7 @@ function depth(line: string): number {
   return (line.match(/[([{]/g)?.length ?? 0) - (line.match(/[)\]}]/g)?.length ?? 0)
 }
 
-/** Where the text of a program is. */
+/** Returns the path of a program. */
 export function pathOf(name: string): string {
   return join(root, 'test/programs', `${name}.ts`)
 }
@@ -85,7 +85,7 @@ export class Program extends Child {
     this.process.send(message)
   }
 
-  /** Where it listens in fact, once it does. */
+  /** Resolves with the actual port once the program listens. */
   async port(wanted: number): Promise<number> {
     const find = (): number | undefined => {
       const found = this.messages.find((message) => message.type === 'listening' && message.wanted === wanted)

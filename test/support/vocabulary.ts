@@ -16,8 +16,8 @@ interface Rule {
  */
 const RULES: readonly Rule[] = [
   {
-    // "The point where the watch ended" is a place. Everything else is a condition.
-    phrase: /(?<!\b(?:place|point|position|line|file|directory|see|exactly)\s+)\bwhere\b/gi,
+    // "The point where the watch ended" is a place, and `--where` and `where:` are options. The rest are conditions.
+    phrase: /(?<!--|\b(?:place|point|position|line|file|directory|see|exactly)\s+)\bwhere\b(?!:)/gi,
     instead: 'if, when, unless',
   },
   { phrase: /\bwho(?:m?ever)\b/gi, instead: 'a noun: the caller, a client that' },

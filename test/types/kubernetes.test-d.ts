@@ -38,7 +38,7 @@ import { createInformer, type ListerWatcher } from '../../src/index.js'
 
 const kubeConfig = new KubeConfig()
 
-/** What is there, also where it is optional at every step. */
+/** The type at a path, even if every step is optional. */
 type In<T, Path extends readonly PropertyKey[]> = Path extends readonly [infer K, ...infer Rest extends PropertyKey[]]
   ? K extends keyof NonNullable<T>
     ? In<NonNullable<T>[K], Rest>
@@ -83,12 +83,12 @@ describe('Wire', () => {
     >()
   })
 
-  test('leaves a field alone that is called schema elsewhere', () => {
+  test('does not change a field that has the name schema in another type', () => {
     type Declared = In<Wire<V1CustomResourceDefinition>, ['spec', 'versions', number, 'schema', 'openAPIV3Schema']>
     expectTypeOf<Declared>().toEqualTypeOf<Wire<V1JSONSchemaProps>>()
   })
 
-  test('leaves alone what is the same', () => {
+  test('does not change a type that is equal', () => {
     expectTypeOf<Wire<IntOrString>>().toEqualTypeOf<IntOrString>()
     expectTypeOf<Wire<unknown>>().toBeUnknown()
     expectTypeOf<Wire<V1JSONSchemaProps>['items']>().toBeAny()
@@ -115,7 +115,7 @@ describe('Wire', () => {
     expectTypeOf<Wire<Wire<V1NetworkPolicy>>>().toEqualTypeOf<Wire<V1NetworkPolicy>>()
   })
 
-  test('is no body for client-node as long as it has its dates', () => {
+  test('is not accepted as a body by client-node while it has dates', () => {
     const networking = kubeConfig.makeApiClient(NetworkingV1Api)
     const seen = {} as Wire<V1NetworkPolicy>
     const place = { name: 'web', namespace: 'shop' }
@@ -144,7 +144,7 @@ describe('Wire', () => {
 })
 
 describe('kubernetesSource', () => {
-  test('without a type gives what every object has', () => {
+  test('without a type argument has the fields of every object', () => {
     const widgets = createInformer({
       source: kubernetesSource({ kubeConfig, apiVersion: 'example.com/v1', kind: 'Widget' }),
       indexes: (ix) => ({ app: ix.equal((widget) => widget.metadata.labels?.['app']) }),
@@ -153,7 +153,7 @@ describe('kubernetesSource', () => {
     expectTypeOf<KubernetesObject['metadata']['creationTimestamp']>().toBeString()
   })
 
-  test('without a type still takes one from where it goes, or from a schema', () => {
+  test('without a type argument takes the expected type, or that of a schema', () => {
     const source: ListerWatcher<Wire<V1Pod>> = kubernetesSource({ kubeConfig, kind: 'Pod' })
     const pods = createInformer({
       source: kubernetesSource({ kubeConfig, kind: 'Pod' }),
@@ -172,7 +172,7 @@ describe('kubernetesSource', () => {
     if ('addNamespace' in source) expectTypeOf(source).toEqualTypeOf<KubernetesNamespaces<Wire<V1Pod>>>()
   })
 
-  test('takes namespaces that are spread in where there are any', () => {
+  test('takes namespaces that are spread in conditionally', () => {
     const namespaces = process.env['WATCH_NAMESPACE']?.split(',')
     const [isMany, one] = [Math.random() > 0.5, { kubeConfig, kind: 'Pod' }]
     kubernetesSource({ ...one, ...(isMany ? { namespaces: ['shop'] } : {}) })
@@ -180,7 +180,7 @@ describe('kubernetesSource', () => {
     kubernetesSource({ ...one, ...(namespaces === undefined ? {} : { namespaces }) })
   })
 
-  test('is one source or a set where that is known', () => {
+  test('is one source or a set if that is known', () => {
     const [one, many] = [kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: undefined }), ['shop'] as const]
     expectTypeOf(one).toEqualTypeOf<KubernetesSource<KubernetesObject>>()
     expectTypeOf(kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: many })).toEqualTypeOf<
@@ -266,7 +266,7 @@ describe("makeInformer in the place of client-node's", () => {
     informer.on('add', (object: number) => void object)
   })
 
-  test('goes where an informer of theirs goes, also from what is generic', () => {
+  test('is accepted as an informer of client-node, also from generic code', () => {
     const informer: Theirs<V1Pod> & ObjectCache<V1Pod> = makeInformer(kubeConfig, path, listFn)
     const cached = <T extends TheirObject>(list: () => Promise<KubernetesListObject<T>>): ObjectCache<T> =>
       makeInformer(kubeConfig, path, list)

@@ -55,7 +55,7 @@ describe('createInformer', () => {
     expectTypeOf(createInformer({ source }).list()).toEqualTypeOf<readonly Order[]>()
   })
 
-  test('takes it from transform where there is one', () => {
+  test('takes it from transform if there is one', () => {
     const slim = createInformer({
       source,
       transform: (o, key) => ({ key, tenant: o.tenant }),
@@ -92,11 +92,11 @@ describe('createInformer', () => {
     createInformer<Order>({ source })
   })
 
-  test('refuses an index of what is no scalar, and says so there', () => {
+  test('refuses an index whose values are not scalars, at its declaration', () => {
     createInformer({
       source,
       indexes: (ix) => ({
-        // @ts-expect-error an array is no scalar
+        // @ts-expect-error an array is not a scalar
         tags: ix.equal((o) => o.tags),
       }),
     })
@@ -112,7 +112,7 @@ describe('a schema', () => {
   const Limits = z.object({ rps: z.number().default(100) })
   const unknown = memorySource<unknown>()
 
-  test('gives the type of the objects', () => {
+  test('determines the type of the objects', () => {
     const limits = createInformer({
       source: unknown,
       schema: Limits,
@@ -122,7 +122,7 @@ describe('a schema', () => {
     expectTypeOf(limits.by.rps({ gte: 5 })).toEqualTypeOf<readonly { rps: number }[]>()
   })
 
-  test('gives what transform takes', () => {
+  test('determines the parameter of transform', () => {
     const limits = createInformer({
       source: unknown,
       schema: Limits,
@@ -131,8 +131,8 @@ describe('a schema', () => {
     expectTypeOf(limits.get('1')).toEqualTypeOf<number[] | undefined>()
   })
 
-  test('that is none is refused', () => {
-    // @ts-expect-error a function is no Standard Schema
+  test('that is not a Standard Schema is refused', () => {
+    // @ts-expect-error a function is not a Standard Schema
     createInformer({ source: unknown, schema: () => true })
   })
 })
@@ -174,7 +174,7 @@ describe('by', () => {
 
   test('ranges are of the same type', () => {
     expectTypeOf(orders.by.created({ gte: new Date(), reverse: true, limit: 5 })).toEqualTypeOf<readonly Order[]>()
-    // @ts-expect-error a number is no Date
+    // @ts-expect-error a number is not a Date
     orders.by.created({ gte: 5 })
     // @ts-expect-error a prefix is for strings
     orders.by.created({ prefix: 'x' })
@@ -187,7 +187,7 @@ describe('by', () => {
     orders.by.latest([5])
   })
 
-  test('the tuple of a compound index may have null and undefined in it, which nobody asks for', () => {
+  test('the tuple of a compound index may contain null and undefined, which queries do not accept', () => {
     const regional = createInformer({
       source,
       indexes: (ix) => ({
@@ -204,7 +204,7 @@ describe('by', () => {
     regional.subscribe({}, { where: { latest: ['eu', 'new', new Date()] } })
     // @ts-expect-error undefined is in no index
     regional.by.latest([undefined])
-    // @ts-expect-error an array is no scalar
+    // @ts-expect-error an array is not a scalar
     createInformer({ source, indexes: (ix) => ({ tags: ix.compound((o) => [o.tenant, o.tags]) }) })
   })
 })
@@ -233,7 +233,7 @@ describe('handlers', () => {
     expectTypeOf(orders.subscribe({ add: async () => {} })).toEqualTypeOf<Subscription>()
   })
 
-  test('where knows the indexes and their values', () => {
+  test('`where` has the types of the indexes and their values', () => {
     orders.subscribe({}, { where: { tenant: 'acme', latest: ['acme', new Date()] } })
     // @ts-expect-error not an index
     orders.subscribe({}, { where: { tenat: 'x' } })
@@ -285,7 +285,7 @@ describe('following', () => {
     orders.reconcile(() => {})
   })
 
-  test('until gives the object', () => {
+  test('until resolves with the object', () => {
     expectTypeOf(orders.until('1', (o) => o?.tenant === 'acme')).toEqualTypeOf<Promise<Order | undefined>>()
   })
 
@@ -299,7 +299,7 @@ describe('following', () => {
     orders.on('change', () => {})
   })
 
-  test('addIndex gives the index', () => {
+  test('addIndex returns the index', () => {
     const byRegion = orders.addIndex('byRegion', (ix) => ix.equal((o) => o.region))
     expectTypeOf(byRegion('eu')).toEqualTypeOf<readonly Order[]>()
   })
@@ -310,15 +310,15 @@ describe('following', () => {
   })
 })
 
-describe('an informer fits where less is asked for', () => {
-  test('one with indexes fits where none are', () => {
+describe('an informer is assignable to less specific types', () => {
+  test('one with indexes is assignable to one without indexes', () => {
     expectTypeOf(orders).toExtend<Informer<Order>>()
     expectTypeOf(orders).toExtend<StoreView<Order>>()
     expectTypeOf(orders).toExtend<Lifecycle>()
     expectTypeOf(orders).toExtend<AsyncDisposable>()
   })
 
-  test('start gives it back', () => {
+  test('start returns the informer', () => {
     expectTypeOf(orders.start().synced({ timeoutMs: 5, signal: undefined })).toEqualTypeOf<Promise<void>>()
   })
 
@@ -388,7 +388,7 @@ describe('a source of Kubernetes', () => {
     kubernetesSource({ kubeConfig, kind: 'Pod', namespace: 'shop', namespaces: ['blog'] })
   })
 
-  test("has an informer that goes where client-node's goes", () => {
+  test("has an informer that is accepted in place of client-node's", () => {
     expectTypeOf(makeInformer<V1Pod>).returns.toExtend<ReturnType<typeof theirs<V1Pod>>>()
   })
 })

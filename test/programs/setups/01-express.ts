@@ -1,5 +1,5 @@
-// What program 01 takes for granted: somebody who parses bodies, and a process that goes on until it is told to end. Its
-// `await using` stands in the module, which as printed is done as soon as it listens.
+// Program 01 assumes a parser of request bodies, and a process that runs until SIGTERM. Its `await using` is at the top
+// level of the module, which as printed ends as soon as it listens.
 import { once } from 'node:events'
 import express from 'express'
 import { createInformer } from 'listwatch'
@@ -17,5 +17,5 @@ const dispose = informers[Symbol.asyncDispose]
 informers[Symbol.asyncDispose] = async function (this: AsyncDisposable) {
   await once(process, 'SIGTERM')
   await dispose.call(this)
-  process.exit() // Its server and its pool nobody ends.
+  process.exit() // The program never closes its server and its pool.
 }

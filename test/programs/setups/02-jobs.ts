@@ -1,4 +1,4 @@
-// What program 02 takes for granted: jobs, a cluster that runs them, and news of pods.
+// Program 02 assumes jobs, a cluster that runs them, and events of pods.
 import { EventEmitter } from 'node:events'
 import { memorySource } from 'listwatch/memory'
 

@@ -1,4 +1,4 @@
-// What program 03 takes for granted: orders of two tenants, and somebody who has its application listen.
+// Program 03 assumes orders of two tenants, and a server that runs its application.
 import express from 'express'
 import { memorySource } from 'listwatch/memory'
 

@@ -1,4 +1,4 @@
-// What program 04 takes for granted: an etcd at the port where one listens. Here it listens elsewhere.
+// Program 04 assumes an etcd at the default port. Here it listens at another port.
 import { Socket } from 'node:net'
 
 const port = Number(process.env['ETCD_PORT'])

@@ -1,4 +1,4 @@
-// What program 05 takes for granted: services and their owners, and somewhere to publish.
+// Program 05 assumes services and their owners, and a function that publishes.
 import { memorySource } from 'listwatch/memory'
 
 const note = (text: string): void => void process.send?.({ type: 'note', note: text })
@@ -22,5 +22,5 @@ Object.assign(globalThis, {
   publish: async (service: string, email: string | undefined): Promise<void> => note(`publish ${service} ${email}`),
 })
 
-// As soon as somebody follows, an owner moves.
+// An owner changes shortly after the first subscription.
 setTimeout(() => owners.put('o1', { id: 'o1', email: 'new@example.com' }), 200)

@@ -1,4 +1,4 @@
-// What program 06 takes for granted: a source; it lists when the test says so.
+// Program 06 assumes a source. It lists when the test says so.
 import { memorySource } from 'listwatch/memory'
 
 const source = memorySource<{ readonly id: string }>({ entries: [['1', { id: '1' }]] })

@@ -1,4 +1,4 @@
-// What program 09 takes for granted: pods, which change as the test says.
+// Program 09 assumes pods, which change when the test says so.
 import { memorySource } from 'listwatch/memory'
 
 interface Pod {

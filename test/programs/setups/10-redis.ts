@@ -1,4 +1,4 @@
-// What program 10 takes for granted: a Redis at the port where one listens. Here it listens elsewhere.
+// Program 10 assumes a Redis at the default port. Here it listens at another port.
 import { Socket } from 'node:net'
 
 const port = Number(process.env['REDIS_PORT'])
