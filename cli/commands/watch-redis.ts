@@ -143,7 +143,7 @@ function adviceOf(message: string): string {
     .replace('a Cluster finds it, a Redis does not', 'with --cluster it is found')
     .replace(/give (the client )?the address of the master, or of the Sentinels/, 'give the address of the master')
     .replace(
-      "give a snapshot, or whenTrimmed: 'fold' where the newest entry of each key always stays",
+      "give a snapshot, or whenTrimmed: 'fold' if the newest entry of each key always stays",
       'say --fold to mirror what is left',
     )
     .replace('raise maxKeys', 'the command line mirrors fewer')

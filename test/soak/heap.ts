@@ -6,8 +6,7 @@ const gc: unknown = runInNewContext('gc')
 
 /** Bytes that are in use once everything that can be collected has been. */
 export async function usedHeap(): Promise<number> {
-  if (typeof gc !== 'function')
-    throw new Error('this Node does not expose its garbage collector')
+  if (typeof gc !== 'function') throw new Error('this Node does not expose its garbage collector')
   for (let round = 0; round < 3; round++) {
     // What a collection finalises may free more.
     await new Promise((resolve) => setImmediate(resolve))
