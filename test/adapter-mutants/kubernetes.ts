@@ -153,7 +153,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('decode/decoder'),
     edits: [
       [
-        "  if (type === 'DELETED' && peeked.name !== undefined) {\n    return {\n      type: 'delete',\n      event: { type: 'delete', key: keyOf(peeked.namespace, peeked.name) },\n      version,\n      isChange: true,\n    }\n  }\n",
+        "  if (type === 'DELETED' && scanned.name !== undefined) {\n    return {\n      type: 'delete',\n      event: { type: 'delete', key: keyOf(scanned.namespace, scanned.name) },\n      version,\n      isChange: true,\n    }\n  }\n",
         '',
       ],
     ],

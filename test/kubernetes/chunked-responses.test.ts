@@ -207,6 +207,6 @@ describe('an answer, however its bytes come', () => {
       await mirror.fake.collection.watching[0]?.event('SOMETHING', mirror.fake.collection.at()[0])
       mirror.fake.collection.put('k1', 1)
       await mirror.healed()
-      await waitUntil('all events', () => mirror.told.objects.size === 2)
+      await waitUntil('all events', () => mirror.delivered.objects.size === 2)
     }))
 })

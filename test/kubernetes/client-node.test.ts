@@ -30,10 +30,10 @@ describeKubernetes("in the place of client-node's", (server) => {
     const core = config.makeApiClient(CoreV1Api)
     const informer = make<V1ConfigMap>(config, path, () => core.listNamespacedConfigMap({ namespace }))
     onTestFinished(() => informer.stop())
-    const told: string[] = []
+    const delivered: string[] = []
     for (const verb of ['add', 'update', 'delete'] as const)
-      informer.on(verb, ({ metadata, data }) => told.push(`${verb} ${metadata?.name} ${data?.['n']}`))
-    return { admin, namespace, path, informer, told }
+      informer.on(verb, ({ metadata, data }) => delivered.push(`${verb} ${metadata?.name} ${data?.['n']}`))
+    return { admin, namespace, path, informer, delivered }
   }
 
   const draft = (name: string, n: number) => ({ metadata: { name }, data: { n: String(n) } })
@@ -42,7 +42,7 @@ describeKubernetes("in the place of client-node's", (server) => {
     ['client-node', theirs],
     ['ours', makeInformer as typeof theirs],
   ])('delivers the same events in the same order (%s)', async (_name, make) => {
-    const { admin, namespace, path, informer, told } = await stage(make)
+    const { admin, namespace, path, informer, delivered } = await stage(make)
     await admin.create(path, draft('a', 1))
     let connects = 0
     informer.on('connect', () => connects++)
@@ -50,8 +50,8 @@ describeKubernetes("in the place of client-node's", (server) => {
     await admin.create(path, draft('b', 1))
     await admin.patch(`${path}/a`, { data: { n: '2' } })
     await admin.delete(`${path}/b`)
-    await until('all events', () => told.length >= 4)
-    expect(told).toEqual(['add a 1', 'add b 1', 'update a 2', 'delete b 1'])
+    await until('all events', () => delivered.length >= 4)
+    expect(delivered).toEqual(['add a 1', 'add b 1', 'update a 2', 'delete b 1'])
     expect(informer.get('a', namespace)?.data).toEqual({ n: '2' })
     expect([informer.get('b', namespace), informer.list().length, informer.list('other').length]).toEqual([
       undefined,
@@ -62,7 +62,7 @@ describeKubernetes("in the place of client-node's", (server) => {
   })
 
   test('continues after an error, which client-node does not', async () => {
-    const { admin, path, informer, told } = await stage()
+    const { admin, path, informer, delivered } = await stage()
     const errors: unknown[] = []
     informer.on('error', (error) => errors.push(error))
     await informer.start()
@@ -70,31 +70,31 @@ describeKubernetes("in the place of client-node's", (server) => {
     await until('the error', () => errors.length > 0)
     await own.kubernetes.api.start()
     await admin.create(path, draft('after', 1))
-    await until('what happened afterwards', () => told.includes('add after 1'))
+    await until('what happened afterwards', () => delivered.includes('add after 1'))
   })
 
   test('that is started again delivers the changes since it was stopped, each once', async () => {
-    const { admin, path, informer, told } = await stage()
+    const { admin, path, informer, delivered } = await stage()
     for (const name of ['same', 'changed', 'gone', 'recreated']) await admin.create(path, draft(name, 1))
     await informer.start()
     await informer.stop()
-    told.length = 0
+    delivered.length = 0
     await admin.patch(`${path}/changed`, { data: { n: '2' } })
     for (const name of ['gone', 'recreated']) await admin.delete(`${path}/${name}`)
     await admin.create(path, draft('recreated', 2))
     await admin.create(path, draft('new', 1))
     await informer.start()
-    expect(told.toSorted()).toEqual([
-      'add recreated 2',
+    expect(delivered.toSorted()).toEqual([
       'add new 1',
-      'delete recreated 1',
+      'add recreated 2',
       'delete gone 1',
+      'delete recreated 1',
       'update changed 2',
     ])
   })
 
   test('a callback that throws affects no other callback, and is reported as an error', async () => {
-    const { admin, path, informer, told } = await stage()
+    const { admin, path, informer, delivered } = await stage()
     const errors: unknown[] = []
     informer.on('error', (error) => errors.push(error))
     informer.on('add', () => {
@@ -102,7 +102,7 @@ describeKubernetes("in the place of client-node's", (server) => {
     })
     await admin.create(path, draft('a', 1))
     await informer.start()
-    expect([told, errors]).toEqual([['add a 1'], [new Error('mine')]])
+    expect([delivered, errors]).toEqual([['add a 1'], [new Error('mine')]])
   })
 
   test('a callback that was removed is not called', async () => {

@@ -148,9 +148,9 @@ describe('a kubeConfig that changes to another cluster', () => {
   test('is detected after a list if another session was connected there meanwhile', () =>
     withMove({}, async (move) => {
       const { mirror, go } = move
-      const asked = mirror.fake.taken(isStreamedList)
+      const requested = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
-      const list = await mirror.soon(asked)
+      const list = await mirror.soon(requested)
       const { collection } = mirror.fake
       go()
       mirror.fake.rule(isHead, refused)
@@ -166,9 +166,9 @@ describe('a kubeConfig that changes to another cluster', () => {
   test('does not contribute the second half of a list', () =>
     withMove({ source: { streamingLists: false, pageSize: 2 } }, async (move) => {
       const { mirror, other, go } = move
-      const asked = mirror.fake.taken(isAnyList)
+      const requested = mirror.fake.taken(isAnyList)
       mirror.informer.start()
-      const list = await mirror.soon(asked)
+      const list = await mirror.soon(requested)
       go()
       mirror.fake.rule(({ isWatch }) => !isWatch, refused)
       mirror.fake.rule(isWatch, refused)

@@ -212,7 +212,7 @@ describe('a server that is behind the mirror', () => {
       fake.collection.put('k0', 'newer')
       fake.collection.delete('k2')
       await mirror.healed()
-      const told = mirror.told.count
+      const delivered = mirror.delivered.count
       fake.next(isPlainList, (exchange) =>
         exchange.json({ kind: 'ConfigMapList', metadata: { resourceVersion: stale.version }, items: stale.items }),
       )
@@ -220,6 +220,6 @@ describe('a server that is behind the mirror', () => {
       await mirror.until('it to be refused', () => mirror.errors.some(({ code }) => code === 'STALE_LIST'))
       await mirror.soon(relisted)
       await mirror.healed()
-      expect(mirror.told.count).toBe(told) // No resurrection.
+      expect(mirror.delivered.count).toBe(delivered) // No resurrection.
     }))
 })

@@ -18,7 +18,7 @@ const paged = (prepare: (fake: FakeKubernetes) => void): MirrorOptions => ({
 })
 
 /** The page that each list requested, by its first object; 0 is the beginning of a list. */
-const asked = ({ fake }: Mirror): number[] =>
+const requested = ({ fake }: Mirror): number[] =>
   fake.lists.map(({ query }) => Number((query.get('continue') ?? '.0').split('.')[1]))
 
 /** All is there, whatever time it took. */
@@ -66,7 +66,7 @@ describe('a page after the first', () => {
         }),
         async (mirror) => {
           await read(mirror)
-          expect([asked(mirror), mirror.errors]).toEqual([[0, 2, 4, 4, 6, 8], []])
+          expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 4, 4, 6, 8], []])
         },
       ))
 
@@ -84,7 +84,7 @@ describe('a page after the first', () => {
           void exchange.write(body.slice(0, -2)).then(() => exchange.reset())
         })
         await read(mirror)
-        expect([asked(mirror), mirror.informer.size, mirror.told.count]).toEqual([[0, 500, 500], 1_000, 1_000])
+        expect([requested(mirror), mirror.informer.size, mirror.delivered.count]).toEqual([[0, 500, 500], 1_000, 1_000])
         expect(mirror.errors).toEqual([])
       },
     ))
@@ -96,9 +96,9 @@ describe('a page after the first', () => {
         mirror.informer.start()
         await mirror.until('it to be refused', () => mirror.fake.lists.length === 2)
         await mirror.pass(44_000)
-        const early = asked(mirror)
+        const early = requested(mirror)
         await read(mirror)
-        expect([early, asked(mirror), mirror.errors]).toEqual([[0, 2], [0, 2, 2, 4, 6, 8], []])
+        expect([early, requested(mirror), mirror.errors]).toEqual([[0, 2], [0, 2, 2, 4, 6, 8], []])
       },
     ))
 
@@ -108,7 +108,7 @@ describe('a page after the first', () => {
       async (mirror) => {
         mirror.informer.start()
         await mirror.untilPassing('it to be given up', () => mirror.errors.length > 0)
-        expect([asked(mirror), mirror.errors]).toMatchObject([
+        expect([requested(mirror), mirror.errors]).toMatchObject([
           [0, 2, 2, 2, 2, 2, 2],
           [{ code: 'UNAVAILABLE', phase: 'list' }],
         ])
@@ -128,7 +128,7 @@ describe('a page after the first', () => {
       }),
       async (mirror) => {
         await read(mirror)
-        expect([asked(mirror).filter((from) => from === 0).length, mirror.errors]).toEqual([1, []])
+        expect([requested(mirror).filter((from) => from === 0).length, mirror.errors]).toEqual([1, []])
       },
     ))
 
@@ -143,7 +143,7 @@ describe('a page after the first', () => {
         await mirror.until('the error', () => mirror.errors.length > 0)
         expect(mirror.errors).toMatchObject([{ code: 'UNAVAILABLE', retryAfterMs: seconds * 1_000 }])
         await read(mirror)
-        expect(asked(mirror)).toEqual([0, 2, 0, 2, 4, 6, 8])
+        expect(requested(mirror)).toEqual([0, 2, 0, 2, 4, 6, 8])
       },
     ),
   )
@@ -156,7 +156,7 @@ describe('a page after the first', () => {
       }),
       async (mirror) => {
         await read(mirror)
-        expect([asked(mirror), mirror.errors]).toEqual([[0, 2, 2, 0], []])
+        expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 2, 0], []])
       },
     ))
 
@@ -188,7 +188,7 @@ describe('a page after the first', () => {
           isRead = is
         })
         await mirror.untilPassing('them to be read', () => isRead)
-        expect([asked(mirror), keys.length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
+        expect([requested(mirror), keys.length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
       },
     ))
 })
@@ -199,7 +199,7 @@ test('the first page is not requested again by the list: its failure is an error
     async (mirror) => {
       mirror.informer.start()
       await waitUntil('the error', () => mirror.errors.length > 0)
-      expect([asked(mirror), mirror.errors]).toMatchObject([[0], [{ code: 'UNAVAILABLE', retryAfterMs: 1_000 }]])
+      expect([requested(mirror), mirror.errors]).toMatchObject([[0], [{ code: 'UNAVAILABLE', retryAfterMs: 1_000 }]])
       await read(mirror)
     },
   ))

@@ -147,11 +147,11 @@ export class FakeCollection {
 
   #list(exchange: Exchange): void {
     const { query } = exchange
-    const asked = query.get('resourceVersion') ?? ''
+    const requested = query.get('resourceVersion') ?? ''
     const [token = '', from = '0'] = (query.get('continue') ?? '').split('.')
     const isExact = query.get('resourceVersionMatch') === 'Exact'
-    const version = Number(token || (isExact ? asked : this.version))
-    const refusal = version < this.#oldest ? EXPIRED : Number(asked) > this.#version ? TOO_LARGE : undefined
+    const version = Number(token || (isExact ? requested : this.version))
+    const refusal = version < this.#oldest ? EXPIRED : Number(requested) > this.#version ? TOO_LARGE : undefined
     if (refusal !== undefined) {
       exchange.refuse(refusal)
       return

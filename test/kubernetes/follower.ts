@@ -11,27 +11,27 @@ import { Witness } from './witness.js'
 export class Follower {
   readonly informer: Informer<KubeObject>
   readonly witness: Witness<KubeObject>
-  readonly told = new HandlerHistory<KubeObject>()
+  readonly delivered = new HandlerHistory<KubeObject>()
   readonly errors: SourceError[] = []
 
   constructor(source: ListerWatcher<KubeObject>, clock: CountingClock, audit: false | { readonly periodMs: number }) {
     this.witness = new Witness(source)
     this.informer = createInformer({ source: this.witness, clock, audit })
     this.informer.on('error', (error) => this.errors.push(error))
-    this.informer.subscribe(this.told.handlers)
+    this.informer.subscribe(this.delivered.handlers)
   }
 
   /** Whether the subscription knows what the informer has. */
   get isTold(): boolean {
     return (
-      this.told.objects.size === this.informer.size &&
-      [...this.informer.entries()].every(([key, object]) => Object.is(this.told.objects.get(key), object))
+      this.delivered.objects.size === this.informer.size &&
+      [...this.informer.entries()].every(([key, object]) => Object.is(this.delivered.objects.get(key), object))
     )
   }
 
   /** What was promised and not kept. */
   get flaws(): readonly string[] {
-    return [...this.told.violations, ...this.witness.flaws]
+    return [...this.delivered.violations, ...this.witness.flaws]
   }
 
   /** The keys of which it does not say what is `wanted`. */

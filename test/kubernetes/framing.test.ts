@@ -137,10 +137,10 @@ describe('a watch whose answer', () => {
       await mirror.live()
       const { collection } = mirror.fake
       const [open] = collection.watching
-      const asked = mirror.fake.taken(isWatch)
+      const requested = mirror.fake.taken(isWatch)
       collection.forget(open)
       open?.end()
-      const watch = await mirror.soon(asked)
+      const watch = await mirror.soon(requested)
       const changes = ['k0', 'k1'].map((name) => {
         collection.put(name, 'after')
         const object = collection.at().find(({ metadata }) => metadata.name === name)

@@ -77,18 +77,18 @@ describe('an answer to a list', () => {
   test('whose pages lead to themselves is given up', () =>
     Mirror.with(PAGED, async (mirror) => {
       const metadata = { resourceVersion: '5000', continue: 'again' }
-      let asked = 0
+      let requested = 0
       mirror.fake.rule(
-        (exchange) => isPlainList(exchange) && asked < 50,
+        (exchange) => isPlainList(exchange) && requested < 50,
         (exchange) => {
-          asked++
+          requested++
           exchange.json({ kind: 'ConfigMapList', metadata, items: [] })
         },
       )
       mirror.informer.start()
       await mirror.until('it to be reported', () => mirror.errors.length > 0)
       expect(mirror.errors[0]).toMatchObject({ code: 'PROTOCOL' })
-      expect(asked).toBe(2)
+      expect(requested).toBe(2)
     }))
 
   test('that is compressed without a request is reported as that', () =>

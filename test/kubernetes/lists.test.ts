@@ -9,9 +9,9 @@ describe('a list that was given up', () => {
         prepare: (fake) => {
           fake.collection.fill(300) // More than one page.
           fake.next(isStreamedList, (exchange) => {
-            const told = fake.collection.at().map((object) => exchange.event('ADDED', object))
+            const delivered = fake.collection.at().map((object) => exchange.event('ADDED', object))
             fake.collection.delete('k1')
-            void Promise.all(told).then(() => exchange.end())
+            void Promise.all(delivered).then(() => exchange.end())
           })
         },
       },
@@ -19,7 +19,7 @@ describe('a list that was given up', () => {
         await mirror.live()
         await mirror.healed()
         expect(mirror.informer.has('default/k1')).toBe(false)
-        expect([mirror.informer.size, mirror.told.count]).toEqual([299, 299])
+        expect([mirror.informer.size, mirror.delivered.count]).toEqual([299, 299])
       },
     ))
 
@@ -56,17 +56,17 @@ test('streaming is tried again ten minutes after a server could not stream a lis
       },
     },
     async (mirror) => {
-      const asked = (): number => mirror.fake.exchanges.filter(isStreamedList).length
+      const requested = (): number => mirror.fake.exchanges.filter(isStreamedList).length
       const relisted = async (): Promise<void> => {
         const done = mirror.informer.relist().then(() => true)
         await mirror.soon(done)
       }
       await mirror.live()
       await relisted()
-      const before = asked()
+      const before = requested()
       await mirror.pass(601_000)
       await relisted()
-      expect([before, asked()]).toEqual([1, 2])
+      expect([before, requested()]).toEqual([1, 2])
     },
   ))
 
@@ -79,18 +79,18 @@ test('a list in pages is one snapshot, whatever is written between them', () =>
     async ({ source, clock, fake: { collection } }) => {
       const { signal } = new AbortController()
       const { version } = collection
-      const told: (string | undefined)[] = []
+      const delivered: (string | undefined)[] = []
       const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 2 }
       for await (const page of source.list(context)) {
-        if (told.length === 0) {
+        if (delivered.length === 0) {
           collection.put('a', 'before all')
           collection.put('k2', 'after')
           collection.delete('k1')
         }
-        told.push(...page.events.map(({ key }) => key))
+        delivered.push(...page.events.map(({ key }) => key))
         if (page.version !== undefined) expect(page.version).toBe(version)
       }
-      expect(told).toEqual([0, 1, 2, 3, 4].map((at) => `default/k${at}`))
+      expect(delivered).toEqual([0, 1, 2, 3, 4].map((at) => `default/k${at}`))
     },
   ))
 
@@ -108,9 +108,9 @@ test('keys and versions are requested as metadata, in the namespace of the sourc
       const keys: string[] = []
       const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 2 }
       for await (const page of source.versions(context)) keys.push(...page.keys.map(({ key }) => key))
-      const asked = fake.exchanges.filter(({ path }) => path !== '/api/v1' && path !== '/openapi/v3')
+      const requested = fake.exchanges.filter(({ path }) => path !== '/api/v1' && path !== '/openapi/v3')
       expect(keys).toEqual([0, 1, 2, 3, 4].map((at) => `default/k${at}`))
-      expect(asked.map(({ path, isMetadata }) => [path, isMetadata])).toEqual(
+      expect(requested.map(({ path, isMetadata }) => [path, isMetadata])).toEqual(
         Array.from({ length: 3 }, () => ['/api/v1/namespaces/default/configmaps', true]),
       )
     },

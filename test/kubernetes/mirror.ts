@@ -28,7 +28,7 @@ export class Mirror implements AsyncDisposable {
   readonly clock = new VirtualClock()
   readonly source: KubernetesSource<FakeObject>
   readonly informer: Informer<FakeObject>
-  readonly told = new HandlerHistory<FakeObject>()
+  readonly delivered = new HandlerHistory<FakeObject>()
   readonly errors: SourceError[] = []
 
   private constructor(fake: FakeKubernetes, { source, audit, configOf }: MirrorOptions) {
@@ -48,7 +48,7 @@ export class Mirror implements AsyncDisposable {
       audit: audit ?? false,
     })
     this.informer.on('error', (error) => this.errors.push(error))
-    this.informer.subscribe(this.told.handlers)
+    this.informer.subscribe(this.delivered.handlers)
   }
 
   static async open(options: MirrorOptions = {}): Promise<Mirror> {
@@ -67,7 +67,7 @@ export class Mirror implements AsyncDisposable {
       const left = `${mirror.fake.connections} connections, ${mirror.clock.sleeping} timers`
       throw new Error(`${left} are left after the stop`, { cause: error })
     })
-    if (mirror.told.violations.length > 0) throw new Error(mirror.told.violations.join('; '))
+    if (mirror.delivered.violations.length > 0) throw new Error(mirror.delivered.violations.join('; '))
   }
 
   /** Another informer over the same source, begun. */
@@ -106,7 +106,7 @@ export class Mirror implements AsyncDisposable {
     await this.until('the mirror to be what the server has', () => this.contents.join() === wanted())
     await this.until(
       'the subscription to know it',
-      () => contentsOf([...this.told.objects.values()]).join() === wanted(),
+      () => contentsOf([...this.delivered.objects.values()]).join() === wanted(),
     )
   }
 
@@ -121,8 +121,8 @@ export class Mirror implements AsyncDisposable {
     await waitUntil(what, isNow).catch((error: unknown) => {
       const { state, reason } = this.informer.status
       const errors = this.errors.slice(-5).map(({ code, message }) => `${code} ${message}`)
-      const asked = this.fake.exchanges.slice(-5).map(({ path, query }) => `${path}?${query}`)
-      throw new Error(`it is ${state} (${reason}); ${errors.join('; ')}; ${asked.join(', ')}`, { cause: error })
+      const requested = this.fake.exchanges.slice(-5).map(({ path, query }) => `${path}?${query}`)
+      throw new Error(`it is ${state} (${reason}); ${errors.join('; ')}; ${requested.join(', ')}`, { cause: error })
     })
   }
 

@@ -41,9 +41,9 @@ describe('several namespaces, of which one', () => {
   test('is removed while its list is on its way: nothing of it comes, and its connection is gone', () =>
     withNamespaces(['default'], async ({ fake, sources, informer, errors }) => {
       await informer.start().synced()
-      const asked = fake.taken(isIn('slow'))
+      const requested = fake.taken(isIn('slow'))
       sources.addNamespace('slow')
-      const list = await asked
+      const list = await requested
       const [object] = fake.collection.at()
       await list.event('ADDED', { ...object, metadata: { ...object?.metadata, namespace: 'slow' } })
       sources.removeNamespace('slow')

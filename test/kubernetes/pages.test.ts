@@ -88,8 +88,8 @@ for (const [name, options] of SERVERS)
       withPages(async (stage, pages) => {
         await stage.live()
         await stage.healed()
-        const told = pages.map((page) => keysOf(page, 'put').length)
-        expect(told).toEqual([5, 5, 5, 5, 3])
+        const delivered = pages.map((page) => keysOf(page, 'put').length)
+        expect(delivered).toEqual([5, 5, 5, 5, 3])
         expect(pages.map(({ remaining }) => remaining)).toEqual([18, 13, 8, 3, undefined])
       }))
 
@@ -98,9 +98,9 @@ for (const [name, options] of SERVERS)
         async (stage, pages) => {
           await stage.live()
           await stage.healed()
-          const told = pages.flatMap((page) => keysOf(page, 'put'))
-          expect(told).toHaveLength(OBJECTS)
-          expect(told).not.toContain(`${stage.namespace}/later`)
+          const delivered = pages.flatMap((page) => keysOf(page, 'put'))
+          expect(delivered).toHaveLength(OBJECTS)
+          expect(delivered).not.toContain(`${stage.namespace}/later`)
         },
         async (stage) => {
           await stage.put('later', 1)

@@ -96,22 +96,22 @@ describe('known failures of other informers', () => {
       await mirror.live()
       mirror.fake.collection.watching[0]?.reset()
       await waitUntil('the next attempt to be planned', () => mirror.informer.status.retryInMs !== undefined)
-      const asked = mirror.fake.exchanges.length
+      const requested = mirror.fake.exchanges.length
       await mirror.informer.stop()
       await mirror.clock.advance(3_600_000)
-      expect(mirror.fake.exchanges.length).toBe(asked)
+      expect(mirror.fake.exchanges.length).toBe(requested)
     }))
 
   test('I: a stop during a list calls no handler, and opens no watch', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-      const asked = mirror.fake.taken(isAnyList)
+      const requested = mirror.fake.taken(isAnyList)
       mirror.informer.start()
-      const list = await asked
+      const list = await requested
       const stopped = mirror.informer.stop()
       mirror.fake.collection.answer(list)
       await stopped
       await mirror.clock.advance(3_600_000)
-      expect([mirror.told.count, mirror.fake.watches.length]).toEqual([0, 0])
+      expect([mirror.delivered.count, mirror.fake.watches.length]).toEqual([0, 0])
     }))
 
   test('J: 200 000 objects of one namespace are listed', () =>
@@ -150,11 +150,11 @@ describe('known failures of other informers', () => {
   test('L: an object that was deleted and recreated meanwhile is delivered as a delete and an add', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
       await mirror.live()
-      const told: string[] = []
+      const delivered: string[] = []
       const { collection } = mirror.fake
-      const tell = ({ type }: { readonly type: string }): number => told.push(type)
+      const tell = ({ type }: { readonly type: string }): number => delivered.push(type)
       mirror.informer.subscribe({ update: tell, delete: tell, add: tell })
-      await waitUntil('the existing objects', () => told.length === 1)
+      await waitUntil('the existing objects', () => delivered.length === 1)
       const over = mirror.fake.rule(isWatch, (exchange) => exchange.reset())
       for (const watch of collection.watching) watch.reset()
       collection.delete('k0')
@@ -162,8 +162,8 @@ describe('known failures of other informers', () => {
       collection.compact()
       over()
       await mirror.healed()
-      await waitUntil('all events', () => told.length === 3)
-      expect(told).toEqual(['add', 'delete', 'add'])
+      await waitUntil('all events', () => delivered.length === 3)
+      expect(delivered).toEqual(['add', 'delete', 'add'])
     }))
 
   test('M: a version that has expired twice is followed each time by one list, and its watch at once', () =>

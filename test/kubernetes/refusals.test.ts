@@ -158,9 +158,9 @@ describe('a server that says nothing', () => {
 
   test('to a stop is not waited for', () =>
     Mirror.with({}, async (mirror) => {
-      const asked = mirror.fake.taken(isAnyList)
+      const requested = mirror.fake.taken(isAnyList)
       mirror.informer.start()
-      await mirror.soon(asked)
+      await mirror.soon(requested)
       await mirror.informer.stop()
       await waitUntil('the connection to be gone', () => mirror.fake.connections === 0)
     }))
@@ -168,20 +168,20 @@ describe('a server that says nothing', () => {
 
 describe('credentials that take their time', () => {
   /** A mirror whose first credentials come when the test says so; the next ones at once. */
-  const withSlow = (act: (mirror: Mirror, slow: { give(): void; readonly asked: number }) => Promise<void>) => {
+  const withSlow = (act: (mirror: Mirror, slow: { give(): void; readonly requested: number }) => Promise<void>) => {
     const first = Promise.withResolvers<void>()
-    let asked = 0
+    let requested = 0
     const slow = {
       give: () => first.resolve(),
-      get asked() {
-        return asked
+      get requested() {
+        return requested
       },
     }
     return Mirror.with(
       {
         prepare: ({ collection }) => collection.fill(1),
         configOf: (fake) => async () => {
-          if (++asked === 1) await first.promise
+          if (++requested === 1) await first.promise
           return fake.config()
         },
       },
@@ -196,7 +196,7 @@ describe('credentials that take their time', () => {
       const errors = [...mirror.errors]
       slow.give()
       await mirror.live()
-      expect([errors, mirror.errors, slow.asked]).toEqual([[], [], 1])
+      expect([errors, mirror.errors, slow.requested]).toEqual([[], [], 1])
     }))
 
   test('of more than a minute are an error that says so, and are used when they come', () =>
@@ -210,24 +210,24 @@ describe('credentials that take their time', () => {
       await mirror.untilPassing('the error again', () => mirror.errors.length > 1)
       slow.give()
       await mirror.live()
-      expect(slow.asked).toBe(1)
+      expect(slow.requested).toBe(1)
     }))
 
   test('of more than five minutes are requested again', () =>
     withSlow(async (mirror, slow) => {
       const since = mirror.clock.now()
       mirror.informer.start()
-      await mirror.untilPassing('another request for them', () => slow.asked > 1)
+      await mirror.untilPassing('another request for them', () => slow.requested > 1)
       expect(mirror.clock.now() - since).toBeGreaterThanOrEqual(300_000)
       await mirror.live()
-      expect(slow.asked).toBe(2)
+      expect(slow.requested).toBe(2)
       slow.give()
     }))
 
   test('do not delay a stop', () =>
     withSlow(async (mirror, slow) => {
       mirror.informer.start()
-      await waitUntil('a request for them', () => slow.asked > 0)
+      await waitUntil('a request for them', () => slow.requested > 0)
       await mirror.informer.stop()
       expect(mirror.clock.sleeping).toBe(0)
       slow.give()

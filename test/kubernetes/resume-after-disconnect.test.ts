@@ -99,11 +99,11 @@ class Shared implements AsyncDisposable {
   /** Lets a watch last for its time, with a word now and then. */
   async end(next: () => Promise<IteratorResult<unknown>>): Promise<void> {
     for (let isOver = false; !isOver; ) {
-      const told = next()
+      const delivered = next()
       await this.clock.advance(WORD_MS)
       // A client that has left receives nothing.
       void this.fake.collection.bookmark()
-      isOver = (await told).done === true
+      isOver = (await delivered).done === true
     }
   }
 

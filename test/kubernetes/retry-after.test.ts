@@ -12,12 +12,12 @@ const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get(
 
 /** Rejects reads of the head with this Retry-After, in seconds; returns a function that counts them. */
 function refusing({ fake }: Mirror, code: number, seconds = 60): () => number {
-  let asked = 0
+  let requested = 0
   fake.rule(isHead, (exchange) => {
-    asked++
+    requested++
     exchange.refuse({ code, message: 'not now' }, { 'retry-after': String(seconds) })
   })
-  return () => asked
+  return () => requested
 }
 
 function contextOf({ clock }: Mirror): ListContext {
@@ -32,46 +32,46 @@ describe('no request is sent before Retry-After', () => {
   test('if a silent watch was to be replaced (429), and others wait and join', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
-      const asked = refusing(mirror, 429)
-      await mirror.untilPassing('a request', () => asked() > 0)
+      const requested = refusing(mirror, 429)
+      await mirror.untilPassing('a request', () => requested() > 0)
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
       await using _other = mirror.beside()
       await mirror.pass(40_000)
-      expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
-      await mirror.untilPassing('another request', () => asked() > 1)
+      expect([requested(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
+      await mirror.untilPassing('another request', () => requested() > 1)
     }))
 
   test.each([429, 503])('if a reader waits, and others join (%i)', (code) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
-      const asked = refusing(mirror, code)
+      const requested = refusing(mirror, code)
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
-      await mirror.untilPassing('a request', () => asked() > 0)
+      await mirror.untilPassing('a request', () => requested() > 0)
       await mirror.pass(20_000)
       await using _other = mirror.beside()
       await mirror.pass(20_000)
-      expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
+      expect([requested(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
     }),
   )
 
   test.each([429, 503])('if one informer joins, and then another one (%i)', (code) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
-      const asked = refusing(mirror, code)
+      const requested = refusing(mirror, code)
       await mirror.pass(20_000)
       await using _other = mirror.beside()
-      await mirror.untilPassing('a request', () => asked() > 0)
+      await mirror.untilPassing('a request', () => requested() > 0)
       await using _third = mirror.beside()
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
       await mirror.pass(40_000)
-      expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
+      expect([requested(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
     }),
   )
 
   test.each([429, 503])('if fresh() is called, a reader waits, or an audit is due (%i)', (code) =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
-      const asked = refusing(mirror, code)
+      const requested = refusing(mirror, code)
       const wait = mirror.fake.collection.pass()
       for (let rest = 60; rest > 10; rest -= 10) {
         const error = { code: 'UNAVAILABLE', message: 'not now', retryAfterMs: rest * 1_000 }
@@ -80,8 +80,8 @@ describe('no request is sent before Retry-After', () => {
         await expect(versionsOf(mirror)).rejects.toMatchObject(error)
         await mirror.pass(10_000)
       }
-      expect([asked(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
-      await mirror.untilPassing('another request', () => asked() > 1)
+      expect([requested(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
+      await mirror.untilPassing('another request', () => requested() > 1)
     }),
   )
 
@@ -97,9 +97,9 @@ describe('no request is sent before Retry-After', () => {
       const all = [informer, ...others]
       const states = (): string[] => all.map(({ status }) => status.state)
       await mirror.until('the others', () => states().every((state) => state === 'live'))
-      const asked = refusing(mirror, 503, 600)
+      const requested = refusing(mirror, 503, 600)
       informer.waitFor(fake.collection.pass()).catch(() => {})
-      await mirror.untilPassing('a request', () => asked() > 0)
+      await mirror.untilPassing('a request', () => requested() > 0)
       const before = fake.exchanges.length
       for (let passed = 0; passed < 60; passed += 10) {
         await mirror.pass(10_000)
@@ -128,10 +128,10 @@ describe('no request is sent before Retry-After', () => {
 test('a silent watch fails on 503, and nothing is sent before Retry-After', () =>
   Mirror.with({ prepare }, async (mirror) => {
     await mirror.live()
-    const asked = refusing(mirror, 503, 90)
+    const requested = refusing(mirror, 503, 90)
     mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
     await mirror.pass(73_000)
-    expect([asked(), mirror.errors]).toEqual([1, []])
+    expect([requested(), mirror.errors]).toEqual([1, []])
     await mirror.pass(4_000)
-    expect([asked(), mirror.errors.map(({ code }) => code)]).toEqual([1, ['UNAVAILABLE']])
+    expect([requested(), mirror.errors.map(({ code }) => code)]).toEqual([1, ['UNAVAILABLE']])
   }))

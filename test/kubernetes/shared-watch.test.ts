@@ -24,12 +24,12 @@ class Reader {
 
   /** Reads up to this version, and returns the delivered events. */
   async upTo(version: Version): Promise<string[]> {
-    const told: string[] = []
+    const delivered: string[] = []
     for (;;) {
       const next = await this.#batches.next()
       if (next.done === true) throw new Error('the watch has ended')
-      for (const event of next.value.events) if ('key' in event) told.push(`${event.type} ${event.key}`)
-      if (Number(next.value.version) >= Number(version)) return told
+      for (const event of next.value.events) if ('key' in event) delivered.push(`${event.type} ${event.key}`)
+      if (Number(next.value.version) >= Number(version)) return delivered
     }
   }
 
@@ -110,9 +110,9 @@ test('a reader that waits for a version is served even if the first probe was in
     const done = mirror.informer.waitFor(collection.pass())
     await mirror.untilPassing('a short watch', () => shorts() === 1)
     for (const watch of collection.watching) if (isShort(watch)) watch.end()
-    const asked = mirror.clock.now()
+    const requested = mirror.clock.now()
     await mirror.untilPassing('another', () => shorts() === 2)
-    expect(mirror.clock.now() - asked).toBeLessThan(30_000)
+    expect(mirror.clock.now() - requested).toBeLessThan(30_000)
     await collection.bookmark()
     await mirror.soon(done)
   }))
@@ -125,10 +125,10 @@ test('a follower without hasWaiters starts one probe for each progress request',
     await reader.upTo(start)
     reader.progressRequests[0]?.()
     const version = collection.pass()
-    const told = reader.upTo(version)
+    const delivered = reader.upTo(version)
     await passing(clock, 'a short watch', () => collection.watching.length === 2)
     await fake.watches[1]?.bookmark(version)
-    await told
+    await delivered
     const later = reader.next()
     fake.watches[1]?.end()
     const since = clock.now()
@@ -195,11 +195,11 @@ describe('of two that share a watch, the one that opened it', () => {
   test('may stop before it is open', () =>
     withScene(async ({ fake, follow }) => {
       const start = fake.collection.version
-      const asked = fake.taken(isWatch)
+      const requested = fake.taken(isWatch)
       const [first, second] = [follow(start), follow(start)]
       const begun = [first.next(), second.next()]
       begun[0]?.catch(() => {})
-      const exchange = await asked
+      const exchange = await requested
       await first.stop()
       fake.collection.answer(exchange)
       await begun[1]
@@ -217,9 +217,9 @@ describe('of two that share a watch, the one that opened it', () => {
       await first.stop()
       collection.forget(collection.watching[0])
       const version = collection.put('k0', 'after')
-      const told = second.upTo(version)
+      const delivered = second.upTo(version)
       await passing(clock, 'another connection', () => fake.watches.length > 1)
-      expect(await told).toEqual(['put default/k0'])
+      expect(await delivered).toEqual(['put default/k0'])
     }))
 
   test('may stop as the last, while a third comes: that one opens a watch', () =>

@@ -61,22 +61,22 @@ test('of two watches that share a connection the slower one receives every event
   for await (const page of source.list({ ...context, pageSize: 100 })) after = page.version ?? after
   const watch = () => source.watch({ ...context, after, onProgressRequest: () => {} })[Symbol.asyncIterator]()
   /** Reads until this value was delivered. */
-  const told = async (of: ReturnType<typeof watch>, value: string): Promise<void> => {
+  const delivered = async (of: ReturnType<typeof watch>, value: string): Promise<void> => {
     for (let isTold = false; !isTold; ) {
       const { value: batch } = await of.next()
       isTold = JSON.stringify(batch.events).includes(value)
     }
   }
   const [fast, slow] = [watch(), watch()]
-  const both = Promise.all([told(fast, 'first'), told(slow, 'first')])
+  const both = Promise.all([delivered(fast, 'first'), delivered(slow, 'first')])
   await waitUntil('the watch to be open', () => fake.collection.watching.length === 1)
   fake.collection.put('k0', 'first')
   await both
   for (let n = 0; n < 6; n++) {
     fake.collection.put('k0', `${n}`.repeat(400_000))
-    await told(fast, `${n}`.repeat(400_000))
+    await delivered(fast, `${n}`.repeat(400_000))
   }
-  for (let n = 0; n < 6; n++) await told(slow, `${n}`.repeat(400_000))
+  for (let n = 0; n < 6; n++) await delivered(slow, `${n}`.repeat(400_000))
   expect(fake.watches).toHaveLength(1)
   stop.abort()
 })

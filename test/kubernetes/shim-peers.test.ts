@@ -11,7 +11,7 @@ interface Scene {
   readonly fake: FakeKubernetes
   readonly informer: ClientNodeInformer<FakeObject>
   /** As `verb name n`. */
-  readonly told: string[]
+  readonly delivered: string[]
   readonly errors: unknown[]
   /** It has what the fake has. */
   healed(): Promise<void>
@@ -25,14 +25,14 @@ async function withInformer(
   await using fake = await FakeKubernetes.start()
   prepare(fake)
   const informer = makeInformer<FakeObject>(fake.config(), PATH, () => Promise.resolve({}))
-  const told: string[] = []
+  const delivered: string[] = []
   const errors: unknown[] = []
   for (const verb of ['add', 'update', 'delete'] as const)
-    informer.on(verb, (object) => told.push(`${verb} ${textOf(object)}`))
+    informer.on(verb, (object) => delivered.push(`${verb} ${textOf(object)}`))
   informer.on('error', (error) => errors.push(error))
   const isEqual = (): boolean => textsOf(informer.list()) === textsOf(fake.collection.at())
   const healed = (): Promise<void> => waitUntil('it to have what the server has', isEqual)
-  await act({ fake, informer, told, errors, healed })
+  await act({ fake, informer, delivered, errors, healed })
   await informer.stop()
   await waitUntil('no connection to be left', () => fake.connections === 0)
 }
@@ -59,7 +59,7 @@ describe("makeInformer in the place of client-node's: known failures of other in
     }))
 
   test('C: a connection that is reset is reopened, and the watch resumes', () =>
-    withInformer(filled, async ({ fake, informer, told, healed }) => {
+    withInformer(filled, async ({ fake, informer, delivered, healed }) => {
       await informer.start()
       await opened(fake)
       const version = fake.collection.put('k0', 'before')
@@ -68,7 +68,7 @@ describe("makeInformer in the place of client-node's: known failures of other in
       fake.collection.put('k1', 'after')
       await healed()
       expect(fake.watches.at(-1)?.query.get('resourceVersion')).toBe(version)
-      expect(told).toEqual(['add k0 0', 'add k1 1', 'update k0 before', 'update k1 after'])
+      expect(delivered).toEqual(['add k0 0', 'add k1 1', 'update k0 before', 'update k1 after'])
       expect(informer.latestResourceVersion()).toBe(fake.collection.version)
     }))
 
@@ -78,11 +78,11 @@ describe("makeInformer in the place of client-node's: known failures of other in
         filled(fake)
         fake.next(isAnyList, (exchange) => exchange.refuse({ code: 500, reason: 'InternalError' }))
       },
-      async ({ informer, told, errors, healed }) => {
+      async ({ informer, delivered, errors, healed }) => {
         await informer.start()
-        expect([errors, told]).toMatchObject([[{ code: 'UNAVAILABLE', phase: 'list' }], []])
+        expect([errors, delivered]).toMatchObject([[{ code: 'UNAVAILABLE', phase: 'list' }], []])
         await healed()
-        expect(told).toEqual(['add k0 0', 'add k1 1'])
+        expect(delivered).toEqual(['add k0 0', 'add k1 1'])
       },
     ))
 
@@ -100,7 +100,7 @@ describe("makeInformer in the place of client-node's: known failures of other in
     }))
 
   test('G: a start after an error, as users of client-node had to call it, makes no second watch', () =>
-    withInformer(filled, async ({ fake, informer, told, errors, healed }) => {
+    withInformer(filled, async ({ fake, informer, delivered, errors, healed }) => {
       informer.on('error', () => void informer.start())
       await informer.start()
       await opened(fake)
@@ -110,22 +110,22 @@ describe("makeInformer in the place of client-node's: known failures of other in
       await healed()
       await opened(fake)
       expect([fake.collection.watching.length, fake.lists.length]).toEqual([1, 1])
-      expect(told).toEqual(['add k0 0', 'add k1 1', 'update k1 after'])
+      expect(delivered).toEqual(['add k0 0', 'add k1 1', 'update k1 after'])
     }))
 
   test('I: a stop while a list is on its way ends the wait of start, and no callback is called', () =>
-    withInformer(filled, async ({ fake, informer, told, errors }) => {
-      const asked = fake.taken(isAnyList)
+    withInformer(filled, async ({ fake, informer, delivered, errors }) => {
+      const requested = fake.taken(isAnyList)
       const started = informer.start()
-      const list = await asked
+      const list = await requested
       const stopped = informer.stop()
       fake.collection.answer(list)
       await Promise.all([stopped, started])
-      expect([told, errors, fake.watches]).toEqual([[], [], []])
+      expect([delivered, errors, fake.watches]).toEqual([[], [], []])
     }))
 
   test('L: an object that was deleted and recreated meanwhile is delivered as a delete and an add', () =>
-    withInformer(filled, async ({ fake, informer, told, healed }) => {
+    withInformer(filled, async ({ fake, informer, delivered, healed }) => {
       await informer.start()
       await opened(fake)
       const over = fake.rule(isWatch, (exchange) => exchange.reset())
@@ -135,13 +135,13 @@ describe("makeInformer in the place of client-node's: known failures of other in
       fake.collection.compact()
       over()
       await healed()
-      expect(told).toEqual(['add k0 0', 'add k1 1', 'delete k0 0', 'add k0 again'])
+      expect(delivered).toEqual(['add k0 0', 'add k1 1', 'delete k0 0', 'add k0 again'])
     }))
 
   test('the only object, deleted and recreated while it was stopped, is delivered as a delete and an add, and kept', () =>
     withInformer(
       ({ collection }) => collection.fill(1),
-      async ({ fake, informer, told, healed }) => {
+      async ({ fake, informer, delivered, healed }) => {
         await informer.start()
         await informer.stop()
         fake.collection.delete('k0')
@@ -150,12 +150,12 @@ describe("makeInformer in the place of client-node's: known failures of other in
         await healed()
         fake.collection.delete('k0')
         await healed()
-        expect(told).toEqual(['add k0 0', 'delete k0 0', 'add k0 again', 'delete k0 again'])
+        expect(delivered).toEqual(['add k0 0', 'delete k0 0', 'add k0 again', 'delete k0 again'])
       },
     ))
 
   test('M: a version that has expired is followed by one list, of which only the differences are delivered', () =>
-    withInformer(filled, async ({ fake, informer, told, healed }) => {
+    withInformer(filled, async ({ fake, informer, delivered, healed }) => {
       await informer.start()
       await opened(fake)
       const [watch] = fake.collection.watching
@@ -165,7 +165,7 @@ describe("makeInformer in the place of client-node's: known failures of other in
       await watch?.error(EXPIRED)
       watch?.end()
       await healed()
-      expect(told.slice(2).sort()).toEqual(['delete k1 1', 'update k0 after'])
+      expect(delivered.slice(2).sort()).toEqual(['delete k1 1', 'update k0 after'])
       expect(fake.lists.length).toBe(2)
     }))
 
@@ -194,7 +194,7 @@ describe("makeInformer in the place of client-node's: known failures of other in
 
 describe("the events of makeInformer in the place of client-node's", () => {
   test('of events that come in one piece is each of them, in their order', () =>
-    withInformer(filled, async ({ fake, informer, told }) => {
+    withInformer(filled, async ({ fake, informer, delivered }) => {
       await informer.start()
       await opened(fake)
       const { collection } = fake
@@ -212,10 +212,10 @@ describe("the events of makeInformer in the place of client-node's", () => {
       const last = collection.at().find(({ metadata }) => metadata.name === 'burst')
       const metadata = { ...last?.metadata, resourceVersion: collection.delete('burst') }
       lines.push(`${JSON.stringify({ type: 'DELETED', object: { ...last, metadata } })}\n`)
-      told.length = 0
+      delivered.length = 0
       await watch?.write(lines.join(''))
-      await waitUntil('the last of them', () => told.some((text) => text.startsWith('delete')))
-      expect(told).toEqual(['add burst 1', 'update burst 2', 'update burst 3', 'delete burst 3'])
+      await waitUntil('the last of them', () => delivered.some((text) => text.startsWith('delete')))
+      expect(delivered).toEqual(['add burst 1', 'update burst 2', 'update burst 3', 'delete burst 3'])
     }))
 
   test('after a restore is also what has the version that it had, and is something else', () =>
@@ -225,7 +225,7 @@ describe("the events of makeInformer in the place of client-node's", () => {
         collection.put('k0', 'lost')
         collection.put('k1', 'lost')
       },
-      async ({ fake, informer, told }) => {
+      async ({ fake, informer, delivered }) => {
         await informer.start()
         await opened(fake)
         const restored = new FakeCollection()
@@ -234,41 +234,45 @@ describe("the events of makeInformer in the place of client-node's", () => {
         const versionOf = (collection: FakeCollection): string | undefined =>
           collection.at()[0]?.metadata.resourceVersion
         expect(versionOf(restored)).toBe(versionOf(fake.collection))
-        told.length = 0
+        delivered.length = 0
         fake.rule(isAny, (exchange) => restored.answer(exchange))
         for (const watch of fake.collection.watching) watch.reset()
         const isEqual = (): boolean => textsOf(informer.list()) === textsOf(restored.at())
         await waitUntil('it to have what the server has', isEqual)
-        expect(told.toSorted()).toEqual(['update k0 restored', 'update k1 1'])
+        expect(delivered.toSorted()).toEqual(['update k0 restored', 'update k1 1'])
       },
     ))
 
   test('what can no longer be read when it is started again is not deleted, but once it is', () =>
-    withInformer(filled, async ({ fake, informer, told }) => {
-      await startedUnreadable({ fake, informer, told })
-      expect([told, informer.get('k1', 'default') !== undefined]).toEqual([[], true])
+    withInformer(filled, async ({ fake, informer, delivered }) => {
+      await startedUnreadable({ fake, informer, delivered })
+      expect([delivered, informer.get('k1', 'default') !== undefined]).toEqual([[], true])
       fake.collection.delete('k1')
-      await waitUntil('that event', () => told.length > 0)
-      expect(told).toEqual(['delete k1 1'])
+      await waitUntil('that event', () => delivered.length > 0)
+      expect(delivered).toEqual(['delete k1 1'])
     }))
 
   test('what can be read again is an update', () =>
-    withInformer(filled, async ({ fake, informer, told }) => {
-      await startedUnreadable({ fake, informer, told })
+    withInformer(filled, async ({ fake, informer, delivered }) => {
+      await startedUnreadable({ fake, informer, delivered })
       fake.collection.put('k1', 'good', { annotations: {} })
-      await waitUntil('that event', () => told.length > 0)
+      await waitUntil('that event', () => delivered.length > 0)
       fake.collection.put('k0', 'after')
-      await waitUntil('what comes next', () => told.length > 1)
-      expect(told).toEqual(['update k1 good', 'update k0 after'])
+      await waitUntil('what comes next', () => delivered.length > 1)
+      expect(delivered).toEqual(['update k1 good', 'update k0 after'])
     }))
 })
 
 /** Starts again, after a stop in which an object has become one that cannot be read; forgets the delivered events. */
-async function startedUnreadable({ fake, informer, told }: Pick<Scene, 'fake' | 'informer' | 'told'>): Promise<void> {
+async function startedUnreadable({
+  fake,
+  informer,
+  delivered,
+}: Pick<Scene, 'fake' | 'informer' | 'delivered'>): Promise<void> {
   await informer.start()
   await informer.stop()
   fake.collection.put('k1', 'deep', { annotations: { deep: nested(2_000) } })
-  told.length = 0
+  delivered.length = 0
   await informer.start()
   await opened(fake)
 }

@@ -13,9 +13,9 @@ async function dealtOut(
   isMeant: (exchange: Exchange) => boolean,
   pieces: (objects: readonly FakeObject[]) => readonly string[],
 ): Promise<number> {
-  const asked = mirror.fake.taken(isMeant)
+  const requested = mirror.fake.taken(isMeant)
   mirror.informer.start()
-  const list = await mirror.soon(asked)
+  const list = await mirror.soon(requested)
   for (const piece of pieces(mirror.fake.collection.at())) {
     await list.write(piece)
     await mirror.pass(1_000)
@@ -88,9 +88,9 @@ describe('a server that answers late, though in time,', () => {
           { source: { ...PATIENT, streamingLists }, prepare: ({ collection }) => collection.fill(3) },
           async (mirror) => {
             const { fake, informer } = mirror
-            const asked = fake.taken(isAnyList)
+            const requested = fake.taken(isAnyList)
             informer.start()
-            const list = await mirror.soon(asked)
+            const list = await mirror.soon(requested)
             if (begins === 'at once') list.open()
             await mirror.pass(LATE_MS)
             const { version } = fake.collection
@@ -112,13 +112,13 @@ describe('a server that answers late, though in time,', () => {
       async (mirror) => {
         const isAudit = ({ isMetadata, isList }: Exchange): boolean => isMetadata && isList
         await mirror.live()
-        let asked: Exchange | undefined
+        let requested: Exchange | undefined
         mirror.fake.next(isAudit, (exchange) => {
-          asked = exchange
+          requested = exchange
         })
-        await mirror.untilPassing('an audit', () => asked !== undefined)
+        await mirror.untilPassing('an audit', () => requested !== undefined)
         await mirror.pass(LATE_MS)
-        expect([asked?.isOpen, mirror.errors]).toEqual([true, []])
+        expect([requested?.isOpen, mirror.errors]).toEqual([true, []])
       },
     ))
 })
@@ -138,11 +138,11 @@ describe('a list of large objects', () => {
         },
         async ({ source, clock }) => {
           const { signal } = new AbortController()
-          const told: number[] = []
+          const delivered: number[] = []
           const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 1_000 }
-          for await (const { events } of source.list(context)) told.push(events.length)
-          expect(told.reduce((sum, length) => sum + length)).toBe(OBJECTS)
-          expect(Math.max(...told)).toBeLessThan(8)
+          for await (const { events } of source.list(context)) delivered.push(events.length)
+          expect(delivered.reduce((sum, length) => sum + length)).toBe(OBJECTS)
+          expect(Math.max(...delivered)).toBeLessThan(8)
         },
       ))
 })

@@ -130,8 +130,8 @@ export class Stage implements AsyncDisposable {
     return this.#first.informer
   }
 
-  get told(): HandlerHistory<KubeObject> {
-    return this.#first.told
+  get delivered(): HandlerHistory<KubeObject> {
+    return this.#first.delivered
   }
 
   get errors(): readonly SourceError[] {

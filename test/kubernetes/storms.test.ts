@@ -63,7 +63,7 @@ for (const [name, options] of SERVERS)
           }
           await storming
           await stage.healed()
-          expect(stage.told.count).toBeGreaterThan(NAMES)
+          expect(stage.delivered.count).toBeGreaterThan(NAMES)
           expect(stage.relists).toBe(0)
         })
       })

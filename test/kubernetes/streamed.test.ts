@@ -7,12 +7,12 @@ import { Mirror } from './mirror.js'
 describe('a list that is streamed', () => {
   test('shows nothing before its end, and is followed by a watch', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      const asked = mirror.fake.taken(isStreamedList)
+      const requested = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
-      const list = await mirror.soon(asked)
+      const list = await mirror.soon(requested)
       const { collection } = mirror.fake
       for (const object of collection.at()) await list.event('ADDED', object)
-      const isEarly = mirror.informer.status.isSynced || mirror.told.count > 0
+      const isEarly = mirror.informer.status.isSynced || mirror.delivered.count > 0
       await list.bookmark(collection.version, true)
       await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
       expect(isEarly).toBe(false)
@@ -21,9 +21,9 @@ describe('a list that is streamed', () => {
 
   test('ends only with the bookmark of its end', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      const asked = mirror.fake.taken(isStreamedList)
+      const requested = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
-      const list = await mirror.soon(asked)
+      const list = await mirror.soon(requested)
       const { collection } = mirror.fake
       const [first, ...others] = collection.at()
       await list.event('ADDED', first)
@@ -137,8 +137,8 @@ describe('a list that is streamed', () => {
         async (mirror) => {
           await mirror.live()
           await mirror.healed()
-          const asked = mirror.fake.lists.map((list) => (list.isStreamedList ? 'streamed' : 'a page'))
-          expect([asked, mirror.errors]).toEqual([['streamed', 'a page', 'a page'], []])
+          const requested = mirror.fake.lists.map((list) => (list.isStreamedList ? 'streamed' : 'a page'))
+          expect([requested, mirror.errors]).toEqual([['streamed', 'a page', 'a page'], []])
         },
       ))
 
@@ -166,9 +166,9 @@ describe('a list that is streamed', () => {
 
   test('takes what happens before its end as part of it', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      const asked = mirror.fake.taken(isStreamedList)
+      const requested = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
-      const list = await mirror.soon(asked)
+      const list = await mirror.soon(requested)
       const { collection } = mirror.fake
       const before = collection.at()
       for (const object of before) await list.event('ADDED', object)
@@ -178,6 +178,6 @@ describe('a list that is streamed', () => {
       await list.event('DELETED', before[1])
       await list.bookmark(collection.version, true)
       await mirror.healed()
-      expect(mirror.told.count).toBe(2)
+      expect(mirror.delivered.count).toBe(2)
     }))
 })

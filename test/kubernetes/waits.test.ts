@@ -65,11 +65,11 @@ describe('a wait for a version', () => {
       )
       const wait = mirror.informer.waitFor(fake.collection.pass()).then(() => 'there')
       const shorts = (): readonly Exchange[] => fake.watches.filter(({ query }) => query.get('timeoutSeconds') === '3')
-      for (let asked = 1; asked <= 6; asked++) {
-        await mirror.untilPassing(`the short watch ${asked}`, () => shorts().length === asked)
+      for (let requested = 1; requested <= 6; requested++) {
+        await mirror.untilPassing(`the short watch ${requested}`, () => shorts().length === requested)
         const short = shorts().at(-1)
         await mirror.until('it to be open', () => short?.isOpen === true)
-        if (asked < 6) short?.end()
+        if (requested < 6) short?.end()
       }
       expect(clock.now() - since).toBeLessThan(120_000)
       await fake.collection.bookmark()

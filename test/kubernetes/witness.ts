@@ -31,20 +31,20 @@ export class Witness<T> implements ListerWatcher<T> {
   }
 
   async *list(context: ListContext): AsyncIterable<ListPage<T>> {
-    const told = new Map<string, Version | undefined>()
+    const delivered = new Map<string, Version | undefined>()
     for await (const page of this.#source.list(context)) {
       for (const event of page.events) {
-        if (event.type === 'put') told.set(event.key, event.version)
-        else if (event.type === 'delete') told.delete(event.key)
+        if (event.type === 'put') delivered.set(event.key, event.version)
+        else if (event.type === 'delete') delivered.delete(event.key)
       }
-      if (page.version !== undefined) this.#judgeList(told, page.version)
+      if (page.version !== undefined) this.#judgeList(delivered, page.version)
       yield page
     }
   }
 
-  #judgeList(told: ReadonlyMap<string, Version | undefined>, version: Version): void {
+  #judgeList(delivered: ReadonlyMap<string, Version | undefined>, version: Version): void {
     this.#reached = numberOf(version)
-    for (const [key, at] of told)
+    for (const [key, at] of delivered)
       if (at === undefined || numberOf(at) > this.#reached)
         this.#flaw(`${key} is listed at ${at}, beyond the list, ${version}`)
   }

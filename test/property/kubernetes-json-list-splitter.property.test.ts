@@ -37,7 +37,7 @@ test('a list is cut into what JSON.parse finds in it, wherever its bytes are cut
     fc.property(fc.array(item, { maxLength: 8 }), inner, cuts, fc.boolean(), (items, metadata, places, isLast) => {
       const list = isLast ? { kind: 'L', items, metadata } : { metadata, items, kind: 'L' }
       const found: unknown[] = []
-      const slicer = new JsonListSplitter(
+      const splitter = new JsonListSplitter(
         {
           item: (bytes) => found.push(JSON.parse(bytes.toString())),
           tryRun: () => false,
@@ -52,11 +52,11 @@ test('a list is cut into what JSON.parse finds in it, wherever its bytes are cut
         },
         LARGE,
       )
-      for (const piece of pieces(Buffer.from(JSON.stringify(list)), places)) slicer.push(piece)
+      for (const piece of pieces(Buffer.from(JSON.stringify(list)), places)) splitter.push(piece)
       const parsed = JSON.parse(JSON.stringify(list)) as typeof list
-      expect(slicer.isComplete).toBe(true)
+      expect(splitter.isComplete).toBe(true)
       expect(found).toEqual(parsed.items)
-      expect(slicer.envelope()).toEqual({ ...parsed, items: [] })
+      expect(splitter.envelope()).toEqual({ ...parsed, items: [] })
     }),
     runs(500),
   )
@@ -81,26 +81,26 @@ const thing = fc.oneof(
 test('a list is decoded as its items are one by one, wherever its bytes are cut', () => {
   fc.assert(
     fc.property(fc.array(thing, { maxLength: 8 }), cuts, (items, places) => {
-      const told: unknown[] = []
-      const slicer = new JsonListSplitter(
+      const delivered: unknown[] = []
+      const splitter = new JsonListSplitter(
         {
-          item: (bytes, shape) => told.push(decoder.item(bytes, shape)),
+          item: (bytes, shape) => delivered.push(decoder.item(bytes, shape)),
           tryItem: (bytes) => {
             const event = decoder.tryItem(bytes)
-            if (event !== undefined) told.push(event)
+            if (event !== undefined) delivered.push(event)
             return event !== undefined
           },
           tryRun: (bytes, between) => {
             const run = decoder.tryRun(bytes, between.toString())
-            if (run !== undefined) told.push(...run)
+            if (run !== undefined) delivered.push(...run)
             return run !== undefined
           },
         },
         LARGE,
       )
-      for (const piece of pieces(Buffer.from(JSON.stringify({ metadata: {}, items })), places)) slicer.push(piece)
+      for (const piece of pieces(Buffer.from(JSON.stringify({ metadata: {}, items })), places)) splitter.push(piece)
       const alone = items.map((each) => decoder.item(Buffer.from(JSON.stringify(each)), { isWhole: true, depth: 1 }))
-      expect(told).toEqual(alone)
+      expect(delivered).toEqual(alone)
     }),
     runs(500),
   )
@@ -111,9 +111,9 @@ test('lines come as they are, wherever their bytes are cut', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 8 }), cuts, (lines, places) => {
       const found: string[] = []
-      const slicer = new LineSplitter((bytes) => found.push(bytes.toString()), LARGE)
+      const splitter = new LineSplitter((bytes) => found.push(bytes.toString()), LARGE)
       const bytes = Buffer.from(lines.map((each) => `${each}\n`).join(''))
-      for (const piece of pieces(bytes, places)) slicer.push(piece)
+      for (const piece of pieces(bytes, places)) splitter.push(piece)
       expect(found).toEqual(lines.map((each) => Buffer.from(each).toString()))
     }),
     runs(300),

@@ -7,7 +7,7 @@ import {
   statusOf,
 } from '../../adapters/kubernetes/http/api-error.js'
 
-const asked = { verb: 'list', group: 'apps', plural: 'deployments', namespace: 'shop' } as const
+const requested = { verb: 'list', group: 'apps', plural: 'deployments', namespace: 'shop' } as const
 
 describe('what the API server refuses', () => {
   test.each([
@@ -24,11 +24,11 @@ describe('what the API server refuses', () => {
     [504, 'UNAVAILABLE'],
     [418, 'UNAVAILABLE'],
   ])('with %d is %s', (code, expected) => {
-    expect(apiError(statusOf({ code, message: 'no' }), asked).code).toBe(expected)
+    expect(apiError(statusOf({ code, message: 'no' }), requested).code).toBe(expected)
   })
 
   test('as expired by its reason alone is VERSION_EXPIRED', () => {
-    expect(apiError(statusOf({ code: 500, reason: 'Expired' }), asked).code).toBe('VERSION_EXPIRED')
+    expect(apiError(statusOf({ code: 500, reason: 'Expired' }), requested).code).toBe('VERSION_EXPIRED')
   })
 
   test.each([
@@ -37,15 +37,17 @@ describe('what the API server refuses', () => {
     ['by its message', { message: 'Too large resource version: 9, current: 5' }],
   ])('as a version too large, %s, is waited for', (_how, body) => {
     const status = statusOf({ code: 504, reason: 'Timeout', ...body })
-    expect([isTooLarge(status), apiError(status, asked).code]).toEqual([true, 'UNAVAILABLE'])
+    expect([isTooLarge(status), apiError(status, requested).code]).toEqual([true, 'UNAVAILABLE'])
   })
 
   test('as a version too large with a code that says otherwise is waited for', () => {
-    expect(apiError(statusOf({ code: 410, message: 'Too large resource version: 9' }), asked).code).toBe('UNAVAILABLE')
+    expect(apiError(statusOf({ code: 410, message: 'Too large resource version: 9' }), requested).code).toBe(
+      'UNAVAILABLE',
+    )
   })
 
   test('for missing rights names the rule, and the command that makes it', () => {
-    const { message } = apiError(statusOf({ code: 403, message: 'forbidden' }), asked)
+    const { message } = apiError(statusOf({ code: 403, message: 'forbidden' }), requested)
     expect(message).toContain('apiGroups: ["apps"], resources: ["deployments"], verbs: ["list", "watch"]')
     expect(message).toContain(
       'kubectl create role deployments-reader --verb=list,watch --resource=deployments.apps -n shop',
@@ -53,7 +55,7 @@ describe('what the API server refuses', () => {
   })
 
   test('for missing rights in all namespaces wants a clusterrole', () => {
-    const { message } = apiError(statusOf({ code: 403 }), { ...asked, namespace: undefined })
+    const { message } = apiError(statusOf({ code: 403 }), { ...requested, namespace: undefined })
     expect(message).toContain('kubectl create clusterrole deployments-reader')
   })
 
@@ -66,17 +68,19 @@ describe('what the API server refuses', () => {
 
   test('carries Retry-After', () => {
     const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } })
-    expect(apiError(status, asked).retryAfterMs).toBe(7_000)
+    expect(apiError(status, requested).retryAfterMs).toBe(7_000)
   })
 
   test('contains no secret', () => {
-    expect(apiError(statusOf({ code: 500, message: 'Authorization: Bearer abc' }), asked).message).not.toContain('abc')
+    expect(apiError(statusOf({ code: 500, message: 'Authorization: Bearer abc' }), requested).message).not.toContain(
+      'abc',
+    )
   })
 
   test.each([undefined, null, 7, 'text', [], { code: 'x', details: 7 }, { details: { causes: {} } }])(
     'as %j is an error all the same',
     (body) => {
-      expect(apiError(statusOf(body, 500), asked).message).toBe('HTTP status 500')
+      expect(apiError(statusOf(body, 500), requested).message).toBe('HTTP status 500')
     },
   )
 })

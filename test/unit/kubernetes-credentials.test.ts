@@ -219,10 +219,10 @@ describe('credentials', () => {
   })
 
   test('of a function that throws are refused with an error that shows no secret anywhere', async () => {
-    const giver = (): never => {
+    const configProvider = (): never => {
       throw Object.assign(new Error('token=hunter2'), { stderr: 'hunter2' })
     }
-    const error: unknown = await new Credentials(giver).access(0).catch((reason) => reason)
+    const error: unknown = await new Credentials(configProvider).access(0).catch((reason) => reason)
     expect(error).toMatchObject({ code: 'UNAVAILABLE', message: 'kubeConfig() failed: token=***' })
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
   })
@@ -231,13 +231,15 @@ describe('credentials', () => {
     ['a function that returns something else', () => ({}), 'must return a KubeConfig'],
     ['a function that returns undefined', async () => undefined, 'must return a KubeConfig'],
     ['a KubeConfig that was never loaded', new KubeConfig(), 'has no context: load one'],
-  ])('of %s are a mistake in the program: an OptionError', async (_what, giver, message) => {
-    const error: unknown = await new Credentials(giver as KubeConfigProvider).access(0).catch((reason) => reason)
+  ])('of %s are a mistake in the program: an OptionError', async (_what, configProvider, message) => {
+    const error: unknown = await new Credentials(configProvider as KubeConfigProvider)
+      .access(0)
+      .catch((reason) => reason)
     expect(error).toBeInstanceOf(OptionError)
     expect(error).toMatchObject({ option: 'kubeConfig', message: expect.stringContaining(message) })
   })
 
-  const flawed: readonly (readonly [what: string, giver: () => unknown, code: string, says: string])[] = [
+  const flawed: readonly (readonly [what: string, configProvider: () => unknown, code: string, says: string])[] = [
     ['no context', () => new KubeConfig(), 'PROTOCOL', 'the kubeconfig has no context'],
     [
       'a context without a cluster',
@@ -283,8 +285,8 @@ describe('credentials', () => {
       'insecure-skip-tls-verify',
     ],
   ]
-  test.each(flawed)('%s: an error that says what to do, and no secret', async (_what, giver, code, says) => {
-    const credentials = new Credentials(giver as () => KubeConfigLike)
+  test.each(flawed)('%s: an error that says what to do, and no secret', async (_what, configProvider, code, says) => {
+    const credentials = new Credentials(configProvider as () => KubeConfigLike)
     const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
     if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])

@@ -165,10 +165,10 @@ describe('the scanned metadata of an object', () => {
 
 describe('lines', () => {
   test('that are too long are passed with their beginning, and later ones whole', () => {
-    const told: [string, boolean][] = []
-    const lines = new LineSplitter((bytes, isWhole) => told.push([bytes.toString(), isWhole]), 5)
+    const delivered: [string, boolean][] = []
+    const lines = new LineSplitter((bytes, isWhole) => delivered.push([bytes.toString(), isWhole]), 5)
     for (const piece of ['one\ntoo', ' long', ' a line\n\ntwo', '\n']) lines.push(Buffer.from(piece))
-    expect(told.map(([text, isWhole]) => [text.slice(0, 3), isWhole])).toEqual([
+    expect(delivered.map(([text, isWhole]) => [text.slice(0, 3), isWhole])).toEqual([
       ['one', true],
       ['too', false],
       ['two', true],
@@ -178,33 +178,33 @@ describe('lines', () => {
 
 describe('the items of a list', () => {
   test('that are too large are passed with their beginning, and later ones whole', () => {
-    const told: [string, boolean][] = []
-    const slicer = new JsonListSplitter(
+    const delivered: [string, boolean][] = []
+    const splitter = new JsonListSplitter(
       {
-        item: (bytes, { isWhole }) => told.push([bytes.toString(), isWhole]),
+        item: (bytes, { isWhole }) => delivered.push([bytes.toString(), isWhole]),
         tryItem: () => false,
         tryRun: () => false,
       },
       20,
     )
     const body = '{"items":[{"n":1},{"n":"much more than that"},{"n":3}],"metadata":{"resourceVersion":"5"}}'
-    for (let at = 0; at < body.length; at += 7) slicer.push(Buffer.from(body.slice(at, at + 7)))
-    expect(told.map(([text, isWhole]) => [isWhole ? text : text.slice(0, 5), isWhole])).toEqual([
+    for (let at = 0; at < body.length; at += 7) splitter.push(Buffer.from(body.slice(at, at + 7)))
+    expect(delivered.map(([text, isWhole]) => [isWhole ? text : text.slice(0, 5), isWhole])).toEqual([
       ['{"n":1}', true],
       ['{"n":', false],
       ['{"n":3}', true],
     ])
-    expect(slicer.envelope()).toEqual({ items: [], metadata: { resourceVersion: '5' } })
+    expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '5' } })
   })
 
   test('are not those of other arrays, nor of other depths', () => {
-    const told: string[] = []
-    const item = (bytes: Buffer): void => void told.push(bytes.toString())
-    const slicer = new JsonListSplitter({ item, tryItem: () => false, tryRun: () => false }, 1_000)
+    const delivered: string[] = []
+    const item = (bytes: Buffer): void => void delivered.push(bytes.toString())
+    const splitter = new JsonListSplitter({ item, tryItem: () => false, tryRun: () => false }, 1_000)
     const list = { things: [{ a: 1 }], metadata: { items: [{ b: 2 }] }, text: '"items":[{}]', items: [{ items: [{}] }] }
-    slicer.push(bytesOf(list))
-    expect(told).toEqual(['{"items":[{}]}'])
-    expect(slicer.envelope()).toEqual({ ...list, items: [] })
+    splitter.push(bytesOf(list))
+    expect(delivered).toEqual(['{"items":[{}]}'])
+    expect(splitter.envelope()).toEqual({ ...list, items: [] })
   })
 })
 
@@ -215,7 +215,7 @@ describe('a list whose first item begins at the end of a chunk', () => {
     const at = body.indexOf('[') + 1 + begun
     const wrong: string[] = []
     let items = 0
-    const slicer = new JsonListSplitter(
+    const splitter = new JsonListSplitter(
       {
         item: () => void items++,
         tryRun: () => false,
@@ -228,13 +228,13 @@ describe('a list whose first item begins at the end of a chunk', () => {
       },
       10_000,
     )
-    for (const chunk of [body.slice(0, at), body.slice(at)]) slicer.push(Buffer.from(chunk))
+    for (const chunk of [body.slice(0, at), body.slice(at)]) splitter.push(Buffer.from(chunk))
     expect([items, wrong]).toEqual([3, []])
   })
 })
 
 describe('other data among the items of a list', () => {
-  const slicer = (): JsonListSplitter =>
+  const splitter = (): JsonListSplitter =>
     new JsonListSplitter({ item: () => {}, tryItem: () => false, tryRun: () => false }, 1_000)
 
   test.each([
@@ -249,15 +249,15 @@ describe('other data among the items of a list', () => {
     ['a comma at the end', '[{},]'],
     ['another brace', '[{}}]'],
   ])('such as %s, makes it no list', (_what, items) => {
-    expect(() => slicer().push(Buffer.from(`{"items":${items}}`))).toThrow('something else is among its items')
+    expect(() => splitter().push(Buffer.from(`{"items":${items}}`))).toThrow('something else is among its items')
   })
 
   test('such as other items under the same name, makes it no list', () => {
-    expect(() => slicer().push(Buffer.from('{"items":[{}],"items":[]}'))).toThrow('it has items twice')
+    expect(() => splitter().push(Buffer.from('{"items":[{}],"items":[]}'))).toThrow('it has items twice')
   })
 
   test('is not white space', () => {
-    const list = slicer()
+    const list = splitter()
     list.push(Buffer.from('{"items" : [ {"a":1}\t,\r\n{"b":2}\n]\n}'))
     expect(list.isComplete).toBe(true)
   })
@@ -276,7 +276,7 @@ describe('an object that nests deeper than 128 levels', () => {
 
   /** The event in a list, cut in two anywhere, and in a watch. */
   function verdicts(object: string): Set<string> {
-    const told = new Set<string>()
+    const delivered = new Set<string>()
     const body = `{"items":[${[small, object, small, small].join(',')}]}`
     const at = body.indexOf(object)
     for (const cut of [1, at - 5, at + 5, at + 700, at + object.length - 5, at + object.length + 20, body.length]) {
@@ -285,7 +285,7 @@ describe('an object that nests deeper than 128 levels', () => {
         types.push(...events.map(({ type }) => type))
         return events.length > 0
       }
-      const slicer = new JsonListSplitter(
+      const splitter = new JsonListSplitter(
         {
           item: (bytes, shape) => take([decoder.item(bytes, shape)]),
           tryItem: (bytes) => take([decoder.tryItem(bytes) ?? []].flat()),
@@ -293,11 +293,11 @@ describe('an object that nests deeper than 128 levels', () => {
         },
         1_000_000,
       )
-      for (const piece of [body.slice(0, cut), body.slice(cut)]) slicer.push(Buffer.from(piece))
-      told.add(`${types.length}: ${types[1]}`)
+      for (const piece of [body.slice(0, cut), body.slice(cut)]) splitter.push(Buffer.from(piece))
+      delivered.add(`${types.length}: ${types[1]}`)
     }
     const line = decoder.line(Buffer.from(`{"type":"ADDED","object":${object}}`), true)
-    return told.add(`4: ${'event' in line ? line.event.type : ''}`)
+    return delivered.add(`4: ${'event' in line ? line.event.type : ''}`)
   }
 
   test.each([
@@ -323,7 +323,7 @@ test('the border between items is rarely searched for if the first item begins l
         return Buffer.prototype.indexOf.apply(piece, args)
       },
     })
-  const slicer = new JsonListSplitter(
+  const splitter = new JsonListSplitter(
     {
       item: () => void items++,
       tryItem: () => false,
@@ -334,7 +334,7 @@ test('the border between items is rarely searched for if the first item begins l
     },
     100_000,
   )
-  for (let at = 0; at < body.length; at += 8_000) slicer.push(counted(Buffer.from(body.subarray(at, at + 8_000))))
+  for (let at = 0; at < body.length; at += 8_000) splitter.push(counted(Buffer.from(body.subarray(at, at + 8_000))))
   expect(items).toBe(1_001)
   expect(looks).toBeLessThan(50)
 })
@@ -380,14 +380,14 @@ describe('several items of a list in one piece', () => {
     const body = bytesOf({ items, metadata: { resourceVersion: '9' } })
     let runs = 0
     for (let at = 1; at < body.length; at++) {
-      const told: unknown[] = []
+      const delivered: unknown[] = []
       const guess = (events: readonly unknown[]): boolean => {
-        told.push(...events)
+        delivered.push(...events)
         return events.length > 0
       }
-      const slicer = new JsonListSplitter(
+      const splitter = new JsonListSplitter(
         {
-          item: (bytes, shape) => told.push(decoder.item(bytes, shape)),
+          item: (bytes, shape) => delivered.push(decoder.item(bytes, shape)),
           tryItem: (bytes) => guess([decoder.tryItem(bytes) ?? []].flat()),
           tryRun: (bytes, border) => {
             const isRun = guess(decoder.tryRun(bytes, border.toString()) ?? [])
@@ -398,9 +398,9 @@ describe('several items of a list in one piece', () => {
         10_000,
       )
       const pieces = [Buffer.from(body.subarray(0, at)), Buffer.from(body.subarray(at))]
-      for (const piece of pieces) slicer.push(piece)
-      expect([at, told]).toEqual([at, alone(...items)])
-      expect(slicer.envelope()).toEqual({ items: [], metadata: { resourceVersion: '9' } })
+      for (const piece of pieces) splitter.push(piece)
+      expect([at, delivered]).toEqual([at, alone(...items)])
+      expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '9' } })
       expect(Buffer.concat(pieces).equals(body)).toBe(true)
     }
     expect(runs).toBeGreaterThan(body.length / 4)

@@ -4,18 +4,18 @@ import { ProbeSchedule } from '../../adapters/kubernetes/watch/probe-schedule.js
 /** When probes would start, if each is inconclusive. */
 function timesOf(count: number, act: (times: ProbeSchedule, now: number) => void): number[] {
   const times = new ProbeSchedule()
-  const asked: number[] = []
+  const requested: number[] = []
   times.request(0)
   for (let n = 0; n < count; n++) {
     const at = times.at ?? Number.NaN
-    asked.push(at)
+    requested.push(at)
     times.start(at)
     act(times, at)
   }
-  return asked
+  return requested
 }
 
-const gaps = (asked: readonly number[]): number[] => asked.slice(1).map((at, n) => at - (asked[n] ?? 0))
+const gaps = (requested: readonly number[]): number[] => requested.slice(1).map((at, n) => at - (requested[n] ?? 0))
 
 describe('a probe starts', () => {
   test('never without a request', () => {
@@ -33,8 +33,8 @@ describe('a probe starts', () => {
   })
 
   test('ever more rarely if probes are inconclusive, and at least every 30 s', () => {
-    const asked = timesOf(10, (times, now) => times.recordInconclusive(now))
-    expect(gaps(asked)).toEqual([1_000, 1_000, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+    const requested = timesOf(10, (times, now) => times.recordInconclusive(now))
+    expect(gaps(requested)).toEqual([1_000, 1_000, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   })
 
   test('not before Retry-After, nor soon after a failure', () => {
@@ -43,12 +43,12 @@ describe('a probe starts', () => {
   })
 
   test('at most every 10 s while events arrive', () => {
-    const asked = timesOf(3, (times, now) => {
+    const requested = timesOf(3, (times, now) => {
       times.request(now)
       times.postpone()
       times.postpone()
     })
-    expect(gaps(asked)).toEqual([10_000, 10_000])
+    expect(gaps(requested)).toEqual([10_000, 10_000])
   })
 
   test('no more after the last reader has stopped waiting', () => {

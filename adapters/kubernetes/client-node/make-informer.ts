@@ -280,8 +280,8 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   }
 }
 
-/** Returns the same source, which calls `taken` after each batch that the informer has taken. */
-function withBatchCallback<T>(source: KubernetesSource<T>, taken: () => void): KubernetesSource<T> {
+/** Returns the same source, which calls `onBatch` after each batch that the informer has taken. */
+function withBatchCallback<T>(source: KubernetesSource<T>, onBatch: () => void): KubernetesSource<T> {
   return {
     name: source.name,
     heartbeatMs: source.heartbeatMs,
@@ -289,7 +289,7 @@ function withBatchCallback<T>(source: KubernetesSource<T>, taken: () => void): K
     async *watch(context) {
       for await (const batch of source.watch(context)) {
         yield batch
-        taken()
+        onBatch()
       }
     },
     versions: (context) => source.versions(context),

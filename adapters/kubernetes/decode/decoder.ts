@@ -197,19 +197,19 @@ function invalid(bytes: Buffer, error: unknown): Invalid {
 
 /** Decodes a line of which only the metadata can be read. */
 function unreadable<T>(bytes: Buffer, error: unknown): DecodedLine<T> {
-  const peeked = scanMetadata(bytes, true)
-  const { type } = peeked
-  const version = isResourceVersion(peeked.resourceVersion) ? peeked.resourceVersion : undefined
+  const scanned = scanMetadata(bytes, true)
+  const { type } = scanned
+  const version = isResourceVersion(scanned.resourceVersion) ? scanned.resourceVersion : undefined
   // The deletion itself is known without the object.
-  if (type === 'DELETED' && peeked.name !== undefined) {
+  if (type === 'DELETED' && scanned.name !== undefined) {
     return {
       type: 'delete',
-      event: { type: 'delete', key: keyOf(peeked.namespace, peeked.name) },
+      event: { type: 'delete', key: keyOf(scanned.namespace, scanned.name) },
       version,
       isChange: true,
     }
   }
-  return { type: 'invalid', event: invalidOf(peeked, error), version, isChange: type !== 'ADDED' }
+  return { type: 'invalid', event: invalidOf(scanned, error), version, isChange: type !== 'ADDED' }
 }
 
 function invalidOf({ name, namespace, resourceVersion }: ScannedMetadata, error: unknown): Invalid {

@@ -5,7 +5,7 @@ import type { Clock } from '../../../src/contract/clock.js'
  * memory.
  */
 const FLUSH_BYTES = 4 * 1024 * 1024
-/** After this number of milliseconds the events are yielded, even if there are none. */
+/** After this number of milliseconds a page is yielded, even an empty one: each page proves that the server is reachable. */
 const FLUSH_MS = 5_000
 
 /** Decides when the events of a list are yielded before their page is full. */

@@ -118,7 +118,7 @@ async function* readBody<T>(
   { pageSize, maxObjectBytes }: Pick<PagedListOptions, 'pageSize' | 'maxObjectBytes'>,
 ): AsyncGenerator<ListPage<T>, PageEnd<T>> {
   let events: (Put<T> | Invalid)[] = []
-  const slicer = new JsonListSplitter(
+  const splitter = new JsonListSplitter(
     {
       item: (bytes, shape) => events.push(decoder.item(bytes, shape)),
       tryItem: (bytes) => {
@@ -134,37 +134,37 @@ async function* readBody<T>(
     },
     maxObjectBytes,
   )
-  const due = new FlushPolicy(session.clock)
+  const flush = new FlushPolicy(session.clock)
   for (let taken = await session.take(body); taken !== undefined; taken = await session.take(body)) {
     if (taken === IDLE) {
       body.destroy(new Error('no data arrived'))
       throw new SourceError('the list stopped in the middle: no data arrived', { code: 'UNAVAILABLE' })
     }
     for (const chunk of taken) {
-      push(slicer, chunk)
+      push(splitter, chunk)
       for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
     }
-    if (due.isDue(taken)) {
+    if (flush.isDue(taken)) {
       yield { events }
       events = []
     }
   }
-  return { events, ...endOf(slicer, request) }
+  return { events, ...endOf(splitter, request) }
 }
 
-function push(slicer: JsonListSplitter, chunk: Buffer): void {
+function push(splitter: JsonListSplitter, chunk: Buffer): void {
   try {
-    slicer.push(chunk)
+    splitter.push(chunk)
   } catch (error) {
     throw notAList(messageOf(error), error)
   }
 }
 
-function endOf(slicer: JsonListSplitter, request: ApiRequest): Omit<PageEnd<never>, 'events'> {
+function endOf(splitter: JsonListSplitter, request: ApiRequest): Omit<PageEnd<never>, 'events'> {
   let envelope: unknown
   try {
-    if (!slicer.isComplete) throw new Error('it ended in the middle')
-    envelope = slicer.envelope()
+    if (!splitter.isComplete) throw new Error('it ended in the middle')
+    envelope = splitter.envelope()
   } catch (error) {
     throw new SourceError(`the list is not JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
   }

@@ -62,7 +62,7 @@ export async function* streamList<T>(
     }
   }, maxObjectBytes)
   try {
-    const due = new FlushPolicy(session.clock)
+    const flush = new FlushPolicy(session.clock)
     let until = session.clock.now() + stallMs
     for (;;) {
       const taken = await session.take(body, Math.max(0, until - session.clock.now())).catch((error: unknown) => {
@@ -78,7 +78,7 @@ export async function* streamList<T>(
       if (failure !== undefined)
         throw mayWorkInPages(failure) ? new NotStreamed(messageIn(failure), { cause: failure }) : failure
       if (version !== undefined) break
-      if (due.isDue(taken)) {
+      if (flush.isDue(taken)) {
         yield { events }
         events = []
       }
