@@ -23,7 +23,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'etcd/guarantees.test.ts',
-    named: 'also exactly after it was opened, is told whole \\(endpoints\\)',
+    named: 'also right after it was opened, is delivered completely \\(endpoints\\)',
     server: 'etcd 3.6',
   },
   {
@@ -32,7 +32,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/server-version'),
     edits: [['return patch >= 25', 'return patch >= 24']],
     test: 'etcd/options.test.ts',
-    named: 'what etcd 3.4.24 says of its progress',
+    named: 'progress notifications of etcd 3.4.24',
   },
   {
     name: 'believes every server',
@@ -40,7 +40,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-loop'),
     edits: [['status !== undefined && hasReliableProgress(status.version)', 'true']],
     test: 'etcd/guarantees.test.ts',
-    named: 'is not believed',
+    named: 'progress notifications of servers that may be wrong are ignored',
     server: 'etcd 3.4',
   },
   {
@@ -54,7 +54,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'etcd/restores.test.ts',
-    named: 'got past us before we are back, with the same ids and the same term \\(endpoints\\)',
+    named: 'ahead of the mirror after the reconnect, with the same ids and the same term \\(endpoints\\)',
     server: 'etcd 3.6',
   },
   {
@@ -63,7 +63,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('history/history-check'),
     edits: [['seen.count !== count', 'seen.count < 0']],
     test: 'etcd/restores.test.ts',
-    named: 'where only how many keys there were tells',
+    named: 'if only the number of keys shows it',
     server: 'etcd 3.6',
   },
   {
@@ -75,7 +75,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ['!found.some((kv) => digestOf(kv) === digest)', 'found.length < 0'],
     ],
     test: 'etcd/restores.test.ts',
-    named: 'where only the newest entry tells',
+    named: 'if only the newest entry shows it',
     server: 'etcd 3.6',
   },
   {
@@ -93,7 +93,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('history/history-check'),
     edits: [['head.revision < version.revision', 'head.revision < 0']],
     test: 'etcd/restores.test.ts',
-    named: 'where the revision went back \\(endpoints\\)',
+    named: 'if the revision went back \\(endpoints\\)',
     server: 'etcd 3.6',
   },
   {
@@ -102,7 +102,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-position'),
     edits: [['if (this.#newest.isUnknown) await', 'if (this.#revision < 0) await']],
     test: 'etcd/restores.test.ts',
-    named: 'each deleted one key, and ours its newest',
+    named: 'each history deleted one key, and the mirrored one its newest',
     server: 'etcd 3.6',
   },
   {
@@ -111,7 +111,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('history/etcd-version'),
     edits: [['here.clusterId !== there.clusterId', 'here.revision < 0']],
     test: 'etcd/restores.test.ts',
-    named: 'with another token',
+    named: 'has another token',
     server: 'etcd 3.6',
   },
   {
@@ -147,7 +147,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/fragments'),
     edits: [['if (this.#rest.length === 0 && !isFragment) return events', 'if (events !== undefined) return events']],
     test: 'etcd/guarantees.test.ts',
-    named: 'comes in pieces, and whole',
+    named: 'arrives in fragments, completely',
     server: 'etcd 3.6',
   },
   {
@@ -156,7 +156,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/etcd3-transport'),
     edits: [['    hasFragments: true,', '    hasFragments: false,']],
     test: 'etcd/guarantees.test.ts',
-    named: 'comes in pieces, and whole',
+    named: 'arrives in fragments, completely',
     server: 'etcd 3.6',
   },
   {
@@ -165,7 +165,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-loop'),
     edits: [['if (now - this.#activeAt >= stallMs) throw', 'if (stallMs < 0) throw']],
     test: 'etcd/strange-servers.test.ts',
-    named: 'does not any more while its server does',
+    named: 'that no longer responds, though its server does',
   },
   {
     name: 'waits for ever for what a watch keeps back',
@@ -173,7 +173,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-loop'),
     edits: [['if (silentMs >= stallMs) throw', 'if (silentMs < 0) throw']],
     test: 'etcd/strange-servers.test.ts',
-    named: 'as it keeps nothing back',
+    named: 'is healthy while it delivers all events',
   },
   {
     name: 'has no deadline for answers',
@@ -181,7 +181,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/session'),
     edits: [['        ms: timeoutMs,\n', '        ms: timeoutMs * 1_000,\n']],
     test: 'etcd/connections.test.ts',
-    named: 'does not matter where another endpoint is there',
+    named: 'is retried at another endpoint',
     server: 'etcd 3.6',
   },
   {
@@ -190,7 +190,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/grpc-transport'),
     edits: [['        next++\n', '        next += 0\n']],
     test: 'etcd/connections.test.ts',
-    named: 'does not matter where another endpoint is there',
+    named: 'is retried at another endpoint',
     server: 'etcd 3.6',
   },
   {
@@ -265,7 +265,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ['      assertNewest(seen, fingerprint)\n', ''],
     ],
     test: 'etcd/values.test.ts',
-    named: 'a mark of a write',
+    named: 'a mark is the revision in the response to a write',
     server: 'etcd 3.4',
   },
   {
@@ -274,7 +274,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-inbox'),
     edits: [['      this.#stream.pause()\n', '']],
     test: 'etcd/connections.test.ts',
-    named: 'with a reader that is slow',
+    named: 'with a slow reader',
     server: 'etcd 3.6',
   },
   {
@@ -283,7 +283,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-loop'),
     edits: [['if (compactRevision > 0) return', 'if (compactRevision < 0) return']],
     test: 'etcd/connections.test.ts',
-    named: 'compacted while it stands still',
+    named: 'stands still while the history is compacted',
     server: 'etcd 3.6',
   },
   {
@@ -330,7 +330,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/grpc-transport'),
     edits: [['systemClock.sleep(0).then(() => this.#client.close())', 'this.#client.close()']],
     test: 'etcd/connections.test.ts',
-    named: 'not wanted any more before it is made',
+    named: 'aborted before it is open',
     server: 'etcd 3.6',
   },
   {
@@ -339,7 +339,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/grpc-transport'),
     edits: [['patchCredentials(credentials, (socket) => this.#connected(socket))', 'credentials']],
     test: 'etcd/connections.test.ts',
-    named: 'that was refused, and is not wanted any more',
+    named: 'that was refused, and is no longer wanted',
     server: 'etcd 3.6',
   },
   // Defects by authors who had read SPEC.md and the adapters, and no test.
@@ -365,7 +365,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ['      isStuck &&= clock.now() - openedAt >= this.#progressMs\n', ''],
     ],
     test: 'etcd/strange-servers.test.ts',
-    named: 'watches that break off at once',
+    named: 'watches that fail at once',
   },
   {
     // One message has more than 1 000 events of several revisions, and the watch ends between its parts and is
@@ -424,7 +424,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'etcd/strange-servers.test.ts',
-    named: 'a delete that is on its way',
+    named: 'a pending delete',
   },
   {
     // The last that a watch told was a transaction of several keys, and the watch is then resumed from there.
@@ -467,7 +467,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'unit/etcd-position.test.ts',
-    named: 'as it was at its revision',
+    named: 'at its own revision',
   },
   {
     // A batch of more than 32 events ends with a delete, and its earlier events delete or write the newest entries;
@@ -507,7 +507,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'unit/etcd-page-limit.test.ts',
-    named: 'do not lift its limit',
+    named: 'do not lift the limit',
   },
   {
     // One message has more than 1 000 events, and a transaction of several keys lies across the 1 000th.
@@ -537,7 +537,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'etcd/connections.test.ts',
-    named: 'that was refused, and is not wanted any more',
+    named: 'that was refused, and is no longer wanted',
     server: 'etcd 3.6',
   },
   {
@@ -581,7 +581,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('transport/key-range'),
     edits: [['start.subarray(0, last)', 'start.subarray(0, -1)']],
     test: 'etcd/values.test.ts',
-    named: 'a range holds what lies',
+    named: 'a range has the keys',
     server: 'etcd 3.6',
   },
 ]

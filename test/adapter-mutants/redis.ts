@@ -27,7 +27,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('collection/collection-source'),
     edits: [['        if (clock.now() >= again) break\n', '']],
     test: 'redis/by-hand.test.ts',
-    named: 'found also while something is written all the time',
+    named: 'found also during continuous writes',
     server: 'redis 7.0',
   },
   {
@@ -43,7 +43,7 @@ export const redisMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'redis/by-hand.test.ts',
-    named: 'left of a deleted collection is no part of the next one',
+    named: 'remains of a deleted collection is not a part of the next one',
     server: 'redis 7.0',
   },
   {
@@ -130,7 +130,7 @@ export const redisMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'redis/writer.test.ts',
-    named: 'deletes a key that is not there',
+    named: 'deletes an absent key',
     server: 'redis 7.0',
   },
   {
@@ -141,7 +141,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('connection/session'),
     edits: [['return isDamaged(replies) ? await this.transaction(commands) : replies', 'return replies']],
     test: 'redis/stream.test.ts',
-    named: 'a field that is no UTF-8',
+    named: 'a field that is not UTF-8',
     server: 'redis 7.0',
   },
   {
@@ -162,7 +162,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('connection/adaptive-page-size'),
     edits: [['Math.min(this.#bytes, bytes / 2)', 'Math.min(this.#bytes, bytes)']],
     test: 'redis/version.test.ts',
-    named: 'is halved when a connection is lost in it',
+    named: 'is halved when a connection is lost during it',
   },
   {
     // The stream is flushed, made anew or forked while the snapshot function runs, and the new one may have the id
@@ -178,7 +178,7 @@ export const redisMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'redis/stream-checks.test.ts',
-    named: 'is made anew as it comes, with the same ids, and the newest entry',
+    named: 'is recreated meanwhile, with the same ids, and another content of the newest entry',
     server: 'redis 7.0',
   },
   {
@@ -188,7 +188,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('stream/stream-reader'),
     edits: [['added: isLenient ? undefined : gone }', 'added: gone }']],
     test: 'redis/stream.test.ts',
-    named: 'is folded while others add to it and trim it all the time',
+    named: 'is folded during continuous writes and trimming',
     server: 'redis 7.0',
   },
   {
@@ -199,7 +199,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('stream/stream-version'),
     edits: [['  if (a.length !== b.length) return a.length - b.length\n', '']],
     test: 'redis/version.test.ts',
-    named: 'a place in a stream that others write an earlier id',
+    named: 'a position in a stream an earlier id',
   },
   {
     // Keys are replaced at once (server restarted empty, or FLUSHALL), then what was there before is back after
@@ -224,7 +224,7 @@ export const redisMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'redis/keys-moments.test.ts',
-    named: 'has what was written to large values while others came',
+    named: 'has large values that were written between the responses',
     server: 'redis 7.0',
   },
   {
@@ -249,7 +249,7 @@ export const redisMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'redis/codec.test.ts',
-    named: 'may encode into one buffer again and again',
+    named: 'may encode repeatedly into one buffer',
     server: 'redis 7.0',
   },
 ]

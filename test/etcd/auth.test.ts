@@ -12,7 +12,7 @@ import { Stage } from './stage.js'
 /** How long a token is good for, in seconds. */
 const TOKEN_TTL = 2
 
-describeEtcd('a server that asks who reads', (server) => {
+describeEtcd('etcd with authentication', (server) => {
   let etcd: EtcdServer
   let root: Etcd3
   const auth = { username: 'reader', password: 'secret' }
@@ -31,7 +31,7 @@ describeEtcd('a server that asks who reads', (server) => {
   })
   afterAll(() => etcd[Symbol.asyncDispose]())
 
-  test('is read with user and password, also after the token has expired', async () => {
+  test('a list and a watch authenticate with user and password, and again after the token has expired', async () => {
     await using stage = await Stage.open({ etcd, source: { auth }, writer: root })
     await stage.put(['k', 1])
     await stage.live()
@@ -61,12 +61,15 @@ describeEtcd('a server that asks who reads', (server) => {
       /permission denied.*etcdctl role grant-permission <role> read/,
     ],
   ]
-  test.each(refused)('refuses %s with one line that says what to do', async (_what, options, code, says) => {
-    const source = etcdSource({ endpoints: etcd.endpoint, prefix: '/stage', ...options })
-    await expect(listed(source)).rejects.toMatchObject({ code, message: expect.stringMatching(says) })
-  })
+  test.each(refused)(
+    '%s is rejected with a one-line message that contains a hint',
+    async (_what, options, code, says) => {
+      const source = etcdSource({ endpoints: etcd.endpoint, prefix: '/stage', ...options })
+      await expect(listed(source)).rejects.toMatchObject({ code, message: expect.stringMatching(says) })
+    },
+  )
 
-  test('says at the next watch, at the latest, that a right was taken away, keeps what it has, and goes on when it is back', async () => {
+  test('a mirror whose permission is revoked reports it, keeps its objects, and continues when the permission is back', async () => {
     const role = root.role('reads')
     const range = root.range({ prefix: '/stage' })
     await using stage = await Stage.open({ etcd, source: { auth }, writer: root })
@@ -81,25 +84,25 @@ describeEtcd('a server that asks who reads', (server) => {
     await stage.healed(60_000)
   })
 
-  test('asks in vain where it does not ask at all: user and password do no harm', async () => {
+  test('a user and a password are ignored if the server has no authentication', async () => {
     await using open = await EtcdServer.start({ server })
     await expect(listed(etcdSource({ endpoints: open.endpoint, prefix: 'a', auth }))).resolves.toMatch(/^etcd1\./)
   })
 })
 
-describeEtcd('an address where there is no such etcd', (server) => {
+describeEtcd('an address of another server', (server) => {
   const cases: readonly (readonly [what: string, endpoint: string, says: RegExp])[] = [
     ['no server', '127.0.0.1:1', /no server listens there: check host and port/],
     ['no such host', 'no-such-host.invalid:2379', /no such host: check its name/],
   ]
-  test.each(cases)('%s: one line that says what is wrong', async (_what, endpoint, says) => {
+  test.each(cases)('%s fails with a one-line message', async (_what, endpoint, says) => {
     await expect(listed(etcdSource({ endpoints: endpoint, prefix: 'a' }))).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(says),
     })
   })
 
-  test('TLS with the right certificate is read, with another one refused with one line that says what to look at', async () => {
+  test('TLS works with the right certificate, and another one is rejected with a hint', async () => {
     await using etcd = await EtcdServer.start({ server, hasTls: true })
     await using other = await EtcdServer.start({ server, hasTls: true })
     const options = { endpoints: etcd.url, prefix: 'a' }
@@ -112,7 +115,7 @@ describeEtcd('an address where there is no such etcd', (server) => {
     })
   })
 
-  test('another server than etcd: one line that says what is wrong', async () => {
+  test('a server that is not etcd fails with a one-line message', async () => {
     const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
     await once(other, 'listening')
     try {
@@ -126,7 +129,7 @@ describeEtcd('an address where there is no such etcd', (server) => {
     }
   })
 
-  test('whoever listens there breaks every connection off: one line that says what to look at', async () => {
+  test('a server that resets each connection fails with a hint', async () => {
     const other = createTcpServer((socket) => {
       socket.on('error', () => {}).once('data', () => socket.resetAndDestroy())
     }).listen(0, '127.0.0.1')
@@ -142,7 +145,7 @@ describeEtcd('an address where there is no such etcd', (server) => {
     }
   })
 
-  test('TLS is spoken where it is not understood: one line that says what to look at', async () => {
+  test('TLS to a server without TLS fails with a hint', async () => {
     await using etcd = await EtcdServer.start({ server })
     await expect(listed(etcdSource({ endpoints: etcd.url.replace('http', 'https'), prefix: 'a' }))).rejects.toThrow(
       /check the scheme of the endpoints and credentials/,

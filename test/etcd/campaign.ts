@@ -23,7 +23,7 @@ export interface Outcome {
   readonly faults: ReadonlyMap<string, number>
 }
 
-/** Keys that are written: few, so that each is written, deleted and made anew. */
+/** The written keys: few, so that each is written, deleted and created again. */
 const KEYS = 300
 /** Faults before each check; they overlap. */
 const FAULTS = 3
@@ -108,7 +108,7 @@ class Campaign {
     ]
   }
 
-  /** Some faults while somebody writes; after it all is well, and nobody writes. */
+  /** Some faults during writes. Afterwards all faults are healed, and the writes have stopped. */
   async round(): Promise<void> {
     const over = new AbortController()
     const writers = [1, 2, 3].map(() => this.#write(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
@@ -119,7 +119,7 @@ class Campaign {
       this.faults.set(name, (this.faults.get(name) ?? 0) + 1)
       const fault = run()
       running.push(fault)
-      // Every second one goes on while the next one begins.
+      // Every second fault continues while the next one begins.
       if (this.#random.chance(0.5)) await fault
       else await sleep(this.#random.below(200))
     }

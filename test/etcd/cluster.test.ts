@@ -22,7 +22,7 @@ describeEtcd('three members', (server) => {
     return { etcd: second, source: { endpoints: order.map(({ endpoint }) => endpoint) } }
   }
 
-  test('a member that is cut off from the others ends its watch, which another member goes on with', async () => {
+  test('a member that is cut off from the others ends its watch, which resumes at another member', async () => {
     const { follower } = await cluster.roles()
     const { etcd, source } = at(follower)
     // Not by its silence, which is noticed too, in the end.
@@ -47,13 +47,13 @@ describeEtcd('three members', (server) => {
     })
   })
 
-  test('the leader is killed: the mirror goes on with others, without a list', async () => {
+  test('if the leader is killed, the mirror resumes at other members, without a list', async () => {
     const { leader } = await cluster.roles()
     await Stage.with(at(leader), async (stage) => {
       await stage.fill(10)
       await stage.live()
       await cluster.members[leader]?.kill()
-      await waitUntil('somebody to lead', async () => (await cluster.members[(leader + 1) % 3]?.isHealthy()) ?? false)
+      await waitUntil('a leader', async () => (await cluster.members[(leader + 1) % 3]?.isHealthy()) ?? false)
       await stage.put(['k1', 1], ['k2', undefined])
       await stage.healed()
       expect(stage.relists).toBe(0)
@@ -61,7 +61,7 @@ describeEtcd('three members', (server) => {
     })
   })
 
-  test('a member that lags behind is not taken for a history that went back', async () => {
+  test('a member that lags behind does not count as another history', async () => {
     const { follower } = await cluster.roles()
     await Stage.with(at((follower + 1) % 3), async (stage) => {
       await stage.live()
@@ -81,8 +81,8 @@ describeEtcd('three members', (server) => {
   })
 })
 
-describeEtcd("etcd's own proxy, which answers no question for progress", (server) => {
-  test('lets through what happens, and where the mirror is is found out by another way', async () => {
+describeEtcd("etcd's own proxy, which ignores progress requests", (server) => {
+  test('forwards events, and the position of the mirror is found by a comparison', async () => {
     await using etcd = await EtcdServer.start({ server })
     await using proxy = await EtcdServer.startProxy(etcd)
     await Stage.with({ etcd, source: { endpoints: proxy.endpoint } }, async (stage) => {
@@ -113,7 +113,7 @@ describeEtcd("etcd's own proxy, which answers no question for progress", (server
     })
   })
 
-  test('has pages of a dead history in its cache, around which a list is read', async () => {
+  test('has pages of an old history in its cache, which a list does not read', async () => {
     await using etcd = await EtcdServer.start({ server })
     await using proxy = await EtcdServer.startProxy(etcd)
     await Stage.with({ etcd, source: { endpoints: proxy.endpoint, pageSize: 5 } }, async (stage) => {

@@ -37,7 +37,7 @@ describeEtcd('a connection that fails', (server) => {
         expect(mirror.reconnects).toBeGreaterThanOrEqual(3)
       }, options))
 
-    test(`half open is noticed while nothing happens, and resumed (${form})`, () =>
+    test(`that is half open is noticed without traffic, and resumed (${form})`, () =>
       stage(async (mirror) => {
         await mirror.fill(20)
         await mirror.live()
@@ -48,7 +48,7 @@ describeEtcd('a connection that fails', (server) => {
         expect([mirror.relists, mirror.errors.map(({ code }) => code)]).toEqual([0, ['UNAVAILABLE']])
       }, options))
 
-    test(`that is slow is listed over (${form})`, () =>
+    test(`that is slow carries a list (${form})`, () =>
       stage(async (mirror) => {
         await mirror.fill(20) // Small entries, whose pages are quick, come before the large ones.
         await writeLarge(mirror, 20)
@@ -57,7 +57,7 @@ describeEtcd('a connection that fails', (server) => {
         await mirror.healed()
       }, options))
 
-    test(`that is slow is caught up over, though one message takes longer than any time-out (${form})`, () =>
+    test(`that is slow carries a catch-up, though one message takes longer than any timeout (${form})`, () =>
       stage(async (mirror) => {
         await mirror.fill(20)
         await mirror.live()
@@ -92,7 +92,7 @@ describeEtcd('a connection that fails', (server) => {
       }, options))
   }
 
-  test('by a network that is down for long is waited for', () =>
+  test('by a network that is down for long is retried until it succeeds', () =>
     stage(async (mirror) => {
       await mirror.fill(20)
       await mirror.live()
@@ -113,7 +113,7 @@ describeEtcd('a connection that fails', (server) => {
       expect([mirror.informer.size, mirror.errors.length]).toEqual([3_000, 1])
     }))
 
-  test('does not matter where another endpoint is there: a host that is dead, and one that never answers', async () => {
+  test('is retried at another endpoint, if a host is dead or never responds', async () => {
     await using silent = await startFaultProxy({ targetPort: own.etcd.port })
     silent.hold()
     const dead = '127.0.0.1:1'
@@ -159,7 +159,7 @@ describeEtcd('a connection that fails', (server) => {
     })
   })
 
-  test('for longer than history is kept leads to one list', () =>
+  test('for longer than the history is kept leads to one list', () =>
     stage(async (mirror) => {
       await mirror.fill(20)
       await mirror.live()
@@ -175,7 +175,7 @@ describeEtcd('a connection that fails', (server) => {
       expect(mirror.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
     }))
 
-  test('for longer than maxCatchup leads to one list, on purpose', () =>
+  test('for longer than maxCatchup leads to one list', () =>
     Stage.with({ etcd: own.etcd, source: { maxCatchup: 50 } }, async (mirror) => {
       await mirror.fill(20)
       await mirror.live()
@@ -188,7 +188,7 @@ describeEtcd('a connection that fails', (server) => {
       expect(mirror.errors.map(({ message }) => message).join()).toContain('maxCatchup')
     }))
 
-  test('while history is compacted under a list makes the list begin again, and end', () =>
+  test('during a list whose revision is compacted leads to another list, which ends', () =>
     Stage.with({ etcd: own.etcd, source: { pageSize: 100 } }, async (mirror) => {
       await mirror.fill(1_000)
       const pages = mirror.source.list({ ...context(), pageSize: 100 })[Symbol.asyncIterator]()
@@ -203,7 +203,7 @@ describeEtcd('a connection that fails', (server) => {
       await mirror.healed()
     }))
 
-  test('that was refused, and is not wanted any more, is not made when it could be', async () => {
+  test('that was refused, and is no longer wanted, is not opened later', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
     for (const ms of [10, 60, 110, 160, 260]) {
       proxy.refuse()
@@ -223,7 +223,7 @@ describeEtcd('a connection that fails', (server) => {
     }
   })
 
-  test('whose peer is silent gives up after stallMs by itself', async () => {
+  test('whose peer is silent fails after stallMs', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
     const endpoints = `127.0.0.1:${proxy.port}`
     const source = etcdSource({ endpoints, prefix: '/silent/', progressMs: 200, stallMs: 1_000 })
@@ -232,7 +232,7 @@ describeEtcd('a connection that fails', (server) => {
     const watch = source
       .watch({ ...context(stop.signal), after: from, onProgressRequest: () => {} })
       [Symbol.asyncIterator]()
-    await watch.next() // It has answered once where it is.
+    await watch.next() // The server has responded to a progress request once.
     proxy.halfOpen()
     const drain = async (): Promise<void> => {
       while ((await watch.next()).done !== true);
@@ -244,7 +244,7 @@ describeEtcd('a connection that fails', (server) => {
     stop.abort()
   })
 
-  test('that is not wanted any more before it is made is not made, whenever that is', async () => {
+  test('that is aborted before it is open is not opened, at whichever time', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
     const source = etcdSource({ endpoints: `127.0.0.1:${proxy.port}`, prefix: '/unwanted/' })
     const after = await listed(source)
@@ -261,14 +261,14 @@ describeEtcd('a connection that fails', (server) => {
         await expect(first).rejects.toThrow()
       }
     }
-    // One that comes later than this would stay for ever.
+    // A connection that opened later than this would stay open.
     await listed(source)
     await waitUntil('no connection to be left', () => proxy.counts.open === 0)
     await sleep(200)
     expect(proxy.counts.open).toBe(0)
   })
 
-  test('whose history is compacted while it stands still says so', () =>
+  test('that stands still while the history is compacted fails with VERSION_EXPIRED', () =>
     stage(async (mirror) => {
       const after = await listed(mirror.source)
       const stop = new AbortController()
@@ -279,7 +279,7 @@ describeEtcd('a connection that fails', (server) => {
       await watch.next()
       mirror.proxy.hold()
       const value = Buffer.alloc(4_000, 49)
-      // More than etcd keeps for one watch that does not take what it is told.
+      // More events than etcd buffers for one slow watch.
       const writing = Array.from({ length: 10 }, async (_, writer) => {
         for (let at = 0; at < 100; at++) await mirror.writer.put(`${mirror.prefix}${writer}`).value(value)
       })
@@ -293,7 +293,7 @@ describeEtcd('a connection that fails', (server) => {
       stop.abort()
     }))
 
-  test('with a reader that is slow holds up the server, and keeps little in memory', () =>
+  test('with a slow reader delays the server, and keeps memory bounded', () =>
     stage(async (mirror) => {
       const from = await listed(mirror.source)
       const stop = new AbortController()

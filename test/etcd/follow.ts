@@ -19,7 +19,7 @@ export async function listed(source: ListerWatcher<unknown>): Promise<Version> {
   return version
 }
 
-/** Follows a watch to a revision, resuming whenever it breaks; gives how often it broke, and the version. */
+/** Follows a watch up to a revision, and resumes it after each failure. Returns the number of failures, and the version. */
 export async function followTo(
   source: ListerWatcher<unknown>,
   from: Version,
@@ -44,7 +44,7 @@ export async function followTo(
   return { breaks, version: after }
 }
 
-/** Everything that ever happened under a prefix, up to a revision, as the server itself tells it. */
+/** All events under a prefix, up to a revision, as etcd itself returns them. */
 export async function historyOf(client: Etcd3, prefix: string, revision: number): Promise<Happening[]> {
   const happenings: Happening[] = []
   const stream = await client.watchClient.watch()

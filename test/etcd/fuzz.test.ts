@@ -4,7 +4,7 @@ import { describeEtcd, describeServer } from '../servers/index.js'
 import { campaign } from './campaign.js'
 import { watcherSource } from './watcher-source.js'
 
-/** How many checks in all: 60, or as many as are asked for. */
+/** The number of checks: 60, or the value of the environment variable. */
 const CHECKS = Number(process.env['LISTWATCH_ETCD_CHECKS'] ?? 60)
 /** Of the first campaign; the others count on. */
 const SEED = Number(process.env['LISTWATCH_ETCD_SEED'] ?? randomInt(1_000_000))

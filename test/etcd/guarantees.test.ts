@@ -31,7 +31,7 @@ async function underCuts(etcd: EtcdServer, instead?: (hosts: string, prefix: str
   stage.proxy.pass()
   const last = Number(await stage.put(['last', 1]))
   const isWhole = await stage
-    .until('the end to be told', () => stage.witness.reached >= last)
+    .until('the end to be delivered', () => stage.witness.reached >= last)
     .then(
       () => true,
       () => false,
@@ -41,18 +41,18 @@ async function underCuts(etcd: EtcdServer, instead?: (hosts: string, prefix: str
   return { isWhole, flaws, missing: stage.witness.missing(history), relists: stage.relists, history }
 }
 
-describeEtcd('what etcd promises its watchers', (server) => {
+describeEtcd('the guarantees of etcd for watchers', (server) => {
   const own = useEtcd(server)
 
-  test.concurrent('holds for what the source tells: ordered, unique, reliable, atomic, resumable, bookmarkable', async () => {
+  test.concurrent('hold for the events of the source: ordered, unique, reliable, atomic, resumable, bookmarkable', async () => {
     const { isWhole, flaws, missing, relists, history } = await underCuts(own.etcd)
     expect(history.length).toBeGreaterThan(2_000)
     expect({ isWhole, flaws, missing, relists }).toEqual({ isWhole: true, flaws: [], missing: [], relists: 0 })
   })
 
-  test.concurrent("does not hold for what etcd3's own Watcher tells, which shows that breaches are seen", async () => {
+  test.concurrent("do not hold for the events of etcd3's Watcher, which shows that the checks find violations", async () => {
     const breaches: boolean[] = []
-    // It depends on where a cut falls.
+    // It depends on the time of the interruption.
     while (!breaches.includes(true) && breaches.length < 3) {
       const { isWhole, missing } = await underCuts(own.etcd, watcherSource)
       breaches.push(!isWhole || missing.length > 0)
@@ -60,9 +60,9 @@ describeEtcd('what etcd promises its watchers', (server) => {
     expect(breaches).toContain(true)
   }, 300_000)
 
-  describe('a catch-up that is cut', () => {
+  describe('a catch-up that is interrupted', () => {
     for (const form of ['endpoints', 'client'] as const) {
-      test.concurrent(`anywhere, also exactly after it was opened, is told whole (${form})`, async () => {
+      test.concurrent(`anywhere, also right after it was opened, is delivered completely (${form})`, async () => {
         await using stage = await Stage.open({ etcd: own.etcd, form, source: { progressMs: 300, stallMs: 2_000 } })
         await stage.put(['k', 0])
         const from = await listed(stage.source)
@@ -87,7 +87,7 @@ describeEtcd('what etcd promises its watchers', (server) => {
     }
   })
 
-  test.concurrent('what is written between two pages of a list is told by the watch that goes on from there', async () => {
+  test.concurrent('a write between two pages of a list is delivered by the watch that follows the list', async () => {
     await using stage = await Stage.open({ etcd: own.etcd, source: { pageSize: 10 } })
     await stage.fill(30)
     const pages = stage.source.list({ ...context(), pageSize: 10 })[Symbol.asyncIterator]()
@@ -107,7 +107,7 @@ describeEtcd('what etcd promises its watchers', (server) => {
     expect([witness.events, witness.missing(await historyOf(stage.writer, stage.prefix, last))]).toEqual([3, []])
   })
 
-  test.concurrent('while a watch catches up, what a server says of its progress is not believed where it may be wrong', async () => {
+  test.concurrent('during a catch-up, progress notifications of servers that may be wrong are ignored', async () => {
     await using stage = await Stage.open({ etcd: own.etcd })
     await stage.put(['k', 0])
     const from = await listed(stage.source)
@@ -131,7 +131,7 @@ describeEtcd('what etcd promises its watchers', (server) => {
     expect([witness.flaws, witness.missing(history)]).toEqual([[], []])
   })
 
-  test.concurrent('a catch-up larger than the 4 MiB that a client of etcd3 takes by default comes in pieces, and whole', async () => {
+  test.concurrent('a catch-up larger than the 4 MiB limit of a client of etcd3 arrives in fragments, completely', async () => {
     await using stage = await Stage.open({ etcd: own.etcd })
     const client = new Etcd3({ hosts: `127.0.0.1:${stage.proxy.port}` })
     try {
@@ -158,7 +158,7 @@ describeEtcd('what etcd promises its watchers', (server) => {
     }
   })
 
-  test.concurrent('a message larger than a client takes, which no pieces can mend, makes it read all again', async () => {
+  test.concurrent('a message that is larger than the limit even in fragments leads to a list', async () => {
     await using etcd = await EtcdServer.start({ server, args: ['--max-request-bytes', '20000000'] })
     await using stage = await Stage.open({ etcd })
     const client = new Etcd3({ hosts: `127.0.0.1:${stage.proxy.port}` })

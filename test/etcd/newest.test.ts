@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import { digestOf, HistoryFingerprint } from '../../adapters/etcd/history/fingerprint.js'
 import type { EtcdEvent, KeyValue } from '../../adapters/etcd/transport/etcd-messages.js'
 
-/** Transactions of puts and deletes of a few keys, as batches of events that etcd could tell. */
+/** Transactions of puts and deletes of a few keys, as batches of events that etcd could send. */
 const batches = fc.array(
   fc.array(fc.array(fc.tuple(fc.nat(12), fc.boolean()), { minLength: 1, maxLength: 6 }), { maxLength: 60 }),
   { maxLength: 12 },
 )
 
-test('it knows how many there are and which is the newest, or that it does not know, whatever happens', () => {
+test('a fingerprint has the number of keys and the newest entry, or knows that it has to be read', () => {
   fc.assert(
     fc.property(batches, (all) => {
       const entries = new Map<number, KeyValue>()
@@ -48,7 +48,7 @@ test('it knows how many there are and which is the newest, or that it does not k
   )
 })
 
-test('it knows the newest entry after a large batch that ends with deletes', () => {
+test('a fingerprint has the newest entry after a large batch that ends with deletes', () => {
   const event = (name: string, modRevision: number, isDelete = false): EtcdEvent => ({
     isDelete,
     kv: { key: Buffer.from(name), value: Buffer.from(''), createRevision: isDelete ? 0 : modRevision, modRevision },

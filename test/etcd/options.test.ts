@@ -6,7 +6,7 @@ const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
 
 import { OptionError } from '../../src/contract/errors.js'
 
-describe('options that make no sense are refused at the call, with what is allowed', () => {
+describe('invalid options are rejected at the call, with the allowed values', () => {
   const wrong: readonly (readonly [what: string, options: object | undefined, says: string])[] = [
     ['nothing', {}, 'give either "client" (an Etcd3) or "endpoints"'],
     ['no options', undefined, 'give either "client" (an Etcd3) or "endpoints"'],
@@ -17,9 +17,9 @@ describe('options that make no sense are refused at the call, with what is allow
       `must not be empty; for all keys of the server say range: { from: '' }`,
     ],
     ['both a prefix and a range', { ...good, range: { from: 'a' } }, 'give either "prefix" or "range"'],
-    ['a client that is none', { client: {}, prefix: 'a' }, 'must be an Etcd3 of the package etcd3 1.x'],
+    ['an invalid client', { client: {}, prefix: 'a' }, 'must be an Etcd3 of the package etcd3 1.x'],
     [
-      'an endpoint that is none',
+      'an invalid endpoint',
       { ...good, endpoints: ['etcd://x'] },
       'must be host:port, http://host:port or https://host:port',
     ],
@@ -28,7 +28,7 @@ describe('options that make no sense are refused at the call, with what is allow
       { ...good, endpoints: ['https://a:1', 'b:1'] },
       'must not mix https with others',
     ],
-    ['a codec that is none', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
+    ['an invalid codec', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
     ['a user without a password', { ...good, auth: { username: 'a' } }, 'must be an object with username and password'],
     ['credentials without a certificate', { ...good, credentials: {} }, 'must have a rootCertificate'],
     [
@@ -37,7 +37,7 @@ describe('options that make no sense are refused at the call, with what is allow
       'credentials: option "rootCertificate" must be PEM in a Buffer',
     ],
     [
-      'a certificate that is none',
+      'an invalid certificate',
       { ...good, credentials: { rootCertificate: Buffer.from('nonsense') } },
       'credentials: option "rootCertificate" must be a certificate in PEM, which this is not',
     ],
@@ -47,7 +47,7 @@ describe('options that make no sense are refused at the call, with what is allow
       'auth: option "username" must be a string that is not',
     ],
     ['an endpoint with a password', { ...good, endpoints: 'me:secret@host:2379' }, 'must be host:port'],
-    ['a port that is none', { ...good, endpoints: 'host:99999' }, 'must be host:port'],
+    ['an invalid port', { ...good, endpoints: 'host:99999' }, 'must be host:port'],
     [
       'a range that is misspelt',
       { endpoints: 'a:1', range: { from: 'a', end: 'b' } },
@@ -55,7 +55,7 @@ describe('options that make no sense are refused at the call, with what is allow
     ],
     ['a range of nothing', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'nothing lies between "from" and "to"'],
     [
-      'a deadline before it is asked',
+      'a deadline before the progress request',
       { ...good, progressMs: 5_000, stallMs: 5_000 },
       'option "stallMs" must be more than progressMs (5000), got 5000',
     ],
@@ -87,7 +87,7 @@ describe('options that make no sense are refused at the call, with what is allow
     expect(make).toThrow(expect.objectContaining({ option, message: expect.stringContaining('give either "client"') }))
   })
 
-  test('the whole of a server is mirrored on purpose', () => {
+  test('a range can contain all keys of a server', () => {
     expect(etcdSource({ endpoints: 'localhost:2379', range: { from: '' } }).name).toBe('etcd:..')
   })
 })
@@ -101,7 +101,7 @@ test.each([
   ['4.0.0', true],
   ['3.3.27', false],
   ['', false],
-])('what etcd %s says of its progress is believed: %s', (version, isBelieved) => {
+])('progress notifications of etcd %s are reliable: %s', (version, isBelieved) => {
   expect(hasReliableProgress(version)).toBe(isBelieved)
 })
 
@@ -123,7 +123,7 @@ describe('a mark', () => {
   const source = etcdSource(good)
   const at = (cluster: string, revision: number): string => `etcd1.${cluster}.2.${revision}.1.5.0123456789abcdef.7`
 
-  test('is the revision of a write, as etcd answers it, a head, or a version', () => {
+  test('is the revision in the response to a write, a head, or a version', () => {
     for (const mark of ['9', 'etcdh1.ab.9', at('ab', 9)])
       expect([source.hasReached(at('ab', 8), mark), source.hasReached(at('ab', 9), mark)]).toEqual([false, true])
   })
@@ -134,7 +134,7 @@ describe('a mark', () => {
   })
 
   test.each(['', 'x', '-1', '1e3', 'etcd1.ab.2.9', 'etcd1.zz.2.9.1.5.0123456789abcdef.7', '99999999999999999999'])(
-    '%j is none: PROTOCOL',
+    '%j is rejected as PROTOCOL',
     (mark) => {
       expect(() => source.hasReached(at('ab', 9), mark)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
     },

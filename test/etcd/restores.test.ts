@@ -22,9 +22,9 @@ async function writeElsewhere(etcd: EtcdServer, count: number): Promise<void> {
 
 const codes = (stage: Stage): string[] => stage.errors.map(({ code }) => code).filter((code) => code !== 'UNAVAILABLE')
 
-describeEtcd('a restored backup is another history, and is read anew', (server) => {
+describeEtcd('a restored backup is another history, and is listed again', (server) => {
   for (const form of ['endpoints', 'client'] as const) {
-    test.concurrent(`where the revision went back (${form})`, () =>
+    test.concurrent(`if the revision went back (${form})`, () =>
       withOwn(server, { form }, async (stage, etcd) => {
         await stage.fill(50)
         const backup = await etcd.backup()
@@ -37,7 +37,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
         expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
       }))
 
-    test.concurrent(`where it has got past us before we are back, with the same ids and the same term (${form})`, () =>
+    test.concurrent(`if it is ahead of the mirror after the reconnect, with the same ids and the same term (${form})`, () =>
       withOwn(server, { form }, async (stage, etcd) => {
         await stage.fill(50)
         const backup = await etcd.backup()
@@ -79,7 +79,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       await stage.healed()
     }))
 
-  test.concurrent('where the same key was written at the same revision, with another value', () =>
+  test.concurrent('if the same key was written at the same revision, with another value', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.put(['k', 1])
       const backup = await etcd.backup()
@@ -95,12 +95,12 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
-  /** What our history has more than the backup: something else than the other, which writes elsewhere only. */
+  /** The writes of the mirrored history after the backup. The restored history writes other keys only. */
   const differently: readonly (readonly [tells: string, n: number | undefined])[] = [
-    ['how many keys there were', undefined],
+    ['the number of keys', undefined],
     ['the newest entry', 2],
   ]
-  test.concurrent.each(differently)('where only %s tells', (_tells, n) =>
+  test.concurrent.each(differently)('if only %s shows it', (_tells, n) =>
     withOwn(server, {}, async (stage, etcd) => {
       for (const name of ['a', 'b', 'c']) await stage.put([name, 1])
       const backup = await etcd.backup()
@@ -117,7 +117,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
     }),
   )
 
-  test.concurrent('where each deleted one key, and ours its newest', () =>
+  test.concurrent('if each history deleted one key, and the mirrored one its newest', () =>
     withOwn(server, {}, async (stage, etcd) => {
       for (const name of ['a', 'b', 'c']) await stage.put([name, 1])
       const backup = await etcd.backup()
@@ -134,7 +134,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
-  test.concurrent('where the same key was written at the same revision, and nothing before can be read any more', () =>
+  test.concurrent('if the same key was written at the same revision, and earlier revisions are compacted', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.put(['k', 1])
       await writeElsewhere(etcd, 60)
@@ -153,7 +153,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['VERSION_EXPIRED']])
     }))
 
-  test.concurrent('where ours was idle since before the backup, and others went on', () =>
+  test.concurrent('if the range was idle since before the backup, and other keys were written', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)
       const backup = await etcd.backup()
@@ -172,7 +172,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
-  test.concurrent('where what is newest of ours was deleted before', () =>
+  test.concurrent('if the newest entry of the mirrored history was deleted before', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)
       const backup = await etcd.backup()
@@ -190,7 +190,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
     }))
 
-  test.concurrent('where history was compacted between our newest entry and where we are', () =>
+  test.concurrent('if the history was compacted between the newest entry and the position of the mirror', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(5)
       await stage.live()
@@ -210,9 +210,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect(stage.relists).toBe(1)
     }))
 
-  test.concurrent('as etcd advises where there are watchers: revisions bumped, and what is before compacted', async ({
-    skip,
-  }) => {
+  test.concurrent('if revisions were bumped and marked as compacted, as etcd recommends', async ({ skip }) => {
     if (server.name === 'etcd 3.4') skip('3.4 cannot')
     await withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
@@ -227,7 +225,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
     })
   })
 
-  test.concurrent('with another token: another cluster', () =>
+  test.concurrent('if it has another token: another cluster', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
       const backup = await etcd.backup()
@@ -242,7 +240,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
       expect(() => stage.source.hasReached?.(stage.informer.version ?? '', before)).toThrow('another cluster')
     }))
 
-  test.concurrent('also from a version that was kept while nobody mirrored', () =>
+  test.concurrent('also if a mirror starts from a stored version', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
       const backup = await etcd.backup()
@@ -261,7 +259,7 @@ describeEtcd('a restored backup is another history, and is read anew', (server) 
     }))
 })
 
-describeEtcd('a fork that no proof can see: as many keys, and the same newest one', (server) => {
+describeEtcd('a fork that no check finds: the same number of keys, and the same newest entry', (server) => {
   const beforeBackup = { term: 0, index: 60 }
   /** What speaks against it: that there was an election, or that the members' log is shorter. */
   for (const sign of ['term', 'index'] as const) {
@@ -286,7 +284,7 @@ describeEtcd('a fork that no proof can see: as many keys, and the same newest on
       await stage.informer.waitFor(await stage.put(['d', 1]), { timeoutMs: 100_000 })
     }
 
-    test.concurrent(`leaves a mirror wrong that is not audited (${sign})`, () =>
+    test.concurrent(`leaves a mirror without audits wrong (${sign})`, () =>
       withOwn(server, {}, async (stage, etcd) => {
         await forked(stage, etcd)
         expect(await stage.differences()).toEqual([`${stage.prefix}b`, `${stage.prefix}a`])

@@ -16,7 +16,7 @@ export interface ScriptedEvent {
 
 const asIs = (bytes: Buffer): Buffer => bytes
 
-/** Speaks as etcd, and says what it is told to say: what no etcd that can be had still says. Never tells where it is. */
+/** A fake etcd with scripted responses, such as those of versions that are no longer available. It ignores progress requests. */
 export class ScriptedEtcd implements AsyncDisposable {
   /** Opened watches. */
   readonly streams = new Set<ServerDuplexStream<Buffer, Buffer>>()
@@ -42,12 +42,12 @@ export class ScriptedEtcd implements AsyncDisposable {
     return `127.0.0.1:${this.#port}`
   }
 
-  /** To every watch; with another revision in the header where that is wanted. */
+  /** Sends events to each watch, optionally with another revision in the header. */
   tell(events: readonly ScriptedEvent[], headerRevision: number = this.revision): void {
     this.send(this.#header(new WireWriter(), headerRevision), events)
   }
 
-  /** The newest entry is another from now on, and no watch is told of it. */
+  /** Replaces the newest entry, without an event. */
   replaceNewest(key: string, value: string, revision: number): void {
     this.#newest = new WireWriter()
       .bytes(1, Buffer.from(key))

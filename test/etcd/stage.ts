@@ -31,10 +31,10 @@ export interface StageOptions {
   readonly instead?: (hosts: string, prefix: string) => ListerWatcher<Item>
 }
 
-/** So many times as fast does time run for a mirror: it asks after 0.4 s of silence, and gives up after 2 s. */
+/** The factor by which the time of a mirror is faster: it requests progress after 0.4 s of silence, and fails after 2 s. */
 const SPEED = 5
 
-/** No test lasts that long: an audit comes only if the source asks for one. */
+/** Longer than any test: an audit runs only if the source requests one. */
 const PERIODIC_AUDITS_MS = 24 * 60 * 60 * 1_000
 
 let stages = 0
@@ -51,7 +51,7 @@ export class Stage implements AsyncDisposable {
   readonly errors: SourceError[] = []
   readonly clock = new CountingClock(fastClock(SPEED))
   readonly writer: Etcd3
-  /** What the source wants to be mended. */
+  /** The warnings of the source. */
   readonly warnings: string[] = []
   readonly #log: Logger = { debug() {}, info() {}, warn: (message) => void this.warnings.push(message), error() {} }
   readonly #client: Etcd3 | undefined
@@ -126,7 +126,7 @@ export class Stage implements AsyncDisposable {
     })
   }
 
-  /** Writes to this prefix; without a value the key is deleted. Gives the mark to wait for. */
+  /** Writes a key of this prefix; without a value it is deleted. Returns the mark of the write. */
   async put(...changes: readonly (readonly [name: string, n: number | undefined])[]): Promise<string> {
     const success = changes.map(([name, n]) => {
       const key = Buffer.from(this.prefix + name)

@@ -46,7 +46,7 @@ async function watched(
 const keysOf = ({ events }: WatchBatch<string>): (string | undefined)[] =>
   events.map((event) => (event.type === 'replace' ? undefined : event.key))
 
-test('what is told twice is told on once', () =>
+test('an event that the server sends twice is delivered once', () =>
   watched(async (etcd, next) => {
     etcd.tell([
       { key: '/a/first', value: '1', revision: 11 },
@@ -58,7 +58,7 @@ test('what is told twice is told on once', () =>
     expect(keysOf(await next())).toEqual(['/a/third'])
   }))
 
-test('what lies outside of the range is not told on', () =>
+test('an event outside of the range is not delivered', () =>
   watched(async (etcd, next) => {
     etcd.tell([
       { key: '/secret', value: 'x', revision: 12 },
@@ -67,7 +67,7 @@ test('what lies outside of the range is not told on', () =>
     expect(keysOf(await next())).toEqual(['/a/k'])
   }))
 
-test('what a server says of its revision is no place to resume from while it tells', () =>
+test('the revision in the header of a message with events is not a version to resume from', () =>
   watched(async (etcd, next) => {
     etcd.tell([{ key: '/a/k', value: '2', revision: 12 }], 5_000)
     expect((await next()).version.split('.')[3]).toBe('12')
@@ -80,7 +80,7 @@ test('another cluster behind the same address is another history', () =>
     await expect(next()).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   }))
 
-test('a history that is replaced while the watch stays open is noticed, however long the watch was silent before', () =>
+test('a history that is replaced while the watch stays open is noticed, even after long silence', () =>
   watched(async (etcd, next) => {
     const end = next()
     end.catch(() => {})
@@ -91,7 +91,7 @@ test('a history that is replaced while the watch stays open is noticed, however 
     await expect(end).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   }))
 
-test('a delete that is on its way is told, also if somebody waits at a server whose progress is not used', () =>
+test('a pending delete is delivered, also if a reader waits at a server whose progress is not used', () =>
   watched(async (etcd, next, requestProgress) => {
     etcd.tell([{ key: '/a/second', value: '2', revision: 12 }])
     await next()
@@ -118,7 +118,7 @@ test('each part of a large message has the version of its own last event', () =>
     expect(parts.map(({ version }) => version.split('.')[3])).toEqual(['1011', '1511'])
   }))
 
-test('watches that break off at once are opened again where they were, however often', async () => {
+test('watches that fail at once are resumed at the same version, any number of times', async () => {
   await using etcd = await ScriptedEtcd.start()
   const source = etcdSource<string>({ endpoints: etcd.endpoint, prefix: '/a/', codec: 'string' })
   const after = await listed(source)
@@ -131,25 +131,25 @@ test('watches that break off at once are opened again where they were, however o
   }
 })
 
-test('a watch that is ended for no reason is opened again', () =>
+test('a watch that the server ends without a reason is opened again', () =>
   watched(async (etcd, next) => {
     etcd.cancel('')
     await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'the server canceled the watch' })
   }))
 
-test('a message that makes no sense ends the watch, and nothing else', () =>
+test('an invalid message ends the watch, and nothing else', () =>
   watched(async (etcd, next) => {
     etcd.garbage()
     await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
   }))
 
-test('a watch that has answered, and does not any more while its server does, is given up', () =>
+test('a watch that no longer responds, though its server does, fails', () =>
   watched(async (etcd, next) => {
     etcd.tell([])
     await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^no data for/) })
   }))
 
-test('a watch that never answers is good for as long as it keeps nothing back', () =>
+test('a watch that never responds to progress requests is healthy while it delivers all events', () =>
   watched(async (etcd, next) => {
     const batch = next()
     await sleep(3_000) // Three times as long as an answer may take.

@@ -14,10 +14,10 @@ const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 describeEtcd('keys and values', (server) => {
   const own = useEtcd(server)
 
-  test('a codec that throws on one value makes that one invalid, keeps its last good state, and the rest goes on', async () => {
+  test('a codec that throws on one value makes that one invalid, keeps its last good state, and other keys continue', async () => {
     const codec = (value: Uint8Array): number => {
       const n = Number(Buffer.from(value).toString())
-      if (Number.isNaN(n)) throw new TypeError('that is no number')
+      if (Number.isNaN(n)) throw new TypeError('not a number')
       return n
     }
     const client = own.etcd.client()
@@ -26,10 +26,10 @@ describeEtcd('keys and values', (server) => {
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/codec/', codec })
     await using informer = createInformer({ source, logger })
     await informer.start().synced({ timeoutMs: 60_000 })
-    expect(informer.invalid.get('/codec/b')?.message).toContain('that is no number')
+    expect(informer.invalid.get('/codec/b')?.message).toContain('not a number')
     await client.put('/codec/a').value('bad')
     await client.put('/codec/c').value('3')
-    await waitUntil('the rest to go on', () => informer.get('/codec/c') === 3)
+    await waitUntil('the other keys to continue', () => informer.get('/codec/c') === 3)
     expect([informer.get('/codec/a'), [...informer.invalid.keys()].sort()]).toEqual([1, ['/codec/a', '/codec/b']])
     await client.put('/codec/a').value('4')
     await client.delete().key('/codec/b')
@@ -37,7 +37,7 @@ describeEtcd('keys and values', (server) => {
     expect(new Set([...informer.list()])).toEqual(new Set([3, 4]))
   })
 
-  test('a codec that gives a promise makes every value invalid, and says why', async () => {
+  test('a codec that returns a promise makes every value invalid, with the reason', async () => {
     await own.etcd.client().put('/promise/a').value('1')
     const codec = async (): Promise<never> => await Promise.reject(new Error('later'))
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/promise/', codec })
@@ -46,7 +46,7 @@ describeEtcd('keys and values', (server) => {
     expect(informer.invalid.get('/promise/a')?.message).toContain('the codec returned a promise')
   })
 
-  test('bytes are handed over as they are, and keys that are no UTF-8 on request', async () => {
+  test('bytes are delivered unchanged, and so are keys that are not UTF-8 with keys: "bytes"', async () => {
     const client = own.etcd.client()
     const key = Buffer.from([0x2f, 0x62, 0x2f, 0xff, 0x00])
     await client.kv.put({ key, value: Buffer.from([1, 0, 255]) })
@@ -63,7 +63,7 @@ describeEtcd('keys and values', (server) => {
     await waitUntil('it to be gone', () => bytes.size === 0 && strings.invalid.size === 0)
   })
 
-  test('a range holds what lies between its two keys, and a prefix what begins with it', async () => {
+  test('a range has the keys between its two keys, and a prefix the keys that begin with it', async () => {
     const client = own.etcd.client()
     for (const key of ['/r', '/r/', '/r/a', '/r/b', '/r/c', '/r0']) await client.put(key).value('1')
     const keysOf = async (
@@ -92,20 +92,20 @@ describeEtcd('keys and values', (server) => {
       await stage.healed()
     }))
 
-  test('a mark of a write is what etcd answers; head and fresh show what was written before', () =>
+  test('a mark is the revision in the response to a write; head and fresh include earlier writes', () =>
     Stage.with({ etcd: own.etcd }, async (stage) => {
       await stage.live()
       for (let n = 0; n < 5; n++) {
         await stage.informer.waitFor(await stage.put(['k', n]), { timeoutMs: 50_000 })
         expect(stage.informer.get(`${stage.prefix}k`)).toEqual({ n })
       }
-      // Others write, not here: where the mirror is can be proved all the same.
+      // Only other keys are written: the position of the mirror is proved all the same.
       await stage.writer.put('elsewhere').value('x')
       await stage.informer.fresh({ timeoutMs: 50_000 })
       expect(stage.relists).toBe(0)
     }))
 
-  test('values of 1.5 MB come whole, in a list and in a watch', async () => {
+  test('values of 1.5 MB arrive completely, in a list and in a watch', async () => {
     await using etcd = await EtcdServer.start({ server, args: ['--max-request-bytes', '2000000'] })
     for (const form of ['endpoints', 'client'] as const) {
       await using stage = await Stage.open({ etcd, form })
@@ -136,7 +136,7 @@ describeEtcd('keys and values', (server) => {
     expect([stage.informer.size, stage.informer.get(`${stage.prefix}0`)]).toEqual([199_999, { n: 2 }])
   })
 
-  test('of a server that is known to lose events is said so, once', () =>
+  test('a server that may lose events causes one warning', () =>
     Stage.with({ etcd: own.etcd }, async (stage) => {
       await stage.live()
       await stage.put(['k', 1])
@@ -152,7 +152,7 @@ describeEtcd('keys and values', (server) => {
       )
     }))
 
-  test('an audit finds nothing where nothing is wrong, keys only', async () => {
+  test('an audit of keys finds no difference if the mirror is right', async () => {
     const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/audit/', progressMs: 200 })
     const versions = source.versions.bind(source)
     let audits = 0

@@ -16,23 +16,22 @@ export interface Happening {
 }
 
 /**
- * Stands between a source of etcd and whoever reads it, and holds what is told against the guarantees that etcd gives its
- * watchers: https://etcd.io/docs/v3.6/learning/api_guarantees. `Reliable`, of which only the server's own history
- * knows, is `missing()`.
+ * Wraps a source of etcd, and checks its events against the guarantees of etcd for watchers:
+ * https://etcd.io/docs/v3.6/learning/api_guarantees. `missing()` checks `Reliable` with the history of the server.
  */
 export class Witness<T> implements ListerWatcher<T> {
   readonly name: string
   readonly heartbeatMs: number
   readonly flaws: string[] = []
   readonly versions?: NonNullable<ListerWatcher<T>['versions']>
-  /** How many events were told since the last list. */
+  /** The number of events since the last list. */
   events = 0
   /** All of them, by revision and key, since the last list. */
   readonly #told = new Set<string>()
   readonly #source: ListerWatcher<T>
   /** Where the last list was. */
   listedAt = 0
-  /** All up to here has been told, the source says. */
+  /** The position of the source: all events up to it should have been delivered. */
   reached = 0
   #last = 0
 
@@ -69,7 +68,7 @@ export class Witness<T> implements ListerWatcher<T> {
     return this.#source.hasReached?.(at, mark) === true
   }
 
-  /** Which of these was never told, though the source says that it has told more: Reliable, Resumable. */
+  /** The events that were never delivered, though the position is later: Reliable, Resumable. */
   missing(history: readonly Happening[]): Happening[] {
     return history.filter(
       ({ revision, key }) =>
@@ -82,7 +81,7 @@ export class Witness<T> implements ListerWatcher<T> {
     const happenings = events.map(happeningOf)
     const first = happenings[0]
     if (first !== undefined) {
-      // The rest of a revision of which a part was told before.
+      // The rest of a revision that was delivered in part before.
       if (first.revision === this.#last && this.#told.size > 0) this.#flaw('Atomic', first)
       if (first.revision <= this.reached) this.#flaw('Bookmarkable', first)
     }

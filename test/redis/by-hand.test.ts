@@ -8,12 +8,12 @@ import { context, listed } from './follow.js'
 import { Stage } from './stage.js'
 import { useRedis } from './support.js'
 
-describeRedis('what somebody does to the keys of a collection by hand', (server) => {
+describeRedis('writes of other clients to the keys of a collection', (server) => {
   const own = useRedis(server)
   const admin = () => own.redis.client()
 
   describe('an entry added to its stream', () => {
-    test('does not keep a mirror from its first list, though nobody writes', async () => {
+    test('does not prevent the first list of a mirror, even without writes', async () => {
       await using stage = await Stage.open({ redis: own.redis })
       await stage.fill(20)
       for (let n = 0; n < 5; n++) await admin().xadd(stage.key('s'), '*', 'by', 'hand')
@@ -22,7 +22,7 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       expect(stage.codes).toEqual([])
     })
 
-    test('is nothing that a watch tells', async () => {
+    test('is not delivered by a watch', async () => {
       await using stage = await Stage.open({ redis: own.redis })
       await stage.fill(20)
       const { version } = await listed(stage.source)
@@ -42,12 +42,12 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       await stage.live()
       await admin().xadd(stage.key('s'), '*', 'by', 'hand')
       await stage.put(['k1', 5])
-      await stage.until('it to be told', () => stage.informer.get('k1')?.n === 5)
+      await stage.until('it to be reported', () => stage.informer.get('k1')?.n === 5)
       await stage.healed()
       expect([stage.relists, stage.codes]).toEqual([1, ['EPOCH_CHANGED']])
     })
 
-    test('before there is a collection is nothing, and what is written then is told', async () => {
+    test('before the collection exists is ignored, and later writes are delivered', async () => {
       await using stage = await Stage.open({ redis: own.redis })
       await admin().xadd(stage.key('s'), '*', 'by', 'hand')
       await stage.live()
@@ -57,7 +57,7 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       expect(stage.codes).toEqual([])
     })
 
-    test('that is left of a deleted collection is no part of the next one', async () => {
+    test('that remains of a deleted collection is not a part of the next one', async () => {
       await using stage = await Stage.open({ redis: own.redis })
       await stage.put(['k1', 1])
       await admin().del(stage.key('h'), stage.key('m'))
@@ -67,7 +67,7 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       expect(stage.codes).toEqual([])
     })
 
-    test('that looks nearly like one of a writer gives no version that nobody can read', async () => {
+    test('that resembles one of a writer does not cause a version that cannot be parsed', async () => {
       await using stage = await Stage.open({ redis: own.redis })
       const at = await stage.put(['k1', 1])
       const [, epoch, sequence, chain] = at.split('.')
@@ -85,7 +85,7 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       '18446744073709551615-1',
       `${'18446744073709551615-'.repeat(2).slice(0, -1)}`,
     ])(
-      'with the id %s, above which there are hardly any: a writer says what to do, and then goes on where it was',
+      'with the id %s, above which there are hardly any: a writer returns a hint, and continues afterwards',
       async (id) => {
         await using stage = await Stage.open({ redis: own.redis })
         await stage.fill(20)
@@ -102,18 +102,18 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       },
     )
 
-    test('with an id of the future, below those: the next write comes after it', async () => {
+    test('with an id of the future, below that limit: the next write comes after it', async () => {
       await using stage = await Stage.open({ redis: own.redis })
       await stage.fill(20)
       await admin().xadd(stage.key('s'), '9007199254740989-5', 'by', 'hand')
       await stage.live()
       expect(await stage.put(['k1', 5])).toContain('redis1.9007199254740990.0.')
-      await stage.until('it to be told', () => stage.informer.get('k1')?.n === 5)
+      await stage.until('it to be reported', () => stage.informer.get('k1')?.n === 5)
       await stage.healed()
     })
   })
 
-  test('a field added past the writer is found also while something is written all the time', async () => {
+  test('a field that another client adds is found also during continuous writes', async () => {
     // No pause between two writes is as long as blockMs, on a busy machine neither.
     await using stage = await Stage.open({ redis: own.redis, source: { blockMs: 2_000 } })
     await stage.fill(20)
@@ -123,31 +123,31 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
       await stage.put(['k1', n])
       await sleep(50)
     }
-    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and 20 according to its history')
+    expect(stage.errors.at(-1)?.message).toContain('has 21 fields, and 20 according to its history')
   })
 
-  test('a field added past the writer is found while nothing is written', async () => {
+  test('a field that another client adds is found without writes', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
     await admin().hset(stage.key('h'), 'extra', '{"n":1}')
-    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
-    expect(stage.errors.at(-1)?.message).toContain('has 21 fields and 20 according to its history')
+    await stage.until('it to be reported', () => stage.codes.includes('PROTOCOL'))
+    expect(stage.errors.at(-1)?.message).toContain('has 21 fields, and 20 according to its history')
     expect(stage.informer.has('extra')).toBe(false)
   })
 
-  test('a field written where there is no collection is found, and a writer takes it on', async () => {
+  test('a field without a collection is found, and a writer adopts it', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.live()
     await admin().hset(stage.key('h'), 'extra', '{"n":1}')
-    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
-    expect(stage.errors.at(-1)?.message).toContain('apply([]) by a redisWriter makes a collection of it')
+    await stage.until('it to be reported', () => stage.codes.includes('PROTOCOL'))
+    expect(stage.errors.at(-1)?.message).toContain('apply([]) of a redisWriter makes it a collection')
     await stage.writer.apply([])
     await stage.until('it to be listed', () => stage.informer.get('extra')?.n === 1, 60_000)
     await stage.healed()
   })
 
-  test('a field overwritten past the writer is not found: only a list shows it', async () => {
+  test('a field that another client overwrites is not found: only a list shows it', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
@@ -157,7 +157,7 @@ describeRedis('what somebody does to the keys of a collection by hand', (server)
     expect((await listed(stage.source)).objects.get('k7')).toEqual({ n: 7 })
   })
 
-  test('an entry added while the answer to a write was on its way does not make a conflict of it', async () => {
+  test('an entry that another client adds before the response of a write is lost does not cause a conflict', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.redis.port })
     const name = 'by-hand-lost'
     await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), name })

@@ -79,7 +79,7 @@ interface Reach {
   /** Before the mirrors. */
   readonly proxy: FaultProxy
   readonly writersProxy: FaultProxy
-  /** Asks each mirror for a list. */
+  /** Requests a list of each mirror. */
   relist(): void
 }
 
@@ -141,7 +141,7 @@ class Campaign {
     return this.#story.slice(-6).join(', ')
   }
 
-  /** Some faults while somebody writes; after it all is well, and nobody writes. */
+  /** Some faults during writes. Afterwards all faults are healed, and the writes have stopped. */
   async round(): Promise<void> {
     const over = new AbortController()
     const writing = this.#writers.map((each) => each.run(new SeededRandom(this.#random.below(2 ** 31)), over.signal))
@@ -151,7 +151,7 @@ class Campaign {
       this.#story.push(name)
       const fault = run(new SeededRandom(this.#random.below(2 ** 31)))
       running.push(fault)
-      // Every second one goes on while the next one begins.
+      // Every second fault continues while the next one begins.
       if (this.#random.chance(0.5)) await fault
       else await sleep(this.#random.below(200))
     }

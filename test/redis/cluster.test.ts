@@ -43,7 +43,7 @@ describeRedis('a cluster', (server) => {
   let names = 0
 
   describe.each(kinds)('with $name', (kind) => {
-    test.each(driverNames)('of which only the slot’s master is asked (%s)', async (driver) => {
+    test.each(driverNames)('sends commands only to the master of the slot (%s)', async (driver) => {
       const name = `cluster-${++names}`
       const user = client(driver)
       const mark = await kind.write(client(), name, 'a', 1)
@@ -55,7 +55,7 @@ describeRedis('a cluster', (server) => {
       expect(mirror.errors).toEqual([])
     })
 
-    test('whose slot moves under a watch: it goes on at the new master, without a list', async () => {
+    test('whose slot moves during a watch: it resumes at the new master, without a list', async () => {
       const name = `cluster-${++names}`
       const [key = ''] = kind.keys(name)
       const writer = client()
@@ -71,7 +71,7 @@ describeRedis('a cluster', (server) => {
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     })
 
-    test('whose slot is half-way: a list waits until it has moved', async () => {
+    test('whose slot is being migrated: a list waits until it has moved', async () => {
       const name = `cluster-${++names}`
       const [key = ''] = kind.keys(name)
       await kind.write(client(), name, 'a', 1)
@@ -86,7 +86,7 @@ describeRedis('a cluster', (server) => {
       expect(mirror.codes).toEqual([])
     })
 
-    test('whose master is replaced by its replica: the mirror goes on where it was', async () => {
+    test('whose master is replaced by its replica: the mirror resumes at its version', async () => {
       const name = `cluster-${++names}`
       const [key = ''] = kind.keys(name)
       await kind.write(client(), name, 'a', 1)
@@ -100,7 +100,7 @@ describeRedis('a cluster', (server) => {
     })
   })
 
-  test('a large collection whose slot moves while it is listed is listed whole', async () => {
+  test('a large collection whose slot moves during a list is listed completely', async () => {
     const name = `cluster-${++names}`
     await using writer = redisWriter<Item>({ client: client(), name })
     for (let at = 0; at < 20_000; at += 2_000) {
@@ -119,7 +119,7 @@ describeRedis('a cluster', (server) => {
     expect((await listed(source)).objects.size).toBe(20_000)
   })
 
-  test('shards lie in several slots, and each is a source of its own', async () => {
+  test('shards are in several slots, and each is a source', async () => {
     const name = `cluster-${++names}`
     await using writer = redisWriter<Item>({ client: client(), name, shards: 8 })
     for (let n = 0; n < 100; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
@@ -136,7 +136,7 @@ describeRedis('a cluster', (server) => {
     expect(owners.size).toBeGreaterThan(1)
   })
 
-  test('shards are one collection to an informer of them all, which waits for what was written to one', async () => {
+  test('an informer of all shards mirrors one collection, and waits for writes to one shard', async () => {
     const of = { client: client(), name: `cluster-${++names}`, shards: 8 }
     await using writer = redisWriter<Item>(of)
     for (let n = 0; n < 20; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
@@ -154,7 +154,7 @@ describeRedis('a cluster', (server) => {
       shards.add(source)
     }
     expect(shards.size).toBeGreaterThan(1)
-    // What one collection has, another must not be asked for.
+    // A wait for a write to one shard must not query another one.
     const version = await writer.apply([{ delete: 'k1' }])
     const other = [...writer.shards.keys()].find((each) => each !== writer.shardOf('k1'))
     await expect(informer.waitFor(version, { source: other ?? '', timeoutMs: 60_000 })).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describeRedis('a cluster', (server) => {
     })
   })
 
-  test.each(driverNames)('whose client was quit is found by the map of slots that it had (%s)', async (driver) => {
+  test.each(driverNames)('is found by the slot map of a client that was quit (%s)', async (driver) => {
     const user = client(driver) as Cluster6
     const name = `cluster-${++names}`
     await kinds[0]?.write(client(), name, 'a', 1)
@@ -172,7 +172,7 @@ describeRedis('a cluster', (server) => {
     expect((await listed(source)).objects.size).toBe(1)
   })
 
-  test('has the slot again where its map says, if the server that MOVED named is gone', async () => {
+  test('is found by its slot map again, if the server that MOVED named is gone', async () => {
     const route = new ClusterRoute(client(), 'key')
     const open = () => route.open({ signal: new AbortController().signal, clock: systemClock, timeoutMs: 10_000 })
     route.noteFailure(new Error('MOVED 12539 127.0.0.1:1'))
@@ -185,7 +185,7 @@ describeRedis('a cluster', (server) => {
     session.close()
   })
 
-  test('behind a NAT: who has the slot now is looked for where the client’s natMap says', async () => {
+  test('behind a NAT is reached at the addresses of the client’s natMap', async () => {
     const [kind] = kinds
     const name = `cluster-${++names}`
     const [key = ''] = kind?.keys(name) ?? []
@@ -210,14 +210,14 @@ describeRedis('a cluster', (server) => {
     const to = await cluster().another(from)
     const door = doors.get(cluster().nodes[to]?.endpoint ?? '')
     const before = door?.counts.open ?? 0
-    // Nobody asks the user's Cluster, so it does not hear of it.
+    // The user's Cluster sends no command, so it does not notice the move.
     await cluster().migrate(key, to)
     await kind?.write(client(), name, 'a', 2)
     await mirror.shows({ a: 2 })
     expect(door?.counts.open).toBe(before + 1)
   })
 
-  test('plain keys are mirrored where their prefix has a hash tag, and else refused at the call', async () => {
+  test('plain keys are mirrored if their prefix has a hash tag, and else rejected at the call', async () => {
     const prefix = `{cluster-${++names}}:`
     const writer = client()
     await using mirror = await mirrorOf(() => redisKeys<Item>({ client: client(), prefix, blockMs: 500 }))
@@ -229,7 +229,7 @@ describeRedis('a cluster', (server) => {
     expect(() => redisKeys({ client: user, prefix: 'user:' })).toThrow('must have a hash tag')
   })
 
-  test.each(driverNames)('that wants a password is given the one of the client (%s)', async (driver) => {
+  test.each(driverNames)('with a password receives the one of the client (%s)', async (driver) => {
     const name = `cluster-${++names}`
     await kinds[0]?.write(client(), name, 'a', 1)
     const admins = cluster().nodes.map((node) => node.client())

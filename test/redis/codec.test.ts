@@ -15,7 +15,7 @@ describeRedis('a codec of the user', (server) => {
     client: userClient('ioredis 6', own.redis.port),
   })
 
-  test('makes values of objects and objects of values, and is told their keys', async () => {
+  test('encodes objects and decodes values, and receives their keys', async () => {
     const of = collection()
     const codec = (at: Date, key: string): string => `${key}=${at.getTime()}`
     await using writer = redisWriter<Date>({ ...of, codec })
@@ -33,7 +33,7 @@ describeRedis('a codec of the user', (server) => {
     expect([...objects]).toEqual([['a', new Date(5)]])
   })
 
-  test('that throws makes that object invalid in a mirror; a writer rejects, and writes nothing', async () => {
+  test('that throws makes that object invalid in a mirror; apply rejects, and writes nothing', async () => {
     const of = collection()
     const broken = (): never => {
       throw new RangeError('no such object')
@@ -46,7 +46,7 @@ describeRedis('a codec of the user', (server) => {
     expect(await own.redis.client().hlen(`{${of.name}}:h`)).toBe(1)
   })
 
-  test('may encode into one buffer again and again', async () => {
+  test('may encode repeatedly into one buffer', async () => {
     const of = collection()
     const buffer = new Uint8Array(3)
     const codec = (text: string): Uint8Array => {
@@ -61,7 +61,7 @@ describeRedis('a codec of the user', (server) => {
     expect(await own.redis.client().hgetall(`{${of.name}}:h`)).toEqual({ a: 'one', b: 'two' })
   })
 
-  test('bytes that are changed after apply are written as they were', async () => {
+  test('writes bytes as they were at the call, even if they are changed later', async () => {
     const of = collection()
     await using writer = redisWriter<Uint8Array>({ ...of, codec: 'bytes' })
     const object = new Uint8Array(Buffer.from('one'))
@@ -73,9 +73,9 @@ describeRedis('a codec of the user', (server) => {
 
   describe('that is asynchronous by mistake', () => {
     const late = async (): Promise<never> => {
-      throw new RangeError('nobody waits for it')
+      throw new RangeError('nothing waits for it')
     }
-    /** What nobody caught while `work` went on. */
+    /** The unhandled rejections during `work`. */
     const unhandled = async (work: () => Promise<void>): Promise<unknown[]> => {
       const caught: unknown[] = []
       const note = (error: unknown): unknown => caught.push(error)
@@ -114,7 +114,7 @@ describeRedis('a codec of the user', (server) => {
       expect(caught).toEqual([])
     })
 
-    test('is refused by a writer, and never ends the process', async () => {
+    test('is rejected by a writer, and never ends the process', async () => {
       const of = collection()
       await using writer = redisWriter<unknown>({ ...of, codec: late as unknown as () => string })
       const caught = await unhandled(async () => {
@@ -129,7 +129,7 @@ describeRedis('a codec of the user', (server) => {
       ['one of the things that it says', () => [late()]],
       ['an object', () => ({ key: 'a', object: late() })],
     ]
-    test.each(decodes)('makes invalid what a stream says, and never ends the process: %s', async (_what, decode) => {
+    test.each(decodes)('makes objects of a stream invalid, and never ends the process: %s', async (_what, decode) => {
       const { client, name: stream } = collection()
       await own.redis.client().xadd(stream, '*', 'a', '1')
       const source = redisStream<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })

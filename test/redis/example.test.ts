@@ -17,7 +17,7 @@ describeServer('redis 7.0', 'examples/feature-flags.ts', (server) => {
     return child
   }
 
-  test('says in one line why nothing was written, and fails', async () => {
+  test('the example fails with one line that names the reason', async () => {
     await own.redis.client().call('ACL', 'SETUSER', 'guest', 'reset', 'on', '>word', '+role', '+info')
     for (const [user, said] of [
       ['guest:wrong', 'WRONGPASS'],
@@ -31,9 +31,9 @@ describeServer('redis 7.0', 'examples/feature-flags.ts', (server) => {
     }
   })
 
-  test('goes on where it may not follow, and says so', async () => {
+  test('the example continues without permission to watch, and reports it', async () => {
     const child = start(`redis://guest:wrong@${own.redis.endpoint}`)
-    await child.until(() => child.errors.includes('WRONGPASS'), 'it to be told')
+    await child.until(() => child.errors.includes('WRONGPASS'), 'it to be reported')
     expect(child.errors).not.toMatch(/^ +at /m)
     child.kill('SIGINT')
     expect(await child.ended).toEqual({ code: 0, signal: null })

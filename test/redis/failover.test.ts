@@ -44,7 +44,7 @@ interface Replicated extends AsyncDisposable {
 }
 
 describeRedis('a failover', (server) => {
-  test('by which the server of a writer becomes a replica: the writer leaves it, and writes to the new master', async () => {
+  test('that makes the server of a writer a replica: the writer leaves it, and writes to the new master', async () => {
     await using master = await RedisServer.start({ server })
     await using replica = await RedisServer.start({ server })
     await replica.follow(master)
@@ -61,7 +61,7 @@ describeRedis('a failover', (server) => {
   })
 
   describe.each(kinds)('of $name', (kind) => {
-    test.concurrent('that loses nothing: the mirror goes on where it was', async () => {
+    test.concurrent('that loses nothing: the mirror resumes at its version', async () => {
       await using pair = await replicated(server, kind)
       const { master, replica, mirror } = pair
       mirror.cut()
@@ -75,7 +75,7 @@ describeRedis('a failover', (server) => {
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     })
 
-    test.concurrent('that loses what was shown, and is behind us: it is gone', async () => {
+    test.concurrent('that loses mirrored writes, and is behind the mirror: they are removed', async () => {
       await using pair = await replicated(server, kind)
       const { master, replica, mirror } = pair
       await replica.promote()
@@ -92,7 +92,7 @@ describeRedis('a failover', (server) => {
       ['exactly as far as we were', 3],
       ['past us', 10],
     ] as const) {
-      test.concurrent(`that loses what was shown, and is ${what}: it is gone, and nothing is missing`, async () => {
+      test.concurrent(`that loses mirrored writes, and is ${what}: they are removed, and nothing is missing`, async () => {
         await using pair = await replicated(server, kind)
         const { master, replica, mirror } = pair
         await replica.promote()
@@ -107,7 +107,7 @@ describeRedis('a failover', (server) => {
       })
     }
 
-    test.concurrent('by which our server becomes a replica while we wait: it is left at once, however long we would wait', async () => {
+    test.concurrent('that makes the server a replica during a blocking read: it is left at once, before blockMs has passed', async () => {
       await using master = await RedisServer.start({ server })
       await using other = await RedisServer.start({ server })
       await write(kind, master, NAME, 'a', 1)
@@ -123,26 +123,26 @@ describeRedis('a failover', (server) => {
       await expect(news).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^UNBLOCKED /) })
     })
 
-    test.concurrent('by which our server becomes a replica: the mirror goes to the new master, without a list', async () => {
+    test.concurrent('that makes the server a replica: the mirror resumes at the new master, without a list', async () => {
       await using pair = await replicated(server, kind)
       const { master, replica, mirror } = pair
       await replica.promote()
       await master.client().replicaof('127.0.0.1', replica.port)
-      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      await mirror.until('it to be reported', () => mirror.errors.length > 0)
       await write(kind, replica, NAME, 'a', 2)
       pair.takeOver()
       await mirror.shows({ a: 2, b: 1 })
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     })
 
-    test.concurrent('by which our server becomes a replica between two reads: it is left when nothing comes from it', async () => {
+    test.concurrent('that makes the server a replica between two reads: it is left after the first empty read', async () => {
       await using master = await RedisServer.start({ server })
       await using other = await RedisServer.start({ server })
       const source = kind.source(userClient('ioredis 6', master.port), NAME)
       const { version } = await listed(source)
       const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
       await watch.next()
-      // It is not asked anything now, so it does not cut us off.
+      // No command is pending now, so the server does not close the connection.
       await master.follow(other)
       const batches = (async () => {
         for (let n = 0; n < 5; n++) await watch.next()
@@ -150,14 +150,16 @@ describeRedis('a failover', (server) => {
       await expect(batches).rejects.toThrow('is a replica')
     })
 
-    test.concurrent('by which our server becomes a replica unseen, as the network was down: it is not believed', async () => {
+    test.concurrent('that makes the server a replica while the network is down: its data is not used', async () => {
       await using pair = await replicated(server, kind)
       const { master, replica, mirror } = pair
       mirror.cut()
       await replica.promote()
       await master.client().replicaof('127.0.0.1', replica.port)
       mirror.proxy.pass()
-      await mirror.until('it to be told', () => mirror.errors.some(({ message }) => message.includes('is a replica')))
+      await mirror.until('it to be reported', () =>
+        mirror.errors.some(({ message }) => message.includes('is a replica')),
+      )
       expect(mirror.errors.find(({ message }) => message.includes('is a replica'))?.message).toContain('Sentinels')
     })
   })

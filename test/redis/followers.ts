@@ -52,7 +52,7 @@ export class Follower implements AsyncDisposable {
     this.informer.subscribe(this.told.handlers)
   }
 
-  /** It shows what is so, and so does whoever was told the changes; no version went back. */
+  /** The mirror has the expected objects, and so has a consumer of its changes. No version went back. */
   async healed(pair: Pair, ms: number): Promise<void> {
     let wrong: readonly string[] = []
     const isEqual = async (): Promise<boolean> => {
@@ -153,7 +153,7 @@ class Witness<T> implements ListerWatcher<T> {
   async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
     let last = context.after
     for await (const batch of this.#source.watch(context)) {
-      if (!this.#isAfter(batch.version, last)) this.#flaws.push(`version ${batch.version} was told after ${last}`)
+      if (!this.#isAfter(batch.version, last)) this.#flaws.push(`version ${batch.version} was delivered after ${last}`)
       last = batch.version
       yield batch
     }

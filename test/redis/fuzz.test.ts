@@ -4,7 +4,7 @@ import { describeRedis, describeServer } from '../servers/index.js'
 import { campaign } from './campaign.js'
 import { newestSource } from './newest-source.js'
 
-/** How many checks in all: 60, or as many as are asked for. */
+/** The number of checks: 60, or the value of the environment variable. */
 const CHECKS = Number(process.env['LISTWATCH_REDIS_CHECKS'] ?? 60)
 /** Of the first campaign; the others count on. */
 const SEED = Number(process.env['LISTWATCH_REDIS_SEED'] ?? randomInt(1_000_000))

@@ -15,7 +15,7 @@ const rights = blocks.flatMap(({ text }) => Array.from(text.matchAll(/^ACL SETUS
 describeServer('redis 7.0', 'docs/redis.md', (server) => {
   const own = useRedis(server)
 
-  /** Runs the program of the guide that has this in it, as it is printed but for the server; gives what it says. */
+  /** Runs the program of the guide that contains this text, with another server address. Returns its output. */
   async function run(having: string, url = own.redis.url): Promise<string> {
     const text = programs.find((each) => each.includes(having)) ?? ''
     const project = new UserProject(['ioredis'])

@@ -5,10 +5,10 @@ import { context } from './follow.js'
 import { Stage } from './stage.js'
 import { useRedis } from './support.js'
 
-describeRedis('a history that is gone or another', (server) => {
+describeRedis('a history that is lost or replaced', (server) => {
   const own = useRedis(server)
 
-  test.concurrent('everything flushed: the mirror is emptied', async () => {
+  test.concurrent('after FLUSHALL the mirror is emptied', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)
@@ -18,7 +18,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('flushed and written again at once: nothing of before stays', async () => {
+  test.concurrent('after FLUSHALL and new writes no earlier object remains', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)
@@ -30,7 +30,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('flushed while the mirror was away and its history trimmed: the list empties the mirror', async () => {
+  test.concurrent('after FLUSHALL and trimming during a disconnect, the list empties the mirror', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)
@@ -44,7 +44,7 @@ describeRedis('a history that is gone or another', (server) => {
     await stage.healed()
   })
 
-  test.concurrent('its keys deleted and made anew as long as it was', async () => {
+  test.concurrent('a collection that is deleted and recreated with the same length is noticed', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(2_000)
     await stage.live()
@@ -54,13 +54,13 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('without its meta it is not known; a writer takes on what is there', async () => {
+  test.concurrent('a collection without its meta key is reported, and a writer adopts its fields', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
     await own.redis.client().del(stage.key('m'))
-    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
-    expect(stage.errors.at(-1)?.message).toContain('apply([]) by a redisWriter makes a collection of it')
+    await stage.until('it to be reported', () => stage.codes.includes('PROTOCOL'))
+    expect(stage.errors.at(-1)?.message).toContain('apply([]) of a redisWriter makes it a collection')
     expect(stage.informer.size).toBe(20)
     await stage.writer.apply([])
     await stage.put(['k1', 5])
@@ -68,7 +68,7 @@ describeRedis('a history that is gone or another', (server) => {
     await stage.healed()
   })
 
-  test.concurrent('what was trimmed while the mirror was away is read again', async () => {
+  test.concurrent('if all missed entries were trimmed, the mirror lists again', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
@@ -81,7 +81,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['VERSION_EXPIRED'])
   })
 
-  test.concurrent('of which a part was trimmed while the mirror was away is read again', async () => {
+  test.concurrent('if some missed entries were trimmed, the mirror lists again', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
@@ -95,7 +95,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['VERSION_EXPIRED'])
   })
 
-  test.concurrent('all of which was told may be trimmed, or the stream deleted: nothing is read again', async () => {
+  test.concurrent('if delivered entries are trimmed, or the stream is deleted, the mirror does not list again', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
@@ -107,7 +107,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect([stage.relists, stage.codes]).toEqual([0, []])
   })
 
-  test.concurrent('what somebody adds to the stream by hand begins another history with the next write', async () => {
+  test.concurrent('after an entry of another client, the next write begins another history', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
@@ -118,30 +118,30 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.informer.status.isSynced).toBe(true)
   })
 
-  test.concurrent('a field deleted past the writer is found while nothing is written', async () => {
+  test.concurrent('a field that another client deletes is found without writes', async () => {
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
     await own.redis.client().hdel(stage.key('h'), 'k7')
-    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
-    expect(stage.errors.at(-1)?.message).toContain('has 19 fields and 20 according to its history')
+    await stage.until('it to be reported', () => stage.codes.includes('PROTOCOL'))
+    expect(stage.errors.at(-1)?.message).toContain('has 19 fields, and 20 according to its history')
     await own.redis.client().del(stage.key('m'))
     await stage.writer.apply([])
     await stage.until('it to be listed', () => stage.informer.status.state === 'live', 40_000)
     await stage.healed()
   })
 
-  test.concurrent('a field that expires is found while nothing is written', async ({ skip }) => {
+  test.concurrent('a field that expires is found without writes', async ({ skip }) => {
     skip(!server.name.startsWith('valkey'), 'Redis 7.0 has no fields that expire')
     await using stage = await Stage.open({ redis: own.redis })
     await stage.fill(20)
     await stage.live()
     await own.redis.client().call('HPEXPIRE', stage.key('h'), '1', 'FIELDS', '1', 'k7')
-    await stage.until('it to be told', () => stage.codes.includes('PROTOCOL'))
+    await stage.until('it to be reported', () => stage.codes.includes('PROTOCOL'))
     expect(stage.errors.at(-1)?.message).toContain('or its fields expire')
   })
 
-  test.concurrent('a snapshot restored, behind us: what was lost is gone', async () => {
+  test.concurrent('after the restore of a snapshot that is behind the mirror, lost objects are removed', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)
@@ -155,7 +155,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('a snapshot restored: a wait for a write of the restored history waits for the list', async () => {
+  test.concurrent('after the restore of a snapshot, a wait for a write of the restored history waits for the list', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)
@@ -181,7 +181,7 @@ describeRedis('a history that is gone or another', (server) => {
     await stage.healed()
   })
 
-  test.concurrent('a snapshot restored, and past us before we came back: only the chain tells', async () => {
+  test.concurrent('a restored snapshot that is ahead after the reconnect is detected by the chain', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)
@@ -199,7 +199,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('the last part of an append-only file lost, and exactly as much written again', async () => {
+  test.concurrent('the loss of the end of an append-only file is detected after as many new writes', async () => {
     await using redis = await RedisServer.start({ server, isDurable: true })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)
@@ -217,7 +217,7 @@ describeRedis('a history that is gone or another', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('that is trimmed while it is listed: it says which option keeps more', async () => {
+  test.concurrent('an error of a collection that is trimmed during a list names the option retention', async () => {
     await using stage = await Stage.open({ redis: own.redis, writer: { retention: 1 } })
     await stage.fill(2_000)
     const pages = stage.source.list({ ...context(), pageSize: 1 })[Symbol.asyncIterator]()

@@ -14,11 +14,11 @@ interface Event {
   readonly object?: number
 }
 
-describeRedis('what plain keys are at one moment', (server) => {
+describeRedis('a consistent snapshot of plain keys', (server) => {
   const own = useRedis(server)
   const sourceOf = (client: RedisClient, prefix: string, options: { readonly timeoutMs?: number } = {}) =>
     redisKeys<number>({ client, prefix, blockMs: 100, ...options })
-  /** A watch that has told what there is. */
+  /** A watch that has delivered the current state. */
   const watching = async (source: RedisKeysSource<number>, signal?: AbortSignal) => {
     const { version } = await listed(source)
     const watch = source
@@ -28,7 +28,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     return watch
   }
 
-  test('is not asked of two servers: what one tells says nothing of the other', async () => {
+  test('is not read from two servers, because each reports only its own writes', async () => {
     await using other = await RedisServer.start({ server })
     const source = sourceOf(steered([own.redis.port, other.port]), 'two:')
     await expect(listed(source)).rejects.toMatchObject({
@@ -37,7 +37,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     })
   })
 
-  test('is not known where nobody may say whether both connections led to one server', async () => {
+  test('fails if the user has no permission to compare the servers of both connections', async () => {
     await using other = await RedisServer.start({ server })
     const rules = ['reset', 'on', '>word', '~*', '&*', '+@all', '-info']
     for (const redis of [own.redis, other]) await redis.client().call('ACL', 'SETUSER', 'blind', ...rules)
@@ -48,7 +48,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     })
   })
 
-  test('has the keys that were made after they were looked for, though the server’s word comes late', async () => {
+  test('has keys that were created after the scan, though the invalidation message is late', async () => {
     await using slow = await startFaultProxy({ targetPort: own.redis.port })
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
@@ -63,7 +63,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     expect([...objects.keys()].sort()).toEqual([`${prefix}early`, `${prefix}late`])
   })
 
-  test('has all that a transaction wrote, also where only one of its keys was asked for', async () => {
+  test('has all writes of a transaction, also if only one of its keys was read', async () => {
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
     let isArmed = false
@@ -84,7 +84,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     await watch.return?.()
   })
 
-  test('that was told before is not taken for what there is, when all is again as it was listed', async () => {
+  test('is compared with the last delivered state, not with the listed one', async () => {
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
     await admin.set(`${prefix}a`, '1')
@@ -102,7 +102,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     expect(now?.events).toEqual([{ type: 'replace', entries: [{ type: 'put', key: `${prefix}a`, object: 1 }] }])
   })
 
-  test('has what does not decode, by its key, also where all is read again', async () => {
+  test('has invalid objects by their keys, also after a complete read', async () => {
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
     await admin.mset(`${prefix}a`, '{', `${prefix}b`, '1')
@@ -121,7 +121,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     ])
   })
 
-  test('has large values, which do not come in one answer', async () => {
+  test('has large values, which need several responses', async () => {
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
     const keys = Array.from({ length: 32 }, (_, n) => `${prefix}${n}`)
@@ -132,7 +132,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     expect(Math.max(...answers)).toBeLessThan(8 * 1024 * 1024)
   })
 
-  test('has what was written to large values while others came', async () => {
+  test('has large values that were written between the responses', async () => {
     const prefix = `moment-${++prefixes}:`
     const admin = own.redis.client()
     const keys = Array.from({ length: 32 }, (_, n) => `${prefix}${n}`)
@@ -172,7 +172,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     await watch.return?.()
   })
 
-  test('is not known if values do not come in time', async () => {
+  test('fails if the values do not arrive in time', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.redis.port })
     const prefix = `moment-${++prefixes}:`
     await own.redis.client().set(`${prefix}a`, '1')
@@ -187,7 +187,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     })
   })
 
-  test('is not told again where it is what was listed', async () => {
+  test('is not delivered again if it equals the list', async () => {
     const prefix = `moment-${++prefixes}:`
     await own.redis.client().mset(`${prefix}a`, '1', `${prefix}b`, '2')
     const source = sourceOf(userClient('ioredis 6', own.redis.port), prefix)
@@ -198,9 +198,9 @@ describeRedis('what plain keys are at one moment', (server) => {
   })
 
   test.each([
-    ['which reads', 0],
-    ['on which the server tells', 1],
-  ])('is not known where the connection %s is silent', async (_which, silent) => {
+    ['that reads', 0],
+    ['with the invalidation messages', 1],
+  ])('fails if the connection %s is silent', async (_which, silent) => {
     await using proxy = await startFaultProxy({ targetPort: own.redis.port })
     const ports = silent === 0 ? [proxy.port, own.redis.port] : [own.redis.port, proxy.port]
     const watch = await watching(sourceOf(steered(ports), 'silent:', { timeoutMs: 300 }))
@@ -211,7 +211,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     await expect(batches).rejects.toThrow('no response from')
   })
 
-  test('is read again once after FLUSHALL, and not again and again', async () => {
+  test('is read again only once after FLUSHALL', async () => {
     await using redis = await RedisServer.start({ server })
     const admin = redis.client()
     const watch = await watching(sourceOf(userClient('ioredis 6', redis.port), 'a'))
@@ -222,7 +222,7 @@ describeRedis('what plain keys are at one moment', (server) => {
     await watch.return?.()
   })
 
-  test('is told after a second FLUSHALL also if it is what was listed before the first', async () => {
+  test('is delivered after a second FLUSHALL also if it equals the list before the first', async () => {
     await using redis = await RedisServer.start({ server })
     const admin = redis.client()
     await admin.set('a', '1')

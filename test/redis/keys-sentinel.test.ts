@@ -22,7 +22,7 @@ async function watched(group: RedisSentinel): Promise<Mirror> {
 }
 
 describeRedis('plain keys with a sentinel', (server) => {
-  test('are those of the new master when theirs is gone, without a list', async () => {
+  test('are read from the new master when the old one is gone, without a list', async () => {
     await using group = await RedisSentinel.start(server)
     const { first, second } = group
     await using mirror = await watched(group)
@@ -33,7 +33,7 @@ describeRedis('plain keys with a sentinel', (server) => {
     expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
   })
 
-  test('that the new master never had are gone', async () => {
+  test('that the new master never had are removed', async () => {
     await using group = await RedisSentinel.start(server)
     const { first, second } = group
     await using mirror = await watched(group)
@@ -57,7 +57,7 @@ describeRedis('plain keys with a sentinel', (server) => {
     await group.hasFailedOver()
     await mirror.until('it to leave the old one', () => mirror.errors.length > 0)
     await mirror.until('it to be live', () => mirror.informer.status.state === 'live')
-    await first.kill() // What it is told now, only the new one can tell.
+    await first.kill() // From now on only the new master can respond.
     await second.client().set('user:a', item(2))
     await mirror.shows({ 'user:a': 2, 'user:b': 1 })
     expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])

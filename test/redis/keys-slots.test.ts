@@ -21,7 +21,7 @@ describeRedis('plain keys in a cluster', (server) => {
     await started?.[Symbol.asyncDispose]()
   })
 
-  /** The user's own, which does not look by itself where the slots are. */
+  /** The user's client, which does not refresh its slot map by itself. */
   const clientOf = (cluster: RedisCluster): Cluster => {
     const nodes = cluster.nodes.map(({ port }) => ({ port, host: '127.0.0.1' }))
     const made = new Cluster(nodes, { slotsRefreshInterval: 0 })
@@ -59,7 +59,7 @@ describeRedis('plain keys in a cluster', (server) => {
   }
   const all = (n: number): Record<string, number> => Object.fromEntries(ten.map((key) => [key, n]))
 
-  test('are followed to the server that their slot moves to, though nothing is written', async () => {
+  test('are followed to the new server of their slot, even without writes', async () => {
     const { mirror, deleted, set, move, shows } = await open(['a'])
     await using _ = mirror
     await mirror.live()
@@ -72,12 +72,12 @@ describeRedis('plain keys in a cluster', (server) => {
     expect([deleted, mirror.codes]).toEqual([[], []])
   })
 
-  test('half of which have moved are none that were deleted: nothing is told until all have', async () => {
+  test('do not count as deleted if half of them have moved: no change is delivered until all have', async () => {
     const { mirror, deleted, set, move, shows } = await open(ten)
     await using _ = mirror
     await mirror.live()
     await move(async () => {
-      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      await mirror.until('it to be reported', () => mirror.errors.length > 0)
       await set('new', 1) // At the other server.
       await mirror.until('another try', () => mirror.errors.length > 1)
     })
@@ -86,19 +86,19 @@ describeRedis('plain keys in a cluster', (server) => {
     expect(mirror.errors[0]?.message).toContain('on its way to another server')
   })
 
-  test('half of which have moved are not listed', async () => {
+  test('are not listed while half of them have moved', async () => {
     const { mirror, deleted, move, shows } = await open(ten)
     await using _ = mirror
     await move(async () => {
       mirror.informer.start()
-      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      await mirror.until('it to be reported', () => mirror.errors.length > 0)
       expect(mirror.informer.status.isSynced).toBe(false)
     })
     await shows(all(1))
     expect([deleted, mirror.codes]).toEqual([[], []])
   })
 
-  test.runIf(server.name === 'valkey 9.1')('whose slot moves as a whole are followed', async () => {
+  test.runIf(server.name === 'valkey 9.1')('are followed if their slot moves as a whole', async () => {
     const { cluster, prefix, mirror, deleted, set, shows } = await open(ten)
     await using _ = mirror
     await mirror.live()
@@ -114,7 +114,7 @@ describeRedis('plain keys in a cluster', (server) => {
     expect([deleted, mirror.codes]).toEqual([[], []])
   })
 
-  test('are looked for where they are now, if the client has not heard that they moved', async () => {
+  test('are found at their new server, if the client has not noticed the move', async () => {
     const { mirror, user, prefix, move, shows } = await open(['a', 'b'])
     await using _ = mirror
     await user.get(`${prefix}a`)
@@ -123,7 +123,7 @@ describeRedis('plain keys in a cluster', (server) => {
     await shows({ a: 1, b: 1 })
   })
 
-  test('are none only where their slot is, if there are none', async () => {
+  test('are empty only if the server of their slot confirms it', async () => {
     const { mirror, user, prefix, set, move, shows } = await open([])
     await using _ = mirror
     await user.get(`${prefix}a`)
@@ -134,7 +134,7 @@ describeRedis('plain keys in a cluster', (server) => {
     await shows({ a: 1 })
   })
 
-  test('are not mirrored by one node where they are on many: a list says what to do', async () => {
+  test('on several nodes are not mirrored from one node: a list fails with a hint', async () => {
     const { cluster } = await open([])
     for (const { port } of cluster.nodes) {
       await expect(listed(redisKeys({ client: userClient('ioredis 6', port), prefix: 'user:' }))).rejects.toMatchObject(
@@ -146,7 +146,7 @@ describeRedis('plain keys in a cluster', (server) => {
     }
   })
 
-  test('are followed to the replica that takes over, and nothing is told as deleted', async () => {
+  test('are followed to the replica that takes over, without deletes', async () => {
     const { cluster, prefix, mirror, deleted, set, shows } = await open(ten)
     await using _ = mirror
     await mirror.live()

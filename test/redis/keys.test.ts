@@ -32,7 +32,7 @@ const item = (n: number): string => JSON.stringify({ n })
 describeRedis('plain keys', (server) => {
   const own = useRedis(server)
 
-  test.concurrent('are told however they are written, deleted, renamed and expire', async () => {
+  test.concurrent('are delivered after each kind of write, delete, rename and expiry', async () => {
     const { prefix, mirror, shows } = await keysOf(own.redis)
     await using _ = mirror
     const client = own.redis.client()
@@ -49,7 +49,7 @@ describeRedis('plain keys', (server) => {
     expect(mirror.errors).toEqual([])
   })
 
-  test.concurrent('written while nobody listened are read again when the connection is back, without a list', async () => {
+  test.concurrent('written during a disconnect are read after the reconnect, without a list', async () => {
     const { prefix, mirror, shows } = await keysOf(own.redis)
     await using _ = mirror
     const client = own.redis.client()
@@ -62,7 +62,7 @@ describeRedis('plain keys', (server) => {
     expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
   })
 
-  test.concurrent('are gone after FLUSHALL, which names none of them', async () => {
+  test.concurrent('are removed after FLUSHALL, which names no key', async () => {
     await using redis = await RedisServer.start({ server })
     const { prefix, mirror, shows } = await keysOf(redis)
     await using _ = mirror
@@ -75,7 +75,7 @@ describeRedis('plain keys', (server) => {
     expect(mirror.errors).toEqual([])
   })
 
-  test.concurrent('are true again after the server was killed and forgot everything', async () => {
+  test.concurrent('are right again after the server was killed and lost everything', async () => {
     await using redis = await RedisServer.start({ server })
     const { prefix, mirror, shows } = await keysOf(redis)
     await using _ = mirror
@@ -87,7 +87,7 @@ describeRedis('plain keys', (server) => {
     await shows({ a: 2 })
   })
 
-  test.concurrent('that are evicted are told as deleted', async () => {
+  test.concurrent('that are evicted are delivered as deleted', async () => {
     await using redis = await RedisServer.start({ server, args: ['--maxmemory-policy', 'allkeys-lru'] })
     const { prefix, mirror, shows } = await keysOf(redis)
     await using _ = mirror
@@ -116,7 +116,7 @@ describeRedis('plain keys', (server) => {
     await expect(batches).rejects.toThrow('is a replica')
   })
 
-  test.concurrent('are not read again because somebody publishes where the server tells of them', async () => {
+  test.concurrent('are not read again if another client publishes on the invalidation channel', async () => {
     await using redis = await RedisServer.start({ server })
     const { prefix, mirror, shows } = await keysOf(redis)
     await using _ = mirror
@@ -130,7 +130,7 @@ describeRedis('plain keys', (server) => {
     expect(await client.info('commandstats')).not.toContain('cmdstat_scan')
   })
 
-  test.concurrent('of other types are none', async () => {
+  test.concurrent('of other types are ignored', async () => {
     const { prefix, mirror, shows } = await keysOf(own.redis)
     await using _ = mirror
     const client = own.redis.client()
@@ -143,28 +143,28 @@ describeRedis('plain keys', (server) => {
     await shows({ b: 1 })
   })
 
-  test.concurrent('that are more than was said are refused, by the name of the option', async () => {
+  test.concurrent('above the limit are rejected with the name of the option', async () => {
     const { prefix, mirror } = await keysOf(own.redis, { maxKeys: 2 })
     await using _ = mirror
     await own.redis.client().mset(`${prefix}a`, item(1), `${prefix}b`, item(1), `${prefix}c`, item(1))
     mirror.informer.start()
-    await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+    await mirror.until('it to be reported', () => mirror.codes.includes('PROTOCOL'))
     expect(mirror.errors[0]?.message).toContain('raise maxKeys')
   })
 
-  test.concurrent('that become more than was said are refused, and what was there is kept', async () => {
+  test.concurrent('that grow above the limit are rejected, and the mirrored objects are kept', async () => {
     const { prefix, mirror, shows } = await keysOf(own.redis, { maxKeys: 3 })
     await using _ = mirror
     await own.redis.client().mset(`${prefix}a`, item(1), `${prefix}b`, item(1), `${prefix}c`, item(1))
     await mirror.live()
     await own.redis.client().set(`${prefix}d`, item(1))
-    await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+    await mirror.until('it to be reported', () => mirror.codes.includes('PROTOCOL'))
     await shows({ a: 1, b: 1, c: 1 })
     await own.redis.client().del(`${prefix}a`)
     await shows({ b: 1, c: 1, d: 1 })
   })
 
-  test.concurrent('that are replaced by others at once are as many as there are then', async () => {
+  test.concurrent('that replace others at once count without these', async () => {
     const { prefix, mirror, shows } = await keysOf(own.redis, { maxKeys: 3 })
     await using _ = mirror
     const client = own.redis.client()
@@ -193,7 +193,7 @@ describeRedis('plain keys', (server) => {
     expect(mirror.errors).toEqual([])
   })
 
-  test.concurrent('of which very many are named at once are all read again', async () => {
+  test.concurrent('are all read again if very many are invalidated at once', async () => {
     await using redis = await RedisServer.start({ server })
     const { prefix, mirror, shows } = await keysOf(redis, { maxKeys: 3 })
     await using _ = mirror
@@ -208,7 +208,7 @@ describeRedis('plain keys', (server) => {
     expect(await client.info('commandstats')).toContain('cmdstat_scan')
   })
 
-  test.concurrent('that one transaction writes are seen together, while others write all the time', async () => {
+  test.concurrent('of one transaction are delivered together, during continuous writes', async () => {
     const { prefix, mirror } = await keysOf(own.redis)
     await using _ = mirror
     const client = own.redis.client()
@@ -230,7 +230,7 @@ describeRedis('plain keys', (server) => {
     expect(torn).toEqual([])
   })
 
-  test.concurrent('have no versions: whoever would wait for one is told so', async () => {
+  test.concurrent('have no marks: a wait for a version rejects with the reason', async () => {
     const { mirror } = await keysOf(own.redis)
     await using _ = mirror
     await mirror.live()

@@ -12,7 +12,7 @@ export interface Kind {
   readonly hasMarks: boolean
   /** `blockMs` is 500. */
   source(client: RedisClient, name: string, blockMs?: number): ListerWatcher<Item>
-  /** Without a value the key is deleted. Gives the mark to wait for. */
+  /** Without a value the key is deleted. Returns the mark of the write. */
   write(client: RedisClient, name: string, key: string, n: number | undefined): Promise<Version>
   /** The keys that it lies under. */
   keys(name: string): readonly string[]

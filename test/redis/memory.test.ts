@@ -30,7 +30,7 @@ describeRedis('a server short of memory', (server) => {
       await using redis = await RedisServer.start({ server, args: ['--maxmemory-policy', 'allkeys-lru'] })
       await using mirror = await Mirror.open(redis, sourceAt(kind, NAME))
       mirror.informer.start()
-      await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+      await mirror.until('it to be reported', () => mirror.codes.includes('PROTOCOL'))
       expect(mirror.errors[0]?.message).toContain('CONFIG SET maxmemory-policy noeviction')
     })
 
@@ -55,7 +55,7 @@ describeRedis('a server short of memory', (server) => {
       for (const key of kind.keys(NAME)) await redis.client().set(key, 'a string')
       await using mirror = await Mirror.open(redis, sourceAt(kind, NAME))
       mirror.informer.start()
-      await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+      await mirror.until('it to be reported', () => mirror.codes.includes('PROTOCOL'))
       expect(mirror.errors[0]?.message).toContain('WRONGTYPE')
     })
   })

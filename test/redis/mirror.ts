@@ -13,7 +13,7 @@ export interface Item {
   readonly n: number
 }
 
-/** So many times as fast does time run for a mirror. */
+/** The factor by which the time of a mirror is faster. */
 const SPEED = 5
 
 /** A mirror of any source, and a proxy before the server through which it sees it. */
@@ -56,7 +56,7 @@ export class Mirror implements AsyncDisposable {
     this.proxy.refuse()
   }
 
-  /** It holds these, and so does whoever was told the changes. */
+  /** The mirror holds these objects, and so does a consumer of its changes. */
   async shows(wanted: Readonly<Record<string, number>>): Promise<void> {
     const isSo = (): boolean =>
       isDeepStrictEqual(Object.fromEntries(Array.from(this.told.objects, ([key, { n }]) => [key, n])), wanted) &&

@@ -9,7 +9,7 @@ const left = vi.hoisted((): { out: 'none' | 'sequence' | 'chain' | 'head' | 'tri
 
 vi.mock('../../adapters/redis/collection/change-log.js', async (original) => {
   const real = await original<typeof CollectionLog>()
-  const following: typeof real.advance = (at, entry) => {
+  const advance: typeof real.advance = (at, entry) => {
     if ('absentAt' in at) return real.advance(at, entry)
     if (left.out === 'chain') return real.advance({ ...at, chain: entry.previous }, entry)
     if (left.out === 'sequence') return real.advance({ ...at, sequence: entry.position.sequence - 1 }, entry)
@@ -19,7 +19,7 @@ vi.mock('../../adapters/redis/collection/change-log.js', async (original) => {
     left.out === 'head' ? undefined : real.assertSameHistory(at, meta)
   const assertNotTrimmed: typeof real.assertNotTrimmed = (at, meta, entries) =>
     left.out === 'trimmed' ? undefined : real.assertNotTrimmed(at, meta, entries)
-  return { ...real, following, assertSameHistory, assertNotTrimmed }
+  return { ...real, advance, assertSameHistory, assertNotTrimmed }
 })
 
 afterEach(() => {
@@ -30,7 +30,7 @@ afterEach(() => {
 const PATIENCE_MS = 3_000
 /** It is not what the server has. */
 const WRONG = /\d+ keys differ/
-/** It takes a history for another one, as the chain, which is broken where entries are missing, tells no more. */
+/** The history counts as another one, because the chain is broken if entries are missing. */
 const MISTAKEN = /to deeply equal \[ 'VERSION_EXPIRED' \]/
 
 interface Story {
@@ -78,7 +78,7 @@ const stories: Readonly<Record<Exclude<typeof left.out, 'none'>, Story>> = {
   },
 }
 
-/** Tells the story to a mirror that was right, and wants it to be right again, for the right reason. */
+/** Runs the scenario on a mirror that was right, and expects it to be right again, for the right reason. */
 async function play(server: FoundServer, { code, happen }: Story): Promise<void> {
   await using redis = await RedisServer.start({ server })
   await using stage = await Stage.open({ redis })

@@ -27,7 +27,7 @@ describeRedis('a network', (server) => {
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     }
 
-    test.concurrent('that swallows everything is noticed; what was written meanwhile is told when it is back', async () => {
+    test.concurrent('that drops all packets is noticed, and writes meanwhile are delivered when it is back', async () => {
       const { put, mirror, shows } = await opened(own.redis)
       await using _ = mirror
       mirror.proxy.hold()
@@ -39,7 +39,7 @@ describeRedis('a network', (server) => {
       isNoticed(mirror)
     })
 
-    test.concurrent('that forgets the connection without a word is noticed', async () => {
+    test.concurrent('that drops the connection silently is noticed', async () => {
       const { put, mirror, shows } = await opened(own.redis)
       await using _ = mirror
       mirror.proxy.halfOpen()
@@ -61,7 +61,7 @@ describeRedis('a network', (server) => {
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
     })
 
-    test.concurrent('whose server stands still is noticed, and goes on', async () => {
+    test.concurrent('whose server stands still is noticed, and continues', async () => {
       await using redis = await RedisServer.start({ server })
       const { put, mirror, shows } = await opened(redis)
       await using _ = mirror

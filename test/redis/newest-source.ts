@@ -5,8 +5,8 @@ import { COLLECTION } from './followers.js'
 import type { Item } from './mirror.js'
 
 /**
- * What one would write over a driver that reconnects by itself: the hash, then `XREAD BLOCK` from what is newest. What the
- * tests that judge our source must find fault with.
+ * A naive source on a driver that reconnects by itself: it reads the hash, then `XREAD BLOCK` from the newest entry. The
+ * tests of our source must find its defects.
  */
 export function newestSource(port: number): ListerWatcher<Item> {
   const connect = (): Redis => {

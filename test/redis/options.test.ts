@@ -42,7 +42,7 @@ const both: Wrong = [
     { ...good, name: 'a}b' },
     'must be a string without { and }, not empty',
   ],
-  ['a codec that is none', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
+  ['an invalid codec', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
   ['keys of no kind', { ...good, keys: 'hex' }, 'must be one of "string", "bytes"'],
   ['no shards', { ...good, shards: 0 }, 'must be a whole number of at least 1'],
   ['more shards than a cluster has slots', { ...good, shards: 16_385 }, 'must be at most 16384'],
@@ -67,12 +67,12 @@ const streams: Wrong = [
   ['no stream', { ...stream, stream: undefined }, 'option "stream" is missing'],
   ['an empty stream', { ...stream, stream: '' }, 'must be a string that is not empty'],
   ['no decode', { ...stream, decode: undefined }, 'option "decode" is missing'],
-  ['a decode that is none', { ...stream, decode: 'json' }, 'must be a function'],
-  ['a snapshot that is none', { ...stream, snapshot: {} }, 'must be a function'],
-  ['a choice that is none', { ...stream, whenTrimmed: 'ignore' }, 'must be one of "refuse", "fold"'],
+  ['an invalid decode', { ...stream, decode: 'json' }, 'must be a function'],
+  ['an invalid snapshot', { ...stream, snapshot: {} }, 'must be a function'],
+  ['an invalid choice', { ...stream, whenTrimmed: 'ignore' }, 'must be one of "refuse", "fold"'],
   ['a wait without an end', { ...stream, blockMs: 0 }, 'must be a whole number of at least 1'],
   ['a wait that Redis does not know', { ...stream, blockMs: 0.5 }, 'must be a whole number of at least 1'],
-  ['a time that is none', { ...stream, timeoutMs: Number.NaN }, 'must be a finite number above 0'],
+  ['an invalid time', { ...stream, timeoutMs: Number.NaN }, 'must be a finite number above 0'],
   ['a misspelt option', { ...stream, name: 'a' }, 'unknown option "name"; allowed are client, stream'],
 ]
 
@@ -89,7 +89,7 @@ const plain: Wrong = [
   ['no client', { ...keys, client: undefined }, 'option "client" is missing'],
   ['no prefix', { ...keys, prefix: undefined }, 'option "prefix" is missing'],
   ['an empty prefix', { ...keys, prefix: '' }, 'must be a string that is not empty'],
-  ['a codec that is none', { ...keys, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
+  ['an invalid codec', { ...keys, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
   ['keys of no kind', { ...keys, keys: 'hex' }, 'must be one of "string", "bytes"'],
   ['a limit below one', { ...keys, maxKeys: -1 }, 'must be a whole number of at least 1'],
   ['a silence without an end', { ...keys, blockMs: Number.POSITIVE_INFINITY }, 'must be a finite number above 0'],
@@ -117,7 +117,7 @@ describe('options of a writer that make no sense are refused at the call, with w
 
   const writer = redisWriter(good)
   const changes: readonly (readonly [what: string, changes: unknown, options: object, says: string])[] = [
-    ['changes that are none', { put: 'a', object: 1 }, {}, 'the changes must be an array'],
+    ['invalid changes', { put: 'a', object: 1 }, {}, 'the changes must be an array'],
     ['a change of nothing', [{}], {}, 'a change must be { put: key, object } or { delete: key }'],
     ['a put without an object', [{ put: 'a' }], {}, 'a change must be { put: key, object } or { delete: key }'],
     [
@@ -127,7 +127,7 @@ describe('options of a writer that make no sense are refused at the call, with w
       'a change must be { put: key, object } or { delete: key }',
     ],
     ['a key that is a number', [{ delete: 7 }], {}, 'with a string as its key'],
-    ['a version that is none', [], { ifVersion: '7' }, 'option "ifVersion" must be a version of apply'],
+    ['an invalid version', [], { ifVersion: '7' }, 'option "ifVersion" must be a version of apply'],
     ['a misspelt option', [], { ifversion: '7' }, 'unknown option "ifversion"; allowed are ifVersion'],
   ]
   test.each(changes)('%s', async (_what, wrong, options, says) => {
@@ -151,7 +151,7 @@ describe('shards', () => {
     ])
   })
 
-  test('take a change only where one of them has all of its keys', async () => {
+  test('accept changes only if one of them has all keys', async () => {
     const writer = redisWriter({ ...good, shards: 16 })
     const other =
       Array.from({ length: 100 }, (_, n) => `k${n}`).find((key) => writer.shardOf(key) !== writer.shardOf('a')) ?? ''
@@ -171,7 +171,7 @@ describe('the slot of a key', () => {
     ['foo{bar}{zap}', 'bar'],
     ['foo{}{bar}', 'foo{}{bar}'],
     ['foo', 'foo'],
-  ])('%s is where %s is', (key, decisive) => {
+  ])('%s is in the slot of %s', (key, decisive) => {
     expect(slotOf(key)).toBe(crc16(Buffer.from(decisive)) % 16_384)
   })
 })

@@ -42,7 +42,7 @@ export class Pair implements AsyncDisposable {
     return this.#master.client
   }
 
-  /** The master dies; the replica, which has everything, takes its place. `moved` sends everybody to it. */
+  /** The master dies, and the replica, which has all writes, replaces it. `moved` redirects all clients to it. */
   async failOver(moved: () => void): Promise<void> {
     await this.#linked()
     await this.client.multi().incr('mark').exec()
@@ -55,7 +55,7 @@ export class Pair implements AsyncDisposable {
     await this.#replicate()
   }
 
-  /** The replica, cut off for a moment in which `during` goes on at the master, takes its place: what was written is lost. */
+  /** The replica is cut off while `during` runs at the master. Then it replaces the master, and these writes are lost. */
   async failOverWithLoss(during: () => Promise<void>, moved: () => Promise<void>): Promise<void> {
     await this.#linked()
     await this.#replica.client.replicaof('NO', 'ONE')
@@ -67,7 +67,7 @@ export class Pair implements AsyncDisposable {
     await this.#replicate()
   }
 
-  /** The two change places while both are up: whoever stays with the one that was master is at a replica. */
+  /** The two servers exchange their roles: a client of the former master is connected to a replica. */
   async changePlaces(moved: () => void, lateMs: number): Promise<void> {
     await this.#linked()
     await this.#replica.client.replicaof('NO', 'ONE')

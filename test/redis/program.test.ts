@@ -15,16 +15,16 @@ describeServer('redis 7.0', 'API program 10', (server) => {
     return program
   }
 
-  test('mirrors the flags, and waits for news of them', async () => {
+  test('the program mirrors the flags, and waits for changes', async () => {
     const program = run(own.redis.port)
     const isWatching = async (): Promise<boolean> =>
       /name=listwatch .*cmd=xread/.test(String(await own.redis.client().client('LIST')))
-    await waitUntil('it to wait for news', isWatching)
+    await waitUntil('it to wait for changes', isWatching)
     expect(program.errors).toBe('')
   })
 
-  test('has defaults where there is no Redis', async () => {
+  test('the program has defaults if Redis is not available', async () => {
     const program = run(1)
-    await program.until(() => program.errors.includes('defaults until Redis answers'), 'it to be told')
+    await program.until(() => program.errors.includes('defaults until Redis answers'), 'it to be reported')
   })
 })

@@ -62,7 +62,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('wrong-word')
       })
 
-      test('no password where one is needed', async () => {
+      test('a missing password', async () => {
         await using redis = await RedisServer.start({ server, args: ['--requirepass', 'word'] })
         const error = await refusal(redisCollection({ client: userClient(driver, redis.port), name: 'a' }))
         expect([error.code, error.message]).toEqual([
@@ -79,12 +79,12 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         ])
       })
 
-      test('an address at which nobody listens', async () => {
+      test('an address without a server', async () => {
         const error = await refusal(redisCollection({ client: userClient(driver, 1), name: 'a' }))
         expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining('no server listens there')])
       })
 
-      test('something that listens, and is no Redis', async () => {
+      test('a server that is not Redis', async () => {
         const other = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1')
         await once(other, 'listening')
         const error = await refusal(
@@ -149,7 +149,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await own.redis.client().del(key)
       })
 
-      test('a stream that is none, by its name', async () => {
+      test('a key that is not a stream, with its name', async () => {
         await own.redis.client().set('typed-stream', 'text')
         const client = userClient(driver, own.redis.port)
         const decode = (fields: unknown, key: string) => ({ key, object: fields })
@@ -181,7 +181,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect([...objects]).toEqual([['a', 1]])
       })
 
-      test('a user that may do what the guide says of streams and of plain keys mirrors them, also where memory is short', async () => {
+      test('a user with the permissions of the guide mirrors streams and plain keys, also if memory is short', async () => {
         await using redis = await RedisServer.start({ server })
         const admin = redis.client()
         const mirrorAs = async (source: ListerWatcher<unknown>, write: () => Promise<unknown>): Promise<unknown[]> => {
@@ -222,7 +222,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect(await mirrorAs(keys, () => admin.del('user:b'))).toEqual([2, 1])
       })
 
-      test('a user that may not ask the server about itself reads, and is told what is not known', async () => {
+      test('a user without permission for server checks can read, with warnings about the skipped checks', async () => {
         const warnings: Error[] = []
         const note = (warning: Error): unknown => warnings.push(warning)
         process.on('warning', note)
@@ -248,7 +248,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
           source: source({ username: 'logged', password: 'secret-logged' }, 'logged'),
           logger: { debug() {}, info() {}, warn: (message) => void logged.push(message), error() {} },
         })
-        const fresh = informer.fresh({ timeoutMs: 20_000 }) // It asks before the first list does.
+        const fresh = informer.fresh({ timeoutMs: 20_000 }) // It reads before the first list does.
         await informer.start().synced()
         await fresh
         await informer.stop()
@@ -319,7 +319,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
     await raw.close()
   })
 
-  test('a key that is no UTF-8 is invalid by itself; as bytes it is a key', async () => {
+  test('a key that is not UTF-8 is one invalid object; with keys: "bytes" it is a key', async () => {
     const client = userClient('ioredis 6', own.redis.port)
     const writer = redisWriter<Uint8Array>({ client, name: 'bytes', codec: 'bytes', keys: 'bytes' })
     await writer.apply([

@@ -122,7 +122,7 @@ describeRedis('a user of the server', (server) => {
           })
       })
 
-    test('without a right to its keys is told so', async () => {
+    test('without permission for its keys fails with the reason', async () => {
       const { name, client } = await clientOf((of) => `%R~{${of}}:m`, ...BOTH, ...READER)
       expect(await refusal(redisCollection({ client, name }))).toMatchObject({
         code: 'UNAUTHORIZED',

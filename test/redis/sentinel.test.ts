@@ -14,7 +14,7 @@ const NAME = 'mirrored'
 
 describeRedis('a sentinel', (server) => {
   describe.each(kinds)('with $name', (kind) => {
-    test('that replaces a master: mirrors and writers find the new one, and go on where they were', async () => {
+    test('that replaces a master: mirrors and writers find the new one, and continue', async () => {
       await using group = await RedisSentinel.start(server)
       const { first, second } = group
       await kind.write(group.client(), NAME, 'a', 1)
@@ -48,8 +48,8 @@ describeRedis('a sentinel', (server) => {
   })
 })
 
-describe.each(driverNames)('a sentinel that says nothing (%s)', (driver) => {
-  /** Whether nothing is open to it any more, once `stop` was called while it was being asked. */
+describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => {
+  /** Calls `stop` during a query, and expects that all connections to the Sentinel are closed. */
   const outlives = async (begin: (client: ReturnType<typeof userClient>) => () => unknown): Promise<void> => {
     const sockets = new Set<Socket>()
     const silent = createServer((socket) => {
@@ -60,9 +60,9 @@ describe.each(driverNames)('a sentinel that says nothing (%s)', (driver) => {
     const sentinels = [{ host: '127.0.0.1', port: (silent.address() as AddressInfo).port }]
     const stop = begin(userClient(driver, 1, { sentinels, name: NAME }))
     try {
-      await waitUntil('it to be asked', () => sockets.size === 1)
+      await waitUntil('a query', () => sockets.size === 1)
       stop()
-      await waitUntil('nobody to ask any more', () => sockets.size === 0)
+      await waitUntil('the end of the query', () => sockets.size === 0)
     } finally {
       silent.close()
       for (const socket of sockets) socket.destroy()

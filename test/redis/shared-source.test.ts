@@ -48,7 +48,7 @@ async function twoOf(server: FoundServer, { source }: Shared) {
 
 describeRedis('two informers share a source', (server) => {
   describe.each(all)('of $name', (kind) => {
-    test.concurrent('and both show what is there; one goes on when the other is stopped', async () => {
+    test.concurrent('and both mirror it; one continues when the other is stopped', async () => {
       await using two = await twoOf(server, kind)
       const { redis, one, other } = two
       await kind.put(redis, 'k:a', 1)
@@ -62,7 +62,7 @@ describeRedis('two informers share a source', (server) => {
       expect([...one.codes, ...other.codes]).toEqual([])
     })
 
-    test.concurrent('and each finds out by itself that there is another history', async () => {
+    test.concurrent('and each detects another history by itself', async () => {
       await using two = await twoOf(server, kind)
       const { redis, one, other } = two
       for (const key of ['k:a', 'k:b', 'k:ghost']) await kind.put(redis, key, 1)

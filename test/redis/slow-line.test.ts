@@ -8,7 +8,7 @@ import { useRedis } from './support.js'
 const BYTES_PER_SECOND = 1_000_000
 let names = 0
 
-describeRedis('over a line of 1 MB/s', (server) => {
+describeRedis('over a connection of 1 MB/s', (server) => {
   const own = useRedis(server)
 
   describe.each(forms)('$name', (form) => {

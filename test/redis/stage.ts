@@ -32,7 +32,7 @@ export interface StageOptions {
   readonly instead?: (source: ListerWatcher<Item>) => ListerWatcher<Item>
 }
 
-/** So many times as fast does time run for a mirror: it gives up an answer after 2 s. */
+/** The factor by which the time of a mirror is faster: a response times out after 2 s. */
 const SPEED = 5
 
 let stages = 0

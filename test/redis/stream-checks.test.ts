@@ -11,42 +11,42 @@ interface Story {
   readonly what: string
   /** The commands, without the stream's key: `['XADD', '400-0']` adds one that says what its id is. */
   readonly happens: readonly (readonly [command: string, ...args: string[]])[]
-  /** What the first is gone before, so that nobody knows which it was. */
+  /** Trimmed before it is read, so that the first entry of the history is unknown. */
   readonly isFolded?: boolean
   readonly code?: 'EPOCH_CHANGED' | 'VERSION_EXPIRED'
   readonly says?: string
-  /** Ids of the entries that are told, where nothing is wrong. */
+  /** The ids of the delivered entries, if no error is expected. */
   readonly tells?: readonly string[]
 }
 
 const stories: readonly Story[] = [
   {
-    what: 'made anew, and only its first entry is another',
+    what: 'recreated with another first entry',
     happens: [['DEL'], ['XADD', '150-0'], ['XADD', '200-0'], ['XADD', '300-0']],
     code: 'EPOCH_CHANGED',
     says: 'it begins with the entry 150-0, and began with 100-0',
   },
   {
-    what: 'made anew with as many entries that all were trimmed, and ends before us',
+    what: 'recreated with as many entries that were all trimmed, and ends before the mirror',
     happens: [['DEL'], ['XADD', '1-0'], ['XADD', '2-0'], ['XADD', '3-0'], ['XTRIM', 'MAXLEN', '0']],
     code: 'EPOCH_CHANGED',
     says: 'it ends at 3-0, and was read up to 300-0',
   },
   {
-    what: 'made anew with fewer entries, the last of which is the same',
+    what: 'recreated with fewer entries and the same last one',
     happens: [['DEL'], ['XADD', '300-0']],
     isFolded: true,
     code: 'EPOCH_CHANGED',
     says: '1 entries were added to it, and 3 were read',
   },
   {
-    what: 'made anew from the same first entry with as many, without the one that was read last',
+    what: 'recreated with the same first entry and as many entries, without the one that was read last',
     happens: [['DEL'], ['XADD', '100-0'], ['XADD', '200-0'], ['XADD', '250-0'], ['XADD', '400-0']],
     code: 'EPOCH_CHANGED',
     says: 'it never had an entry 300-0',
   },
   {
-    what: 'made anew with more entries, some of which are gone, without the one that was read last',
+    what: 'recreated with more entries, some of which were deleted, without the one that was read last',
     happens: [
       ['DEL'],
       ['XADD', '100-0'],
@@ -59,19 +59,19 @@ const stories: readonly Story[] = [
     says: 'it never had an entry 300-0',
   },
   {
-    what: 'made anew with fewer entries before the one that was read last',
+    what: 'recreated with fewer entries before the one that was read last',
     happens: [['DEL'], ['XADD', '100-0'], ['XADD', '300-0'], ['XADD', '400-0']],
     code: 'EPOCH_CHANGED',
     says: '0 entries were added after 300-0, and 1 are there',
   },
   {
-    what: 'made anew with the same ids, and the one that was read last says something else',
+    what: 'recreated with the same ids, and another content of the one that was read last',
     happens: [['DEL'], ['XADD', '100-0'], ['XADD', '200-0'], ['XADD', '300-0', 'more', 'of it']],
     code: 'EPOCH_CHANGED',
     says: 'the entry 300-0 has changed',
   },
   {
-    what: 'trimmed past us',
+    what: 'trimmed beyond the position of the mirror',
     happens: [
       ['XADD', '400-0'],
       ['XADD', '500-0'],
@@ -81,7 +81,7 @@ const stories: readonly Story[] = [
     says: '4 entries are gone, and 3 were read',
   },
   {
-    what: 'robbed of an entry that was not read',
+    what: 'trimmed of an entry that was not read, with XDEL',
     happens: [
       ['XADD', '400-0'],
       ['XADD', '500-0'],
@@ -91,7 +91,7 @@ const stories: readonly Story[] = [
     says: '2 entries were added after 300-0, and 1 of them are left',
   },
   {
-    what: 'robbed of the entry that was read last',
+    what: 'trimmed of the entry that was read last, with XDEL',
     happens: [
       ['XDEL', '300-0'],
       ['XADD', '400-0'],
@@ -99,7 +99,7 @@ const stories: readonly Story[] = [
     tells: ['400-0'],
   },
   {
-    what: 'robbed of every entry that was read',
+    what: 'trimmed of all entries that were read, with XDEL',
     happens: [
       ['XDEL', '100-0', '200-0', '300-0'],
       ['XADD', '400-0'],
@@ -108,7 +108,7 @@ const stories: readonly Story[] = [
   },
 ]
 
-/** How a stream is made anew while its snapshot, of the entry `after`, is on the way; each is what only one check can find. */
+/** The ways to recreate a stream while its snapshot, of the entry `after`, is made. Each is found by a single check. */
 const rewrites: readonly (Required<Pick<Story, 'what' | 'happens' | 'says'>> & {
   readonly isTrimmed?: boolean
   readonly after?: string
@@ -122,7 +122,7 @@ const rewrites: readonly (Required<Pick<Story, 'what' | 'happens' | 'says'>> & {
     says: 'it never had an entry 300-0',
   },
   {
-    what: 'with the same ids, and the newest entry says something else',
+    what: 'with the same ids, and another content of the newest entry',
     happens: [
       ['XADD', '100-0'],
       ['XADD', '200-0'],
@@ -160,7 +160,7 @@ const rewrites: readonly (Required<Pick<Story, 'what' | 'happens' | 'says'>> & {
   },
 ]
 
-describeRedis('a stream that others write is held against what the server counts', (server) => {
+describeRedis('a stream is verified with the counters of the server', (server) => {
   const own = useRedis(server)
   let streams = 0
   const make = (options: Partial<RedisStreamOptions<string>> = {}, stream = `checked-${++streams}`) => {
@@ -179,7 +179,7 @@ describeRedis('a stream that others write is held against what the server counts
   const fill = async (run: (command: Story['happens'][number]) => Promise<void>): Promise<void> => {
     for (const id of ['100-0', '200-0', '300-0']) await run(['XADD', id])
   }
-  /** What a watch tells first, and where it is then. */
+  /** The first entries of a watch, and its position after them. */
   const told = async (source: ReturnType<typeof make>['source'], after: Version) => {
     for await (const { events, version } of source.watch({ ...context(), after, onProgressRequest: () => {} }))
       return { keys: events.map((event) => ('key' in event ? event.key : undefined)), version }
@@ -196,7 +196,7 @@ describeRedis('a stream that others write is held against what the server counts
     else await expect(told(source, version)).rejects.toMatchObject({ code, message: expect.stringContaining(says) })
   })
 
-  test('one whose list ends before what was shown is another; whoever has shown nothing lists it', async () => {
+  test('a stream that ends before the floor of a list is another one; a list without a floor accepts it', async () => {
     const { source, run } = make()
     await fill(run)
     const { version: shown } = await listed(source)
@@ -207,25 +207,25 @@ describeRedis('a stream that others write is held against what the server counts
     expect((await listed(source)).objects.size).toBe(1)
   })
 
-  describe('and with a snapshot of it', () => {
+  describe('with a snapshot', () => {
     const from = (after: string, options: Partial<RedisStreamOptions<string>> = {}) =>
       make({ snapshot: async () => ({ entries: [], after }), ...options })
 
-    test('that is of its end, where all was trimmed, nothing is missing', async () => {
+    test('of its end, after all entries were trimmed, nothing is missing', async () => {
       const { source, run } = from('300-0')
       await fill(run)
       await run(['XTRIM', 'MAXLEN', '0'])
       expect((await listed(source)).objects.size).toBe(0)
     })
 
-    test('that is of an entry which was deleted since, nothing is missing where the one before it is there', async () => {
+    test('of an entry that was deleted since, nothing is missing if the previous one exists', async () => {
       const { source, run } = from('200-0')
       await fill(run)
       await run(['XDEL', '200-0'])
       expect([...(await listed(source)).objects.keys()]).toEqual(['300-0'])
     })
 
-    test('after which an entry was deleted, it is missing', async () => {
+    test('after which an entry was deleted, that entry is missing', async () => {
       const { source, run } = from('100-0')
       await fill(run)
       await run(['XDEL', '200-0'])
@@ -235,14 +235,14 @@ describeRedis('a stream that others write is held against what the server counts
       })
     })
 
-    test('after which an entry was deleted, it is no concern where the newest stay', async () => {
+    test('after which an entry was deleted, the list succeeds with whenTrimmed: fold', async () => {
       const { source, run } = from('100-0', { whenTrimmed: 'fold' })
       await fill(run)
       await run(['XDEL', '200-0'])
       expect([...(await listed(source)).objects.keys()]).toEqual(['300-0'])
     })
 
-    test('that is older than what was trimmed, it is refused', async () => {
+    test('that is older than the oldest entry, the list fails', async () => {
       const { source, run } = from('100-0')
       await fill(run)
       await run(['XTRIM', 'MAXLEN', '1'])
@@ -252,13 +252,13 @@ describeRedis('a stream that others write is held against what the server counts
       })
     })
 
-    test('that is of later than its end, it is another stream', async () => {
+    test('that is later than its end, it is another stream', async () => {
       const { source, run } = from('900-0')
       await fill(run)
       await expect(listed(source)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     })
 
-    test('that is of an entry which it never had, it is another stream', async () => {
+    test('of an entry that it never had, it is another stream', async () => {
       const { source, run } = from('50-0')
       await fill(run)
       await expect(listed(source)).rejects.toMatchObject({
@@ -273,7 +273,7 @@ describeRedis('a stream that others write is held against what the server counts
       return (await listed(source)).version
     }
 
-    test('that names a version, it is another stream where that entry is another', async () => {
+    test('with a version whose entry has changed, it is another stream', async () => {
       const { source, run } = from(await versionOfOne())
       for (const id of ['100-0', '200-0']) await run(['XADD', id])
       await run(['XADD', '300-0', 'more', 'of it'])
@@ -283,7 +283,7 @@ describeRedis('a stream that others write is held against what the server counts
       })
     })
 
-    test('that names a version, what came after it is folded into it', async () => {
+    test('with a version, later entries are applied to the snapshot', async () => {
       const { source, run } = from(await versionOfOne())
       await fill(run)
       await run(['XADD', '400-0'])
@@ -291,7 +291,7 @@ describeRedis('a stream that others write is held against what the server counts
     })
 
     test.each(rewrites)(
-      'of a stream that is made anew as it comes, $what, it is another',
+      'of a stream that is recreated meanwhile, $what, it is another stream',
       async ({ isTrimmed, after = '300-0', happens, says }) => {
         const { source, run } = make({
           snapshot: async () => {
@@ -308,7 +308,7 @@ describeRedis('a stream that others write is held against what the server counts
       },
     )
 
-    test('that was trimmed and written on as it came, nothing is missing', async () => {
+    test('of a stream that is trimmed and extended meanwhile, nothing is missing', async () => {
       const { source, run } = make({
         snapshot: async () => {
           await run(['XADD', '400-0'])
@@ -322,7 +322,7 @@ describeRedis('a stream that others write is held against what the server counts
     })
   })
 
-  test('one that is made anew while it is folded, page by page, is not folded into what there was', async () => {
+  test('a stream that is recreated during a list with fold is not mixed with the previous one', async () => {
     const stream = `checked-${++streams}`
     const { run } = make({}, stream)
     await fill(run)

@@ -40,10 +40,10 @@ async function streamOf(
 }
 let streams = 0
 
-describeRedis('a stream that others write', (server) => {
+describeRedis('a stream', (server) => {
   const own = useRedis(server)
 
-  test.concurrent('an entry may speak of several keys, and a key may be deleted', async () => {
+  test.concurrent('an entry may change several keys, and delete a key', async () => {
     const { mirror, add } = await streamOf(own.redis)
     await using _ = mirror
     await add({ a: 1, b: 1 })
@@ -54,7 +54,7 @@ describeRedis('a stream that others write', (server) => {
     await mirror.shows({ c: 3 })
   })
 
-  test.concurrent('whoever adds an entry can wait for it by its id', async () => {
+  test.concurrent('a reader can wait for an entry by its id', async () => {
     const { mirror, add } = await streamOf(own.redis)
     await using _ = mirror
     await mirror.live()
@@ -64,7 +64,7 @@ describeRedis('a stream that others write', (server) => {
     }
   })
 
-  test.concurrent('more entries than one read asks for are all told', async () => {
+  test.concurrent('more entries than one read returns are all delivered', async () => {
     const { mirror, add } = await streamOf(own.redis)
     await using _ = mirror
     for (let n = 0; n < 2_500; n++) void add({ [`k${n % 7}`]: n })
@@ -79,7 +79,7 @@ describeRedis('a stream that others write', (server) => {
     expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
   })
 
-  test.concurrent('the newest entry was deleted before anybody read it: where the stream ends is reached', async () => {
+  test.concurrent('the end of the stream is reached if its newest entry was deleted before it was read', async () => {
     const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
     await using _ = mirror
     await add({ a: 1 })
@@ -90,7 +90,7 @@ describeRedis('a stream that others write', (server) => {
     await mirror.shows({ a: 1 })
   })
 
-  test.concurrent('what was read may be trimmed: nothing is read again', async () => {
+  test.concurrent('if only entries that were read are trimmed, the mirror does not list again', async () => {
     const { mirror, add, stream } = await streamOf(own.redis)
     await using _ = mirror
     await add({ a: 1 })
@@ -103,7 +103,7 @@ describeRedis('a stream that others write', (server) => {
     expect(mirror.codes).toEqual([])
   })
 
-  test.concurrent('200 000 entries are trimmed at once: nothing is read again where they were read, and one list is made where not', async () => {
+  test.concurrent('if 200 000 entries are trimmed at once, a mirror lists once, and only if it had not read them', async () => {
     const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold', timeoutMs: 60_000 })
     await using _ = mirror
     const admin = own.redis.client()
@@ -124,8 +124,8 @@ describeRedis('a stream that others write', (server) => {
     expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
   })
 
-  describe('is read again, from its snapshot', () => {
-    test.concurrent('where entries were trimmed before they were read', async () => {
+  describe('is listed again from its snapshot', () => {
+    test.concurrent('if entries were trimmed before they were read', async () => {
       const state = new Map<string, Item>()
       let after = '0-0'
       const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
@@ -143,7 +143,7 @@ describeRedis('a stream that others write', (server) => {
       expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
     })
 
-    test.concurrent('not where the snapshot is older than what was trimmed: it waits for a newer one', async () => {
+    test.concurrent('but not if the snapshot is older than the oldest entry: it waits for a newer one', async () => {
       const state = new Map<string, Item>()
       let after = '0-0'
       const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
@@ -154,32 +154,32 @@ describeRedis('a stream that others write', (server) => {
       await add({ c: 1 })
       await own.redis.client().xtrim(stream, 'MAXLEN', 1)
       mirror.informer.start()
-      await mirror.until('it to be told', () => mirror.codes.includes('VERSION_EXPIRED'))
+      await mirror.until('it to be reported', () => mirror.codes.includes('VERSION_EXPIRED'))
       state.set('a', { n: 1 }).set('b', { n: 1 })
       after = second
-      // What comes next after this one is there, but nobody can know that.
-      await mirror.until('it to be told again', () => mirror.codes.length > 1)
+      // The entry after this one exists, but this cannot be proved.
+      await mirror.until('it to be reported again', () => mirror.codes.length > 1)
       after = await add({ d: 1 })
       state.set('c', { n: 1 }).set('d', { n: 1 })
       await mirror.shows({ a: 1, b: 1, c: 1, d: 1 })
     })
   })
 
-  describe('of which a part is gone', () => {
-    test.concurrent('is not listed: what it said is not known', async () => {
+  describe('with removed entries', () => {
+    test.concurrent('is not listed: the removed changes are unknown', async () => {
       const { mirror, add, stream } = await streamOf(own.redis)
       await using _ = mirror
       await add({ a: 1 })
       await add({ b: 1 })
       await own.redis.client().xtrim(stream, 'MAXLEN', 1)
       mirror.informer.start()
-      await mirror.until('it to be told', () => mirror.errors.length > 0)
+      await mirror.until('it to be reported', () => mirror.errors.length > 0)
       const [{ code, message } = { code: '', message: '' }] = mirror.errors
       expect([code, message]).toEqual(['PROTOCOL', expect.stringContaining('1 of 2 entries')])
       expect(message).toContain("give a snapshot, or whenTrimmed: 'fold'")
     })
 
-    test.concurrent('is folded where somebody says that the newest of each key stays', async () => {
+    test.concurrent('is folded if whenTrimmed is fold', async () => {
       const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
       await using _ = mirror
       const old = await add({ a: 1 })
@@ -189,7 +189,7 @@ describeRedis('a stream that others write', (server) => {
       await mirror.shows({ a: 2, b: 1 })
     })
 
-    test.concurrent('is folded while others add to it and trim it all the time', async () => {
+    test.concurrent('is folded during continuous writes and trimming', async () => {
       const stream = `stream-${++streams}`
       const admin = own.redis.client()
       for (let n = 0; n < 300; n++) await admin.xadd(stream, '*', `k${n % 20}`, n)
@@ -214,7 +214,7 @@ describeRedis('a stream that others write', (server) => {
       await watch.return?.()
     })
 
-    test.concurrent('which was deleted before it was read: it is listed', async () => {
+    test.concurrent('that were deleted before they were read is listed', async () => {
       const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
       await using _ = mirror
       await add({ a: 1 })
@@ -229,7 +229,7 @@ describeRedis('a stream that others write', (server) => {
     })
   })
 
-  describe('that became another', () => {
+  describe('that was replaced', () => {
     test.concurrent('by DEL while nothing was written: the mirror is emptied', async () => {
       const { mirror, add, stream } = await streamOf(own.redis)
       await using _ = mirror
@@ -240,7 +240,7 @@ describeRedis('a stream that others write', (server) => {
       expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
     })
 
-    test.concurrent('by DEL, and was made anew with more entries and later ids', async () => {
+    test.concurrent('by DEL, and recreated with more entries and later ids', async () => {
       const { mirror, add, stream } = await streamOf(own.redis)
       await using _ = mirror
       await add({ ghost: 1 })
@@ -253,7 +253,7 @@ describeRedis('a stream that others write', (server) => {
       expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
     })
 
-    test.concurrent('by DEL, was made anew with lower ids, and its list ends before what was shown', async () => {
+    test.concurrent('by DEL, and recreated with lower ids, ends before the floor of its list', async () => {
       const { mirror, add, stream } = await streamOf(own.redis)
       await using _ = mirror
       await add({ ghost: 1 }, '500-0')
@@ -268,7 +268,7 @@ describeRedis('a stream that others write', (server) => {
       expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
     })
 
-    test.concurrent('by DEL, and was made anew with the same ids and as many entries', async () => {
+    test.concurrent('by DEL, and recreated with the same ids and as many entries', async () => {
       const { mirror, add, stream } = await streamOf(own.redis)
       await using _ = mirror
       await add({ ghost: 1 }, '100-0')
@@ -285,7 +285,7 @@ describeRedis('a stream that others write', (server) => {
       expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
     })
 
-    test.concurrent('by FLUSHALL, and was written again at once', async () => {
+    test.concurrent('by FLUSHALL, and written again at once', async () => {
       await using redis = await RedisServer.start({ server })
       const { mirror, add } = await streamOf(redis)
       await using _ = mirror
@@ -302,7 +302,7 @@ describeRedis('a stream that others write', (server) => {
       ['and is past us again', 3],
       ['and is as long as it was', 1],
     ] as const) {
-      test.concurrent(`by the loss of the last part of an append-only file, ${what}`, async () => {
+      test.concurrent(`by the loss of the end of an append-only file, ${what}`, async () => {
         await using redis = await RedisServer.start({ server, isDurable: true })
         const { mirror, add } = await streamOf(redis)
         await using _ = mirror
@@ -323,17 +323,17 @@ describeRedis('a stream that others write', (server) => {
   })
 
   describe('cannot be read', () => {
-    test.concurrent('where the key holds something else', async () => {
+    test.concurrent('if the key is not a stream', async () => {
       const { mirror, stream } = await streamOf(own.redis)
       await using _ = mirror
       await own.redis.client().set(stream, 'a string')
       mirror.informer.start()
-      await mirror.until('it to be told', () => mirror.codes.includes('PROTOCOL'))
+      await mirror.until('it to be reported', () => mirror.codes.includes('PROTOCOL'))
       expect(mirror.errors[0]?.message).toContain('WRONGTYPE')
     })
 
     test.each([null, [null], 'text', 7, [[]], Promise.resolve()])(
-      'an entry of which decode says %j is invalid, and those after it are told',
+      'if decode returns %j for an entry, which is then invalid, and later entries are delivered',
       async (nonsense) => {
         const stream = `stream-${++streams}`
         const admin = own.redis.client()
@@ -347,7 +347,7 @@ describeRedis('a stream that others write', (server) => {
       },
     )
 
-    test.concurrent('where an entry cannot be decoded: it is named, and the others are there', async () => {
+    test.concurrent('if an entry cannot be decoded: it is reported, and the others are mirrored', async () => {
       const { mirror, add } = await streamOf(own.redis, {
         decode: (fields) => {
           const [[key = '', n] = []] = [...fields]
@@ -366,7 +366,7 @@ describeRedis('a stream that others write', (server) => {
     })
   })
 
-  test.concurrent('a list is stopped while it waits for a snapshot that does not come', async () => {
+  test.concurrent('a list is stopped while it waits for a snapshot that never resolves', async () => {
     const stop = new AbortController()
     const asked = Promise.withResolvers<void>()
     const source = redisStream<Item>({
@@ -385,7 +385,7 @@ describeRedis('a stream that others write', (server) => {
     await expect(first).rejects.toThrow('enough')
   })
 
-  test.concurrent('a field that is no UTF-8 makes its entry one that cannot be decoded, and a character that looks so does not', async () => {
+  test.concurrent('a field that is not UTF-8 makes its entry invalid, and a replacement character does not', async () => {
     const { mirror, stream, add } = await streamOf(own.redis)
     await using _ = mirror
     await add({ 'odd \ufffd': 1 })
@@ -394,10 +394,10 @@ describeRedis('a stream that others write', (server) => {
     await own.redis.client().xadd(stream, '*', Buffer.from([0x62, 0xff]), '2')
     await add({ a: 1, 'odd \ufffd': 2 })
     await mirror.shows({ 'odd \ufffd': 2, a: 1 })
-    await mirror.until('it to be told', () => mirror.codes.includes('DECODE'))
+    await mirror.until('it to be reported', () => mirror.codes.includes('DECODE'))
   })
 
-  test.concurrent('consumer groups and their readers are no concern: all entries are told', async () => {
+  test.concurrent('consumer groups and their readers have no effect: all entries are delivered', async () => {
     const { mirror, add, stream } = await streamOf(own.redis)
     await using _ = mirror
     const worker = own.redis.client()
@@ -413,7 +413,7 @@ describeRedis('a stream that others write', (server) => {
     expect(mirror.errors).toEqual([])
   })
 
-  test.concurrent('the prefix that the client puts before keys is put before the stream', async () => {
+  test.concurrent('the key prefix of the client is added to the key of the stream', async () => {
     const client = userClient('ioredis 6', own.redis.port, { keyPrefix: 'app:' })
     const source = redisStream<Item>({
       client,

@@ -24,12 +24,12 @@ describe('a version', () => {
     ['a later one', at(5, 3), at(5, 4), false],
     ['one of another history', at(5, 3), at(6, 3), 'EPOCH_CHANGED'],
     ['one of a fork', at(5, 3), at(5, 3, 'b'.repeat(16)), 'EPOCH_CHANGED'],
-    ['of nothing, another moment of nothing', absent(10), absent(20), true],
-    ['of nothing, a history that began since', absent(10), at(11, 0), false],
-    ['of nothing, a history that began at that very moment', absent(10), at(10, 0), false],
-    ['of nothing, a history that was there before', absent(10), at(9, 4), 'EPOCH_CHANGED'],
-    ['a moment before it began', at(11, 0), absent(10), true],
-    ['a moment at which it was gone', at(9, 4), absent(10), 'EPOCH_CHANGED'],
+    ['of absence, a later absence', absent(10), absent(20), true],
+    ['of absence, a history that began since', absent(10), at(11, 0), false],
+    ['of absence, a history that began at the same time', absent(10), at(10, 0), false],
+    ['of absence, an earlier history', absent(10), at(9, 4), 'EPOCH_CHANGED'],
+    ['an absence before it began', at(11, 0), absent(10), true],
+    ['an absence after it began', at(9, 4), absent(10), 'EPOCH_CHANGED'],
   ]
   test.each(pairs)('%s', (_what, here, mark, includes) => {
     if (includes === 'EPOCH_CHANGED')
@@ -37,12 +37,15 @@ describe('a version', () => {
     else expect(includesMark(here, mark)).toBe(includes)
   })
 
-  test.each(['', '7', 'redis1.5.3', 'redis1.5.3.xyz', `redis1.-5.3.${chain}`, 'pg1.1.2.3'])('%j is none', (version) => {
-    expect(() => parseVersion(version)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
-  })
+  test.each(['', '7', 'redis1.5.3', 'redis1.5.3.xyz', `redis1.-5.3.${chain}`, 'pg1.1.2.3'])(
+    '%j is rejected',
+    (version) => {
+      expect(() => parseVersion(version)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
+    },
+  )
 })
 
-describe('a place in a stream that others write', () => {
+describe('a position in a stream', () => {
   const of = (id: string, added: number | undefined, digest?: string, origin?: string): string =>
     formatPosition({ id, added, digest, origin })
   const [one, other] = ['a'.repeat(16), 'b'.repeat(16)]
@@ -64,7 +67,7 @@ describe('a place in a stream that others write', () => {
     ['an earlier place with more entries before it', of('5-0', 3, one), of('4-0', 4, one), 'EPOCH_CHANGED'],
     ['the same id with more entries before it', of('5-0', 3, one), of('5-0', 4, one), 'EPOCH_CHANGED'],
     ['another entry with the same id', of('5-0', 3, one), of('5-0', 3, other), 'EPOCH_CHANGED'],
-    ['an entry with the same id where nobody knows which it was', of('5-0', 3), of('5-0', 3, one), true],
+    ['an entry with the same id and an unknown digest', of('5-0', 3), of('5-0', 3, one), true],
     [
       'of one to which nothing was added, a place without entries before it',
       of('0-0', 0),
@@ -78,12 +81,12 @@ describe('a place in a stream that others write', () => {
     else expect(includesPlace(here, mark)).toBe(includes)
   })
 
-  test.each(['', 'x', '5-', '-5', 'redisx1.5-0.3', `redis1.5.3.${one}`])('%j is none', (mark) => {
+  test.each(['', 'x', '5-', '-5', 'redisx1.5-0.3', `redis1.5.3.${one}`])('%j is rejected', (mark) => {
     expect(() => includesPlace(of('5-0', 3), mark)).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
   })
 })
 
-test('no two different changes make the same chain', () => {
+test('different changes have different chains', () => {
   const [a, ab, b, none] = ['a', 'ab', 'b', ''].map((text) => Buffer.from(text))
   if (!a || !ab || !b || !none) throw new Error('missing')
   const changes = [
@@ -106,7 +109,7 @@ test('no two different changes make the same chain', () => {
   ).toBe(chains.length + 2)
 })
 
-test('the size of an answer is bounded, whatever the values, and never nothing', () => {
+test('the size of a response is bounded for all values, and never 0', () => {
   const portion = new AdaptivePageSize(1_000, new ResponseSizeLimit())
   expect(portion.size).toBe(1)
   for (let times = 0; times < 10; times++) portion.arrived(portion.size, portion.size * 100)
@@ -117,7 +120,7 @@ test('the size of an answer is bounded, whatever the values, and never nothing',
   expect(portion.size).toBe(1)
 })
 
-test('the size of an answer is halved when a connection is lost in it, and doubled again after ten minutes', () => {
+test('the size of a response is halved when a connection is lost during it, and doubled again after ten minutes', () => {
   const answers = new ResponseSizeLimit()
   const lost = unavailable('127.0.0.1:6379 closed the connection')
   const portion = (): AdaptivePageSize => {
@@ -137,7 +140,7 @@ test('the size of an answer is halved when a connection is lost in it, and doubl
   expect(portion().size).toBe(6)
 })
 
-test('the size of an answer is not changed by a lost connection that had nothing to send', () => {
+test('the size of a response does not change if an idle connection is lost', () => {
   const answers = new ResponseSizeLimit()
   const portion = new AdaptivePageSize(1_000, answers)
   for (let times = 0; times < 10; times++) portion.arrived(portion.size, portion.size * 10_000)

@@ -20,7 +20,7 @@ describeRedis('a writer', (server) => {
   }
   const contents = (name: string) => own.redis.client().hgetall(`{${name}}:h`)
 
-  test('makes all changes of one call at one moment, as one entry', async () => {
+  test('applies all changes of one call atomically, as one entry', async () => {
     const [writer, name] = make()
     await writer.apply([{ put: 'a', object: 1 }, { put: 'b', object: { deep: [2] } }, { delete: 'a' }])
     expect(await contents(name)).toEqual({ b: '{"deep":[2]}' })
@@ -28,7 +28,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('makes as many changes at once as it says, and no more', async () => {
+  test('applies at most the maximum number of changes', async () => {
     const [writer, name] = make()
     const changes = Array.from({ length: 3_500 }, (_, n) => ({ put: `k${n}`, object: n }))
     await writer.apply(changes)
@@ -37,7 +37,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('gives the version at which the collection is for no changes, and begins it where there is none', async () => {
+  test('returns the current version for no changes, and creates a missing collection', async () => {
     const [writer, name] = make()
     const begun = await writer.apply([])
     expect(await writer.apply([])).toBe(begun)
@@ -45,7 +45,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('writes only at the version that it was told, else it says at which the collection is', async () => {
+  test('writes only at ifVersion, and else rejects with the current version', async () => {
     const [writer, name] = make()
     const first = await writer.apply([{ put: 'a', object: 1 }])
     const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
@@ -57,7 +57,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('with shards writes only at the version of the shard that it was given', async () => {
+  test('with shards writes only at the version of the shard', async () => {
     const name = `writer-${++names}`
     const writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
     const first = await writer.apply([{ put: 'a', object: 1 }])
@@ -69,7 +69,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('deletes a key that is not there, and the collection can be listed', async () => {
+  test('deletes an absent key, and the collection can be listed', async () => {
     const [writer, name] = make()
     await writer.apply([{ put: 'a', object: 1 }, { delete: 'b' }])
     const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
@@ -77,7 +77,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('of two that write the same at the same version, one does', async () => {
+  test('wins alone if two writers write the same at the same version', async () => {
     const [one, name] = make()
     const [other] = make({ name })
     const ifVersion = await one.apply([{ put: 'job', object: 1 }])
@@ -94,7 +94,7 @@ describeRedis('a writer', (server) => {
     await other.close()
   })
 
-  test('goes on after the server has forgotten its scripts', async () => {
+  test('continues after SCRIPT FLUSH', async () => {
     const [writer, name] = make()
     await writer.apply([{ put: 'a', object: 1 }])
     await own.redis.client().script('FLUSH')
@@ -103,7 +103,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('goes on after its connection was closed while nothing was under way', async () => {
+  test('continues after its idle connection was closed', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.redis.port })
     const [writer, name] = make({ port: proxy.port })
     await writer.apply([{ put: 'a', object: 1 }])
@@ -120,7 +120,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('takes an undefined put beside a delete for a delete', async () => {
+  test('treats a delete with an undefined put as a delete', async () => {
     const [writer, name] = make()
     await writer.apply([{ put: 'a', object: 1 }])
     const change = { put: undefined, object: undefined, delete: 'a' }
@@ -132,7 +132,7 @@ describeRedis('a writer', (server) => {
     await shards.close()
   })
 
-  test('refuses what cannot be written before anything is', async () => {
+  test('rejects invalid changes before it writes', async () => {
     const [writer, name] = make()
     await expect(
       writer.apply([
@@ -167,19 +167,19 @@ describeRedis('a writer', (server) => {
     ['h', 'hash'],
     ['s', 'stream'],
     ['m', 'hash'],
-  ])('leaves a key of another type as it is, and names it: %s', async (part, kind) => {
+  ])('does not change a key of another type, and names it: %s', async (part, kind) => {
     const [writer, name] = make()
     const key = `{${name}}:${part}`
     await own.redis.client().set(key, 'text')
     await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toMatchObject({
       code: 'NOT_WRITTEN',
-      message: `nothing was written: WRONGTYPE ${key} is no ${kind} (another kind of value is stored there: choose another name, or delete that key)`,
+      message: `nothing was written: WRONGTYPE ${key} is not a ${kind} (another kind of value is stored there: choose another name, or delete that key)`,
     })
     expect(await own.redis.client().keys(`{${name}}:*`)).toEqual([key])
     await writer.close()
   })
 
-  test('that was closed writes nothing, and says so', async () => {
+  test('that was closed writes nothing, and rejects', async () => {
     const [writer] = make()
     await writer.apply([])
     await writer.close()
@@ -189,7 +189,7 @@ describeRedis('a writer', (server) => {
     })
   })
 
-  test('that finds no server says that nothing was written', async () => {
+  test('without a server rejects with NOT_WRITTEN', async () => {
     const [writer] = make({ port: 1 })
     await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toMatchObject({
       code: 'NOT_WRITTEN',
@@ -197,7 +197,7 @@ describeRedis('a writer', (server) => {
     })
   })
 
-  test('writes all of a change or nothing where memory is short', async () => {
+  test('writes a change completely or not at all if memory is short', async () => {
     await using redis = await RedisServer.start({ server, args: ['--maxmemory', '4mb'] })
     const client = userClient('ioredis 6', redis.port)
     const writer = redisWriter<string>({ client, name: 'full', codec: 'string' })
@@ -218,7 +218,7 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  test('keeps about as much history as it was told', async () => {
+  test('keeps approximately the history of its option retention', async () => {
     const client = userClient('ioredis 6', own.redis.port)
     const name = `writer-${++names}`
     const writer = redisWriter<number>({ client, name, retention: 200 })
@@ -227,13 +227,13 @@ describeRedis('a writer', (server) => {
     await writer.close()
   })
 
-  describe('whose answer is lost', () => {
+  describe('whose response is lost', () => {
     for (const driver of driverNames) {
-      test(`does not know, and writes nothing twice; the user's own client does (${driver})`, async () => {
+      test(`reports an unknown outcome, and writes nothing twice; the user's own client does (${driver})`, async () => {
         await using proxy = await startFaultProxy({ targetPort: own.redis.port })
         const [writer, name] = make({ port: proxy.port })
         const [other] = make({ name })
-        // The trouble: a delete that is sent again takes away what somebody else has put since.
+        // A delete that is sent again would remove the later put of another client.
         const users = userClient(driver, proxy.port, { retryStrategy: () => 50 })
         users.on('error', () => {})
         await other.apply([{ put: 'job', object: 1 }])
@@ -260,7 +260,7 @@ describeRedis('a writer', (server) => {
       })
     }
 
-    test('is told when it asks again for the same at the same version: it was written', async () => {
+    test('returns the version of its own write when the same call is repeated', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer, name] = make({ port: proxy.port })
       const [other] = make({ name })
@@ -294,7 +294,7 @@ describeRedis('a writer', (server) => {
       await writer.close()
     })
 
-    test('writes it when it asks again, where it never got there', async () => {
+    test('writes when the call is repeated, if the first one never arrived', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer, name] = make({ port: proxy.port })
       const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
@@ -308,7 +308,7 @@ describeRedis('a writer', (server) => {
       await writer.close()
     })
 
-    test('is a conflict when it asks again, where somebody else came first with the very same', async () => {
+    test('rejects with CONFLICT when the call is repeated, if another client made the same change first', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer, name] = make({ port: proxy.port })
       const [other] = make({ name })
@@ -321,7 +321,7 @@ describeRedis('a writer', (server) => {
       await other.close()
     })
 
-    test('does not know either when it asks again after the history was trimmed', async () => {
+    test('reports an unknown outcome when the call is repeated after the history was trimmed', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer, name] = make({ port: proxy.port })
       const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
@@ -336,7 +336,7 @@ describeRedis('a writer', (server) => {
       await writer.close()
     })
 
-    test('is told of the very first change of a collection, too', async () => {
+    test('returns the version of its own write also for the first change of a collection', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer, name] = make({ port: proxy.port })
       const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
@@ -351,7 +351,7 @@ describeRedis('a writer', (server) => {
       await writer.close()
     })
 
-    test('waits no longer for it than it was told', async () => {
+    test('waits no longer than timeoutMs', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer] = make({ port: proxy.port, timeoutMs: 300 })
       await writer.apply([])

@@ -7,7 +7,7 @@ import { userClient } from './drivers.js'
 import { COLLECTION, PREFIX, STREAM, STREAM_AT, STREAM_TRUTH } from './followers.js'
 import type { Item } from './mirror.js'
 
-/** Keys that are written: few, so that each is written, deleted and made anew. */
+/** The written keys: few, so that each is written, deleted and created again. */
 const KEYS = 200
 
 /** One entry, and what the stream says in all with it. */
@@ -19,7 +19,7 @@ end
 redis.call('SET', KEYS[3], id)
 return id`
 
-/** Somebody who writes a collection, and less often a stream and plain keys, over a network that fails. */
+/** Writes a collection, and less often a stream and plain keys, over a network that fails. */
 export class FuzzWriter implements AsyncDisposable {
   writes = 0
   readonly #writer: RedisWriter<Item>
@@ -53,7 +53,7 @@ export class FuzzWriter implements AsyncDisposable {
     }
   }
 
-  /** Makes a collection of what is there, where it is none. */
+  /** Creates the collection of the existing fields, if it does not exist. */
   async begin(): Promise<void> {
     await this.#writer.apply([])
   }

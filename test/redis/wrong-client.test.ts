@@ -56,7 +56,7 @@ const sourcesOf = (client: RedisClient): readonly ListerWatcher<unknown>[] => [
 describeRedis('a Redis client', (server) => {
   const own = useRedis(server)
 
-  test('that subscribes is a client like any other: sources have connections of their own', async () => {
+  test('that subscribes can be used: sources have their own connections', async () => {
     const client = own.redis.client()
     await client.subscribe('channel')
     for (const source of sourcesOf(client)) expect((await listed(source)).objects.size).toBe(0)
@@ -64,7 +64,7 @@ describeRedis('a Redis client', (server) => {
     await writer.apply([{ put: 'a', object: 1 }])
   })
 
-  test('that was closed is a client like any other: only its options are used', async () => {
+  test('that was closed can be used: only its options are needed', async () => {
     const client = own.redis.client()
     await client.quit()
     for (const source of sourcesOf(client)) expect((await listed(source)).objects.size).toBe(0)
@@ -82,7 +82,7 @@ describeServer('redis 7.0', 'a Cluster that was closed', (server) => {
     return client
   }
 
-  test('is an OptionError of list, of apply and of synced: nothing says where the keys are', async () => {
+  test('causes an OptionError of list, apply and synced, because its slot map is not current', async () => {
     const client = await closed()
     const says = { option: 'client', message: expect.stringContaining('the Cluster was closed') }
     for (const source of sourcesOf(client)) {

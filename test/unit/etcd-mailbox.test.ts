@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { WatchInbox } from '../../adapters/etcd/watch/watch-inbox.js'
 import { systemClock } from '../../src/contract/clock.js'
 
-test('a mailbox that is closed after its signal was aborted cancels its stream', async () => {
+test('an inbox that is closed after its signal was aborted cancels its stream', async () => {
   const cancels: string[] = []
   const stream = {
     listen: () => {},
@@ -12,10 +12,10 @@ test('a mailbox that is closed after its signal was aborted cancels its stream',
     cancel: (reason: string) => void cancels.push(reason),
   }
   const stop = new AbortController()
-  const mailbox = new WatchInbox(stream, systemClock, stop.signal)
-  const next = mailbox.next(60_000)
+  const inbox = new WatchInbox(stream, systemClock, stop.signal)
+  const next = inbox.next(60_000)
   stop.abort()
   await expect(next).rejects.toMatchObject({ code: 'STOPPED' })
-  mailbox.close(false)
+  inbox.close(false)
   expect(cancels).toEqual(['unwanted'])
 })

@@ -10,7 +10,7 @@ const entry = (size: number): KeyValue => ({
 })
 const small = Array.from({ length: 100 }, () => entry(10))
 
-test('after a page that failed quick pages of small entries do not lift its limit, also in the next list', () => {
+test('quick pages of small entries do not lift the limit after a failed page, also in the next list', () => {
   const learned: LearnedLimits = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity }
   const first = new PageLimit(10_000, 4 * 1024 * 1024, learned)
   first.arrived(small, 10)

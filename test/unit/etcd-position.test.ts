@@ -6,7 +6,7 @@ import { Session } from '../../adapters/etcd/transport/session.js'
 import { WatchPosition } from '../../adapters/etcd/watch/watch-position.js'
 import { systemClock } from '../../src/contract/clock.js'
 
-test('a position reads the newest entry as it was at its revision, if the one that it knew was deleted', async () => {
+test('a position reads the newest entry at its own revision, if the known one was deleted', async () => {
   const asked: RangeRequest[] = []
   const header = { clusterId: '7', revision: 20, term: 2 }
   const options = { signal: new AbortController().signal, clock: systemClock, timeoutMs: 1_000 }

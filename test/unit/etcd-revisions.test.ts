@@ -7,7 +7,7 @@ const eventAt = (modRevision: number): EtcdEvent => ({
   kv: { key: Buffer.from('k'), value: Buffer.from(''), createRevision: 0, modRevision },
 })
 
-test('a large message is cut between two revisions, and never within one', () => {
+test('a large message is split between two revisions, and never within one', () => {
   const before = Array.from({ length: 990 }, (_, at) => eventAt(1 + at))
   const transaction = Array.from({ length: 500 }, () => eventAt(991))
   const after = Array.from({ length: 700 }, (_, at) => eventAt(992 + at))
