@@ -466,7 +466,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
         'await refillFingerprint(this.#newest, session, range, 0)',
       ],
     ],
-    test: 'unit/etcd-position.test.ts',
+    test: 'unit/etcd-watch-position.test.ts',
     named: 'at its own revision',
   },
   {
@@ -476,7 +476,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     breaks: 'The proof in a version names the newest living entry: the same history is resumed without a list.',
     file: at('history/fingerprint'),
     edits: [['for (const { isDelete, kv } of isEnough ? last : events) {', 'for (const { isDelete, kv } of last) {']],
-    test: 'etcd/newest.test.ts',
+    test: 'etcd/fingerprint.test.ts',
     named: 'after a large batch that ends with deletes',
   },
   {
@@ -520,7 +520,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
         'if (events[end]?.kv.modRevision === events[begin]?.kv.modRevision) continue',
       ],
     ],
-    test: 'unit/etcd-revisions.test.ts',
+    test: 'unit/etcd-fragments.test.ts',
     named: 'and never within one',
   },
   {
@@ -560,7 +560,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
         '    this.#messages.length = 0\n    if (this.#ending !== undefined) return\n    this.#ending = ABORTED\n',
       ],
     ],
-    test: 'unit/etcd-mailbox.test.ts',
+    test: 'unit/etcd-watch-inbox.test.ts',
     named: 'cancels its stream',
   },
   {

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { type Happening, revisionOf } from './witness.js'
+import { type Happening, revisionOf } from './contract-checker.js'
 
 /** What calls of a source get, outside of an informer. */
 export function context(

@@ -7,11 +7,11 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { ContractChecker } from './contract-checker.js'
 import { context, followTo, historyOf, listed } from './follow.js'
 import { type Item, Stage } from './stage.js'
 import { useEtcd } from './support.js'
 import { watcherSource } from './watcher-source.js'
-import { Witness } from './witness.js'
 
 /** Several write transactions while the network breaks again and again, mostly in the middle of catching up. */
 async function underCuts(etcd: EtcdServer, instead?: (hosts: string, prefix: string) => ListerWatcher<Item>) {
@@ -31,14 +31,14 @@ async function underCuts(etcd: EtcdServer, instead?: (hosts: string, prefix: str
   stage.proxy.pass()
   const last = Number(await stage.put(['last', 1]))
   const isWhole = await stage
-    .until('the end to be delivered', () => stage.witness.reached >= last)
+    .until('the end to be delivered', () => stage.checker.reached >= last)
     .then(
       () => true,
       () => false,
     )
   const history = await historyOf(stage.writer, stage.prefix, last)
-  const { flaws } = stage.witness
-  return { isWhole, flaws, missing: stage.witness.missing(history), relists: stage.relists, history }
+  const { flaws } = stage.checker
+  return { isWhole, flaws, missing: stage.checker.missing(history), relists: stage.relists, history }
 }
 
 describeEtcd('the guarantees of etcd for watchers', (server) => {
@@ -73,14 +73,14 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
         const cuts = [...Array.from({ length: 24 }, (_, at) => 150 + at * 50), 5_000, 20_000, 40_000, 60_000, 90_000]
         let broken = 0
         for (const bytes of cuts) {
-          const witness = new Witness(stage.source)
-          witness.listedAt = Number(from.split('.')[3])
+          const checker = new ContractChecker(stage.source)
+          checker.listedAt = Number(from.split('.')[3])
           const cut = stage.proxy.cutAfter(bytes, 'toClient')
-          const { breaks } = await followTo(witness, from, last)
+          const { breaks } = await followTo(checker, from, last)
           stage.proxy.pass()
           cut.catch(() => {})
           if (breaks > 0) broken++
-          expect([witness.flaws, witness.missing(history)], `cut after ${bytes}`).toEqual([[], []])
+          expect([checker.flaws, checker.missing(history)], `cut after ${bytes}`).toEqual([[], []])
         }
         expect(broken).toBeGreaterThan(10)
       })
@@ -101,10 +101,10 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
     }
     expect(seen).toHaveLength(30)
     expect(seen).not.toContainEqual(expect.objectContaining({ object: { n: 7 } }))
-    const witness = new Witness(stage.source)
-    witness.listedAt = Number(from.split('.')[3])
-    await followTo(witness, from, last)
-    expect([witness.events, witness.missing(await historyOf(stage.writer, stage.prefix, last))]).toEqual([3, []])
+    const checker = new ContractChecker(stage.source)
+    checker.listedAt = Number(from.split('.')[3])
+    await followTo(checker, from, last)
+    expect([checker.events, checker.missing(await historyOf(stage.writer, stage.prefix, last))]).toEqual([3, []])
   })
 
   test.concurrent('during a catch-up, progress notifications of servers that may be wrong are ignored', async () => {
@@ -116,8 +116,8 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
     })
     await Promise.all(writing)
     const last = Number(await stage.put(['k', 1]))
-    const witness = new Witness(stage.source)
-    witness.listedAt = Number(from.split('.')[3])
+    const checker = new ContractChecker(stage.source)
+    checker.listedAt = Number(from.split('.')[3])
     const asking = new AbortController()
     const ask = async (listener: () => void): Promise<void> => {
       while (!asking.signal.aborted) {
@@ -125,10 +125,10 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
         await sleep(5)
       }
     }
-    await followTo(witness, from, last, (listener) => void ask(listener))
+    await followTo(checker, from, last, (listener) => void ask(listener))
     asking.abort()
     const history = await historyOf(stage.writer, stage.prefix, last)
-    expect([witness.flaws, witness.missing(history)]).toEqual([[], []])
+    expect([checker.flaws, checker.missing(history)]).toEqual([[], []])
   })
 
   test.concurrent('a catch-up larger than the 4 MiB limit of a client of etcd3 arrives in fragments, completely', async () => {
@@ -146,12 +146,12 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
       const last = Number(await stage.put(['k', 1]))
       const history = await historyOf(stage.writer, stage.prefix, last)
       for (const bytes of [undefined, 1_000_000, 2_500_000, 6_000_000]) {
-        const witness = new Witness(source)
-        witness.listedAt = Number(from.split('.')[3])
+        const checker = new ContractChecker(source)
+        checker.listedAt = Number(from.split('.')[3])
         if (bytes !== undefined) void stage.proxy.cutAfter(bytes, 'toClient')
-        await followTo(witness, from, last)
+        await followTo(checker, from, last)
         stage.proxy.pass()
-        expect([witness.flaws, witness.missing(history)], `cut after ${bytes}`).toEqual([[], []])
+        expect([checker.flaws, checker.missing(history)], `cut after ${bytes}`).toEqual([[], []])
       }
     } finally {
       client.close()

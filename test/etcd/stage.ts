@@ -10,7 +10,7 @@ import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import type { EtcdServer } from '../servers/etcd.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { Witness } from './witness.js'
+import { ContractChecker } from './contract-checker.js'
 
 export interface Item {
   readonly n: number
@@ -39,14 +39,14 @@ const PERIODIC_AUDITS_MS = 24 * 60 * 60 * 1_000
 
 let stages = 0
 
-/** A prefix of its own, a proxy before the server, a mirror that sees it through the proxy, and a witness between them. */
+/** A prefix of its own, a proxy before the server, a mirror that sees it through the proxy, and a checker between them. */
 export class Stage implements AsyncDisposable {
   readonly etcd: EtcdServer
   readonly prefix = `/stage-${++stages}/`
   readonly proxy: FaultProxy
   readonly source: ListerWatcher<Item>
   readonly informer: Informer<Item>
-  readonly witness: Witness<Item>
+  readonly checker: ContractChecker<Item>
   readonly told = new HandlerHistory<Item>()
   readonly errors: SourceError[] = []
   readonly clock = new CountingClock(fastClock(SPEED))
@@ -73,9 +73,9 @@ export class Stage implements AsyncDisposable {
         stallMs: 10_000,
         ...source,
       })
-    this.witness = new Witness(this.source)
+    this.checker = new ContractChecker(this.source)
     this.informer = createInformer({
-      source: this.witness,
+      source: this.checker,
       clock: this.clock,
       audit: options.isAudited === true ? { periodMs: PERIODIC_AUDITS_MS } : false,
       logger: this.#log,
@@ -166,7 +166,7 @@ export class Stage implements AsyncDisposable {
       this.told.objects.size === this.informer.size &&
       [...this.informer.entries()].every(([key, object]) => Object.is(this.told.objects.get(key), object))
     await waitUntil('the subscription to know it', isTold)
-    const flaws = [...this.told.violations, ...this.witness.flaws]
+    const flaws = [...this.told.violations, ...this.checker.flaws]
     if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
   }
 

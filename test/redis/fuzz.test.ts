@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { describeRedis, describeServer } from '../servers/index.js'
 import { campaign } from './campaign.js'
-import { newestSource } from './newest-source.js'
+import { naiveSource } from './naive-source.js'
 
 /** The number of checks: 60, or the value of the environment variable. */
 const CHECKS = Number(process.env['LISTWATCH_REDIS_CHECKS'] ?? 60)
@@ -36,7 +36,7 @@ describe.concurrent('faults of every kind, and overlapping', () => {
       test.concurrent(
         'within 30 checks',
         async () => {
-          const options = { server, seed: SEED, checks: 30, patienceMs: 5_000, instead: newestSource }
+          const options = { server, seed: SEED, checks: 30, patienceMs: 5_000, instead: naiveSource }
           const { divergences } = await campaign(options)
           expect(divergences).toEqual([expect.stringContaining('keys differ')])
         },

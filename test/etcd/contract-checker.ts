@@ -19,7 +19,7 @@ export interface Happening {
  * Wraps a source of etcd, and checks its events against the guarantees of etcd for watchers:
  * https://etcd.io/docs/v3.6/learning/api_guarantees. `missing()` checks `Reliable` with the history of the server.
  */
-export class Witness<T> implements ListerWatcher<T> {
+export class ContractChecker<T> implements ListerWatcher<T> {
   readonly name: string
   readonly heartbeatMs: number
   readonly flaws: string[] = []

@@ -8,7 +8,7 @@ import type { Item } from './mirror.js'
  * A naive source on a driver that reconnects by itself: it reads the hash, then `XREAD BLOCK` from the newest entry. The
  * tests of our source must find its defects.
  */
-export function newestSource(port: number): ListerWatcher<Item> {
+export function naiveSource(port: number): ListerWatcher<Item> {
   const connect = (): Redis => {
     const client = new Redis({ port, host: '127.0.0.1', retryStrategy: () => 50, commandTimeout: 1_000 })
     client.on('error', () => {})
