@@ -66,7 +66,7 @@ class World {
     this.isMerged = true
   }
 
-  /** What should come next, and what does. Whoever takes everything has caught up. */
+  /** The expected and the actual next batch. A reader that takes everything has caught up. */
   take(): { readonly expected: readonly QueuedBatch<number>[]; readonly taken: QueuedBatch<number> | undefined } {
     const expected = this.isMerged ? this.waiting : this.waiting.slice(0, 1)
     this.waiting = this.waiting.slice(expected.length)

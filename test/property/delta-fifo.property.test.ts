@@ -48,7 +48,7 @@ class World {
   readonly history = new Map<string, ReadonlyMap<string, number>>()
   readonly indexer = new Indexer<number>()
   readonly fifo: DeltaFIFO<number>
-  /** Keys that were last named by an invalid event, or may have been: nobody promises what the consumer holds of them. */
+  /** Keys that were last named by an invalid event, or may have been: the consumer's state of them is not specified. */
   readonly unsure = new Set<string>()
   inHand: DeltaBatch<number> | undefined
   /** Whether something was missed since the last list. */
@@ -138,7 +138,7 @@ class World {
     this.fifo.apply({ events: [...events, ...this.#invalid(bad)], version: this.#next() })
   }
 
-  /** A list that begins with what is stale, as a source without a snapshot gives it, and ends with the truth. */
+  /** A list that begins with what is stale, as from a source without a snapshot, and ends with the current state. */
   #list(stale: readonly Fate[], bad: readonly (string | undefined)[]): void {
     const before = new Set(this.indexer.keys())
     const list = this.fifo.replace()
@@ -152,7 +152,7 @@ class World {
     this.isBroken = false
   }
 
-  /** After the whole collection only what was named invalid is unsure, or all that is absent where a name is missing. */
+  /** After the whole collection only keys of invalid events are uncertain, or all absent keys if a key is missing. */
   #relearn(entries: readonly { readonly key: string }[], before: Iterable<string>, bad: readonly unknown[]): void {
     if (!bad.includes(undefined)) this.unsure.clear()
     else for (const key of [...before, ...keyPool]) this.unsure.add(key)
@@ -290,7 +290,7 @@ describe('a fifo between a source and an indexer', () => {
 
 /** The naive queue: a flat list of what waits, in the order in which it came. */
 class Model {
-  /** What the consumer has processed, where it is known to the fifo. */
+  /** The objects that the consumer has processed, if the fifo knows them. */
   readonly known = new Map<string, number>()
   taken = new Map<string, number | undefined>()
   waiting: { readonly batch: number; readonly type: string; readonly key: string; readonly object: number }[] = []
@@ -347,7 +347,7 @@ class Model {
     const version = isLast ? this.batches.at(-1)?.version : undefined
     this.#aheadOf = Math.max(this.#aheadOf, ...popped.map(({ batch }) => batch))
     if (isLast) this.batches = []
-    // The first batch is left out once all of it has been popped: the next one tells where the source was.
+    // The first batch is left out once all of it has been popped: the next one has the source's version.
     const isLeft = (batch: number): boolean => this.waiting.some((each) => each.batch === batch)
     while (this.batches[0]?.isBookmark === false && !isLeft(this.batches[0].batch)) this.batches.shift()
     return this.#take(popped, isLast, version)

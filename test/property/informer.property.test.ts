@@ -25,7 +25,7 @@ interface Item {
   readonly n: number
 }
 
-/** Somebody who follows the informer, and what is theirs to see. */
+/** A consumer of the informer, and the objects in its scope. */
 interface Follower {
   readonly name: string
   readonly subscription: Subscription

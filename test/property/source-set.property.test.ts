@@ -157,7 +157,7 @@ class World {
     const flaws = [...this.alarms]
     for (const informer of this.informers) {
       for (const key of KEYS) flaws.push(...this.#flawsAt(key, informer.get(key)))
-      if (informer.size > KEYS.length) flaws.push('there are keys that nobody has')
+      if (informer.size > KEYS.length) flaws.push('there are keys that no source has')
     }
     for (const [informer, { fold, isIn }] of this.followers) {
       const due = new Map(informer.entries().filter(([, item]) => isIn(item)))

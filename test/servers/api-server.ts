@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
 import { ServerProcess } from './server-process.js'
 
-/** Who may speak to the server, by name; the admin may do everything, the others what they are granted. */
+/** The users of the server by name. The admin has all rights, the others have those that are granted. */
 export const KUBE_TOKENS = { admin: 'admin-token', alice: 'alice-token', bob: 'bob-token' } as const
 export type KubeUser = keyof typeof KUBE_TOKENS
 
@@ -18,7 +18,7 @@ export interface ApiServerOptions {
   readonly flags?: readonly string[]
   /** Whose certificate it has, so that clients of that one trust it. Default: its own. */
   readonly sibling?: ApiServer
-  /** Where it asks whose a token is that it does not know: an address of http. */
+  /** The http address at which it looks up the user of an unknown token. */
   readonly tokenReviewUrl?: string | undefined
 }
 
@@ -98,7 +98,7 @@ export class ApiServer extends ServerProcess {
           ]),
       // Pods without a controller manager.
       '--disable-admission-plugins=ServiceAccount',
-      // Several over one etcd, and one that is killed: neither needs the record of who serves.
+      // Several over one etcd, and one that is killed: neither needs the record of active servers.
       '--endpoint-reconciler-type=none',
       ...flags,
     ]

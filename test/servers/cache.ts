@@ -20,7 +20,7 @@ const PARTIAL_LIFE_MS = 3_600_000
 
 let found: Promise<string> | undefined
 
-/** Where servers are kept between runs: outside the work tree, in the user's cache, else in the temporary folder. */
+/** The folder in which servers are kept between runs: outside the work tree, in the user's cache, else in the temporary folder. */
 export function serverCache(): Promise<string> {
   found ??= findCache()
   return found
@@ -31,7 +31,7 @@ export async function cachedFolder(name: string): Promise<string> {
   return join(await serverCache(), `${name.replaceAll(' ', '-')}-${await systemName()}`)
 }
 
-/** Fills the folder of a server, replacing what was there. Whoever is killed halfway, or comes second, leaves no half folder. */
+/** Fills the folder of a server, replacing what was there. A process that is killed halfway, or comes second, leaves no partial folder. */
 export async function fillCache(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
   const target = await cachedFolder(name)
   const partial = await mkdtemp(join(await serverCache(), PARTIAL))
@@ -92,13 +92,13 @@ async function temporaryCache(): Promise<string> {
   const uid = process.getuid?.() ?? 0
   const folder = join(tmpdir(), `listwatch-servers-${uid}`)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Anybody may make a folder of that name there, and we are about to run what lies in it.
+  // Any user may create a folder of that name there, and programs in it are about to be run.
   const { uid: owner } = await lstat(folder)
   if (owner !== uid) throw new Error(`${folder} belongs to another user: remove it, or set XDG_CACHE_HOME`)
   return folder
 }
 
-/** Programs of one system do not run on another that shares the home folder. */
+/** Programs of one system do not run on another that shares the home directory. */
 async function systemName(): Promise<string> {
   const text = await readFile('/etc/os-release', 'utf8').catch(() => '')
   const field = (name: string): string => new RegExp(`^${name}="?([^"\n]*)`, 'm').exec(text)?.[1] ?? ''

@@ -84,7 +84,7 @@ async function isInstalled(name: string): Promise<boolean> {
   return /^Status: install ok installed$/m.test(facts)
 }
 
-/** apt with the package lists that the system has; where those do not serve, with lists of our own, fetched once. */
+/** apt with the package lists of the system; if those are not usable, with lists of our own, fetched once. */
 class Apt implements AsyncDisposable {
   #options: readonly string[] = []
   #lists: string | undefined

@@ -3,7 +3,7 @@ import { freePort } from '../../tools/postgres/free-port.js'
 import { EtcdServer } from './etcd.js'
 import type { FoundServer } from './locate.js'
 
-/** Between a member and its peers: knows who calls, by a header that members send, and lets nobody through it should not. */
+/** A proxy between a member and its peers. It identifies the caller by a header of members, and blocks partitioned peers. */
 class PeerGate implements AsyncDisposable {
   readonly port: number
   readonly #target: number
@@ -72,7 +72,7 @@ export class EtcdCluster implements AsyncDisposable {
     )
   }
 
-  /** Tried again where somebody else takes one of its nine ports before it does. */
+  /** Retried if another process takes one of its nine ports first. */
   static async start(server: FoundServer, tries = 3): Promise<EtcdCluster> {
     const cluster = await EtcdCluster.#create(server)
     try {
@@ -119,7 +119,7 @@ export class EtcdCluster implements AsyncDisposable {
       const leader = this.#ids.indexOf(BigInt(status.leader).toString(16))
       if (leader >= 0) return { leader, follower: at === leader ? (at + 1) % 3 : at }
     }
-    throw new Error('nobody leads')
+    throw new Error('the cluster has no leader')
   }
 
   /** From now on this member hears nothing of the others, nor they of it. */

@@ -15,7 +15,7 @@ export interface EtcdOptions {
   readonly server: FoundServer
   /** More of etcd's own flags. */
   readonly args?: readonly string[]
-  /** As a member of several: its name, its peers, and where the peers find it. */
+  /** For a member of a cluster: its name, its peers, and its address for the peers. */
   readonly member?: {
     readonly name: string
     readonly cluster: string
@@ -164,7 +164,7 @@ export class EtcdServer extends ServerProcess {
     }
   }
 
-  /** What its clients must trust, where it speaks TLS. */
+  /** The certificate that its clients must trust, if it uses TLS. */
   async certificate(): Promise<Buffer> {
     return await readFile(join(this.#dataFolder, 'fixtures/client/cert.pem'))
   }
@@ -194,7 +194,7 @@ export class EtcdServer extends ServerProcess {
     return client
   }
 
-  /** A snapshot of its database; gives its path. */
+  /** Saves a snapshot of its database, and resolves with its path. */
   async backup(name = 'backup.db'): Promise<string> {
     const path = join(this.folder, name)
     const pieces: unknown = await this.client().maintenance.snapshot() // A stream of objects, whatever its type says.

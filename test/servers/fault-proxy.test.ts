@@ -184,7 +184,7 @@ test('refused connections are reset, the others stay', async () => {
   expect(proxy.counts).toEqual({ accepted: 2, refused: 1, reset: 0, open: 1 })
 })
 
-test('a cut lets exactly so many bytes through, then resets', async () => {
+test('a cut lets exactly the given number of bytes through, then resets', async () => {
   const { stand, proxy } = await Stand.open((socket) => socket.write('0123456789'.repeat(20_000)))
   await using _stand = stand
   await using _proxy = proxy

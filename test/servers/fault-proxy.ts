@@ -31,7 +31,7 @@ export interface FaultProxy extends AsyncDisposable {
   readonly counts: ProxyCounts
   /** How many bytes have been handed on, each way. */
   readonly bytes: ReadonlyMap<Direction, number>
-  /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are: nobody hears of it. */
+  /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are, without a notification. */
   pass(): void
   /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
   hold(): void
@@ -48,14 +48,14 @@ export interface FaultProxy extends AsyncDisposable {
   refuse(): void
   /** Later connections are passed on to this port, as an address that has moved to another server. */
   retarget(port: number): void
-  /** Every piece takes so long to cross, in milliseconds; 0 ends it. */
+  /** The delay of every piece in milliseconds; 0 ends it. */
   delay(ms: number): void
-  /** Bytes go in pieces of at most so many, each sent for itself; 0 ends it. */
+  /** The most bytes of a piece; each piece is sent by itself. 0 ends it. */
   chop(bytes: number): void
   /** A slow line: each direction carries at most this many bytes per second, over all connections together; 0 ends it. */
   throttle(bytesPerSecond: number): void
   /**
-   * After so many more bytes in this direction, over all connections, the one that carried the last of them gets RST at
+   * After this number of further bytes in this direction, over all connections, the one that carried the last of them gets RST at
    * both ends: the bytes up to there arrive, none after. Once. Resolves when that has happened; `pass` calls it off.
    */
   cutAfter(bytes: number, direction: Direction): Promise<void>
@@ -90,7 +90,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       await proxy.listen()
       return proxy
     } catch (error) {
-      // Somebody else found the same port free.
+      // Another process took the same port.
       if (options.port !== undefined || tries === MAX_TRIES) throw error
     }
   }

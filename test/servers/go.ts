@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { runProgram } from '../../tools/postgres/run-program.js'
 
-/** A server with everything it is made of, from nothing: some minutes, and more where others want the cores too. */
+/** The time to build a server from nothing: some minutes, and more if the cores are busy. */
 const BUILD_TIMEOUT_MS = 1_800_000
 
 /**

@@ -15,7 +15,7 @@ export interface KubeObject {
   readonly [field: string]: unknown
 }
 
-/** What tests write: a server gives the rest. */
+/** The fields that tests write; the server adds the others. */
 export type KubeDraft = { readonly metadata: { readonly name: string; readonly labels?: Record<string, string> } } & {
   readonly [field: string]: unknown
 }
@@ -81,11 +81,11 @@ export class KubeClient implements Disposable {
     const items = isRecord(list) ? list['items'] : undefined
     const metadata = isRecord(list) ? list['metadata'] : undefined
     const version = isRecord(metadata) ? metadata['resourceVersion'] : undefined
-    if (!Array.isArray(items) || typeof version !== 'string') throw new Error(`${collection} gave no list`)
+    if (!Array.isArray(items) || typeof version !== 'string') throw new Error(`${collection} returned no list`)
     return { items: items.map(objectOf), version }
   }
 
-  /** Work for each of so many numbers, many at a time. */
+  /** Calls a function for each number below `count`, many at a time. */
   async many<R>(count: number, work: (at: number) => Promise<R>): Promise<R[]> {
     const results: R[] = []
     let next = 0
@@ -96,7 +96,7 @@ export class KubeClient implements Disposable {
     return results
   }
 
-  /** Any call; rejects with a KubeRefusal where the answer is not 2xx. */
+  /** Sends any request. Rejects with a KubeRefusal if the response is not 2xx. */
   call(method: string, path: string, body?: unknown): Promise<unknown> {
     const { port, token, ca } = this.#access
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
@@ -105,7 +105,7 @@ export class KubeClient implements Disposable {
       const headers: Record<string, string | number> = { authorization: `Bearer ${token}`, accept: 'application/json' }
       if (text !== undefined) {
         headers['content-type'] = type
-        headers['content-length'] = Buffer.byteLength(text) // Node gives a DELETE none by itself.
+        headers['content-length'] = Buffer.byteLength(text) // Node does not set it for a DELETE.
       }
       const options = { host: '127.0.0.1', port, path, method, headers, ca, agent: this.#agent }
       const outgoing = request(options, (answer) => {
@@ -132,6 +132,6 @@ export class KubeClient implements Disposable {
 
 function objectOf(value: unknown): KubeObject {
   const metadata = isRecord(value) ? value['metadata'] : undefined
-  if (!isRecord(metadata) || typeof metadata['name'] !== 'string') throw new Error('the server gave no object')
+  if (!isRecord(metadata) || typeof metadata['name'] !== 'string') throw new Error('the server returned no object')
   return value as KubeObject
 }

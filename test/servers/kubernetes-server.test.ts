@@ -51,7 +51,7 @@ describeKubernetes('a Kubernetes for tests', (server) => {
     expect(before).toBe(403) // Known, and without rights.
   })
 
-  test('answers 410 for a version that was compacted, where it has no watch cache', async () => {
+  test('answers 410 for a version that was compacted, if it has no watch cache', async () => {
     await using kubernetes = await startKubernetes({ server, watchCache: false })
     const { version } = await kubernetes.admin.list(CONFIGMAPS)
     // The newest revision is never compacted, and a watch begins with the one after its version.

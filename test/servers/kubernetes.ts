@@ -18,7 +18,7 @@ export interface KubernetesOptions {
   readonly watchCache?: boolean
   /** Whether lists may be streamed. Default true. */
   readonly watchList?: boolean
-  /** Where it asks whose a token is that it does not know; see `TokenReviewer`. */
+  /** The address at which it looks up the user of an unknown token; see `TokenReviewer`. */
   readonly tokenReviewUrl?: string
 }
 

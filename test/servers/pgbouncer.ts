@@ -31,7 +31,7 @@ export interface Pgbouncer extends AsyncDisposable {
 
 const START_TIMEOUT_MS = 10_000
 
-/** Starts a pgbouncer before a Postgres; it trusts every client and knows the user `postgres`. Rejects where there is none. */
+/** Starts a pgbouncer before a Postgres; it trusts every client and knows the user `postgres`. Rejects if it is missing. */
 export async function startPgbouncer(options: PgbouncerOptions): Promise<Pgbouncer> {
   const found = await pgbouncerBinary()
   if (found === undefined) throw new Error('there is no pgbouncer here: run npm run servers')

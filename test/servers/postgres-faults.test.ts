@@ -30,10 +30,10 @@ describeServer('postgres 18', 'through the fault proxy', () => {
 
   test('what was notified while the network was down arrives when it is up again, all of it and in order', async () => {
     const heard = { near: notes(near), far: notes(far) }
-    await near.query('LISTEN news')
-    await far.query('LISTEN news')
+    await near.query('LISTEN changes')
+    await far.query('LISTEN changes')
     proxy.hold()
-    for (let n = 0; n < 20; n++) await near.query(`NOTIFY news, '${n}'`)
+    for (let n = 0; n < 20; n++) await near.query(`NOTIFY changes, '${n}'`)
     await waitUntil('the notes, here', () => heard.near.length === 20)
     expect(heard.far).toEqual([])
     proxy.pass()
@@ -98,7 +98,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
     expect(processIdOf(one)).not.toBe(pids[0])
   })
 
-  test('a session pooler gives each client a connection of its own', async () => {
+  test('a session pooler has one connection for each client', async () => {
     await using pooler = await startPgbouncer({ targetPort: server.port, poolMode: 'session' })
     const [one, two] = [await connected(pooler.port), await connected(pooler.port)]
     expect(await backend(one)).not.toBe(await backend(two))

@@ -20,7 +20,7 @@ export async function provision(print: (text: string) => void): Promise<boolean>
   }
   const lacking = servers.filter((server) => server.type === 'missing')
   await writeLacking(new Map(lacking.map((server) => [server.name, server.why])))
-  print(table(['server', 'version', 'where it is, or why it is not'], servers.map(row)))
+  print(table(['server', 'version', 'path, or the reason why it is missing'], servers.map(row)))
   print(`cache: ${cache}\n`)
   return lacking.length === 0 || !isRequired
 }

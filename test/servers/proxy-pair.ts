@@ -41,7 +41,7 @@ export class Pair {
     this.#isServerGone = true
     for (const pipe of this.#pipes) pipe.stop()
     this.#server?.destroy()
-    // Read on, to hear when the client gives up.
+    // Keep reading, to notice when the client closes.
     this.#client.on('data', () => {})
     this.#client.on('end', () => this.destroy())
     this.#client.resume()

@@ -24,9 +24,9 @@ export interface Recipe {
   readonly name: ServerName
   /** The program that shows that it is there. */
   readonly program: string
-  /** Where the machine may have it without our doing, best first; throws where it can say why not. */
+  /** Paths at which the machine may have it already, best first. Throws if it knows why there can be none. */
   installed(): readonly Installation[]
-  /** Its version; rejects where it does not run. */
+  /** Resolves with its version; rejects if it does not run. */
   version(at: Installation): Promise<string>
   /** Fills an empty folder with it. */
   fetch?(folder: string): Promise<void>
@@ -56,7 +56,7 @@ export const recipes: readonly Recipe[] = [
     ...debian('usr/lib/postgresql/15/bin', {
       packages: ['postgresql-15'],
       programs: ['usr/lib/postgresql/15/bin/postgres', 'usr/lib/postgresql/15/bin/initdb'],
-      // The just-in-time compiler: 100 MB of libraries, and Postgres does without where this file is missing.
+      // The just-in-time compiler: 100 MB of libraries, and Postgres works without them if this file is missing.
       without: ['usr/lib/postgresql/15/lib/llvmjit.so'],
     }),
   },

@@ -45,7 +45,7 @@ export class RedisCluster implements AsyncDisposable {
     }
   }
 
-  /** Adds a node that follows this one and takes over from it; gives its number. */
+  /** Adds a node that follows this one and takes over from it. Resolves with its number. */
   async addReplica(of: number): Promise<number> {
     const added = await this.#launch()
     await this.settled()
@@ -61,7 +61,7 @@ export class RedisCluster implements AsyncDisposable {
     const { client } = this.#at(replica)
     const isMaster = async (): Promise<boolean> => (await roleOf(client)) === 'master'
     for (let tries = 1; ; tries++) {
-      // The server calls it off after 5 s, where the others do not know the replica yet.
+      // The server cancels it after 5 s if the others do not know the replica yet.
       await client.call('CLUSTER', 'FAILOVER')
       const error = await waitUntil('the replica to be master', isMaster, FAILOVER_MS).catch(String)
       if (error === undefined) return await this.agreed()
@@ -74,7 +74,7 @@ export class RedisCluster implements AsyncDisposable {
     const { client } = this.#at(0)
     const slot = Number(await client.call('CLUSTER', 'KEYSLOT', key))
     const range = (await rangesOf(client)).find(({ from, to }) => from <= slot && slot <= to)
-    if (range === undefined) throw new Error(`nobody serves slot ${slot}`)
+    if (range === undefined) throw new Error(`no node serves slot ${slot}`)
     return this.#ids.indexOf(range.owner)
   }
 
@@ -86,7 +86,7 @@ export class RedisCluster implements AsyncDisposable {
     return this.#ids.indexOf(other.owner)
   }
 
-  /** All nodes say the same of who serves what. */
+  /** Waits until all nodes have the same slot map. */
   async agreed(): Promise<void> {
     const isAgreed = async (): Promise<boolean> => {
       const views = await Promise.all(this.nodes.map(async (node) => JSON.stringify(await rangesOf(node.client()))))
@@ -155,7 +155,7 @@ interface Range {
   readonly owner: string
 }
 
-/** Who serves what, as this node has it, by slot. */
+/** The slot map of this node: the server of each slot. */
 async function rangesOf(client: ReturnType<RedisServer['client']>): Promise<Range[]> {
   const rows: unknown = await client.call('CLUSTER', 'SLOTS')
   const ranges = (Array.isArray(rows) ? rows : []).map((row: unknown): Range => {

@@ -60,7 +60,7 @@ export class RedisSentinel implements AsyncDisposable {
     return client
   }
 
-  /** Who is master, as the sentinel has it. */
+  /** The master in the view of the sentinel. */
   async master(): Promise<RedisServer> {
     const answer: unknown = await this.sentinel.client().call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', GROUP)
     const port = Number(Array.isArray(answer) ? answer[1] : undefined)

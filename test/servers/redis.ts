@@ -127,7 +127,7 @@ export class RedisServer extends ServerProcess {
   }
 }
 
-/** What a server answers to PING; empty where it does not. */
+/** The server's response to PING; empty if there is no response. */
 function ping(port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' })

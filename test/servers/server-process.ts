@@ -39,7 +39,7 @@ export abstract class ServerProcess implements AsyncDisposable {
     await log.close()
   }
 
-  /** Waits until it answers; rejects with its last words where it has ended, or takes too long. */
+  /** Waits until it responds. Rejects with its last output if it has ended, or takes too long. */
   protected async answering(name: string, isAnswering: () => Promise<boolean>, timeoutMs: number): Promise<void> {
     const isUp = async (): Promise<boolean> => {
       if (this.#child?.exitCode !== null || this.#child.signalCode !== null) throw new Error(`${name} has ended`)
@@ -60,7 +60,7 @@ export abstract class ServerProcess implements AsyncDisposable {
     await this.#end('SIGKILL')
   }
 
-  /** In order: all that was committed is in its files. An API server takes more than a minute where its etcd is gone. */
+  /** In order: all that was committed is in its files. An API server takes more than a minute if its etcd is gone. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
   }
