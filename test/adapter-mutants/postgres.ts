@@ -63,7 +63,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'postgres/versions.test.ts',
-    named: 'where nothing is installed end with the error',
+    named: 'of head() without an installation end with the error',
     server: 'postgres 18',
   },
   {
@@ -98,7 +98,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('session'),
     edits: [['SET LOCAL ${each}', 'SET ${each}']],
     test: 'postgres/pooler.test.ts',
-    named: 'those of a mirror reach nobody',
+    named: 'those of a mirror reach no other session',
   },
   {
     // More keys than maxDeltaRows change between two looks.
@@ -136,7 +136,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'postgres/statements.test.ts',
-    named: 'if nobody wakes the reader',
+    named: 'is not missed without a wake-up',
     server: 'postgres 18',
   },
   {

@@ -89,7 +89,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
         },
       ))
 
-    test('though it ends while another connection asks whether the server is at it', () => {
+    test('although it ends while another connection checks whether the server runs it', () => {
       let hasAsked = false
       return Stage.with(
         {
@@ -210,7 +210,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
   })
 })
 
-/** The table has new values that no trigger told of, and is locked meanwhile. */
+/** Writes values without firing a trigger, while the table is locked. */
 async function rewritten(stage: Stage, meanwhile: () => Promise<unknown>): Promise<void> {
   await stage.ask(async (client) => {
     await client.query(`BEGIN; ALTER TABLE items ALTER COLUMN s TYPE text USING s || '!'`)

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 
-/** Time that runs so many times as fast as ours: what waits for minutes is tested in seconds. */
+/** A clock that runs `times` times as fast as real time, so that minutes pass in seconds. */
 export function fastClock(times: number): Clock {
   const start = systemClock.now()
   return {
@@ -9,7 +9,7 @@ export function fastClock(times: number): Clock {
   }
 }
 
-/** Real time that knows how many sleep: after a stop, nobody may. */
+/** A clock that counts pending sleeps: after a stop there must be none. */
 export class CountingClock implements Clock {
   #sleeping = 0
   readonly #clock: Clock

@@ -8,7 +8,7 @@ import { fastClock } from './clocks.js'
 import { interrupted } from './interrupted.js'
 import { HEARTBEAT_TIMEOUT_MS, NOTICE_MS, Stage } from './stage.js'
 
-/** So many times as fast does time run for a mirror that is to be cut off often. */
+/** The speed of the clock of a mirror that is disconnected often. */
 const SPEED = 8
 const quick = { pollIntervalMs: 500, heartbeatTimeoutMs: HEARTBEAT_TIMEOUT_MS * SPEED }
 
@@ -43,13 +43,13 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect([stage.relists, stage.reconnects, stage.errors.length]).toEqual([0, 0, 1])
       }))
 
-    test('is noticed in the middle of a list also where no other connection can be made', () =>
+    test('is noticed in the middle of a list even if no other connection can be opened', () =>
       Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
         stage.proxy.delay(100)
         stage.informer.start()
         await stage.copying()
         stage.proxy.halfOpen({ newConnections: true })
-        // One time-out to doubt, one more for the connection that is to ask.
+        // One time-out for the list, one more for the connection that checks it.
         expect(await stage.noticed()).toBeLessThan(HEARTBEAT_TIMEOUT_MS + NOTICE_MS)
         stage.proxy.pass()
         await stage.healed()
@@ -94,7 +94,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect(stage.relists).toBe(0)
       }))
 
-    test('far away, 200 ms each way, is no fault', () =>
+    test('with a latency of 200 ms each way causes no error', () =>
       Stage.with({ server }, async (stage) => {
         stage.proxy.delay(200)
         await stage.live(30_000)
@@ -105,7 +105,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     for (const bytes of [1, 2, 3]) {
-      test(`in pieces of ${bytes} bytes is no fault`, () =>
+      test(`in pieces of ${bytes} bytes causes no error`, () =>
         Stage.with({ server, rows: 100, source: { heartbeatTimeoutMs: 10_000 } }, async (stage) => {
           stage.proxy.chop(bytes)
           await stage.live(60_000)
@@ -118,7 +118,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
   })
 
   describe.concurrent('reset', () => {
-    test('after so many bytes of a list: it is read again', () =>
+    test('after some bytes of a list: the list is read again', () =>
       Stage.with({ server, rows: 20_000, rowLength: 100, clock: fastClock(SPEED), source: quick }, async (stage) => {
         const cuts = [1, 30, 400, 2_000, 10_000, 70_000, 500_000, 2_000_000]
         for (const [at, bytes] of cuts.entries()) {
@@ -132,7 +132,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect(stage.states).not.toContain('failed')
       }))
 
-    test('after so many bytes of a delta: the watch resumes', () =>
+    test('after some bytes of a delta: the watch resumes', () =>
       Stage.with({ server, rows: 3_000, rowLength: 100, clock: fastClock(SPEED), source: quick }, async (stage) => {
         const cuts = [1, 7, 100, 1_000, 20_000, 150_000, 300_000]
         for (const bytes of cuts) {
@@ -149,7 +149,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect(stage.states).not.toContain('failed')
       }))
 
-    test('after so many bytes of what is asked: it is asked again', () =>
+    test('after some bytes of a request: the request is sent again', () =>
       Stage.with({ server, clock: fastClock(SPEED), source: { ...quick, where: 'n >= 0' } }, async (stage) => {
         const cuts = [1, 50, 300, 1_000, 1_600, 2_500, 4_000, 6_000, 8_000]
         for (const [at, bytes] of cuts.entries()) {
@@ -257,7 +257,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         stage.proxy.hold()
       }))
 
-    test('while it connects to nobody', () =>
+    test('while it connects to a silent server', () =>
       Stage.with({ server }, async (stage) => {
         stage.proxy.halfOpen({ newConnections: true })
         stage.informer.start()
@@ -299,7 +299,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         },
         async (stage) => {
           stage.informer.start()
-          await waitUntil('the client to be asked for', () => stage.connects === 1)
+          await waitUntil('the option client to be called', () => stage.connects === 1)
           await stage.informer.stop()
           made.resolve()
           await sleep(300)

@@ -16,12 +16,12 @@ export interface ContractCheckerOptions {
   readonly lagMs?: () => number
 }
 
-/** So many snapshots are remembered: those of the last looks, one of which the mirror is about to show. */
+/** The number of kept snapshots: those of the last polls. The mirror is about to show one of them. */
 const MAX_SNAPSHOTS = 64
 
 /**
  * Stands between a source and its client, and makes each statement that brings a delta also bring the whole table: one
- * statement, one snapshot. The source does not see it. What came is kept by snapshot, until the mirror claims to be there.
+ * statement, one snapshot. The source does not see it. The tables are kept by snapshot, until the mirror reaches it.
  */
 export class ContractChecker {
   readonly #options: ContractCheckerOptions
@@ -44,7 +44,7 @@ export class ContractChecker {
     return new Proxy(client, {
       get: (target, name) => {
         if (name === 'query') {
-          // What is no text is a COPY, with a reader of its own, and is not awaited.
+          // A query without a text is a COPY with its own reader, and is not awaited.
           return (sent: unknown) => {
             if (textOf(sent) !== undefined) return query(sent)
             isListing = true
@@ -57,7 +57,7 @@ export class ContractChecker {
     })
   }
 
-  /** What the table held in that snapshot; undefined where no statement of the source had it. */
+  /** Returns the table in that snapshot; undefined if no statement of the source had it. */
   at(snapshot: string): readonly CheckedRow[] | undefined {
     return this.#tables.get(snapshot)
   }
@@ -86,7 +86,7 @@ export class ContractChecker {
   }
 
   #remember(said: unknown): void {
-    if (typeof said !== 'string') return // Only the header's row tells.
+    if (typeof said !== 'string') return // Only the header's row has the table.
     const { snapshot, rows } = parsed(said)
     this.#tables.set(snapshot, rows)
     for (const oldest of this.#tables.keys()) {

@@ -68,7 +68,7 @@ describePostgres('a server that ends', ({ binDir, env }) => {
       }))
   })
 
-  // Here, where nobody else uses up transaction ids.
+  // On this server no other session uses transaction ids.
   describe('and a log that was trimmed while the network was down', () => {
     test('of what the mirror has seen is resumed from', () =>
       Stage.with({ server }, async (stage) => {
@@ -139,7 +139,7 @@ describePostgres('a server that ends', ({ binDir, env }) => {
       }))
   })
 
-  describe('without a word', () => {
+  describe('without closing connections', () => {
     test('a backend that no longer runs is noticed, and the watch resumes on another', () =>
       Stage.with({ server }, async (stage) => {
         await stage.live()
@@ -158,7 +158,7 @@ describePostgres('a server that ends', ({ binDir, env }) => {
 describePostgres('a server that forgets commits', ({ binDir, env }) => {
   const settings = { synchronous_commit: 'off', wal_buffers: '16MB', autovacuum: 'off' }
 
-  test('and gives their ids to others is noticed by the epoch, where the log alone keeps a phantom', async () => {
+  test('and reuses their ids is noticed by the epoch, although the log alone keeps a phantom', async () => {
     await using server = await startPostgres({ binDir, env, settings })
     await Stage.with({ server, source: { pollIntervalMs: 50 } }, async (stage) => {
       await stage.live()
@@ -178,7 +178,7 @@ describePostgres('a server that forgets commits', ({ binDir, env }) => {
       await naive.look()
       expect(naive.rows.has(-1)).toBe(true)
 
-      // Ours hears of nothing before somebody else has made a new epoch, from which its version looks like one of this time.
+      // The mirror is cut off until another reader has seeded a new epoch. Its own version looks like one of that epoch.
       stage.proxy.hold()
       await server.kill()
       await server.restart()

@@ -3,8 +3,8 @@ import type { Change } from '../../src/queue/change.js'
 import type { Handlers } from '../../src/subscriptions/handlers.js'
 
 /**
- * What somebody knows who was told the changes, and what was wrong with them (I4): per key `(add update* delete)*`, each
- * `previous` being the very object that was told last. Keeps no history, so that it can follow for long.
+ * Checks the changes that a handler receives (I4): for each key `(add update* delete)*`, and each `previous` is the very object that
+ * was delivered last. It keeps only the current objects, so that it can run for long.
  */
 export class HandlerHistory<T> {
   readonly objects = new Map<string, T>()
@@ -14,8 +14,10 @@ export class HandlerHistory<T> {
   readonly record = (change: Change<T>): void => {
     const { type, key, object, previous } = change
     const isKnown = this.objects.has(key)
-    if (isKnown !== (type !== 'add')) this.#flaw(change, isKnown ? 'it was told already' : 'it was never told')
-    if (!Object.is(previous, this.objects.get(key))) this.#flaw(change, 'its previous is not what was told last')
+    if (isKnown !== (type !== 'add'))
+      this.#flaw(change, isKnown ? 'the key was added before' : 'the key was never added')
+    if (!Object.is(previous, this.objects.get(key)))
+      this.#flaw(change, 'its previous is not the object that was delivered last')
     this.count++
     if (type === 'delete') this.objects.delete(key)
     else this.objects.set(key, object)

@@ -124,7 +124,7 @@ export class OracleReader {
   /** `fast: 812 comparisons, 9 relists (trimmed 4, shape 5)` */
   get summary(): string {
     const reasons = [...this.expired].map(([why, times]) => `${why} ${times}`).join(', ')
-    return `${this.name}: ${this.comparisons} comparisons, ${this.informer.status.relists} relists (${reasons}), ${this.#every.count} changes told`
+    return `${this.name}: ${this.comparisons} comparisons, ${this.informer.status.relists} relists (${reasons}), ${this.#every.count} changes delivered`
   }
 
   #compare(version: string): void {
@@ -134,7 +134,7 @@ export class OracleReader {
     else this.compareWith(rows, snapshot)
   }
 
-  /** The store against rows that somebody else has read. */
+  /** Compares the store with rows that another client has read. */
   compareWith(rows: readonly CheckedRow[], where: string): void {
     this.comparisons++
     const { informer } = this

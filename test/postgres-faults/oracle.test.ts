@@ -16,7 +16,7 @@ import { Writers } from './writers.js'
 const SECONDS = Number(process.env['LISTWATCH_ORACLE_SECONDS'] ?? 60)
 const SEED = Number(process.env['LISTWATCH_ORACLE_SEED'] ?? randomInt(1_000_000))
 const COMPARISONS = 2_000
-/** How much longer is written where a busy machine has not done all that belongs to a run. */
+/** How much longer the writers run if a busy machine has not done everything that a run needs. */
 const OVERTIME_SECONDS = 25
 const CONNECTIONS = 8
 

@@ -13,7 +13,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
     startPostgres({ binDir, env, settings: { fsync: 'off', autovacuum: 'off', ...settings } })
 
   describe.concurrent('under a mirror', () => {
-    test('an older copy of its files has the same epoch, and a log that tells nothing: it is listed again', async () => {
+    test('an older copy of its files has the same epoch, and a log without changes: the table is listed again', async () => {
       await using server = await start()
       await Stage.with({ server }, async (stage) => {
         await stage.live()
@@ -34,7 +34,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
         const [{ log, epoch }] = await rows(stage, 'SELECT log::text, epoch FROM listwatch.logs(), listwatch.state')
         expect(stage.informer.version, 'the epoch').toContain(epoch)
         const since = await stage.query(`SELECT FROM ${log} WHERE xid >= pg_snapshot_xmax('${snapshot}')`)
-        expect(since, 'what a reader is told who believes in it').toEqual([])
+        expect(since, 'the delta without other checks').toEqual([])
         expect((await stage.differences()).length).toBe(200)
 
         stage.proxy.pass()
@@ -81,7 +81,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
       await Stage.with({ server }, async (stage) => {
         await stage.live()
         await stage.ask(async () => {
-          // Smart: it lets in nobody, and waits for those who are there.
+          // A smart shutdown: it accepts no new session, and waits for the others.
           process.kill(server.pid ?? 0, 'SIGTERM')
           await waitUntil('the door to close', async () => {
             const error: unknown = await stage.query('SELECT').catch((reason: unknown) => reason)
@@ -99,10 +99,10 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
     })
 
     describe.skipIf(Number.parseInt(version, 10) < 17)('a queue of notifications that is full', () => {
-      /** Nobody reads on behind a listener who keeps a transaction open, in whatever database. */
+      /** A listener with an open transaction stops the queue for all databases. */
       async function full(stage: Stage, act: () => Promise<void>): Promise<void> {
         await stage.ask(async (listener) => {
-          await listener.query('LISTEN elsewhere')
+          await listener.query('LISTEN other')
           await listener.query('BEGIN; SELECT')
           const fill = (): Promise<unknown> => stage.query(`SELECT pg_notify('elsewhere', repeat('x', 7900))`)
           await waitUntil('the queue to be full', async () => {
@@ -113,7 +113,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
         })
       }
 
-      test('makes writers fail that wake readers; a mirror that trims mends it', async () => {
+      test('makes writers fail that wake readers; a mirror that trims fixes it', async () => {
         await using server = await start({ max_notify_queue_pages: '64' })
         await Stage.with({ server, source: { trimEveryMs: 300 } }, async (stage) => {
           await stage.live()

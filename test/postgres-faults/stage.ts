@@ -37,7 +37,7 @@ export interface StageOptions {
   readonly clock?: Clock
 }
 
-/** A query without an answer for so long counts as lost, on a stage that does not say otherwise. */
+/** The default of `heartbeatTimeoutMs` on a stage. */
 export const HEARTBEAT_TIMEOUT_MS = 2_000
 /** Silence is noticed within this time. */
 export const NOTICE_MS = HEARTBEAT_TIMEOUT_MS + 2_000
@@ -54,7 +54,7 @@ export class Stage {
   readonly history = new HandlerHistory<Item>()
   readonly clock: CountingClock
   readonly database: string
-  /** How many connections the source has asked for. */
+  /** The number of connections that the source has requested. */
   connects = 0
   /** How many transactions `load` has committed. */
   written = 0
@@ -158,7 +158,7 @@ export class Stage {
     return await this.ask(async (client) => (await client.query(text)).rows)
   }
 
-  /** Writes all the time, at most so many transactions a second; reconnects where it must. */
+  /** Writes all the time, with a limit of transactions per second. Reconnects if needed. */
   load(perSecond = 100): void {
     const { signal } = this.#loading
     const write = async (client: Client): Promise<void> => {

@@ -17,7 +17,7 @@ export interface Subject {
   readonly canPrepare: boolean
   /** The kinds of writes, each as often as it stands here. */
   readonly writes: readonly ((random: SeededRandom) => Sql)[]
-  /** Changes of which the log does not tell the keys, by kind; each can be run again and again. */
+  /** Changes whose keys are not in the log, by kind. Each can be run repeatedly. */
   readonly upsets: ReadonlyMap<string, readonly Upset[]>
 }
 
@@ -29,12 +29,12 @@ export function restrictedRole(table: string): string {
   return `${table}_reader`
 }
 
-/** Out of line, also where it could be compressed. */
+/** Out of line, even if it could be compressed. */
 const BIG = `repeat('t', 3000)`
 const COLUMNS = `v int NOT NULL, s text, j jsonb`
 const MAX = 1_000_000
 
-/** Key of two numbers, triggers on statements, transactions that are prepared, nobody who notifies. */
+/** Key of two numbers, triggers on statements, transactions that are prepared, no notifications. */
 export const composite: Subject = {
   table: 'composite',
   keyColumns: ['a', 'id'],
@@ -162,7 +162,7 @@ function nameOf(random: SeededRandom): string {
   return odd[n] ?? `é/${n}\\`
 }
 
-/** Of these no trigger tells at all. */
+/** No trigger fires for these. */
 function reshapesOf(table: string): readonly string[] {
   return [
     `ALTER TABLE ${table} ALTER COLUMN v TYPE int USING v + 1`,

@@ -8,11 +8,11 @@ export type WriterCounts = Map<string, number>
 
 /** How far back the log reaches: less than the slow readers need. */
 const RETENTION_MS = 1_200
-/** Nobody waits longer for somebody else's rows: a long transaction is to hold up nobody but itself. */
+/** The longest wait for rows of another session: a long transaction must delay only itself. */
 const LOCK_TIMEOUT_MS = 250
 
 /**
- * Writes to one table from many connections, as a seed has it, until it is told to stop. A kind of thing that has not
+ * Writes to one table from many connections, as a seed has it, until it is stopped. A kind of thing that has not
  * happened yet happens at the next opportunity, whatever the seed has: no run is without it.
  */
 export class Writers {
@@ -133,7 +133,7 @@ export class Writers {
     })
   }
 
-  /** What makes everybody read the table again: at times two soon after each other, so that a list meets the second. */
+  /** Makes all readers list the table again: at times two soon after each other, so that a list meets the second. */
   async #upset(random: SeededRandom): Promise<void> {
     await this.#connected(async (client) => {
       for (;;) {
@@ -152,7 +152,7 @@ export class Writers {
     })
   }
 
-  /** After a while, whoever asks to stop: mirrors are to recover before they are compared with the table. */
+  /** After a while, even if it is being stopped: mirrors are to recover before they are compared with the table. */
   async #mend(client: Client, text: string, ms: number): Promise<void> {
     await this.#pause(ms)
     while (!(await this.#locked(client, text, 0, Number.POSITIVE_INFINITY)));
@@ -165,7 +165,7 @@ export class Writers {
     return owed ?? random.pick([...upsets, ...upsets.slice(0, 1), ...upsets.slice(0, 1)])
   }
 
-  /** Holds the table for a while. False where no lock was to be had: a long transaction has it. */
+  /** Holds the table for a while. Returns false without the lock, which a long transaction holds. */
   async #locked(client: Client, text: string, ms: number, tries = 8): Promise<boolean> {
     const isUrgent = tries === Number.POSITIVE_INFINITY
     for (let left = tries; left > 0 && (isUrgent || !this.#stop.signal.aborted); left--) {
@@ -196,7 +196,7 @@ export class Writers {
   }
 
   async #pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {}) // Told to stop.
+    await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {}) // It was stopped.
   }
 
   #has(kind: string): boolean {

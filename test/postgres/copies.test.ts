@@ -77,7 +77,7 @@ describePostgres('a database that is copied', (postgres) => {
       })
     }
 
-    test('has a floor that its own transactions have not reached; a mirror makes it anew, and lists once', async () => {
+    test('has a floor that its own transactions have not reached; a mirror seeds it again and lists once', async () => {
       const { db, version } = await original()
       await expectUsable(await restoredByHand(db), version)
     })
@@ -87,7 +87,7 @@ describePostgres('a database that is copied', (postgres) => {
       await expectUsable(await restoredByPgDump(db), version)
     })
 
-    test('is made anew by another installation too', async () => {
+    test('is also seeded again by another installation', async () => {
       const { db } = await original()
       const copy = await restoredByHand(db)
       await copy.install('t')
@@ -139,7 +139,7 @@ describePostgres('a database that is copied', (postgres) => {
   })
 })
 
-/** A connection that nobody keeps: a template must have none. */
+/** A short connection: a template must have none. */
 async function briefly<V>(database: Database, work: (client: Client) => Promise<V>): Promise<V> {
   const client = new Client(database.config())
   await client.connect()

@@ -80,7 +80,7 @@ describePostgres('a mark after a crash of the server', ({ binDir, env }) => {
     return { ...rows, proxy }
   }
 
-  test.each(['before anybody seeded an epoch', 'after another reader seeded an epoch'])(
+  test.each(['before an epoch was seeded', 'after another reader seeded an epoch'])(
     'taken %s is not reached by a mirror that has not noticed the crash',
     async (when) => {
       const db = await installed()

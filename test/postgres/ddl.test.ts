@@ -68,7 +68,7 @@ describePostgres('the definition of a table', (postgres) => {
       'ALTER TABLE t ALTER COLUMN n SET DEFAULT 5',
       'ALTER TABLE t ALTER COLUMN n SET STATISTICS 50',
       'CREATE TRIGGER mine AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
-    ])('costs no relist where it touches neither rows nor their meaning: %s', async (ddl) => {
+    ])('costs no relist if it changes neither rows nor their meaning: %s', async (ddl) => {
       const db = await at.database()
       await db.sql(ROWS)
       await db.install('t')
@@ -119,7 +119,7 @@ describePostgres('the definition of a table', (postgres) => {
     const TABLES = `CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 1);
     CREATE TABLE orders_new (id int PRIMARY KEY, n int); INSERT INTO orders_new VALUES (2, 2)`
 
-    test('is mirrored instead, though the log of the other is silent for ever', async () => {
+    test('is mirrored instead, although the log of the other stays silent', async () => {
       const db = await at.database()
       await db.sql(TABLES)
       await db.install('orders')
@@ -134,7 +134,7 @@ describePostgres('the definition of a table', (postgres) => {
       expect([...orders.informer.keys()]).toEqual(['2', '3'])
     })
 
-    test('without triggers of its own is NOT_FOUND, with the command that mends it', async () => {
+    test('without triggers of its own is NOT_FOUND, with the command that fixes it', async () => {
       const db = await at.database()
       await db.sql(TABLES)
       await db.install('orders')
@@ -201,7 +201,7 @@ describePostgres('the definition of a table', (postgres) => {
   })
 
   describe('triggers that do not fire if session_replication_role is replica', () => {
-    test('are refused by the first list, and the command that the error names mends them', async () => {
+    test('are refused by the first list, and the command in the error fixes them', async () => {
       const db = await at.database()
       await db.sql(ROWS)
       await db.install('t')
@@ -240,7 +240,7 @@ describePostgres('the definition of a table', (postgres) => {
     const FEBRUARY = `CREATE TABLE t_2026_02 PARTITION OF t_2026 FOR VALUES FROM ('2026-02-01') TO ('2026-03-01')`
     const key = ['id', 'day'] as const
 
-    test('a trigger for each statement on the parent is not told of writes to its partitions', async () => {
+    test('a trigger for each statement on the parent does not fire for writes to its partitions', async () => {
       const db = await at.database()
       await db.sql(TREE)
       await db.sql(`CREATE TABLE seen (what text); CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen VALUES (TG_OP); RETURN NULL; END $$;
@@ -447,7 +447,7 @@ describePostgres('the definition of a table', (postgres) => {
       },
     )
 
-    test('a key column that is renamed breaks writers where listwatch.reinstall is not part of the migration', async () => {
+    test('a renamed key column breaks writers if listwatch.reinstall is not part of the migration', async () => {
       const db = await at.database()
       await db.sql(ROWS)
       await db.install('t')
@@ -481,7 +481,7 @@ describePostgres('the definition of a table', (postgres) => {
     ]
 
     test.each(migrations)(
-      '%s with listwatch.reinstall in the same migration breaks nobody',
+      '%s with listwatch.reinstall in the same migration breaks no writer',
       async (_name, ddl, key, insert) => {
         const db = await at.database()
         await db.sql(ROWS)
@@ -494,7 +494,7 @@ describePostgres('the definition of a table', (postgres) => {
       },
     )
 
-    test('listwatch.reinstall keeps the options, and who may read', async () => {
+    test('listwatch.reinstall keeps the options and the readers', async () => {
       const db = await at.database()
       await db.sql(
         `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ALTER n SET NOT NULL; CREATE ROLE ${db.name}_reader`,

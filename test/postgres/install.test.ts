@@ -23,7 +23,7 @@ import {
 
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 2)'
 
-/** Everything that an installation could leave behind, by name; and who may do what with the table. */
+/** Everything that an installation could leave behind, by name; and the rights on the table. */
 const OBJECTS = `SELECT 'relation' AS kind, oid::regclass::text AS name FROM pg_class WHERE oid >= 16384 AND relkind <> 't' AND relname NOT LIKE 'pg\\_toast%'
   UNION ALL SELECT 'function', oid::regprocedure::text FROM pg_proc WHERE oid >= 16384
   UNION ALL SELECT 'schema', nspname FROM pg_namespace WHERE oid >= 16384 AND nspname NOT LIKE 'pg\\_%'
@@ -93,7 +93,7 @@ describePostgres('installing', (postgres) => {
     expect(await db.sql(OBJECTS)).toEqual(before)
   })
 
-  describe('behind a lock that somebody holds', () => {
+  describe('behind a lock of another session', () => {
     /** A client with whom a turn of waiting takes less than 3 s. */
     async function hasty(db: Database, turn: string): Promise<PgConnected> {
       const client = await db.connect()
@@ -119,7 +119,7 @@ describePostgres('installing', (postgres) => {
       expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ wake: 'each', problems: [] }])
     })
 
-    test('gives up at last, names the table, and has changed nothing', async () => {
+    test('fails after the last attempt, names the table, and has changed nothing', async () => {
       const { db, holder } = await held()
       const error = await errorOf(installChangeLog(await hasty(db, '50ms'), { table: 't', wake: 'each' }))
       expect(error.message).toMatch(/^t is locked by another session; nothing was changed/)
@@ -143,7 +143,7 @@ describePostgres('installing', (postgres) => {
   })
 
   describe('a table whose log is removed', () => {
-    test('is left as it was, and so is the database where all is removed', async () => {
+    test('is unchanged after the removal, and so is the database after the removal of all', async () => {
       const db = await prepared()
       const before = await db.sql(OBJECTS)
       await db.install('t', { grant: [] })
@@ -171,7 +171,7 @@ describePostgres('installing', (postgres) => {
       expect(await db.sql(OBJECTS)).toEqual(before)
     })
 
-    test('of a database where nothing is installed is NOT_FOUND', async () => {
+    test('of a database without an installation is NOT_FOUND', async () => {
       const db = await prepared()
       expect(await errorOf(uninstallChangeLog(await db.connect(), { all: true }))).toMatchObject({ code: 'NOT_FOUND' })
     })
@@ -207,7 +207,7 @@ describePostgres('installing', (postgres) => {
       return Object.assign(db, { role })
     }
 
-    test('the role can mirror the table; without, it is told how to get there', async () => {
+    test('the role can mirror the table; without it, the error names the command', async () => {
       const db = await granted()
       await db.install('t')
       const options = { table: 't', connection: { user: db.role }, trimEveryMs: 1 }
@@ -243,7 +243,7 @@ describePostgres('installing', (postgres) => {
       ['read the marks', () => 'SELECT FROM listwatch.mark'],
       ['read the logs of other tables', (_: string, other: string) => `SELECT FROM ${other}`],
       ['read other tables', () => 'SELECT FROM secret'],
-      ['trim to where it likes', () => `SELECT listwatch.trim('0 s')`],
+      ['trim to any position', () => `SELECT listwatch.trim('0 s')`],
       ['do what only writers do', (log: string) => `SELECT listwatch.tidy('${log}', 1)`],
       ['install', () => `SELECT listwatch.install('t')`],
       ['install again', () => `SELECT listwatch.reinstall('t')`],
@@ -270,7 +270,7 @@ describePostgres('installing', (postgres) => {
       expect(informer.size).toBe(2)
     })
 
-    test('nobody can have a table of his own make the mirrors of others read theirs again', async () => {
+    test('no role can use its own table to make the mirrors of others list again', async () => {
       const db = await granted()
       await db.install('t', { grant: [db.role] })
       const rows = await mirror(db, { table: 't' })
@@ -284,7 +284,7 @@ describePostgres('installing', (postgres) => {
       expect(rows.informer.status.relists).toBe(0)
     })
 
-    test('the owner of a partitioned table can make partitions of it, whoever installed', async () => {
+    test('the owner of a partitioned table can make partitions of it, whichever role installed', async () => {
       const db = await granted()
       await db.sql(`CREATE SCHEMA mine AUTHORIZATION ${db.role}`)
       const owner = await db.connect({ user: db.role })
@@ -302,7 +302,7 @@ describePostgres('installing', (postgres) => {
       return { ...(await changeLogStatus(await db.connect())) }
     }
 
-    test('of a database where nothing is installed has no schema version', async () => {
+    test('of a database without an installation has no schema version', async () => {
       expect(await statusOf(await prepared())).toMatchObject({ schemaVersion: undefined, tables: [] })
     })
 
@@ -322,7 +322,7 @@ describePostgres('installing', (postgres) => {
       await open.query('ROLLBACK')
     })
 
-    test('says what keeps a log from telling every change', async () => {
+    test('says what makes a log miss changes', async () => {
       const db = await prepared()
       await db.install('t')
       await db.sql('ALTER TABLE t DISABLE TRIGGER zz_listwatch_u; ALTER TABLE t ENABLE TRIGGER zz_listwatch_d')

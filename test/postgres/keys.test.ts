@@ -10,7 +10,7 @@ interface KeyCase {
   readonly setup: string
   readonly values: readonly [string, string, string]
   readonly key?: readonly string[]
-  /** What the first value's key reads, where that is worth a word. */
+  /** The key of the first value, if it is worth a check. */
   readonly reads?: string
 }
 
@@ -117,7 +117,7 @@ describePostgres('a key', (postgres) => {
       })
     }
 
-    test('source.key gives the key of a row', async () => {
+    test('source.key returns the key of a row', async () => {
       const db = await at.database()
       await db.sql(
         `CREATE TABLE t (shop text, id bigint, PRIMARY KEY (shop, id)); INSERT INTO t VALUES ('a/b', 12345678901234567)`,
@@ -129,7 +129,7 @@ describePostgres('a key', (postgres) => {
   })
 
   describe('a unique index as key', () => {
-    test('serves where there is no primary key', async () => {
+    test('works without a primary key', async () => {
       const db = await at.database()
       await db.sql(
         `CREATE TABLE t (a int NOT NULL, b text NOT NULL, n int); CREATE UNIQUE INDEX ON t (b, a) INCLUDE (n); INSERT INTO t VALUES (1, 'x')`,
@@ -140,7 +140,7 @@ describePostgres('a key', (postgres) => {
       await expectMirrorEqualsTable(rows, { key: ['b', 'a'] })
     })
 
-    test('serves where there is a primary key too', async () => {
+    test('works besides a primary key', async () => {
       const db = await at.database()
       await db.sql(`CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL UNIQUE); INSERT INTO t VALUES (1, 'one')`)
       await db.install('t', { key: ['code'] })
@@ -229,7 +229,7 @@ describePostgres('a key', (postgres) => {
     const NULLS = `CREATE TABLE t (id int PRIMARY KEY, code text UNIQUE, n int); INSERT INTO t VALUES (1, NULL, 1), (2, NULL, 2);
       ALTER TABLE t ADD CONSTRAINT code_given NOT NULL code NOT VALID`
 
-    test('is refused, and VALIDATE CONSTRAINT mends it', async () => {
+    test('is refused, and VALIDATE CONSTRAINT fixes it', async () => {
       const db = await at.database()
       await db.sql(NULLS)
       const error = await errorOf(db.install('t', { key: ['code'] }))

@@ -43,7 +43,7 @@ describePostgres('the log', (postgres) => {
 
       await db.sql(`SELECT naive_trim('30 minutes'); SELECT naive_trim('30 seconds')`)
       expect(await db.value('SELECT listwatch.covers($1, floor) FROM naive_state', [snapshot]), 'may resume').toBe(true)
-      expect(await nakedDelta(db, 'naive_log', snapshot), 'and is told').toEqual([])
+      expect(await nakedDelta(db, 'naive_log', snapshot), 'and is reported').toEqual([])
 
       await trimChangeLogs(await db.connect(), 30 * 60)
       await trimChangeLogs(await db.connect(), 30)
@@ -54,7 +54,7 @@ describePostgres('the log', (postgres) => {
       })
     })
 
-    test('a mark that is older than the floor leaves the floor where it is', async () => {
+    test('a mark that is older than the floor leaves the floor unchanged', async () => {
       const db = await installed()
       const old = await snapshotOf(db)
       await db.sql('UPDATE t SET n = 1')
@@ -119,7 +119,7 @@ describePostgres('the log', (postgres) => {
       expect(await db.value('SELECT listwatch.tend()')).toBe('4980')
     })
 
-    test('is left to somebody else who is at it', async () => {
+    test('is left to a session that is trimming', async () => {
       const db = await installed()
       await db.sql('UPDATE t SET n = 1')
       const other = await db.connect()
@@ -138,7 +138,7 @@ describePostgres('the log', (postgres) => {
     expect(await db.value('SELECT max(n) FROM t')).toBe(0)
   })
 
-  describe('of a table that nobody mirrors', () => {
+  describe('of a table without a mirror', () => {
     /** One statement that logs 5 000 keys of 900 characters each: 5 MB. */
     const WRITE = 'UPDATE t SET n = n + 1'
     const KEYS = 5_000
@@ -151,7 +151,7 @@ describePostgres('the log', (postgres) => {
       return db
     }
 
-    test('would grow for ever; beyond 16 MB its writers remove what is older than an hour', async () => {
+    test('does not grow without limit: beyond 16 MB its writers remove rows that are older than an hour', async () => {
       const db = await written(5)
       expect(await logged(db), 'all of it, as long as it is young').toBe(5 * KEYS)
       for (let hour = 1; hour <= 5; hour++) {
@@ -188,7 +188,7 @@ describePostgres('the log', (postgres) => {
       expect(await db.value('SELECT max(n) FROM t')).toBe(5)
     })
 
-    test('is left alone by transactions that would fail with what a trim has changed', async () => {
+    test('is not trimmed by transactions that would fail because of the changes of a trim', async () => {
       const db = await written(4)
       await db.sql(AN_HOUR_LATER)
       const writer = await db.connect()

@@ -37,7 +37,7 @@ describePostgres('a mark', (postgres) => {
     return tx
   }
 
-  test('is not reached before the commit, where a snapshot taken inside the transaction is', async () => {
+  test('is not reached before the commit, unlike a snapshot taken inside the transaction', async () => {
     const db = await installed()
     const { source, informer } = await mirror(db, { table: 't' })
     const tx = await writing(db)
@@ -114,7 +114,7 @@ describePostgres('a mark', (postgres) => {
     expect(informer.get('1')).toEqual({ id: 1, n: 1 })
   })
 
-  test('is not held up by an older transaction that goes on', async () => {
+  test('is not delayed by an older transaction that stays open', async () => {
     const db = await installed()
     const { source, informer } = await mirror(db, { table: 't' })
     const old = await db.connect()
@@ -140,7 +140,7 @@ describePostgres('a mark', (postgres) => {
     expect(source.hasReached((await listed(source)).version, mark)).toBe(true)
   })
 
-  test('may also be a version, or where the source is now', async () => {
+  test('may also be a version or a head', async () => {
     const db = await installed()
     const source = db.source({ table: 't' })
     const before = (await listed(source)).version
@@ -159,7 +159,7 @@ describePostgres('a mark', (postgres) => {
     expect((await errorOf(Promise.resolve().then(() => source.hasReached(version, mark)))).code).toBe('EPOCH_CHANGED')
   })
 
-  test('of the time before Postgres emptied its unlogged tables is EPOCH_CHANGED to whoever waits', async () => {
+  test('of the time before Postgres emptied its unlogged tables is EPOCH_CHANGED for a waiter', async () => {
     const db = await installed()
     const { source, informer } = await mirror(db, { table: 't' })
     const tx = await writing(db)
@@ -184,7 +184,7 @@ describePostgres('a mark', (postgres) => {
     expect(source.hasReached((await listed(source)).version, mark)).toBe(true)
   })
 
-  test('that is none is PROTOCOL', async () => {
+  test('that is invalid is PROTOCOL', async () => {
     const db = await installed()
     const source = db.source({ table: 't' })
     const { version } = await listed(source)
@@ -195,7 +195,7 @@ describePostgres('a mark', (postgres) => {
     }
   })
 
-  test('where nothing is installed is NOT_FOUND', async () => {
+  test('without an installation is NOT_FOUND', async () => {
     const db = await at.database()
     await db.sql(TABLE)
     const error = await errorOf(db.source({ table: 't' }).mark(await db.connect()))

@@ -16,7 +16,7 @@ import {
 } from './support.js'
 
 const TABLE = `CREATE TABLE t (id int PRIMARY KEY, at timestamptz); INSERT INTO t SELECT g, '2026-03-01 12:00Z' FROM generate_series(1, 20) g`
-/** Everything that a session of ours sets where it has a server process to itself. */
+/** All settings of a session with its own server process. */
 const SETTINGS = `SELECT name, setting FROM pg_settings WHERE name IN ('search_path', 'datestyle', 'intervalstyle', 'bytea_output', 'extra_float_digits',
   'timezone', 'xmloption', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout') ORDER BY 1`
 
@@ -27,7 +27,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   const at = useServer(postgres)
   let pooler: Pgbouncer
   beforeAll(async () => {
-    // One server connection for all: whatever somebody leaves behind there, the next one finds.
+    // All clients share one server connection, so that a client finds the settings that another left.
     pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 1 })
   })
   afterAll(() => pooler.stop())
@@ -49,7 +49,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   }
 
   describe('settings of a session', () => {
-    test('break another application; those of a mirror reach nobody', async () => {
+    test('break another application; those of a mirror reach no other session', async () => {
       const db = await installed()
       const application = await other(db)
       const naive = await other(db)
@@ -83,7 +83,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
     })
   })
 
-  test('a mirror looks by itself, and listens to nobody', async () => {
+  test('a mirror polls and does not listen', async () => {
     const db = await installed()
     const rows = await pooled(db)
     await db.sql('DELETE FROM t WHERE id > 5')
@@ -93,7 +93,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
     expect((await application.query('SELECT pg_listening_channels()')).rows).toEqual([])
   })
 
-  test('a mirror lists, resumes, relists and waits as elsewhere', async () => {
+  test('a mirror lists, resumes, relists and waits as without a pooler', async () => {
     const db = await installed()
     const rows = await pooled(db)
     const tx = await other(db)

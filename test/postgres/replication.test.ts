@@ -25,7 +25,7 @@ describePostgres('logical replication', (postgres) => {
   /** Lets a database of the same server follow another; returns when it has caught up. */
   async function follow(db: Database, from: Database): Promise<void> {
     const { host, port, user, database } = from.config()
-    // Made by hand, because Postgres waits for itself where publisher and subscriber are one server.
+    // Created by hand, because Postgres waits for itself if publisher and subscriber are one server.
     await from.sql(`SELECT pg_create_logical_replication_slot('${db.name}', 'pgoutput')`)
     await db.sql(`CREATE SUBSCRIPTION ${db.name} CONNECTION 'host=${host} port=${port} user=${user} dbname=${database}'
       PUBLICATION p WITH (create_slot = false, slot_name = '${db.name}')`)

@@ -76,7 +76,7 @@ describePostgres('a role that mirrors', (postgres) => {
     await waitUntil('the rewrite', () => rows.informer.get('1')?.['n'] === 8)
   })
 
-  test('is told which role owns the table, when it installs and owns nothing', async () => {
+  test('gets an error that names the owner of the table, if it installs and owns nothing', async () => {
     const { db, role } = await withRole()
     await db.install('t')
     await db.sql(`GRANT CREATE ON DATABASE ${db.name} TO ${role}`)
@@ -88,7 +88,7 @@ describePostgres('a role that mirrors', (postgres) => {
     expect(error.message).not.toContain('ON DATABASE')
   })
 
-  test('is told what to grant, when it owns the table and may not make the schema', async () => {
+  test('gets an error that names the missing grant, if it owns the table and may not create the schema', async () => {
     const { db, role } = await withRole()
     await db.sql(`ALTER TABLE t OWNER TO ${role}`)
     const error = await errorOf(installChangeLog(await db.connect({ user: role }), { table: 't' }))

@@ -82,7 +82,7 @@ describePostgres('rows', (postgres) => {
   const at = useServer(postgres)
 
   describe('the values of a row', () => {
-    test('of every common type are what the driver gives, in lists and in changes alike', async () => {
+    test('of every common type equal those of the driver, in lists and in changes', async () => {
       const db = await at.database()
       const columns = values.flatMap(([type, ...all]) => all.map((value) => ({ type, value })))
       await db.sql(SETUP)
@@ -135,7 +135,7 @@ describePostgres('rows', (postgres) => {
       )
     })
 
-    test('come from the parsers of the user, where the client has some', async () => {
+    test('come from the parsers of the client, if it has any', async () => {
       const db = await at.database()
       await db.sql(
         `CREATE DOMAIN cents AS bigint; CREATE TABLE t (id int PRIMARY KEY, c cents, j jsonb); INSERT INTO t VALUES (1, 5, '{}')`,
@@ -151,7 +151,7 @@ describePostgres('rows', (postgres) => {
       ])
     })
 
-    test('a relist tells nobody of rows that stayed as they were', async () => {
+    test('a relist delivers no unchanged rows', async () => {
       const db = await at.database()
       await db.sql(
         `CREATE TABLE t (id int PRIMARY KEY, i interval, d date, j jsonb); INSERT INTO t VALUES (1, '1 day', '2026-01-01', '{"a":[1]}')`,
@@ -230,7 +230,7 @@ describePostgres('rows', (postgres) => {
   describe('a choice of columns and rows', () => {
     const TABLE = `CREATE TABLE t (id int PRIMARY KEY, state text, n int); INSERT INTO t VALUES (1, 'open', 1), (2, 'done', 2), (3, NULL, 3)`
 
-    test('only the columns asked for are mirrored, and always those of the key', async () => {
+    test('only the requested columns are mirrored, and always those of the key', async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')
@@ -249,7 +249,7 @@ describePostgres('rows', (postgres) => {
       expect(rows.informer.list()).toEqual([{ a: 1, b: 2, n: 3 }])
     })
 
-    test('a changed row whose first column is NULL and no key is no delete', async () => {
+    test('a changed row whose first column is NULL and no key is not a delete', async () => {
       const db = await at.database()
       await db.sql('CREATE TABLE t (n int, id int PRIMARY KEY); INSERT INTO t VALUES (1, 1)')
       await db.install('t')

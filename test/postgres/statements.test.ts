@@ -199,7 +199,7 @@ describePostgres('statements', (postgres) => {
     expect(sums).toEqual(new Set([100]))
   })
 
-  test('a transaction that began before others and commits after them is not missed, and holds nobody up', async () => {
+  test('a transaction that began before others and commits after them is not missed, and delays no other', async () => {
     const { db, ...orders } = await mirrored()
     const slow = await db.connect()
     await slow.query('BEGIN; UPDATE orders SET total = -1 WHERE id = 1')
@@ -211,7 +211,7 @@ describePostgres('statements', (postgres) => {
     expect(orders.informer.get('1')).toMatchObject({ total: -1 })
   })
 
-  test('a transaction that commits after later ones is not missed if nobody wakes the reader', async () => {
+  test('a transaction that commits after later ones is not missed without a wake-up', async () => {
     const { db, ...orders } = await mirrored(ORDERS, { wake: 'poll' })
     const slow = await db.connect()
     await slow.query('BEGIN; UPDATE orders SET total = -1 WHERE id = 1')
@@ -221,7 +221,7 @@ describePostgres('statements', (postgres) => {
     await waitUntil('the earlier one', () => orders.informer.get('1')?.['total'] === -1)
   })
 
-  test('a look reads the rows that changed, and not the table, also where Postgres has no statistics', async () => {
+  test('a look reads the rows that changed, and not the table, even if Postgres has no statistics', async () => {
     const { db, informer } = await mirrored('CREATE TABLE orders (id int PRIMARY KEY, n int DEFAULT 0)')
     await db.sql('INSERT INTO orders SELECT g FROM generate_series(1, 50000) g')
     await waitUntil('the rows', () => informer.size === 50_000)

@@ -88,7 +88,7 @@ export class Database {
     return new Database(name, this.#port)
   }
 
-  /** Runs SQL on a connection that the test shares, each call a transaction of its own; gives the last result's rows. */
+  /** Runs SQL on a connection that the test shares, each call a transaction of its own. Returns the rows of the last result. */
   async sql(text: string, values?: unknown[]): Promise<Row[]> {
     this.#shared ??= this.connect()
     return await rowsOf(await this.#shared, text, values)
@@ -155,12 +155,12 @@ export interface Mirror<T = Row> {
   readonly source: PostgresSource<T>
   readonly informer: Informer<T>
   readonly errors: SourceError[]
-  /** What a subscription was told. */
+  /** The changes that a subscription received. */
   readonly fold: Fold<T>
   readonly options: TestSourceOptions
 }
 
-/** An informer over a table, not started; stopped when the test is over. Its delays are the shortest that chance gives. */
+/** An informer over a table, not started; stopped when the test is over. Its delays are the shortest possible. */
 export function mirrorOf<T = Row>(database: Database, options: TestSourceOptions): Mirror<T> {
   const source = database.source<T>(options)
   const informer = createInformer<T, object, T>({ source, random: { next: () => 0 } })
@@ -189,8 +189,8 @@ export interface Comparison {
 }
 
 /**
- * Brings the mirror up to where the database is now, and compares it with the table as the driver reads it; what a
- * subscription was told must give the same.
+ * Waits until the mirror has reached the database, and compares it with the table as the driver reads it. The changes that a
+ * subscription received must lead to the same objects.
  */
 export async function expectMirrorEqualsTable(
   { database, informer, fold, options }: Mirror<unknown>,
@@ -199,9 +199,9 @@ export async function expectMirrorEqualsTable(
   await informer.fresh({ timeoutMs: 15_000 })
   const expected = await tableContents(database, options, key, role)
   expect(new Map(informer.entries())).toEqual(expected)
-  await waitUntil('what was told to be handled', () => fold.objects.size === informer.size)
+  await waitUntil('the changes to be handled', () => fold.objects.size === informer.size)
   for (const [known, object] of informer.entries()) {
-    await waitUntil(`${known} to be told`, () => Object.is(fold.objects.get(known), object))
+    await waitUntil(`${known} to be delivered`, () => Object.is(fold.objects.get(known), object))
   }
 }
 
@@ -264,8 +264,7 @@ export async function resumed<T>(source: PostgresSource<T>, after: Version): Pro
 }
 
 /**
- * What a log tells since a snapshot by the bare rule, `xid >= xmax OR xid = ANY (xip)`: the delta of those who check
- * nothing besides.
+ * Returns the log rows since a snapshot by the bare rule, `xid >= xmax OR xid = ANY (xip)`: a delta without any other check.
  */
 export async function nakedDelta(database: Database, log: string, snapshot: string): Promise<Row[]> {
   return await database.sql(

@@ -18,7 +18,7 @@ import {
 } from './support.js'
 
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT g, 0 FROM generate_series(1, 20) g'
-/** Silence is not noticed within the time of a test: whatever ends, ends because it was told to. */
+/** Silence is not noticed within the time of a test: calls end only because they are stopped. */
 const PATIENT = { heartbeatTimeoutMs: 600_000, pollIntervalMs: 600_000 }
 /** Promised are 100 ms; a machine that is busy with other tests gets more. */
 const SOON_MS = 1_000
@@ -33,7 +33,7 @@ describePostgres('a version', (postgres) => {
     return db
   }
 
-  describe('that was kept while nobody watched', () => {
+  describe('that was kept without an open watch', () => {
     test('is resumed from by another source, with exactly what came after it', async () => {
       const db = await installed()
       const { version } = await listed(db.source({ table: 't' }))
@@ -67,7 +67,7 @@ describePostgres('a version', (postgres) => {
       expect((await resumed(source, batch.version)).events).toEqual([])
     })
 
-    test('of a list while a transaction was open does not include where the source is after the commit', async () => {
+    test('of a list while a transaction was open does not include the head after the commit', async () => {
       const db = await installed()
       const source = db.source({ table: 't' })
       const open = await db.connect()
@@ -134,20 +134,20 @@ describePostgres('a version', (postgres) => {
 
   describe('is refused', () => {
     test.each(['', '0', '1:2:', 'pg1.a.b.c.d.e', 'pg1.a.b.c.d.e.1:x:', 'pg1.a.b.c.d.e.1:2:.more'])(
-      'as PROTOCOL where it is none: "%s"',
+      'as PROTOCOL if it is invalid: "%s"',
       async (version) => {
         const db = await installed()
         expect(await errorOf(resumed(db.source({ table: 't' }), version))).toMatchObject({ code: 'PROTOCOL' })
       },
     )
 
-    test('as EPOCH_CHANGED where it is of another database', async () => {
+    test('as EPOCH_CHANGED if it is of another database', async () => {
       const [db, other] = [await installed(), await installed()]
       const { version } = await listed(other.source({ table: 't' }))
       expect(await errorOf(resumed(db.source({ table: 't' }), version))).toMatchObject({ code: 'EPOCH_CHANGED' })
     })
 
-    test('as EPOCH_CHANGED where it is of a time that the server has not reached', async () => {
+    test('as EPOCH_CHANGED if it is later than the server', async () => {
       const db = await installed()
       const { version } = await listed(db.source({ table: 't' }))
       const later = version.replace(/\d+:\d+:[\d,]*$/, '999999999:999999999:')
@@ -222,7 +222,7 @@ describePostgres('the connections of a source', (postgres) => {
     await waitUntil('those of the lists to end', async () => (await backends(db)).length === 1)
   })
 
-  test('of whoever asks where it is, or lists by hand, end with the answer', async () => {
+  test('of head(), or of a list by hand, end with the result', async () => {
     const db = await installed()
     const source = db.source(named)
     for (let n = 0; n < 5; n++) await source.head(contextOf(new AbortController().signal))
@@ -230,7 +230,7 @@ describePostgres('the connections of a source', (postgres) => {
     await waitUntil('the last to end', async () => (await backends(db)).length === 0)
   })
 
-  test('of whoever asks where it is where nothing is installed end with the error', async () => {
+  test('of head() without an installation end with the error', async () => {
     const db = await at.database()
     const source = db.source(named)
     expect(await errorOf(source.head(contextOf(new AbortController().signal)))).toMatchObject({ code: 'NOT_FOUND' })
@@ -244,7 +244,7 @@ describePostgres('the connections of a source', (postgres) => {
     expect(await db.value(sql, [db.name])).toBe(0)
   })
 
-  describe('end as soon as nobody wants the answer any more', () => {
+  describe('end as soon as the signal aborts', () => {
     type Call = (source: ReturnType<Database['source']>, context: WatchContext) => Promise<unknown>
     const calls: readonly (readonly [string, Call])[] = [
       [
@@ -263,7 +263,7 @@ describePostgres('the connections of a source', (postgres) => {
           }
         },
       ],
-      ['the question where it is', (source, context) => source.head(context)],
+      ['the query of head()', (source, context) => source.head(context)],
     ]
 
     test.each(calls)('%s, however far it has come', async (_name, call) => {

@@ -21,7 +21,7 @@ describePostgres('waking', (postgres) => {
   const at = useServer(postgres)
 
   describe('a writer', () => {
-    /** Statements in one transaction, each in a time bucket of its own; gives the advisory locks at its end. */
+    /** Statements in one transaction, each in a time bucket of its own. Returns the number of advisory locks at its end. */
     async function locksOf(db: Database, statement: string): Promise<number> {
       const client = await db.connect()
       await client.query('BEGIN')
@@ -110,7 +110,7 @@ describePostgres('waking', (postgres) => {
       expect(heard).toEqual(['', 'end'])
     })
 
-    test('wakes readers also where a savepoint took the first wake-up back', async () => {
+    test('wakes readers even if a savepoint rolled the first wake-up back', async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')
@@ -122,7 +122,7 @@ describePostgres('waking', (postgres) => {
       expect(heard).toEqual(['', 'end'])
     })
 
-    test('wakes nobody where it changes no row', async () => {
+    test('wakes no reader if it changes no row', async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')
@@ -155,7 +155,7 @@ describePostgres('waking', (postgres) => {
       await waitUntil('all', () => heard.length === 5)
     })
 
-    test(`with wake: 'none' wakes nobody`, async () => {
+    test(`with wake: 'none' wakes no reader`, async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t', { wake: 'none' })
@@ -176,7 +176,7 @@ describePostgres('waking', (postgres) => {
       await expectMirrorEqualsTable(rows)
     })
 
-    test('may have a search path that leads elsewhere', async () => {
+    test('may have another search path', async () => {
       const db = await at.database()
       await db.sql(`${TABLE}; CREATE SCHEMA trap; CREATE FUNCTION trap.pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$;
       CREATE FUNCTION trap.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$`)
@@ -198,7 +198,7 @@ describePostgres('waking', (postgres) => {
       await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
     })
 
-    test('is told of a commit whose wake-up another left out, soon after that one', async () => {
+    test('receives a commit without its own wake-up soon after the one with it', async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')
@@ -272,7 +272,7 @@ describePostgres('waking', (postgres) => {
       expect(rows.source.waking).toBe('poll')
     })
 
-    test('is not misled by what anybody notifies', async () => {
+    test('ignores notifications of other programs', async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')
@@ -295,7 +295,7 @@ describePostgres('waking', (postgres) => {
   })
 })
 
-/** A client that remembers what it was asked. */
+/** A client that records its statements. */
 function overheard(db: Database, said: string[]): Client {
   const client = new Client(db.config())
   const { query } = client

@@ -57,11 +57,11 @@ function keysOf(batches: readonly WatchBatch<unknown>[]): string[][] {
 }
 
 describe('list', () => {
-  test('is one page without events where the collection is empty', async () => {
+  test('is one page without events if the collection is empty', async () => {
     expect(await listOf(memorySource())).toMatchObject([{ events: [], remaining: 0 }])
   })
 
-  test('comes in pages of the size that is asked for; the last names the version', async () => {
+  test('comes in pages of the requested size; the last has the version', async () => {
     const source = memorySource<number>({
       entries: [
         ['a', 1],
@@ -101,7 +101,7 @@ describe('list', () => {
 })
 
 describe('watch', () => {
-  test('says at once where it is, and then each transaction as one batch, in order', async () => {
+  test('yields a bookmark at once, and then each transaction as one batch, in order', async () => {
     const source = memorySource<number>()
     const { batches, clock } = await follow(source, await source.head())
     source.transaction((tx) => {
@@ -209,7 +209,7 @@ describe('faults', () => {
     expect([watching.error, watching.clock.sleeping]).toEqual(['enough', 0])
   })
 
-  test('compact: who is behind gets VERSION_EXPIRED, who is not goes on', async () => {
+  test('compact: a watch that is behind fails with VERSION_EXPIRED, others continue', async () => {
     const source = memorySource<number>()
     const behind = await source.head()
     source.put('a', 1)
@@ -282,7 +282,7 @@ describe('versions', () => {
   })
 
   test.each(['x', '', '1', '1.1', '1.1.', '1.1.1.1', '1.1.-1', '1.1.1e3', '1.1. 1', '1.1.0x1', '..'])(
-    '"%s" is none: PROTOCOL',
+    '"%s" is invalid: PROTOCOL',
     async (mark) => {
       const source = memorySource<number>()
       const head = await source.head()
@@ -348,7 +348,7 @@ describe('options', () => {
     )
   })
 
-  test('the name is memory unless told otherwise', () => {
+  test('the default name is memory', () => {
     expect([memorySource().name, memorySource({ name: 'mine' }).name]).toEqual(['memory', 'mine'])
   })
 })

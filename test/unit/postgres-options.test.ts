@@ -64,7 +64,7 @@ describe('a client at its first use', () => {
   const connected = (): Client => Object.defineProperty(client(), 'processID', { value: 7 })
 
   test.each([
-    ['is none of pg 8', () => other, /it did not return a Client of pg 8$/],
+    ['is not a client of pg 8', () => other, /it did not return a Client of pg 8$/],
     ['is undefined', () => undefined, /it returned undefined$/],
     ['is a Pool', () => new Pool(), /a Pool cannot be used$/],
     ['was connected already', connected, /it returned a client that was connected already$/],
@@ -86,7 +86,7 @@ describe('a mark', () => {
   test.each([
     ['a pool', { query: async () => ({ rows: [] }), totalCount: 1 }],
     ['nothing', undefined],
-    ['what cannot be asked', {}],
+    ['a value that is not an object', {}],
   ])('of %s is a TypeError', async (_what, tx) => {
     await expect(source.mark(tx as never)).rejects.toThrow(
       new TypeError('mark: the argument must be the client on which the transaction is open, not a pool'),

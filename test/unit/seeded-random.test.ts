@@ -7,7 +7,7 @@ const draw = (seed: number, length = 1_000): number[] => {
 }
 
 describe('SeededRandom', () => {
-  test('one seed gives one sequence', () => {
+  test('equal seeds return equal sequences', () => {
     expect(draw(42)).toEqual(draw(42))
   })
 
@@ -19,7 +19,7 @@ describe('SeededRandom', () => {
     expect(draw(1, 3)).toEqual([0.6270739405881613, 0.002735721180215478, 0.5274470399599522])
   })
 
-  test.each([0, 1, -1, 2 ** 32, 0.5, Number.NaN])('seed %d gives numbers in [0, 1)', (seed) => {
+  test.each([0, 1, -1, 2 ** 32, 0.5, Number.NaN])('seed %d returns numbers in [0, 1)', (seed) => {
     expect(draw(seed).every((value) => value >= 0 && value < 1)).toBe(true)
   })
 
@@ -28,7 +28,7 @@ describe('SeededRandom', () => {
     expect(Math.abs(mean - 0.5)).toBeLessThan(0.01)
   })
 
-  test('below(n) gives every whole number from 0 to n - 1 and no other', () => {
+  test('below(n) returns every integer from 0 to n - 1 and no other', () => {
     const random = new SeededRandom(3)
     const drawn = new Set(Array.from({ length: 500 }, () => random.below(5)))
     expect([...drawn].toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4])
@@ -46,7 +46,7 @@ describe('SeededRandom', () => {
     expect(drawn.every(([never, always]) => never === false && always === true)).toBe(true)
   })
 
-  test('pick gives every element', () => {
+  test('pick returns every element', () => {
     const random = new SeededRandom(6)
     const picked = new Set(Array.from({ length: 200 }, () => random.pick(['a', 'b', undefined])))
     expect(picked).toEqual(new Set(['a', 'b', undefined]))

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
-test('time stands still until it is told to move', async () => {
+test('the time does not change without advance', async () => {
   const clock = new VirtualClock(1_000)
   let isAwake = false
   void clock.sleep(1).then(() => {
@@ -15,11 +15,11 @@ test('time stands still until it is told to move', async () => {
   await clock.advance(1)
 })
 
-test('it begins at the first of January 2026 unless told otherwise', () => {
+test('the default start is the first of January 2026', () => {
   expect(new VirtualClock().now()).toBe(Date.parse('2026-01-01T00:00:00Z'))
 })
 
-test('advance wakes whoever sleeps until a moment on the way, in order of time and then of coming', async () => {
+test('advance ends the sleeps that become due, in the order of their times and then of their calls', async () => {
   const clock = new VirtualClock(0)
   const woken: string[] = []
   const sleep = (ms: number, name: string): void =>
