@@ -22,7 +22,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
   },
   {
     // A batch with changes is compared with its version, or a mark is waited for while nothing else happens.
-    name: 'a watch tells changes under the version of the look before',
+    name: 'a watch yields changes with the version of the poll before',
     breaks: 'After every batch the mirror is the table in the snapshot that its version names.',
     file: at('postgres-source'),
     edits: [
@@ -37,7 +37,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
   },
   {
     // A condition is refused, and the same source is listed again.
-    name: 'a where condition counts as checked although the check refused it',
+    name: 'a condition counts as checked although the check refused it',
     breaks: 'A condition that depends on more than the row is refused, at each attempt.',
     file: at('table-access'),
     edits: [
@@ -102,7 +102,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
   },
   {
     // More keys than maxDeltaRows change between two looks.
-    name: 'the changed keys are cut off at maxDeltaRows, without one more that tells',
+    name: 'the changed keys are cut off at maxDeltaRows, without one more that shows it',
     breaks: 'More than maxDeltaRows changed keys are VERSION_EXPIRED, and no change is lost.',
     file: at('delta-query'),
     edits: [['u LIMIT ${maxKeys + 1}', 'u LIMIT ${maxKeys}']],
@@ -111,9 +111,9 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
-    // The first column of the table is no key column and NULL, and the row is inserted or updated while a watch is
+    // The first column of the table is not a key column, and is NULL, and the row is inserted or updated while a watch is
     // open.
-    name: 'a changed row whose first mirrored column is NULL is told as a delete',
+    name: 'a changed row whose first mirrored column is NULL is delivered as a delete',
     breaks: 'A row that is there is in the mirror after it was changed.',
     file: at('delta-query'),
     edits: [
@@ -166,8 +166,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
   {
     // The server ends COPY with an error before its first row or just after a full page (cancelled, an error in the
     // condition).
-    name: 'COPY that fails where no line is left counts as complete',
-    breaks: 'A list that breaks off is no list: nothing is deleted by it.',
+    name: 'COPY that fails without a remaining line counts as complete',
+    breaks: 'A failed list deletes nothing.',
     file: at('copy-out-stream'),
     edits: [
       [

@@ -55,7 +55,7 @@ describeServer('postgres 18', 'demo', () => {
     await room.expectLeft()
   })
 
-  test('--json prints one object and nothing else; no readable home is needed', async () => {
+  test('--json prints one object and nothing else; it needs no readable home directory', async () => {
     const room = new Room()
     const child = room.start(['--for', '2s', '--disconnects', '1', '--json'], { HOME: '/nowhere/at/all' })
     expect(await child.ended).toEqual({ code: 0, signal: null })

@@ -13,7 +13,7 @@ beforeAll(ensureBuilt)
 describeServer('etcd 3.6', 'watch etcd://', (server) => {
   const own = useEtcd(server)
 
-  test('--json tells what there is, and then what changes', async () => {
+  test('--json prints the existing objects, and then the changes', async () => {
     const client = own.etcd.client()
     await client.put('/jobs/1').value('{"state":"new"}')
     await client.put('/other').value('{}')
@@ -83,7 +83,7 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     expect(await refusalOf(listwatch(['watch', ...args]))).toContain(says)
   })
 
-  test('a wrong password: one line that says where it belongs, and does not tell it', async () => {
+  test('a wrong password: one line that names its place in the URL, without the password', async () => {
     const client = own.etcd.client()
     await client.user('root').create('root')
     await client.user('root').addRole('root')
@@ -128,7 +128,7 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
       await client.put('/limits/acme/upload').value('{"rps":5}')
       await child.until(() => child.lines.includes('acme: api 70, upload 5'), 'the limits as they are now')
       await client.put('/limits/acme/api').value('{"rps":"many"}')
-      await child.until(() => child.errors.includes('/limits/acme/api'), 'the bad value to be told of')
+      await child.until(() => child.errors.includes('/limits/acme/api'), 'the bad value to be reported')
       child.kill('SIGINT')
       expect(await child.ended).toEqual({ code: 0, signal: null })
     })

@@ -39,7 +39,7 @@ describe('examples/controller.ts', () => {
 })
 
 describe('examples/polled-source.ts', () => {
-  test('follows a list that an endpoint gives, and reads it again only where its ETag is another', async () => {
+  test('follows the list of an endpoint, and parses it again only if its ETag has changed', async () => {
     let countries = [
       { code: 'ch', name: 'Switzerland' },
       { code: 'su', name: 'Soviet Union' },
@@ -139,7 +139,7 @@ class KeepAliveLoad {
 describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
   const at = useServer(postgres)
 
-  test('shows a writer what it wrote, is ready when it is, and ends when it is told to', async () => {
+  test('shows a writer what it wrote, is ready when it is, and ends on request', async () => {
     const db = await at.database()
     await db.sql(ORDERS)
     await db.install('orders')
@@ -173,7 +173,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
     expect(await child.ended).toEqual({ code: 0, signal: null })
   })
 
-  test('answers every request that it accepted under keep-alive load when it is told to end', async () => {
+  test('answers every request that it accepted under keep-alive load during its shutdown', async () => {
     const db = await at.database()
     await db.sql(ORDERS)
     await db.install('orders')

@@ -12,7 +12,7 @@ const ORDERS = `CREATE TABLE orders (id bigint PRIMARY KEY GENERATED ALWAYS AS I
 describeServer('postgres 18', 'API program 01: an HTTP API over a real Postgres', (postgres) => {
   const at = useServer(postgres)
 
-  test('whoever writes reads what it wrote, also in another process; the newest of a tenant come first', async () => {
+  test('a writer reads its own writes, even in another process; the newest of a tenant come first', async () => {
     const db = await at.database()
     await db.sql(`${ORDERS}; INSERT INTO orders (tenant) VALUES ('acme'), ('other')`)
     await db.install('orders')

@@ -50,7 +50,7 @@ describe('without a cluster', () => {
     expect(await refusalOf(listwatch(['watch', ...args]))).toContain(says)
   })
 
-  test('no kubeconfig: one line that says where it is looked for', async () => {
+  test('no kubeconfig: one line that names the searched locations', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'home-'))
     onTestFinished(() => rmSync(empty, { recursive: true }))
     const env = { HOME: empty, KUBECONFIG: undefined }
@@ -64,7 +64,7 @@ describe('without a cluster', () => {
     expect(says).toContain('/no/such/file')
   })
 
-  test('no server: one line that says where none listens', async () => {
+  test('no server: one line that names the address', async () => {
     const config = new KubeConfig()
     config.loadFromClusterAndUser(
       { name: 'none', server: 'https://127.0.0.1:1', skipTLSVerify: true },
@@ -77,7 +77,7 @@ describe('without a cluster', () => {
 })
 
 describe('the resource that is meant', () => {
-  /** Of a server with these groups of one version; what is none of a list of names is the answer's code. */
+  /** Resolves a name on a server with these groups, each of one version. A number instead of names is the group's status code. */
   async function chosen(name: string, groups: Readonly<Record<string, readonly string[] | number>>) {
     await using fake = await FakeKubernetes.start()
     const all = Object.entries(groups)
@@ -130,12 +130,12 @@ describe('the resource that is meant', () => {
     expect(await chosen('zeds.v1.away.io', { 'away.io': 403 })).toContain('not for you')
   })
 
-  test('is no part of another', async () => {
+  test('does not match a part of another name', async () => {
     const groups = { apps: ['deployments', 'deployments/scale'], 'z.io': ['scale'] }
     expect(await chosen('scale', groups)).toEqual({ apiVersion: 'z.io/v1', plural: 'scale' })
   })
 
-  test('is what can be listed and watched, where there is such', async () => {
+  test('prefers a resource that can be listed and watched', async () => {
     const reviews = { apps: ['reviews.create'], 'z.io': ['reviews'] }
     expect(await chosen('Review', reviews)).toEqual({ apiVersion: 'z.io/v1', plural: 'reviews' })
     expect(await chosen('Review', { apps: reviews.apps })).toEqual({ apiVersion: 'apps/v1', plural: 'reviews.create' })
@@ -145,7 +145,7 @@ describe('the resource that is meant', () => {
 describeKubernetes('watch kubernetes://', (server) => {
   const own = useKubernetes(server)
 
-  test('--json tells what there is, and then what changes', async () => {
+  test('--json prints the existing objects, and then the changes', async () => {
     const { admin } = own.kubernetes
     await admin.create('/api/v1/namespaces', { metadata: { name: 'told' } })
     const maps = '/api/v1/namespaces/told/configmaps'
@@ -243,7 +243,7 @@ describeKubernetes('watch kubernetes://', (server) => {
     )
   })
 
-  test('a wrong token: one line that does not tell it', async () => {
+  test('a wrong token: one line without the token', async () => {
     const env = { KUBECONFIG: kubeConfigFile(own.kubernetes, { token: SECRET }) }
     const says = await refusalOf(listwatch(['watch', 'kubernetes://default/configmaps'], { env }))
     expect(says).toContain('the server does not know who we are')

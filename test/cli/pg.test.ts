@@ -52,7 +52,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
       await expectMirrorEqualsTable(rows)
     })
 
-    test('twice is as good as once: a mirror goes on', async () => {
+    test('a second installation does not disturb a mirror', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
       await said('install', urlOf(db), '--table', 'orders')
@@ -181,7 +181,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
       })
     })
 
-    test('of a log that misses changes: exit code 1, and the command that mends it', async () => {
+    test('of a log that misses changes: exit code 1, and the command that fixes it', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
       await db.install('orders')
@@ -196,7 +196,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
   })
 
   describe('trim', () => {
-    test('removes what is older than it is told to keep, and a mirror goes on', async () => {
+    test('removes rows older than --keep, and a mirror continues', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
       await db.install('orders')

@@ -29,7 +29,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
   const gone = (child: Child): Promise<void> =>
     child.until(() => child.lines.some((line) => line.includes('"delete"')), 'the delete')
 
-  test('--collection tells what there is, and then what changes', async () => {
+  test('--collection prints the existing objects, and then the changes', async () => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
     await writer.apply([{ put: '1', object: { state: 'new' } }])
     const child = listwatch(['watch', own.redis.url, '--collection', 'orders', '--json'])
@@ -101,7 +101,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(told(child)[0]).toEqual(['add', '2', { id: '2', n: '1' }])
   })
 
-  test('--keys tells of plain keys', async () => {
+  test('--keys prints plain keys', async () => {
     const client = own.redis.client()
     await client.set('user:1', '{"name":"ada"}')
     const child = listwatch(['watch', own.redis.url, '--keys', 'user:*', '--json'])
@@ -160,7 +160,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       await child.until(() => child.errors.includes(says), 'what it says of the entry')
     })
 
-    test('in a pipe the number of them is told too', async () => {
+    test('in a pipe their number is printed too', async () => {
       await own.redis.client().set('bad:1', 'notjson')
       const env = { FORCE_COLOR: undefined }
       const child = listwatch(['watch', own.redis.url, '--keys', 'bad:*', '--for', '1ms'], { env })
@@ -170,7 +170,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     })
   })
 
-  test('--cluster finds who has the keys; without it one is told to say so', async () => {
+  test('--cluster finds who has the keys; without it the error names the option', async () => {
     await using cluster = await RedisCluster.start(server)
     const [first] = cluster.nodes
     const user = new Cluster([{ host: '127.0.0.1', port: first?.port ?? 0 }])
@@ -205,7 +205,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ['a collection', ['--collection', 'rights']],
     ['a stream', ['--stream', 'rights', '--key', 'id']],
     ['plain keys', ['--keys', 'rights:*']],
-  ])('a user without the rights for %s is told the command that gives them', async (what, args) => {
+  ])('a user without the rights for %s gets an error with the command that grants them', async (what, args) => {
     const client = own.redis.client()
     const user = what.replaceAll(' ', '-')
     await client.call('ACL', 'SETUSER', user, 'reset', 'on', `>${SECRET}`, '+role', '+info')
@@ -225,7 +225,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(child.errors).toBe('')
   })
 
-  test('rediss:// speaks TLS, and believes only who it knows', async () => {
+  test('rediss:// uses TLS, and accepts only trusted certificates', async () => {
     await using secure = await startTlsRedis(server, 'localhost', 'DNS:localhost,IP:127.0.0.1')
     await using writer = redisWriter({ client: userClient('ioredis 6', secure.redis.port), name: 'orders' })
     await writer.apply([{ put: '1', object: 1 }])
@@ -261,7 +261,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ],
     ['no server', ['redis://127.0.0.1:1', '--collection', 'a'], 'no server listens there: check host and port'],
     [
-      'no server where a node of a cluster should be',
+      'no server at the address of a cluster node',
       ['redis://127.0.0.1:1', '--cluster', '--collection', 'a'],
       'cannot connect to redis://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1 (no server listens there',
     ],
@@ -279,7 +279,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(says).toContain('another kind of value is stored there')
   })
 
-  test('a wrong password: one line that says where it belongs, and does not tell it', async () => {
+  test('a wrong password: one line that names its place in the URL, without the password', async () => {
     const admin = own.redis.client()
     await admin.config('SET', 'requirepass', 'another')
     try {

@@ -11,7 +11,7 @@ beforeAll(ensureBuilt)
 
 const ORDERS = 'CREATE TABLE orders (id int PRIMARY KEY, tenant text)'
 
-describeServer('postgres 18', 'what Postgres refuses, the command line tells in one line', (postgres) => {
+describeServer('postgres 18', 'the command line reports errors of Postgres in one line', (postgres) => {
   const at = useServer(postgres)
 
   function watch(url: string, table: string, ...more: readonly string[]): Promise<string> {
@@ -56,7 +56,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
     })
 
     describe('with a password', () => {
-      /** From now on the server asks this role for its password. */
+      /** Makes the server require a password of this role. */
       async function protectedRole(db: Database): Promise<string> {
         const name = await role(db, 'careful')
         const file = join(at.server.dataDir, 'pg_hba.conf')
@@ -64,7 +64,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
         await writeFile(file, `host all ${name} all scram-sha-256\n`)
         await appendFile(file, before)
         await db.sql(`ALTER ROLE ${name} PASSWORD 'right-${SECRET}'; SELECT pg_reload_conf()`)
-        await waitUntil('the server asks for it', async () => {
+        await waitUntil('the server requires it', async () => {
           const { code } = await resultOf(listwatch(['pg', 'status', urlOf(db, name, 'none')]))
           return code !== 0
         })
@@ -101,7 +101,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
       expect(await watch(urlOf(db), 'orders')).toMatch(/; there is public\."Orders"$/)
     })
 
-    test('without triggers: the command that the line names mends it', async () => {
+    test('without triggers: the command in the line fixes it', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
       const line = await watch(urlOf(db), 'orders')
@@ -120,7 +120,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
       await expectWatched(urlOf(db), table)
     })
 
-    test('with a trigger switched off: the command that the line names mends it', async () => {
+    test('with a trigger switched off: the command in the line fixes it', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
       await db.install('orders')
@@ -163,7 +163,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
       expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', 'parent']))).toMatch(says)
     })
 
-    test('that is a partition: the command that the line names mends it, whether or not the parent has triggers', async () => {
+    test('that is a partition: the command in the line fixes it, whether or not the parent has triggers', async () => {
       const db = await at.database()
       await db.sql(`CREATE TABLE tree (id int PRIMARY KEY) PARTITION BY HASH (id);
         CREATE TABLE leaf PARTITION OF tree FOR VALUES WITH (MODULUS 1, REMAINDER 0)`)
@@ -214,7 +214,7 @@ describeServer('postgres 18', 'what Postgres refuses, the command line tells in 
         'with all but the log',
         'GRANT SELECT ON orders, listwatch.state TO $; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA listwatch TO $',
       ],
-    ])('a reader %s: the command that the line names mends it', async (_what, grant) => {
+    ])('a reader %s: the command in the line fixes it', async (_what, grant) => {
       const db = await at.database()
       await db.sql(ORDERS)
       await db.install('orders')

@@ -51,7 +51,7 @@ export async function resultOf(child: Child): Promise<Result> {
 /** Who refuses does not make the user wait, in milliseconds. */
 const DEADLINE_MS = 20_000
 
-/** The one line with which a command refuses: nothing else is printed, the exit code is 2, and no password is told. */
+/** The one line with which a command refuses: nothing else is printed, the exit code is 2, and no password is printed. */
 export async function refusalOf(child: Child): Promise<string> {
   const late = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS)
   const { code, output, errors } = await resultOf(child)
@@ -61,7 +61,7 @@ export async function refusalOf(child: Child): Promise<string> {
     ...(code === 2 ? [] : [`the exit code is ${code}`]),
     ...(output === '' ? [] : [`it printed ${output}`]),
     ...(line.startsWith('listwatch: ') && rest.length === 1 && rest[0] === '' ? [] : ['it did not say one line']),
-    ...(errors.includes(SECRET) ? ['it told the password'] : []),
+    ...(errors.includes(SECRET) ? ['it printed the password'] : []),
   ]
   if (flaws.length > 0) throw new Error(`${flaws.join('; ')}:\n${errors}`)
   return line.slice('listwatch: '.length)

@@ -10,7 +10,7 @@ import { Terminal } from './terminal.js'
 
 beforeAll(ensureBuilt)
 
-/** The command `script` of util-linux gives a program a terminal of its own. */
+/** The command `script` of util-linux runs a program on a new terminal. */
 const hasScript = /util-linux/.test(spawnSync('sh', ['-c', 'script --version'], { encoding: 'utf8' }).stdout ?? '')
 
 interface Session {
@@ -19,7 +19,7 @@ interface Session {
   readonly press: (keys: string) => void
 }
 
-/** The command line on a terminal of so many columns and rows. */
+/** Runs the command line on a terminal of this size. */
 function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessEnv = {}, rows = 30): Session {
   const words = [node, main, ...args].map((word) => `'${word}'`).join(' ')
   const child = new Typing(

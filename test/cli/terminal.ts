@@ -2,13 +2,13 @@
 export class Terminal {
   readonly columns: number
   isCursorVisible = true
-  /** Whether text that reaches the right margin goes on in the next line. */
+  /** Whether text that reaches the right margin continues in the next line. */
   hasMargins = true
   /** How often text ran over the right margin into the next line. */
   wraps = 0
-  /** Every state of the screen that a person could see: those between the parts of a synchronized update are none. */
+  /** Every state of the screen that a person could see: the states within a synchronized update do not count. */
   readonly frames: string[] = []
-  /** What it was told and does not know. */
+  /** The unknown control sequences. */
   readonly unknown: string[] = []
   #lines: string[] = ['']
   #row = 0
@@ -28,7 +28,7 @@ export class Terminal {
   }
 
   write(output: string): void {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what a terminal is told.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal receives such characters.
     for (const [token] of output.matchAll(/\x1b\[[?\d;]*[A-Za-z]|[^\x1b]/gu)) {
       if (token.length > 1 && token.startsWith('\x1b')) this.#obey(token.slice(2))
       else if (token === '\r') this.#column = 0

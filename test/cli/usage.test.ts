@@ -8,7 +8,7 @@ import { listwatch, refusalOf, resultOf, SECRET, shell } from './support.js'
 
 beforeAll(ensureBuilt)
 
-/** Nobody listens there. */
+/** No server listens there. */
 const NOWHERE = 'postgres://u@127.0.0.1:1/db'
 const ORDERS = ['watch', NOWHERE, '--table', 'orders']
 const INSTALL = ['pg', 'install', NOWHERE, '--table', 'orders']
@@ -40,7 +40,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
     '--columns needs a value, got the option -l; see: listwatch watch',
   ],
   ['one with a value', [...ORDERS, '--for', '--columns=a'], '--for needs a value, got the option --columns'],
-  ['one that asks for help', [...INSTALL, '--key', '--help'], '--key needs a value, got the option --help'],
+  ['the option --help', [...INSTALL, '--key', '--help'], '--key needs a value, got the option --help'],
   [
     'fields of lines of JSON',
     [...ORDERS, '--fields', 'a', '--json'],
@@ -81,7 +81,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   ['a host that is not there', ['pg', 'status', 'postgres://nowhere.invalid/db'], 'no such host: check its name'],
 ]
 
-describe('a mistake gives one line that says what mends it, and exit code 2', () => {
+describe('a mistake prints one line with the fix, and sets exit code 2', () => {
   test.each(mistakes)('%s', async (_what, args, says) => {
     expect(await refusalOf(listwatch(args))).toContain(says)
   })
@@ -121,7 +121,7 @@ describe('a mistake gives one line that says what mends it, and exit code 2', ()
     [`redis://127.0.0.1:1?password=${SECRET}`, '--collection'],
     [`etcd://127.0.0.1:1?password=${SECRET}`, '--prefix'],
   ]
-  test.each(cut)('%s: no password is told, and how it is written', async (url, option) => {
+  test.each(cut)('%s: the line has no password, and explains the encoding', async (url, option) => {
     expect(await refusalOf(listwatch(['watch', url, option, 'a']))).toContain(ENCODING)
   })
 
@@ -132,11 +132,11 @@ describe('a mistake gives one line that says what mends it, and exit code 2', ()
     ['with a space', ['watch', `redis://u:a ${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],
     ['with an @', ['watch', `redis://u:a@${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],
     ['for etcd', ['watch', `etcd://u:${SECRET}@127.0.0.1:1`, '--prefix', 'a'], 'etcd://u:***@127.0.0.1:1:'],
-  ])('a password that is given %s is not told', async (_what, args, says) => {
+  ])('a password %s is not printed', async (_what, args, says) => {
     expect(await refusalOf(listwatch(args))).toContain(says)
   })
 
-  test('where nobody listens, no password is told', async () => {
+  test('if no server listens, no password is printed', async () => {
     const url = `postgres://user:${SECRET}@127.0.0.1:1/db?password=${SECRET}`
     const line = await refusalOf(listwatch(['watch', url, '--table', 'orders', '--index', 'id']))
     expect(line).toMatch(/^cannot connect to postgres:\/\/user:\*\*\*@127\.0\.0\.1:1\/db: connect ECONNREFUSED/)
@@ -191,7 +191,7 @@ describe('a Node that is too old', () => {
 })
 
 describe('help', () => {
-  test('is printed where it is asked for, with exit code 0', async () => {
+  test('is printed on request, with exit code 0', async () => {
     const { code, output } = await resultOf(listwatch(['watch', '--help']))
     expect([code, output]).toEqual([0, expect.stringContaining('--index <column>')])
   })
@@ -202,7 +202,7 @@ describe('help', () => {
   })
 })
 
-test('a reader that has gone ends the command without a word', async () => {
+test('a closed pipe ends the command silently', async () => {
   const { errors, output } = await resultOf(
     shell('for i in 1 2 3 4 5; do listwatch pg install --table orders --print | true; done; listwatch --help | true'),
   )

@@ -18,7 +18,7 @@ interface Line {
   readonly size?: number
 }
 
-/** What the lines so far add up to. Throws where one cannot follow from those before it. */
+/** The objects that result from the lines so far. Throws if a line does not follow from those before it. */
 function fold(lines: readonly string[]): Map<string, unknown> {
   const objects = new Map<string, unknown>()
   for (const text of lines) {
@@ -47,7 +47,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
   }
 
   describe('--json', () => {
-    test('folded, gives the table at any time: while it is written to, and after the connection was killed', async () => {
+    test('folded, equals the table at any time: while it is written to, and after the connection was killed', async () => {
       const db = await orders(500)
       const child = listwatch(['watch', urlOf(db), '--table', 'orders', '--json'])
       const equalsTable = async (): Promise<boolean> => {
@@ -84,7 +84,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       expect([child.errors, child.output.at(-1)]).toEqual(['', '\n'])
     })
 
-    test('SIGTERM ends it also where nobody reads what it writes', async () => {
+    test('SIGTERM ends it even if its output is not read', async () => {
       const db = await orders(20_000)
       const child = spawn(node, [main, 'watch', urlOf(db), '--table', 'orders', '--json'], { stdio: 'pipe' })
       onTestFinished(() => void child.kill('SIGKILL'))
@@ -93,7 +93,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       expect(await once(child, 'exit')).toEqual([0, null])
     })
 
-    test('SIGTERM ends it without a word also before the first list is in', async () => {
+    test('SIGTERM ends it silently, even before the first list is complete', async () => {
       const db = await orders(5)
       const blocker = await db.connect()
       await blocker.query('BEGIN; LOCK TABLE orders')
@@ -105,7 +105,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       expect([child.output, child.errors]).toEqual(['', ''])
     })
 
-    test('a reader that goes away ends it without a word, at the next change', async () => {
+    test('a closed pipe ends it silently, at the next change', async () => {
       const db = await orders(5)
       const child = shell(`listwatch watch ${urlOf(db)} --table orders --json | head -1`)
       await child.until(() => child.lines.length === 1, 'the first line')
@@ -116,7 +116,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       clearInterval(timer)
     })
 
-    test('--columns, --where and --for are obeyed', async () => {
+    test('--columns, --where and --for take effect', async () => {
       const db = await orders(8)
       const args = ['--columns', 'tenant', '--where', "tenant = 'acme'", '--for', '1ms', '--json']
       const { code, output } = await resultOf(listwatch(['watch', urlOf(db), '--table', 'orders', ...args]))
