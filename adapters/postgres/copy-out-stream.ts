@@ -1,4 +1,4 @@
-import type { PgConnection, Submittable } from './pg-client.js'
+import type { PgConnection, Submittable } from './client-factory.js'
 
 const NEWLINE = 0x0a
 

@@ -9,7 +9,8 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
-import { clientFlaw, type PgClient, type PgTransaction } from './pg-client.js'
+import { clientFlaw } from './client-factory.js'
+import type { PgClient, PgTransaction } from './pg-client.js'
 
 /** Options of `postgresSource`. */
 export interface PostgresSourceOptions {

@@ -1,5 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
+import { notAVersion } from '../shared/version-format.js'
 
 /** A `pg_snapshot`. A transaction had ended when it was taken if it is below `xmax` and not among `running`. */
 export interface TransactionSnapshot {
@@ -30,6 +31,8 @@ type Mark = Incarnation &
     readonly mayBeAhead: boolean
   }
 
+/** The kind of source in messages. */
+const OF = 'a Postgres source'
 /** The epoch of a head that was read before an epoch was seeded. */
 const UNSEEDED = '-'
 
@@ -50,7 +53,7 @@ export function formatHead(
 export function parseVersion(version: Version): PostgresVersion {
   const [kind, system, database, epoch, generation, shape, access, snapshot, ...rest] = version.split('.')
   const isComplete = system && database && epoch && generation && shape && access !== undefined && snapshot
-  if (kind !== 'pg1' || !isComplete || rest.length > 0) throw notOurs(version)
+  if (kind !== 'pg1' || !isComplete || rest.length > 0) throw notAVersion(version, OF)
   parseSnapshot(snapshot, version)
   return { system, database, epoch, generation, shape, access, snapshot }
 }
@@ -59,12 +62,12 @@ export function parseVersion(version: Version): PostgresVersion {
 function parseMark(mark: Version): Mark {
   if (mark.startsWith('pg1.')) return { ...parseVersion(mark), mayBeAhead: false }
   const [kind, system, database, epoch, at, ...rest] = mark.split('.')
-  if (!system || !database || !epoch || !at || rest.length > 0) throw notOurs(mark)
+  if (!system || !database || !epoch || !at || rest.length > 0) throw notAVersion(mark, OF)
   if (kind === 'pgs1') {
     parseSnapshot(at, mark)
     return { system, database, epoch: epoch === UNSEEDED ? at : epoch, snapshot: at, mayBeAhead: true }
   }
-  if (kind !== 'pgm1' || !/^\d{1,20}$/.test(at)) throw notOurs(mark)
+  if (kind !== 'pgm1' || !/^\d{1,20}$/.test(at)) throw notAVersion(mark, OF)
   return { system, database, epoch, transaction: BigInt(at), mayBeAhead: true }
 }
 
@@ -143,12 +146,7 @@ function hasEnded(transaction: bigint, snapshot: TransactionSnapshot): boolean {
 /** Parses `xmin:xmax:xip,xip,…`. Names `of` in the error. */
 export function parseSnapshot(text: string, of: string): TransactionSnapshot {
   const match = /^\d{1,20}:(\d{1,20}):((?:\d{1,20},)*\d{1,20})?$/.exec(text)
-  if (match?.[1] === undefined) throw notOurs(of)
+  if (match?.[1] === undefined) throw notAVersion(of, OF)
   const running = match[2] === undefined ? [] : match[2].split(',')
   return { xmax: BigInt(match[1]), running: new Set(running.map(BigInt)) }
-}
-
-function notOurs(version: string): SourceError {
-  const shown = version.length > 60 ? `${version.slice(0, 60)}…` : version
-  return new SourceError(`"${shown}" is not a version of a Postgres source`, { code: 'PROTOCOL' })
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../src/contract/errors.js'
+import type { ClientFactory, NodePostgresClient, QueryConfig } from './client-factory.js'
 import { CopyOut } from './copy-out-stream.js'
-import type { ClientFactory, NodePostgresClient, QueryConfig } from './pg-client.js'
 import { postgresError } from './postgres-errors.js'
 
 export interface SessionOptions {

@@ -1,5 +1,5 @@
 import type { SourceContext } from '../../src/contract/source.js'
-import { ClientFactory } from './pg-client.js'
+import { ClientFactory } from './client-factory.js'
 import type { PostgresSourceOptions } from './postgres-options.js'
 import { RowCodec } from './row-codec.js'
 import { Session } from './session.js'

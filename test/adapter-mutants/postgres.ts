@@ -152,7 +152,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     // The option client returns one and the same client at each call.
     name: 'a list does not report that the option client returns the same client twice',
     breaks: 'The same client again is an OptionError, with which synced() rejects.',
-    file: at('pg-client'),
+    file: at('client-factory'),
     edits: [
       [
         '    } catch (error) {\n      if (error instanceof OptionError) throw error // The next connection reports another error, if it lasts.\n    }',

@@ -1,6 +1,6 @@
 import type { ListerWatcher, SourceContext } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
-import { type PgClient, type PgTransaction } from './pg-client.js';
+import type { PgClient, PgTransaction } from './pg-client.js';
 /** Options of `postgresSource`. */
 export interface PostgresSourceOptions {
     /**

@@ -1,0 +1,120 @@
+import { OptionError } from '../../src/contract/errors.js'
+import type { PgClient } from './pg-client.js'
+
+/** A query that handles the server's messages itself, by pg's own protocol. */
+export interface Submittable {
+  submit(connection: PgConnection): void
+  handleError(error: unknown): void
+  handleReadyForQuery(): void
+  handleCopyData(message: { readonly chunk: Buffer }): void
+  handleCommandComplete(): void
+  handleRowDescription(): void
+  handleDataRow(): void
+  handleEmptyQuery(): void
+  handlePortalSuspended(): void
+  handleCopyInResponse(): void
+  callback: () => void
+}
+
+export interface PgConnection {
+  query(text: string): void
+  readonly stream: {
+    destroy(error?: Error): unknown
+    pause(): unknown
+    resume(): unknown
+    /** The number of received bytes. Sockets have it; other streams may not. */
+    readonly bytesRead?: number
+  }
+}
+
+export interface QueryConfig {
+  readonly text: string
+  readonly values?: readonly unknown[]
+  readonly name?: string
+  readonly rowMode?: 'array'
+  readonly types?: { getTypeParser(): (text: string) => unknown }
+}
+
+/** The members of a client of pg 8 that a source uses. */
+export interface NodePostgresClient {
+  connect(): Promise<unknown>
+  query(config: QueryConfig): Promise<{ rows: unknown[] }>
+  query(submittable: Submittable): Submittable
+  end(): Promise<void>
+  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown
+  on(
+    event: 'notification',
+    listener: (message: { readonly channel: string; readonly payload?: string }) => void,
+  ): unknown
+  getTypeParser(typeId: number, format: 'text'): (text: string) => unknown
+  readonly connection: PgConnection
+  readonly processID: number | null
+}
+
+const ALLOWED =
+  'a function that returns a new, unconnected Client of pg 8 at each call, such as () => new pg.Client(url)'
+
+/** Describes what is wrong with a value of the option `client`, without a call of it; undefined if nothing is. */
+export function clientFlaw(client: unknown): string | undefined {
+  // A class cannot be called without new.
+  if (typeof client === 'function' && !/^class\b/.test(Function.prototype.toString.call(client))) return undefined
+  return `must be ${ALLOWED}${poolHint(client)}`
+}
+
+/** Creates the user's clients, one for each connection. Throws an OptionError if the option `client` returns another value. */
+export class ClientFactory {
+  readonly #make: () => PgClient | Promise<PgClient>
+  readonly #known = new WeakSet<object>()
+  #isChecked = false
+  /** A client that the option has returned and no connection uses yet. */
+  #spare: NodePostgresClient | undefined
+
+  constructor(make: () => PgClient | Promise<PgClient>) {
+    this.#make = make
+  }
+
+  async next(): Promise<NodePostgresClient> {
+    const spare = this.#spare
+    this.#spare = undefined
+    return spare ?? (await this.#new())
+  }
+
+  /**
+   * Throws if the option returns the same client twice: otherwise a list would succeed and the watch after it could not begin.
+   * The check happens once, and creates the client of the next connection.
+   */
+  async assertNewClients(): Promise<void> {
+    if (this.#isChecked) return
+    try {
+      this.#spare = await this.#new()
+      this.#isChecked = true
+    } catch (error) {
+      if (error instanceof OptionError) throw error // The next connection reports another error, if it lasts.
+    }
+  }
+
+  async #new(): Promise<NodePostgresClient> {
+    const client = asNodePostgres(await this.#make())
+    if (this.#known.has(client)) throw wrongClient('it returned the same client again')
+    this.#known.add(client)
+    if (client.processID != null) throw wrongClient('it returned a client that was connected already')
+    return client
+  }
+}
+
+function asNodePostgres(client: unknown): NodePostgresClient {
+  const { connect, query, end, on, getTypeParser, connection } = Object(client) as Partial<NodePostgresClient>
+  const isClient = [connect, query, end, on, getTypeParser].every((method) => typeof method === 'function')
+  if (isClient && typeof connection?.stream?.destroy === 'function') return client as NodePostgresClient
+  throw wrongClient(
+    client == null ? `it returned ${String(client)}` : `it did not return a Client of pg 8${poolHint(client)}`,
+  )
+}
+
+function poolHint(value: unknown): string {
+  return 'totalCount' in Object(value) ? '; a Pool cannot be used' : ''
+}
+
+function wrongClient(flaw: string): OptionError {
+  return new OptionError(`postgresSource: option "client" must be ${ALLOWED}: ${flaw}`, { option: 'client' })
+}
