@@ -140,11 +140,11 @@ function adviceOf(message: string): string {
     )
     .replace("check the client's option tls", 'rediss:// speaks TLS, redis:// does not')
     .replace("check the client's option db", 'the number at the end of the URL is the database')
-    .replace('a Cluster finds it, a Redis does not', 'with --cluster it is found')
-    .replace(/give (the client )?the address of the master, or of the Sentinels/, 'give the address of the master')
+    .replace('use a Cluster instead of a Redis', 'add --cluster')
+    .replace('use the address of the master, or of the Sentinels', 'use the address of the master')
     .replace(
-      "give a snapshot, or whenTrimmed: 'fold' if the newest entry of each key always stays",
-      'say --fold to mirror what is left',
+      "add the option snapshot, or whenTrimmed: 'fold' if the newest entry of each key always remains",
+      'add --fold to mirror the remaining entries',
     )
     .replace('raise maxKeys', 'the command line mirrors fewer')
 }

@@ -95,7 +95,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     await client.xadd('trimmed', '*', 'id', '2', 'n', '1')
     await client.xtrim('trimmed', 'MAXLEN', 1)
     const args = ['watch', own.redis.url, '--stream', 'trimmed', '--key', 'id', '--json']
-    expect(await refusalOf(listwatch(args))).toContain('say --fold to mirror what is left')
+    expect(await refusalOf(listwatch(args))).toContain('add --fold to mirror the remaining entries')
     const child = listwatch([...args, '--fold'])
     await synced(child)
     expect(told(child)[0]).toEqual(['add', '2', { id: '2', n: '1' }])
@@ -193,7 +193,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     }
     expect(elsewhere.length).toBeGreaterThan(0)
     const says = await refusalOf(listwatch(['watch', url, '--collection', elsewhere[0] ?? '']))
-    expect(says).toContain('another node of the cluster has the key: with --cluster it is found')
+    expect(says).toContain('another node of the cluster has the key: add --cluster')
   })
 
   test('--cluster of a server that is in none: one line that says so', async () => {
