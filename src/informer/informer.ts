@@ -11,7 +11,6 @@ import type { Commit } from '../store/commit.js'
 import { isDevelopment } from '../store/deep-freeze.js'
 import { Indexer } from '../store/indexer.js'
 import type { IndexBuilder } from '../store/indexes/index-types.js'
-import { pinsOf } from '../store/store.js'
 import type { StoreView } from '../store/store-view.js'
 import { BatchIterator } from '../subscriptions/batch-iterator.js'
 import { ChangeRouter } from '../subscriptions/change-router.js'
@@ -174,11 +173,6 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Group
   /** @internal */
   assertStartable(): void {
     this.#assertNotStopped('start')
-  }
-
-  /** @internal */
-  get [pinsOf](): number {
-    return this.#indexer.store.pinCount
   }
 
   get(key: string): T | undefined {

@@ -3,16 +3,8 @@ import type { Entry, ListEvent, ListTransaction } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { assertListCapacity } from './capacity.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
-import type { Ordinal } from './store-index.js'
 import type { StoreWriter } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
-
-/** A partition, as far as its lists need it. */
-interface ListedPartition<T> extends WritablePartition<T> {
-  /** The number of its stored entries. */
-  readonly size: number
-  owns(ordinal: Ordinal): boolean
-}
 
 /** The first list. It writes to the store directly; the store is invisible until the list is complete. */
 export class InitialList<T> implements ListTransaction<T> {
@@ -49,7 +41,7 @@ export class InitialList<T> implements ListTransaction<T> {
 /** A later list. Its pages are compared with the store as they arrive; the differences are written by `commit`. */
 export class Relist<T> implements ListTransaction<T> {
   readonly #writer: StoreWriter<T>
-  readonly #partition: ListedPartition<T>
+  readonly #partition: WritablePartition<T>
   readonly #ignoreVersions: boolean
   /** Has a 1 at each ordinal that the list contains, of the ordinals that existed when it began. */
   readonly #listed: Uint8Array
@@ -63,7 +55,7 @@ export class Relist<T> implements ListTransaction<T> {
   /** False after an invalid object without a key: it may be any key, so no key is known to be deleted. */
   #isComplete = true
 
-  constructor(writer: StoreWriter<T>, partition: ListedPartition<T>, ignoreVersions: boolean) {
+  constructor(writer: StoreWriter<T>, partition: WritablePartition<T>, ignoreVersions: boolean) {
     this.#writer = writer
     this.#partition = partition
     this.#ignoreVersions = ignoreVersions

@@ -7,9 +7,6 @@ import { type Undoable, UndoJournal } from './undo-journal.js'
 /** The default limit of objects in one store. A JavaScript Map holds at most 2^24 keys. */
 export const MAX_OBJECTS = 16_000_000
 
-/** @internal The property of an informer with the number of its open pins: those of snapshots and of replays. */
-export const pinsOf: unique symbol = Symbol.for('listwatch.pinsOf')
-
 /** Returns the result of `entries()` of a view and of an index. */
 export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: string, object: T], undefined> {
   return entries.values().map(({ key, object }) => [key, object])

@@ -19,6 +19,9 @@ export interface WritablePartition<T> extends KeyOwner {
   /** The keys that `prepare` filtered out, with their versions, if these are remembered. */
   readonly filtered: UndoableMap<string, Version | undefined>
   readonly onCommit: ((commit: Commit<T>) => void) | undefined
+  /** The number of its stored entries. */
+  readonly size: number
+  owns(ordinal: Ordinal): boolean
 }
 
 export interface TransactionOptions {
@@ -204,13 +207,13 @@ export class StoreTransaction<T> {
 
   /** Removes the keys of the partition for which `isGone` returns true, and forgets all filtered keys. */
   removeAll(isGone: (key: string) => boolean): void {
-    const { store, ownership } = this.#writer
+    const { store } = this.#writer
     const partition = this.#partition
     for (const key of partition.invalid.keys()) if (isGone(key)) this.markValid(key)
     partition.filtered.clear()
     for (const key of store.keys()) {
       const ordinal = store.ordinalOf(key)
-      const isOwn = ordinal !== undefined && ownership.owns(partition, ordinal)
+      const isOwn = ordinal !== undefined && partition.owns(ordinal)
       if (isOwn && isGone(key)) this.remove(key, 'unknown')
     }
   }

@@ -1,8 +1,28 @@
-import { pinsOf } from '../../../src/store/store.js'
+import { Store } from '../../../src/store/store.js'
 import type { Invariant, Scenario } from '../system/scenario.js'
 
-/** Where no snapshot is held and nobody waits for what the store held when he began, nothing of the past is kept. */
-export function checkPins({ violate }: Scenario, informer: object, invariant: Invariant): void {
-  const pins = pinsOf in informer ? informer[pinsOf] : undefined
-  if (pins !== 0) violate(invariant, `${pins} pins are left in the store, and nobody reads by them`)
+interface Readable {
+  get(key: string): unknown
+}
+
+/** Checks that the store keeps no old entries if no snapshot and no replay reads them. */
+export function checkPins({ violate }: Scenario, informer: Readable, invariant: Invariant): void {
+  const pins = storeOf(informer)?.pinCount ?? 0
+  if (pins !== 0) violate(invariant, `${pins} pins are left in the store, and no snapshot or replay reads them`)
+}
+
+/** Returns the store that an informer reads. Undefined before its first list, when it reads none. */
+function storeOf(informer: Readable): Store<unknown> | undefined {
+  const { entryOf } = Store.prototype
+  let store: Store<unknown> | undefined
+  Store.prototype.entryOf = function (key) {
+    store = this
+    return entryOf.call(this, key)
+  }
+  try {
+    informer.get('')
+  } finally {
+    Store.prototype.entryOf = entryOf
+  }
+  return store
 }
