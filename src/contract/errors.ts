@@ -1,14 +1,14 @@
 /**
- * What went wrong, and with it what the reflector does about it:
+ * The kind of failure. It decides how the reflector recovers:
  *
- * | code | answer |
+ * | code | recovery |
  * |---|---|
- * | `VERSION_EXPIRED` | the history after our version is gone: one relist |
- * | `EPOCH_CHANGED` | another incarnation of the source: one relist that trusts no version; waiters reject |
- * | `STALE_LIST` | a list older than what was already shown: refused, listed again after a delay |
- * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: back off, resume where we were |
- * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`: reported, and retried at growing distances; so it does for an `OptionError` |
- * | `STOPPED`, `HANDLER` | never thrown by a source: the informer was stopped; a handler threw |
+ * | `VERSION_EXPIRED` | the history after the stored version is gone: one relist |
+ * | `EPOCH_CHANGED` | another history of the source: one relist that ignores versions; waits for the old history reject |
+ * | `STALE_LIST` | a list older than the store: rejected, listed again after a delay |
+ * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: resumed from the last version, with backoff |
+ * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`, also for an `OptionError`; retried with growing delays |
+ * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
  *
  * Any other code counts as `UNAVAILABLE`.
  */
@@ -25,32 +25,40 @@ export type SourceErrorCode =
   | 'STOPPED'
   | 'HANDLER'
 
-/** The step that broke. */
+/** The step that failed. */
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
 
+/** The properties of a new `SourceError`. */
 export interface SourceErrorOptions {
+  /** The kind of failure. */
   readonly code: SourceErrorCode
+  /** The original error. */
   readonly cause?: unknown
-  /** The server's own wish, in milliseconds; 0, negative and NaN count as absent. */
+  /** The delay that the server requests, in milliseconds. Values that are not above 0 and finite are ignored. */
   readonly retryAfterMs?: number | undefined
-  /** The key of the object concerned, where there is one. */
+  /** The key of the object, if the failure concerns one object. */
   readonly key?: string | undefined
-  /** Filled in by the core where a source leaves it out. */
+  /** The step that failed. The core adds it if a source omits it. */
   readonly phase?: SourceErrorPhase | undefined
-  /** Name of the source; filled in by the core where a source leaves it out. */
+  /** The name of the source. The core adds it if a source omits it. */
   readonly source?: string | undefined
 }
 
 /**
- * The error class for everything that fails in operation. Sources throw it to say what to do next; informers report it.
+ * The error of everything that fails in operation. A source throws it to choose the recovery; an informer reports it.
  * `instanceof` also recognises instances made by another copy of the package.
  */
 export class SourceError extends Error {
   override readonly name: string = 'SourceError'
+  /** The kind of failure. */
   readonly code: SourceErrorCode
+  /** The step that failed. */
   readonly phase: SourceErrorPhase | undefined
+  /** The name of the source. */
   readonly source: string | undefined
+  /** The key of the object, if the failure concerns one object. */
   readonly key: string | undefined
+  /** The delay that the server requests, in milliseconds. */
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, options: SourceErrorOptions) {
@@ -103,12 +111,12 @@ export function thrownFor(error: SourceError | undefined): Error | undefined {
   return error?.cause instanceof OptionError ? error.cause : error
 }
 
-/** Whether the source says that its history is another one. */
+/** Whether the error reports another history of the source. */
 export function isEpochChange(error: unknown): boolean {
   return error instanceof SourceError && error.code === 'EPOCH_CHANGED'
 }
 
-/** Why something of our own ended that nobody needs any more; one for all, because making one takes time. */
+/** The reason with which the library aborts its own operations. It is shared, because creating an error is slow. */
 export const ABORTED: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
 
 /** The message of anything that can be thrown. */
@@ -123,7 +131,7 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Any thrown value as a SourceError that says where it happened. An `OptionError` counts as `PROTOCOL`; any other value that
+ * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any other value that
  * is not a SourceError counts as `UNAVAILABLE`.
  */
 export function toSourceError(

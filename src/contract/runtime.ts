@@ -1,4 +1,4 @@
-/** What differs between Node and browsers. Nothing of Node is needed to import the core. */
+/** The differences between Node and browsers. The core can be imported without Node. */
 
 /** The part of a `node:diagnostics_channel` channel that is used. */
 export interface TelemetryChannel {

@@ -10,21 +10,21 @@ import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
 import type { InformerEvents } from './informer-events.js'
 
-/** How often a store is compared with its source where nothing else is said, in milliseconds. */
+/** The default period of audits, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
-/** The next audit waits at least so many times as long as the last one has read. */
+/** The delay before the next audit is at least this multiple of the time that the last one spent on reading. */
 const REST_FACTOR = 100
 /**
- * Where the source doubts, the audit comes within this time: drawn, so that not all mirrors of a server read it at once;
- * and twice as late each time that it could not be done.
+ * An audit that the source requests starts within this time, in milliseconds. The delay is random, so that the mirrors of
+ * one server do not all read at once. It doubles with each audit that fails.
  */
-const DOUBT_MS = 10_000
-/** A proof that failed is tried again after this time, in milliseconds, and after ten times as long as the last one has read. */
+const REQUEST_MS = 10_000
+/** The delay before a failed proof is retried, in milliseconds; at least ten times the time of the last read. */
 const PROOF_REST_MS = 1_000
 const PROOF_REST_FACTOR = 10
-/** A difference that stays through this many comparisons, while the store does not change, is no change on its way. */
+/** A difference that persists in this number of comparisons without writes is not a change that is still to arrive. */
 const PROOF_ROUNDS = 3
-/** The event loop gets a turn after this long of comparing. */
+/** A comparison yields to the event loop after this time, in milliseconds. */
 const SLICE_MS = 8
 
 export interface AuditHost<S, T> {
@@ -42,39 +42,39 @@ export interface AuditHost<S, T> {
 type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; readonly version: Version }
 
 /**
- * Compares a store with its source, again and again: what the source lost, or this library, is found within a period,
- * reported, and repaired by one relist. Keys and versions are compared where the source can list them (`versions`), else
- * contents; and only of what nobody wrote meanwhile, at a version that the store includes.
+ * Compares a store with its source periodically. A difference is reported, and repaired by one relist. If the source has
+ * `versions`, keys and versions are compared, otherwise contents. Keys that were written during the comparison are ignored.
  */
 export class Audit<S, T> {
   readonly #host: AuditHost<S, T>
   readonly #periodMs: number
-  /** How long the last one has read, in milliseconds. */
+  /** The time that the last comparison spent on reading, in milliseconds. */
   #readMs = 0
-  /** Whether the source has said so since the last audit that could be done began. */
-  #isDoubted = false
-  /** How often in a row a doubt could not be settled. */
+  /** Whether the source requested an audit after the last completed one started. */
+  #isRequested = false
+  /** The number of audits in a row that failed. */
   #failures = 0
   #wake: (() => void) | undefined
-  /** Whether the watch cannot tell its position, so that only a comparison proves it. */
+  /** Whether the watch cannot report its position, so that only a comparison proves it. */
   #isProofWanted = false
   #wakeWait: (() => void) | undefined
-  /** Until the source has closed what was read last. */
+  /** Resolves when the source has closed the last read. */
   #closing = Promise.resolve()
 
-  /** With an infinite period the store is compared only when `prove` is called, and a difference is left alone. */
+  /** With an infinite period the store is compared only when `prove` is called, and a difference is not reported. */
   constructor(host: AuditHost<S, T>, periodMs: number) {
     this.#host = host
     this.#periodMs = periodMs
   }
 
-  /** Until `signal` aborts, and the source has closed what was read last. */
+  /** Resolves after `signal` has aborted and the source has closed the last read. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#host
     while (!signal.aborted) {
       const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
       await this.#rest(Math.max(drawnMs, REST_FACTOR * this.#readMs), signal)
-      if (this.#isDoubted) await clock.sleep(this.#doubtMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
+      if (this.#isRequested)
+        await clock.sleep(this.#requestedDelayMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
       if (signal.aborted) break
       if (this.#host.isLive()) await this.#once(signal)
       else this.#isProofWanted = false // The watch that is opened next calls `prove` if its position is waited for.
@@ -82,9 +82,9 @@ export class Audit<S, T> {
     await this.#closing
   }
 
-  /** The source is not sure of itself: the next audit comes soon, and others until one could be done. */
+  /** Requests an audit soon. It is retried until one completes. */
   request(): void {
-    this.#isDoubted = true
+    this.#isRequested = true
     this.#wake?.()
   }
 
@@ -95,13 +95,13 @@ export class Audit<S, T> {
     this.#wakeWait?.()
   }
 
-  get #doubtMs(): number {
-    return Math.min(DOUBT_MS * 2 ** this.#failures, Math.max(DOUBT_MS, this.#periodMs))
+  get #requestedDelayMs(): number {
+    return Math.min(REQUEST_MS * 2 ** this.#failures, Math.max(REQUEST_MS, this.#periodMs))
   }
 
-  /** Until then, or until there is doubt, or a proof is wanted. */
+  /** Waits for `ms`, or until an audit or a proof is requested. */
   async #rest(ms: number, signal: AbortSignal): Promise<void> {
-    if (this.#isDoubted || this.#isProofWanted) return
+    if (this.#isRequested || this.#isProofWanted) return
     const waking = new AbortController()
     const wake = (): void => waking.abort(ABORTED)
     this.#wake = wake
@@ -113,8 +113,8 @@ export class Audit<S, T> {
   }
 
   async #once(signal: AbortSignal): Promise<void> {
-    const wasDoubted = this.#isDoubted
-    this.#isDoubted = false
+    const wasRequested = this.#isRequested
+    this.#isRequested = false
     const { source, clock, events, reflector } = this.#host
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
@@ -131,7 +131,7 @@ export class Audit<S, T> {
       reflector.relist('the audit found a difference')
     } catch (error) {
       if (signal.aborted || !isRepairing) return
-      this.#isDoubted ||= wasDoubted
+      this.#isRequested ||= wasRequested
       this.#failures++
       const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
       const code = error instanceof SourceError ? error.code : 'UNAVAILABLE'
@@ -143,7 +143,7 @@ export class Audit<S, T> {
     }
   }
 
-  /** The keys at which store and source differ. */
+  /** Returns the keys at which store and source differ. */
   async #compare(attempt: Attempt): Promise<readonly string[]> {
     const { clock, part, reflector } = this.#host
     const until = clock.now() + Math.min(this.#periodMs, AUDIT_PERIOD_MS)
@@ -156,7 +156,7 @@ export class Audit<S, T> {
         )
         const drift = await attempt.pauseWatchdog(this.#drift(attempt, written, snapshot))
         if (isReached) return drift
-        // Nothing was written since before the source was read: what is the same now was the same all the time.
+        // The store was not written since the read began, so an equal object was equal at the version of the read.
         const isStill = written.keys.size === 0 && !written.isReplaced
         if (isStill && drift.length === 0 && snapshot.listed !== undefined) {
           reflector.proven(snapshot.version)
@@ -172,7 +172,7 @@ export class Audit<S, T> {
     }
   }
 
-  /** Whether the store includes the version; false as soon as the watch cannot tell. Rejects with `TIMEOUT`. */
+  /** Returns whether the store includes the version; false if a proof is requested first. Rejects with `TIMEOUT`. */
   async #reaches(version: Version, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const { source, part, waitFor } = this.#host
     const waking = new AbortController()
@@ -193,14 +193,14 @@ export class Audit<S, T> {
     }
   }
 
-  /** What the source has now, beside what the store has. */
+  /** Reads the source, and collects the objects that differ from the store. */
   async #snapshot(attempt: Attempt): Promise<Snapshot<S>> {
     const { source, part } = this.#host
     const before = part.version
     const listed = new Set<string>()
-    /** What differed when it came. The store may have been behind, or ahead. */
+    /** The items that differed when they arrived. The store may have been behind, or ahead. */
     const doubtful = new Map<string, Item<S>>()
-    /** Whether everything was told by its key; else nobody knows what is missing. */
+    /** Whether every item had a key. Otherwise absent keys cannot be detected. */
     let isWhole = true
     const version = await this.#read(attempt, (item) => {
       const key = keyOf(item)
@@ -214,13 +214,13 @@ export class Audit<S, T> {
       if (this.#differs(item)) doubtful.set(key, item)
     })
     if (before !== undefined && source.hasReached?.(version, before) !== true)
-      throw new SourceError('the source shows less than the store has', { code: 'STALE_LIST' })
+      throw new SourceError('the snapshot of the source is older than the store', { code: 'STALE_LIST' })
     return { version, doubtful, listed: isWhole ? listed : undefined }
   }
 
   /**
-   * The keys at which store and source differ; none if a whole collection came in between: what it passed over is unknown. What is
-   * written between two slices is in the record, like everything before; what was found until a whole collection came stays found.
+   * Returns the keys at which store and source still differ. Keys that were written since the read began are excluded. When
+   * a whole collection was written meanwhile, the comparison ends with the keys found so far.
    */
   async #drift(attempt: Attempt, written: WriteRecord, { doubtful, listed }: Snapshot<S>): Promise<readonly string[]> {
     const drift: string[] = []
@@ -252,7 +252,7 @@ export class Audit<S, T> {
     return current === undefined || (current.version !== undefined && current.version !== item.version)
   }
 
-  /** Everything that the source has, one by one, and the version at which it had that. */
+  /** Reads all items of the source. Returns the version of the snapshot. */
   async #read(attempt: Attempt, take: (item: Item<S>) => void): Promise<Version> {
     const { source, clock, random } = this.#host
     const silent = `no page for ${LIST_STALL_MS / 1_000} s`
@@ -263,7 +263,7 @@ export class Audit<S, T> {
     let [readMs, since] = [0, clock.now()]
     const spend = (): void => {
       const now = clock.now()
-      // No page takes longer: the rest is time in which the machine slept.
+      // No page takes longer. The rest is time in which the machine slept.
       readMs += Math.min(now - since, LIST_STALL_MS)
       since = now
     }
@@ -294,15 +294,15 @@ export class Audit<S, T> {
 
 interface Snapshot<S> {
   readonly version: Version
-  /** What differed from the store when it came. */
+  /** The items that differed from the store when they arrived. */
   readonly doubtful: ReadonlyMap<string, Item<S>>
-  /** All keys; undefined if some came without one. */
+  /** All keys; undefined if an item had no key. */
   readonly listed: ReadonlySet<string> | undefined
 }
 
 type Page<S> = VersionPage | { readonly events: readonly ListEvent<S>[]; readonly version?: Version }
 
-/** Undefined for what has none, and for what nobody understands. */
+/** Returns undefined for an item without a key, and for an unknown item. */
 function keyOf(item: Item<unknown> | null | undefined): string | undefined {
   switch (item?.type) {
     case 'put':

@@ -7,8 +7,8 @@ import { Attempt } from '../reflector/attempt.js'
 import type { Settle } from '../util/deadline.js'
 
 /**
- * Decides about waits for marks of another epoch than the store's: the source may have begun that epoch, and the store does
- * not show it yet. The source's head, read after the wait began, tells which epoch it is in.
+ * Decides about waits for marks of another epoch than that of the store. The source may be in that epoch already, before the
+ * store shows it. The head of the source, read after the wait began, shows the epoch of the source.
  */
 export class EpochCheck {
   readonly #source: ListerWatcher<unknown>
@@ -25,11 +25,11 @@ export class EpochCheck {
     this.#random = random
   }
 
-  /** Rejects the wait with `error` unless the source is in the epoch of `mark`. Leaves it if that cannot be found out now. */
+  /** Rejects the wait with `error` unless the source is in the epoch of `mark`. Keeps it if the head cannot be read now. */
   judge(settle: Settle<void>, mark: Version, error: unknown): void {
     if (this.#isEnded) return
     this.#waiting.set(settle, { mark, error })
-    if (this.#attempt === undefined) void this.#ask()
+    if (this.#attempt === undefined) void this.#readHead()
   }
 
   end(): void {
@@ -39,7 +39,7 @@ export class EpochCheck {
   }
 
   /** One request at a time, for all waits that began before it. */
-  async #ask(): Promise<void> {
+  async #readHead(): Promise<void> {
     while (this.#waiting.size > 0) {
       const asked = [...this.#waiting]
       this.#waiting.clear()
@@ -51,7 +51,7 @@ export class EpochCheck {
         const head = await attempt.race(this.#head(attempt))
         for (const [settle, { mark, error }] of asked) if (this.#isOther(head, mark)) settle.reject(error)
       } catch {
-        // The next batch or list is a reason to ask again.
+        // Requested again after the next batch or list.
       } finally {
         attempt.abort(ABORTED)
         this.#attempt = undefined

@@ -4,15 +4,15 @@ import type { Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
 import { backoff, drawDelay, grown } from '../reflector/backoff.js'
 
-/** After a failed request the next one is sent after a draw from the upper half of this, doubled each time. */
+/** The first retry is sent after 0.5 to 1 times this delay, in milliseconds. Each later delay is twice as long. */
 const INITIAL_DELAY_MS = 200
 const MAX_DELAY_MS = 5_000
 /** A retry is of no use before the program or the source is changed. */
 const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'STOPPED'])
 
 /**
- * Where the source is now. Transient errors are passed to `onFailure`, and the request is retried until the signal aborts; undefined
- * then, and if the source has no head.
+ * Returns the current version of the source. Transient errors are passed to `onFailure`, and the request is retried. Returns
+ * undefined if the signal aborts, or if the source has no head.
  */
 export async function requestHead<T>(
   source: ListerWatcher<T>,

@@ -140,7 +140,7 @@ export class InformerWaits<S, T> {
         )
         if (areListed) settle.resolve()
       })
-      for (const { runner } of before) runner.reflector.relist('asked for by relist()')
+      for (const { runner } of before) runner.reflector.relist('requested by relist()')
       return leave
     })
   }

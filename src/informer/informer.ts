@@ -52,10 +52,27 @@ import { DynamicSourceSet } from './source-set.js'
 import { flawInSchema, preparing } from './standard-schema.js'
 import { channels } from './telemetry.js'
 
-/** `stop` waits this long for a source that does not end, in milliseconds. */
+/** If a source does not end, `stop` settles after this time, in milliseconds. */
 const STOP_GRACE_MS = 1_000
 
-/** Mirrors a source. Nothing is opened before `start`. */
+/**
+ * Creates an informer, which mirrors a source into an indexed store. It opens no connection before `start`.
+ *
+ * @throws OptionError for an unknown or a wrong option.
+ * @throws TypeError if the source lacks `name`, `list` or `watch`, or if `audit` is set and it cannot compare versions.
+ *
+ * @example
+ * ```ts
+ * const informer = createInformer({
+ *   source,
+ *   indexes: (ix) => ({ status: ix.equal((order) => order.status) }),
+ * })
+ * informer.on('error', (error) => console.error(error.message))
+ * await informer.start().synced({ timeoutMs: 30_000 })
+ * console.log(informer.by.status.get('open'))
+ * await informer.stop()
+ * ```
+ */
 export function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,
 ): Informer<T, I> {
@@ -122,7 +139,7 @@ class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, Group
         ...(options.equals === undefined ? {} : { equals: options.equals }),
         freeze: options.freeze ?? isDevelopment(),
         onInvalid: options.onInvalid,
-        onReleased: (part) => this.#sources.runners.get(part)?.reflector.relist('another source gave up a key'),
+        onReleased: (part) => this.#sources.runners.get(part)?.reflector.relist('another source released a key'),
         remembersFiltered:
           source instanceof DynamicSourceSet ? options.audit !== false : isAudited(source, options.audit),
         sourceOf: (part) => (part === undefined ? this.#sources.name : this.#sources.runners.get(part)?.source.name),

@@ -28,7 +28,7 @@ export interface RunnerHost<S, T> {
 
 /** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
 export class SourceRunner<S, T> implements ReflectorHooks {
-  /** What it is called among the others. */
+  /** The name of the source in its set. */
   readonly name: string
   readonly source: ListerWatcher<S>
   readonly part: Partition<T>
@@ -47,15 +47,15 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   #refusal: unknown
   #startedAt: number | undefined
   #lagMs: number | undefined
-  /** The last list that is in the store, by the reflector's count. */
+  /** The number of the last list that is in the store; the reflector counts its lists. */
   #listed = 0
   /** Whether its objects were deleted because access was lost, until the next list. */
   #isCleared = false
-  /** Where it was when access was lost, until the next list, or until that history is known to be over. */
+  /** The version when access was lost, until the next list or the end of that history. */
   #lostAt: Version | undefined
-  /** Counts the lists that began a history: the first one, and those after `EPOCH_CHANGED` and lost access. */
+  /** Counts the histories: one for the first list, and one for each list after `EPOCH_CHANGED` or lost access. */
   #history = 0
-  /** Whether the store shows a history that is not known to be over. */
+  /** Whether the store shows a history that has not ended. */
   #isCurrent = false
 
   constructor(
@@ -133,7 +133,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     return this.#listed > 0
   }
 
-  /** The last list that is in the store, by the reflector's count. */
+  /** The number of the last list that is in the store; the reflector counts its lists. */
   get listed(): number {
     return this.#listed
   }
@@ -147,7 +147,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     return this.#isCurrent ? this.version : undefined
   }
 
-  /** Which history of the source the store shows; undefined from its end to the list that begins another. */
+  /** The number of the history that the store shows; undefined from its end to the next list. */
   get history(): number | undefined {
     return this.#isCurrent ? this.#history : undefined
   }
@@ -156,12 +156,12 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     return this.#lagMs
   }
 
-  /** Why nothing of it comes any more; undefined where something may. */
+  /** The reason why the runner ended; undefined while it runs. */
   get refusal(): unknown {
     return this.#refusal
   }
 
-  /** Begins to read it, unless it has been ended before. */
+  /** Starts to read the source, unless the runner was ended. */
   start(): void {
     if (this.#isRunning) return
     this.#startedAt = this.#host.clock.now()
@@ -188,7 +188,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     )
   }
 
-  /** Ends it for good. Resolves when nothing of it runs or is open any more; where the source is stalled, never. */
+  /** Ends the runner. Resolves when the source has closed its list or watch; never if the source is stalled. */
   async end(reason: unknown): Promise<void> {
     this.#refusal ??= reason
     this.#ending.abort(ABORTED)
@@ -199,13 +199,13 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     await Promise.all([this.reflector.closing, this.#auditing])
   }
 
-  /** Once, and known before the first listener hears of it: it may end this, or start it, again. */
+  /** Called once. The flag is set first, because a listener may call `start` or `end` again. */
   #run(): void {
     this.#isRunning = true
     this.reflector.run({ signal: this.#ending.signal }).then(this.#ended.resolve, this.#ended.reject)
   }
 
-  /** Access was lost: a resumed watch would not return the deleted objects, so the source is listed next. */
+  /** Deletes the objects after lost access. A resumed watch would not return them, so the source is listed next. */
   #clear(error: SourceError): void {
     if (!this.isListed || this.#isCleared) return
     this.#lostAt ??= this.reached
@@ -215,13 +215,13 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     try {
       this.part.clear()
     } catch (thrown) {
-      // The step is undone as a whole: the next refusal deletes them.
+      // The step was undone as a whole. The next `UNAUTHORIZED` deletes them.
       this.#isCleared = false
       this.#host.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
     }
   }
 
-  /** From now to the next list no version of the store answers a wait: it may be equal to one of the history that begins. */
+  /** Until the next list no version of the store settles a wait: the new history may contain an equal version. */
   #epochChanged(error: SourceError): void {
     const at = this.reached ?? this.#lostAt
     this.#isCurrent = false
@@ -231,13 +231,13 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     for (const listener of [...this.#epochListeners]) listener(error)
   }
 
-  /** Calls `listener` when the history of the source is over, until the result is called. */
+  /** Calls `listener` when the history of the source ends. Returns a function that removes it. */
   onEpochChange(listener: (error: SourceError) => void): () => void {
     this.#epochListeners.add(listener)
     return () => this.#epochListeners.delete(listener)
   }
 
-  /** Something of it is in the store now. */
+  /** Called after a list or a batch of the source was committed. */
   committed(isList: boolean, committedAt: number | undefined): void {
     if (isList) {
       this.#listed = this.reflector.lists
@@ -252,7 +252,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   status(state: ReflectorState = this.reflector.state): Status {
     const now = this.#host.clock.now()
     const { lastContactAt, lastError } = this.reflector
-    // Whoever waited for the list may ask before the reflector goes on.
+    // The list may be in the store before the reflector has changed its state.
     const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
     return {
       state: isIn ? 'connecting' : state.name,

@@ -1,33 +1,42 @@
 /** A schema of any library that implements Standard Schema 1 (standardschema.dev): zod, valibot, arktype and others. */
 export interface StandardSchema<Output> {
+  /** The members that the specification defines. */
   readonly '~standard': {
+    /** The version of the specification. */
     readonly version: 1
+    /** The name of the library. */
     readonly vendor: string
+    /** Validates a value. The informer rejects a result that is a promise. */
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    /** The input and output types; not used at run time. */
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
   }
 }
 
+/** The result of a validation: the converted value, or the issues. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
+/** One reason why a schema rejects a value. */
 export interface SchemaIssue {
+  /** The reason, in words. */
   readonly message: string
+  /** The path to the invalid part of the value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** How many issues a message names. */
+/** A message contains at most this number of issues. */
 const MAX_ISSUES = 5
 
-/** What is wrong with a schema as an option, or undefined where nothing is. */
+/** Returns why a value is not a usable schema; undefined if it is one. */
 export function flawInSchema(schema: unknown): string | undefined {
   const standard = (schema as Partial<StandardSchema<unknown>> | null | undefined)?.['~standard']
   if (standard?.version === 1 && typeof standard.validate === 'function') return undefined
   return 'must be a Standard Schema (an object with "~standard", as of zod, valibot or arktype)'
 }
 
-/** The schema as a function that throws for what it refuses, naming each place. */
+/** Returns the schema as a function, which throws an error with the path of each issue. */
 export function parserOf<Output>(schema: StandardSchema<Output>): (value: unknown) => Output {
   const { '~standard': standard } = schema
   return (value) => {
@@ -59,7 +68,7 @@ export function preparing<P, T>({
   return (object, key) => convert(parse(object), key)
 }
 
-/** Refuses a promise: the store is written in one step, which nothing may wait in. */
+/** Throws if `result` is a promise: a step of the store cannot wait. */
 function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R {
   if (typeof (result as Partial<PromiseLike<R>> | null | undefined)?.then !== 'function') return
   Promise.resolve(result).catch(() => {})

@@ -1,11 +1,11 @@
 import { type TelemetryChannel, telemetryChannel } from '../contract/runtime.js'
 
 /**
- * Messages on `node:diagnostics_channel`, for metrics and tracing. Nothing is built when no subscriber listens, and in browsers.
+ * Messages on `node:diagnostics_channel`, for metrics and tracing. They cost nothing without subscribers, and in browsers.
  *
- * - `listwatch:status` { source, status, previous } on every change of state
- * - `listwatch:batch` { source, changes, version, lagMs } after every commit to the store
- * - `listwatch:error` { source, error } for every error that is reported
+ * - `listwatch:status` { source, status, previous }: every change of state.
+ * - `listwatch:batch` { source, changes, version, lagMs }: every commit to the store.
+ * - `listwatch:error` { source, error }: every reported error.
  */
 export const channels: {
   readonly status: TelemetryChannel

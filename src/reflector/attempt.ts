@@ -1,8 +1,8 @@
 import type { Clock } from '../contract/clock.js'
 
 /**
- * One list or one watch on its way. Whatever it waits for can be broken off at once, also where the source does not
- * react: an async generator that waits cannot be ended from outside.
+ * One running list or watch. Its waits can be aborted at once, also if the source does not react: an async generator that
+ * waits in `next()` cannot be ended from outside.
  */
 export class Attempt {
   readonly #controller = new AbortController()
@@ -10,20 +10,20 @@ export class Attempt {
   #fail: ((reason: unknown) => void) | undefined
   #reason: unknown
   #contactAt: number | undefined
-  /** Whether it is us who are busy, so that silence is not the source's. */
+  /** Whether the library itself is working, so that the source is not silent. */
   #isBusy = false
-  #turnAt: number
+  #yieldedAt: number
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#turnAt = clock.now()
+    this.#yieldedAt = clock.now()
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** When the source last said something. */
+  /** When the source last responded. */
   get lastActivityAt(): number | undefined {
     return this.#contactAt
   }
@@ -32,7 +32,7 @@ export class Attempt {
     this.#contactAt = this.#clock.now()
   }
 
-  /** Ends whatever is waited for, now and from now on. */
+  /** Rejects the pending wait and all later ones. */
   abort(reason: unknown): void {
     if (this.#controller.signal.aborted) return
     this.#reason = reason
@@ -40,7 +40,7 @@ export class Attempt {
     this.#fail?.(reason)
   }
 
-  /** `promise`, or the reason for which the attempt ended, whichever comes first. One at a time. */
+  /** Settles like `promise`, or rejects when the attempt is aborted. Only one call at a time. */
   race<V>(promise: PromiseLike<V>): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       if (this.#controller.signal.aborted) {
@@ -53,12 +53,12 @@ export class Attempt {
     })
   }
 
-  /** Throws where the attempt has ended: it may have, between the moment a wait was over and the moment it went on. */
+  /** Throws if the attempt was aborted. Called after each wait, because the attempt may be aborted before it continues. */
   throwIfAborted(): void {
     if (this.#controller.signal.aborted) throw this.#reason
   }
 
-  /** Waits for our own side, without counting the time as the source's silence. */
+  /** Waits for the library's own work. That time does not count as silence of the source. */
   async pauseWatchdog<V>(promise: PromiseLike<V>): Promise<V> {
     this.#isBusy = true
     try {
@@ -69,15 +69,15 @@ export class Attempt {
     }
   }
 
-  /** Gives the event loop a turn where the last one is more than `ms` ago: until then it was us who were busy. Then `check`. */
+  /** Yields to the event loop if the last time is at least `ms` ago. Then throws if the attempt was aborted. */
   async yieldIfDue(ms: number): Promise<void> {
-    if (this.#clock.now() - this.#turnAt < ms) return this.throwIfAborted()
+    if (this.#clock.now() - this.#yieldedAt < ms) return this.throwIfAborted()
     await this.pauseWatchdog(this.#clock.sleep(0, this.signal))
-    this.#turnAt = this.#clock.now()
+    this.#yieldedAt = this.#clock.now()
     this.throwIfAborted()
   }
 
-  /** Ends the attempt with `late()` once the source has been silent for `ms`. */
+  /** Aborts the attempt with the result of `late` when the source has been silent for `ms`. */
   async watchdog(ms: number, late: () => unknown): Promise<void> {
     let since = this.#clock.now()
     try {

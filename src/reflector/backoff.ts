@@ -1,6 +1,6 @@
 import type { Random } from '../contract/random.js'
 
-/** The distance between two attempts: what the next one waits at most, in milliseconds. A value, not an object with state. */
+/** The delay between two attempts, in milliseconds: an immutable value. The next delay is at most `currentMs`. */
 export interface Backoff {
   readonly initialMs: number
   readonly maxMs: number
@@ -11,22 +11,22 @@ export function backoff(initialMs: number, maxMs: number): Backoff {
   return { initialMs, maxMs, currentMs: initialMs }
 }
 
-/** Twice the distance, up to the ceiling. */
+/** Returns twice the delay, at most `maxMs`. */
 export function grown(from: Backoff): Backoff {
   return { ...from, currentMs: Math.min(from.currentMs * 2, from.maxMs) }
 }
 
-/** Back to the initial distance. */
+/** Returns the initial delay. */
 export function reset(from: Backoff): Backoff {
   return from.currentMs === from.initialMs ? from : { ...from, currentMs: from.initialMs }
 }
 
-/** A delay from [d/2, d), so that many clients do not come back in step. `chance` is in [0, 1). */
+/** Returns a delay in [d/2, d), so that many clients do not reconnect in step. `chance` is in [0, 1). */
 export function delayOf({ currentMs }: Backoff, chance: number): number {
   return currentMs * (0.5 + chance / 2)
 }
 
-/** The same, drawing its own chance. */
+/** Returns a random delay in [d/2, d). */
 export function drawDelay(from: Backoff, random: Random): number {
   return delayOf(from, random.next())
 }

@@ -10,19 +10,19 @@ export interface ReflectorState {
   readonly name: State
   /** What the next open does. */
   readonly next: 'list' | 'watch'
-  /** The next list trusts no version: the history went back or forked, or somebody else's was seen. */
+  /** The next list ignores versions: the history was rewound or forked, or is that of another server. */
   readonly ignoreVersions: boolean
   readonly hasListed: boolean
-  /** Another list was asked for while one was on its way. */
+  /** Another list was requested while one was running. */
   readonly isListWanted: boolean
-  /** How far opens are apart; the next one waits a draw from its upper half since the previous. */
+  /** The delay between opens. The next open follows the previous one after 0.5 to 1 times this delay. */
   readonly spacing: Backoff
   readonly openedAt: number | undefined
   /** The last open was a watch that followed no list. */
   readonly isReopened: boolean
   /** When the last reconnect without a delay was due. */
   readonly immediateAt: number | undefined
-  /** When the watch first said something. */
+  /** When the watch yielded its first batch. */
   readonly liveAt: number | undefined
   readonly reason: string
   readonly error: SourceError | undefined
@@ -38,17 +38,17 @@ export type Input = { readonly at: number; readonly chance: readonly [number, nu
   | { readonly type: 'start' }
   /** The whole list was committed. */
   | { readonly type: 'listed' }
-  /** The watch said something. */
+  /** The watch yielded a batch. */
   | { readonly type: 'batch' }
   /** The watch ended without an error. */
   | { readonly type: 'ended' }
-  /** A list or a watch failed; `contactAt` is when it last said something. */
+  /** A list or a watch failed; `contactAt` is the time of the last response. */
   | { readonly type: 'failed'; readonly error: SourceError; readonly contactAt: number | undefined }
   /** The delay is over. */
   | { readonly type: 'delayElapsed' }
-  /** Somebody wants the source read again. */
+  /** A relist was requested. */
   | { readonly type: 'relist'; readonly reason: string }
-  /** A list that had to wait for others begins. */
+  /** A list that waited for a relist slot begins. */
   | { readonly type: 'admitted' }
   | { readonly type: 'stop'; readonly reason: string }
 )
@@ -79,7 +79,7 @@ export const ERROR_DELAY_MS = 800
 export const FIRST_RECONNECT_MS = 200
 /** Reconnects without a delay are at least this far apart; others wait as after any error. */
 export const FIRST_RECONNECT_EVERY_MS = 10_000
-/** So many stale lists in a row and the reason says that the source is behind. */
+/** After this number of stale lists in a row, the reason says that the source is behind. */
 const BEHIND_AFTER = 5
 
 export const initialState: ReflectorState = {
@@ -200,7 +200,7 @@ function open(state: ReflectorState, { at }: Input): Step {
   }
   if (base.next === 'watch') {
     const reconnects = base.reconnects + 1
-    const reason = 'opening the watch again, where it broke off'
+    const reason = 'resuming the watch'
     return { state: { ...base, name: 'connecting', liveAt: undefined, reason, reconnects }, effect: { type: 'watch' } }
   }
   const effect: Effect = { type: 'list', ignoreVersions: base.ignoreVersions }
@@ -209,7 +209,7 @@ function open(state: ReflectorState, { at }: Input): Step {
   return { state: { ...listing, name: 'relisting', relists: base.relists + 1 }, effect }
 }
 
-/** Only now is the source read: what was asked for before is this list. */
+/** The list begins only now, so it fulfils all earlier relist requests. */
 function begin(state: ReflectorState, { at }: Input): Step {
   return keep({ ...state, openedAt: at, isListWanted: false })
 }
@@ -225,7 +225,7 @@ function afterList(state: ReflectorState, input: Input): Step {
     liveAt: undefined,
   }
   if (state.isListWanted) {
-    return waitToOpen({ ...listed, isListWanted: false, next: 'list', reason: 'another list was asked for' }, input)
+    return waitToOpen({ ...listed, isListWanted: false, next: 'list', reason: 'another list was requested' }, input)
   }
   const reason = 'the list is in; the watch was opened'
   return { state: { ...listed, name: 'connecting', next: 'watch', reason }, effect: { type: 'watch' } }

@@ -19,34 +19,34 @@ import { checkOptions, isFunction, isObject, isSignal } from '../util/validate-o
 import { Attempt } from './attempt.js'
 import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
 
-/** The event loop gets a turn after this long of continuous work. */
+/** The reflector yields to the event loop after this time of continuous work, in milliseconds. */
 const SLICE_MS = 8
-/** How many events are taken between two looks at the clock. */
+/** The number of events that are applied between two reads of the clock. */
 const SLICE_EVENTS = 256
-/** A list that could not be told whole is read again, at most this often. */
+/** Relists because of events without a key are at least this far apart, in milliseconds. */
 const INCOMPLETE_RELIST_MS = 5 * 60_000
-/** An event that nobody understands is reported at most this often. */
+/** Reports of unknown events are at least this far apart, in milliseconds. */
 const REPORT_MS = 60_000
 
-/** What an informer wants to know of its reflector. */
+/** The callbacks of a reflector to its informer. */
 export interface ReflectorHooks {
   onStateChange?(state: ReflectorState, previous: ReflectorState): void
-  /** A list or a watch failed. Called before `onError`, which says what happens next. */
+  /** A list or a watch failed. Called before `onError`, whose message says what happens next. */
   onFailure?(error: SourceError): void
   onError?(error: SourceError): void
-  /** The source has something to say that stops nothing. */
+  /** The source reports a problem that does not stop it. */
   onWarning?(message: string): void
   /** The source requests an audit. */
   onAuditRequest?(reason: string): void
   /** The watch cannot report its position, and a wait for a version is pending. */
   onProofRequest?(): void
-  /** Something was left out that the source said for the second time. */
+  /** A batch was dropped because the sink includes it already. */
   onDuplicate?(version: Version): void
-  /** Whether somebody waits for a version. */
+  /** Returns whether a reader waits for a version. */
   hasWaiters?(): boolean
   /**
-   * Resolves when a relist may begin; what it gives is called when that is over. Rejects when `signal` aborts. Undefined where it
-   * may begin at once.
+   * Resolves when a relist may begin, with a function that releases the slot. Rejects when `signal` aborts. Returns undefined
+   * if the relist may begin at once.
    */
   acquireRelistSlot?(signal: AbortSignal): Promise<() => void> | undefined
 }
@@ -55,9 +55,8 @@ type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'delayElap
 type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
 
 /**
- * Keeps a sink equal to a source: lists, watches from the list's version, resumes where a watch broke off, and lists
- * again only where the history after its version is gone. The only reader of the source. It never gives up before
- * `signal` aborts, and no loop of it is without a delay.
+ * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its last
+ * version. It lists again only if the history after that version is gone. It retries, with delays, until `signal` aborts.
  */
 export class Reflector<T> {
   readonly #source: ListerWatcher<T>
@@ -66,15 +65,15 @@ export class Reflector<T> {
   readonly #random: Random
   readonly #hooks: ReflectorHooks
   readonly #progressListeners = new Set<() => void>()
-  /** What a source knows us by. */
+  /** Identifies this mirror in every call of the source. */
   readonly #mirror = Object.freeze({})
-  /** Ends the timers that belong to no attempt. */
+  /** Aborts the timers that do not belong to an attempt. */
   readonly #ended = new AbortController()
   #state: ReflectorState = initialState
   #effect: Effect | undefined
   #attempt: Attempt | undefined
   #closing = Promise.resolve()
-  /** Moves only after the sink has accepted what led there. */
+  /** The version of the last batch or list that the sink has accepted. */
   #version: Version | undefined
   #lastContactAt: number | undefined
   #lastError: SourceError | undefined
@@ -106,7 +105,11 @@ export class Reflector<T> {
     this.#hooks = hooks
   }
 
-  /** Runs until `signal` aborts, then resolves; also where the source is stalled. Once. */
+  /**
+   * Runs until `signal` aborts, then resolves, even if the source is stalled.
+   *
+   * @throws TypeError if it was called before.
+   */
   async run(options: { readonly signal: AbortSignal }): Promise<void> {
     checkOptions('run', options, { signal: isSignal })
     if (this.#state.name !== 'idle') throw new TypeError('run: a reflector runs once')
@@ -139,7 +142,7 @@ export class Reflector<T> {
     return this.#lastError
   }
 
-  /** @internal Resolves once the source has closed the list or the watch that was open last; never where it is stalled. */
+  /** @internal Resolves when the source has closed its last list or watch; never if the source is stalled. */
   get closing(): Promise<void> {
     return this.#closing
   }
@@ -165,14 +168,14 @@ export class Reflector<T> {
     }
   }
 
-  /** @internal The sink was found to have all that the source had at this version: the bookmark that the watch cannot give. */
+  /** @internal An audit proved that the sink includes this version. It replaces a bookmark that the watch cannot send. */
   proven(version: Version): void {
     if (this.#state.name !== 'live' || this.#version === version || this.#isIncluded(version)) return
     const accepted = this.#sink.apply({ events: [], version })
     if (accepted === undefined) this.#version = version
   }
 
-  /** Takes one step. Where that leads away from what is being done, it is broken off. */
+  /** Performs one transition. If its effect differs from the running attempt, the attempt is aborted. */
   #tell(bare: Bare<Input>): void {
     const chance = [this.#random.next(), this.#random.next()] as const
     const input = { ...bare, at: this.#clock.now(), chance } as Input
@@ -187,7 +190,7 @@ export class Reflector<T> {
       this.#hooks.onFailure?.(input.error)
       this.#report(input.error)
     }
-    // Whoever was told of the error may have led on from here: to another state, and has been told of that; or not.
+    // An error listener may have changed the state again; then onStateChange was called for that state.
     if (state.name !== previous.name && this.#state.name === state.name)
       this.#hooks.onStateChange?.(this.#state, previous)
   }
@@ -211,7 +214,7 @@ export class Reflector<T> {
     }
     this.#attempt = undefined
     attempt.abort(ABORTED)
-    // An effect that is there already comes from outside, and what was being done no longer counts.
+    // If an external input has set another effect, the outcome of this attempt no longer counts.
     if (this.#effect === undefined) this.#tell(outcome)
   }
 
@@ -234,12 +237,12 @@ export class Reflector<T> {
     return { type: 'delayElapsed' }
   }
 
-  /** Others may be reading their sources again; the first list waits for nobody. */
+  /** Waits for a relist slot. The first list does not wait. */
   async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
     const admission = this.#state.hasListed ? this.#hooks.acquireRelistSlot?.(attempt.signal) : undefined
     if (admission === undefined) return this.#list(attempt, effect)
     const release = await attempt.race(admission).catch((reason: unknown) => {
-      // The turn may have come in the moment in which it is no longer wanted.
+      // The slot may be granted just as the wait is cancelled: release it.
       admission.then(
         (unwanted) => unwanted(),
         () => {},
@@ -299,7 +302,7 @@ export class Reflector<T> {
     }
   }
 
-  /** A list may not show less than what was already shown. */
+  /** Rejects a list that is older than the version which readers have already seen. */
   #assertFloor(listed: Version, ignoreVersions: boolean): void {
     const shown = this.#version
     if (shown === undefined || ignoreVersions || this.#source.hasReached === undefined) return
@@ -347,14 +350,14 @@ export class Reflector<T> {
       return
     }
     const understood = this.#understood(batch.events)
-    // It may be the last one once more, or what a source says that cannot tell a new place: both come to the same.
+    // An equal version: the batch was repeated, or the source does not count single changes. Only the final events matter.
     const events = batch.version === this.#version ? outcomeOf(understood) : understood
     const taken = events === batch.events ? batch : { ...batch, events }
     await this.#accepted(attempt, () => this.#sink.apply(taken))
     this.#version = batch.version
   }
 
-  /** Waits until the sink has accepted something; what it throws is not the source's. */
+  /** Waits until the sink has accepted a list or a batch. Its errors are not errors of the source. */
   async #accepted(attempt: Attempt, accept: () => void | Promise<void>): Promise<void> {
     try {
       const accepted = accept()
@@ -364,7 +367,7 @@ export class Reflector<T> {
     }
   }
 
-  /** Whether the sink has it already. Of an equal version it may have nothing yet. */
+  /** Whether the sink includes a later version. A batch of an equal version may be new. */
   #isIncluded(version: Version): boolean {
     const shown = this.#version
     if (shown === undefined || shown === version) return false
@@ -429,7 +432,7 @@ export class Reflector<T> {
     return toSourceError(thrown, { phase, source: this.#source.name })
   }
 
-  /** Says what failed, of which source, and what happens next. */
+  /** Reports an error. The message says what failed, of which source, and what happens next. */
   #report(error: SourceError): void {
     const { next, retryAt } = this.#state
     const inSeconds = (((retryAt ?? this.#clock.now()) - this.#clock.now()) / 1_000).toFixed(1)

@@ -1,6 +1,6 @@
 import type { Settle } from './deadline.js'
 
-/** Everybody who waits for something that happens once; afterwards it has happened for all who come. */
+/** Waits for an event that happens once. Later waits resolve at once. */
 export class Latch {
   readonly #waiting = new Set<Settle<void>>()
   #isOpen = false
@@ -14,7 +14,7 @@ export class Latch {
     for (const settle of [...this.#waiting]) settle.resolve()
   }
 
-  /** Turns away who waits now; the gate stays as it is. */
+  /** Rejects the pending waits. The latch does not change. */
   rejectAll(reason: unknown): void {
     for (const settle of [...this.#waiting]) settle.reject(reason)
   }

@@ -1,7 +1,7 @@
-/** `scheme://user:password@`; a password may hold an `@`. The length of a scheme has a limit, so that a long word is no long work. */
+/** `scheme://user:password@`; a password may contain `@`. The length of a scheme is limited, so that a long word does not take long. */
 const userInfo = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s/?#@:]*):[^\s/?#]*@/gi
 
-/** The same where a `/`, `?` or `#` of the password stands for itself: what follows the colon is then no port. */
+/** As above, with a password that contains `/`, `?` or `#`: then the text after the colon is not a port. */
 const rawUserInfo = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s/?#@:]*):(?!\d{0,5}[/?])[^\s"']{0,200}@/gi
 
 /** In quotes, which may be missing at the end of a text that was cut. */

@@ -1,7 +1,7 @@
 import { OptionError } from '../contract/errors.js'
 import { redact } from './redact.js'
 
-/** Says what is wrong with a value, or undefined where nothing is. */
+/** Returns why a value is wrong; undefined if it is allowed. */
 export type OptionCheck = (value: unknown) => string | undefined
 
 export const isAny: OptionCheck = () => undefined
@@ -38,8 +38,8 @@ const holdsSecrets: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Refuses a misspelt or senseless option at the call, with an OptionError that names the call, the option and what is
- * allowed. `undefined` always means: not given.
+ * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An option that
+ * is `undefined` counts as absent.
  */
 export function checkOptions(call: string, options: unknown, checks: Readonly<Record<string, OptionCheck>>): void {
   if (options === undefined) return

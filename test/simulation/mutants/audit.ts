@@ -58,19 +58,19 @@ export const mutantsOfAudit: readonly Mutant[] = [
     name: 'an audit forgets what the source doubts',
     breaks: 'where the source doubts an audit comes soon (I16)',
     file: 'informer/audit.ts',
-    edits: [['  request(): void {\n    this.#isDoubted = true\n', '  request(): void {\n']],
+    edits: [['  request(): void {\n    this.#isRequested = true\n', '  request(): void {\n']],
   },
   {
     name: 'doubts do not wake an audit',
     breaks: 'where the source doubts an audit comes soon (I16)',
     file: 'informer/audit.ts',
-    edits: [['    this.#isDoubted = true\n    this.#wake?.()\n', '    this.#isDoubted = true\n']],
+    edits: [['    this.#isRequested = true\n    this.#wake?.()\n', '    this.#isRequested = true\n']],
   },
   {
     name: 'an audit that could not be done forgets the doubts',
     breaks: 'where the source doubts audits come soon until one could be done (I16)',
     file: 'informer/audit.ts',
-    edits: [['      this.#isDoubted ||= wasDoubted\n', '']],
+    edits: [['      this.#isRequested ||= wasRequested\n', '']],
   },
   {
     name: 'an audit that finds something only says so',

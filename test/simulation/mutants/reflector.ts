@@ -211,7 +211,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     needs: 'clock jump',
     file: 'reflector/attempt.ts',
     edits: [
-      ['  #turnAt: number\n', '  #turnAt: number\n  readonly #began = Date.now()\n'],
+      ['  #yieldedAt: number\n', '  #yieldedAt: number\n  readonly #began = Date.now()\n'],
       [
         'this.#contactAt = this.#clock.now()',
         'this.#contactAt = this.#clock.now() + 60_000 * Math.round((Date.now() - this.#began) / 60_000)',
