@@ -1,5 +1,5 @@
 import type { ListerWatcher } from '../contract/source.js'
-import { assertSource } from '../reflector/reflector.js'
+import { assertSource } from '../reflector/source-checks.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
 
 /**

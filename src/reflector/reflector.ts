@@ -11,13 +11,14 @@ import {
   type Sink,
   type SourceContext,
   type WatchBatch,
-  type WatchEvent,
 } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
 import { outcomeOf } from '../queue/change.js'
-import { checkOptions, isFunction, isObject, isSignal } from '../util/validate-options.js'
+import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
+import { EventValidator } from './event-validation.js'
 import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
+import { assertSource, close, iterated } from './source-checks.js'
 
 /** The reflector yields to the event loop after this time of continuous work, in milliseconds. */
 const SLICE_MS = 8
@@ -25,8 +26,6 @@ const SLICE_MS = 8
 const SLICE_EVENTS = 256
 /** Relists because of events without a key are at least this far apart, in milliseconds. */
 const INCOMPLETE_RELIST_MS = 5 * 60_000
-/** Reports of unknown events are at least this far apart, in milliseconds. */
-const REPORT_MS = 60_000
 
 /** The callbacks of a reflector to its informer. */
 export interface ReflectorHooks {
@@ -64,6 +63,7 @@ export class Reflector<T> {
   readonly #clock: Clock
   readonly #random: Random
   readonly #hooks: ReflectorHooks
+  readonly #validator: EventValidator
   readonly #progressListeners = new Set<() => void>()
   /** Identifies this mirror in every call of the source. */
   readonly #mirror = Object.freeze({})
@@ -79,7 +79,6 @@ export class Reflector<T> {
   #lastError: SourceError | undefined
   #lists = 0
   #listedAt = -Infinity
-  #reportedAt = -Infinity
   #isRelistScheduled = false
 
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
@@ -103,6 +102,10 @@ export class Reflector<T> {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
     this.#hooks = hooks
+    this.#validator = new EventValidator(source.name, this.#clock, {
+      report: (error) => hooks.onError?.(this.#located(error, 'decode')),
+      relistSoon: (reason) => this.#relistBeforeLong(reason),
+    })
   }
 
   /**
@@ -278,7 +281,7 @@ export class Reflector<T> {
         if (page.done) break
         this.#contact(attempt)
         version = page.value.version ?? version
-        await this.#takePage(this.#understood(page.value.events), replacement, attempt)
+        await this.#takePage(this.#validator.valid(page.value.events), replacement, attempt)
       }
       assertVersion(version, 'the version of the list')
       this.#assertFloor(version, ignoreVersions)
@@ -349,9 +352,9 @@ export class Reflector<T> {
       this.#hooks.onDuplicate?.(batch.version)
       return
     }
-    const understood = this.#understood(batch.events)
+    const valid = this.#validator.valid(batch.events)
     // An equal version: the batch was repeated, or the source does not count single changes. Only the final events matter.
-    const events = batch.version === this.#version ? outcomeOf(understood) : understood
+    const events = batch.version === this.#version ? outcomeOf(valid) : valid
     const taken = events === batch.events ? batch : { ...batch, events }
     await this.#accepted(attempt, () => this.#sink.apply(taken))
     this.#version = batch.version
@@ -372,36 +375,6 @@ export class Reflector<T> {
     const shown = this.#version
     if (shown === undefined || shown === version) return false
     return this.#source.hasReached?.(shown, version) === true
-  }
-
-  /** The events without those that nobody understands, for which the source is read again before long. */
-  #understood<E extends WatchEvent<T>>(events: readonly E[]): readonly E[] {
-    if (!Array.isArray(events)) throw new SourceError('the events are no array', { code: 'PROTOCOL' })
-    if (events.every(isUnderstood)) return events
-    const good: E[] = []
-    for (const event of events) {
-      const type = (event as E | null | undefined)?.type
-      if (isUnderstood(event)) good.push(event)
-      else if (type === 'put' || type === 'delete' || type === 'invalid') {
-        const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')
-        good.push({ type: 'invalid', error } as E)
-        this.#relistBeforeLong('an object came without a key')
-      } else if (type === 'replace') {
-        throw new SourceError('a replace must have entries with string keys', { code: 'PROTOCOL' })
-      } else {
-        this.#reportUnknown(type)
-        this.#relistBeforeLong('an event of an unknown type came')
-      }
-    }
-    return good
-  }
-
-  #reportUnknown(type: unknown): void {
-    if (this.#clock.now() - this.#reportedAt < REPORT_MS) return
-    this.#reportedAt = this.#clock.now()
-    const what = `an event of the unknown type "${String(type)}" of ${this.#source.name}`
-    const message = `${what} was left out; the source is read again`
-    this.#hooks.onError?.(this.#located(new SourceError(message, { code: 'DECODE' }), 'decode'))
   }
 
   #relistBeforeLong(reason: string): void {
@@ -442,60 +415,5 @@ export class Reflector<T> {
     const { code, phase, source, key, retryAfterMs } = error
     this.#lastError = new SourceError(message, { code, cause: error.cause ?? error, retryAfterMs, key, phase, source })
     this.#hooks.onError?.(this.#lastError)
-  }
-}
-
-/** Refuses what is no source, at the call. */
-export function assertSource(source: unknown, call: string): void {
-  const { name, list, watch, heartbeatMs, hasReached, isLaterEpoch, head, versions } = Object(source) as Partial<
-    ListerWatcher<unknown>
-  >
-  if (typeof name !== 'string') throw new TypeError(`${call}: the source must have a name`)
-  checkOptions(
-    `${call}: the source "${name}"`,
-    { list, watch, hasReached, isLaterEpoch, head, versions },
-    {
-      list: isFunction,
-      watch: isFunction,
-      hasReached: isFunction,
-      isLaterEpoch: isFunction,
-      head: isFunction,
-      versions: isFunction,
-    },
-  )
-  if (list === undefined || watch === undefined) {
-    throw new TypeError(`${call}: the source "${name}" must have list and watch`)
-  }
-  if (heartbeatMs !== undefined && !(heartbeatMs > 0 && Number.isFinite(heartbeatMs))) {
-    throw new TypeError(`${call}: the source's heartbeatMs must be a finite number above 0, got ${heartbeatMs}`)
-  }
-}
-
-function isUnderstood(event: WatchEvent<unknown>): boolean {
-  switch (event?.type) {
-    case 'put':
-    case 'delete':
-    case 'invalid':
-      return typeof event.key === 'string'
-    case 'replace':
-      return Array.isArray(event.entries) && event.entries.every((entry) => typeof entry?.key === 'string')
-    default:
-      return false
-  }
-}
-
-/** Refuses what a source gives in place of an async iterable, an array or a promise. */
-function iterated<V>(what: string, given: AsyncIterable<V>): AsyncIterator<V> {
-  const iterate: unknown = (given as Partial<AsyncIterable<V>> | null | undefined)?.[Symbol.asyncIterator]
-  if (typeof iterate === 'function') return given[Symbol.asyncIterator]()
-  throw new SourceError(`${what} gave no async iterable; it must be an async generator`, { code: 'PROTOCOL' })
-}
-
-/** Lets an iterator clean up, and resolves when it has. One that waits cannot, and its signal has told it already. */
-export async function close(iterator: AsyncIterator<unknown> | undefined): Promise<void> {
-  try {
-    await iterator?.return?.()
-  } catch {
-    // It is over either way.
   }
 }

@@ -229,13 +229,15 @@ describe('a source that misbehaves', () => {
     const source = { ...scripted<number>({ onList: (list) => list.answer([], '5') }), watch: () => 5 }
     const running = await reflect(source as never, store<number>().sink)
     expect(running.errors).toMatchObject([{ code: 'PROTOCOL' }])
-    expect(running.errors[0]?.message).toContain('watch gave no async iterable; it must be an async generator')
+    expect(running.errors[0]?.message).toContain(
+      'watch did not return an async iterable; it must be an async generator',
+    )
   })
 
   test('one whose list is a promise of an array is told what it should be', async () => {
     const source = { ...scripted<number>(), list: async () => [] }
     const running = await reflect(source as never, store<number>().sink)
-    expect(running.errors[0]?.message).toContain('list gave no async iterable; it must be an async generator')
+    expect(running.errors[0]?.message).toContain('list did not return an async iterable; it must be an async generator')
   })
 
   test('one that ends at once, again and again, is asked ever more rarely, and is called unstable', async () => {

@@ -46,8 +46,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [
       [
-        'const events = batch.version === this.#version ? outcomeOf(understood) : understood',
-        'const events = outcomeOf.length > 1 ? outcomeOf(understood) : understood',
+        'const events = batch.version === this.#version ? outcomeOf(valid) : valid',
+        'const events = outcomeOf.length > 1 ? outcomeOf(valid) : valid',
       ],
     ],
   },
@@ -221,7 +221,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'what nobody understands ends the stream',
     breaks: 'what is not understood is left out',
-    file: 'reflector/reflector.ts',
+    file: 'reflector/event-validation.ts',
     edits: [
       [
         '        this.#reportUnknown(type)\n',

@@ -1,12 +1,12 @@
-/** Where time comes from. Everything that waits takes one, so that all of it can be simulated. */
+/** The source of time. Every wait and delay uses it, so that tests can simulate time. */
 export interface Clock {
     /** Milliseconds since the Unix epoch, monotonic: a change of the wall clock while running does not move it. */
     now(): number;
     /**
-     * Resolves after `ms` milliseconds; 0 or less gives the event loop one turn. Rejects with the signal's reason
-     * as soon as `signal` aborts.
+     * Resolves after `ms` milliseconds; if `ms` is 0 or less, after one turn of the event loop. Rejects with the signal's
+     * reason as soon as `signal` aborts.
      */
     sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
-/** Real time. */
+/** The real clock. */
 export declare const systemClock: Clock;

@@ -1,42 +1,50 @@
 /**
- * What went wrong, and with it what the reflector does about it:
+ * The kind of failure. It decides how the reflector recovers:
  *
- * | code | answer |
+ * | code | recovery |
  * |---|---|
- * | `VERSION_EXPIRED` | the history after our version is gone: one relist |
- * | `EPOCH_CHANGED` | another incarnation of the source: one relist that trusts no version; waiters reject |
- * | `STALE_LIST` | a list older than what was already shown: refused, listed again after a delay |
- * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: back off, resume where we were |
- * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`: reported, and retried at growing distances; so it does for an `OptionError` |
- * | `STOPPED`, `HANDLER` | never thrown by a source: the informer was stopped; a handler threw |
+ * | `VERSION_EXPIRED` | the history after the stored version is gone: one relist |
+ * | `EPOCH_CHANGED` | another history of the source: one relist that ignores versions; waits for the old history reject |
+ * | `STALE_LIST` | a list older than the store: rejected, listed again after a delay |
+ * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: resumed from the last version, with backoff |
+ * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`, also for an `OptionError`; retried with growing delays |
+ * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
  *
  * Any other code counts as `UNAVAILABLE`.
  */
 export type SourceErrorCode = 'VERSION_EXPIRED' | 'EPOCH_CHANGED' | 'STALE_LIST' | 'UNAVAILABLE' | 'UNAUTHORIZED' | 'NOT_FOUND' | 'PROTOCOL' | 'DECODE' | 'TIMEOUT' | 'STOPPED' | 'HANDLER';
-/** The step that broke. */
+/** The step that failed. */
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle';
+/** The properties of a new `SourceError`. */
 export interface SourceErrorOptions {
+    /** The kind of failure. */
     readonly code: SourceErrorCode;
+    /** The original error. */
     readonly cause?: unknown;
-    /** The server's own wish, in milliseconds; 0, negative and NaN count as absent. */
+    /** The delay that the server requests, in milliseconds. Values that are not above 0 and finite are ignored. */
     readonly retryAfterMs?: number | undefined;
-    /** The key of the object concerned, where there is one. */
+    /** The key of the object, if the failure concerns one object. */
     readonly key?: string | undefined;
-    /** Filled in by the core where a source leaves it out. */
+    /** The step that failed. The core adds it if a source omits it. */
     readonly phase?: SourceErrorPhase | undefined;
-    /** Name of the source; filled in by the core where a source leaves it out. */
+    /** The name of the source. The core adds it if a source omits it. */
     readonly source?: string | undefined;
 }
 /**
- * The error class for everything that fails in operation. Sources throw it to say what to do next; informers report it.
+ * The error of everything that fails in operation. A source throws it to choose the recovery; an informer reports it.
  * `instanceof` also recognises instances made by another copy of the package.
  */
 export declare class SourceError extends Error {
     readonly name: string;
+    /** The kind of failure. */
     readonly code: SourceErrorCode;
+    /** The step that failed. */
     readonly phase: SourceErrorPhase | undefined;
+    /** The name of the source. */
     readonly source: string | undefined;
+    /** The key of the object, if the failure concerns one object. */
     readonly key: string | undefined;
+    /** The delay that the server requests, in milliseconds. */
     readonly retryAfterMs: number | undefined;
     constructor(message: string, options: SourceErrorOptions);
 }
@@ -56,14 +64,14 @@ export declare class OptionError extends TypeError {
 }
 /** The error that a caller's promise rejects with: a mistake in the program is thrown as it is. */
 export declare function thrownFor(error: SourceError | undefined): Error | undefined;
-/** Whether the source says that its history is another one. */
+/** Whether the error reports another history of the source. */
 export declare function isEpochChange(error: unknown): boolean;
-/** Why something of our own ended that nobody needs any more; one for all, because making one takes time. */
+/** The reason with which the library aborts its own operations. It is shared, because creating an error is slow. */
 export declare const ABORTED: SourceError;
 /** The message of anything that can be thrown. */
 export declare function messageOf(thrown: unknown): string;
 /**
- * Any thrown value as a SourceError that says where it happened. An `OptionError` counts as `PROTOCOL`; any other value that
+ * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any other value that
  * is not a SourceError counts as `UNAVAILABLE`.
  */
 export declare function toSourceError(thrown: unknown, where: {

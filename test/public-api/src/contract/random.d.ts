@@ -1,7 +1,7 @@
-/** Where chance comes from: jitter draws from it, so that a seed reproduces a run. */
+/** The source of random numbers. All random delays use it, so that a seed reproduces a run. */
 export interface Random {
-    /** A number in [0, 1). */
+    /** Returns a number in [0, 1). */
     next(): number;
 }
-/** Real chance. */
+/** The random numbers of `Math.random`. */
 export declare const systemRandom: Random;

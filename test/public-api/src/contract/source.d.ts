@@ -1,29 +1,32 @@
 import type { Clock } from './clock.js';
 import type { Random } from './random.js';
 import type { Version } from './version.js';
-/** Longest silence of a healthy watch where a source names none, in milliseconds. */
+/** The default of `heartbeatMs`, in milliseconds. */
 export declare const DEFAULT_HEARTBEAT_MS = 10000;
-/** How long a list may bring no page before it counts as `UNAVAILABLE`, in milliseconds. */
+/** A list that yields no page for this time fails with `UNAVAILABLE`, in milliseconds. */
 export declare const LIST_STALL_MS = 30000;
-/** How many objects a page of a list should hold, where a source can choose. */
+/** The requested number of objects of a list page. */
 export declare const PAGE_SIZE = 1000;
 /** The context of every call to a source. `clock` and `random` are the informer's, so that a source can be simulated too. */
 export interface SourceContext {
     /** Aborts when the call is no longer wanted. A source stops within 100 ms of it, at every await. */
     readonly signal: AbortSignal;
+    /** The clock for all delays and timeouts of the source. */
     readonly clock: Clock;
+    /** The random numbers for all random delays of the source. */
     readonly random: Random;
     /**
-     * Identifies the mirror: the same object in every list and every watch of one mirror. A source may keep in a WeakMap by it what it has to
-     * know of the mirror.
+     * Identifies the mirror: the same object in every list and watch of one mirror. A source may use it as the key of a
+     * WeakMap that holds its state for that mirror.
      */
     readonly mirror?: object;
     /**
-     * Tells the user what should be mended and stops nothing: a server with known bugs, a right that is missing. A source says
-     * each once. It goes to the informer's logger, else it is a process warning.
+     * Reports a problem that does not stop the source: a server with known bugs, a missing permission. A source reports each
+     * problem once. The message goes to the informer's logger; without logger it is a process warning.
      */
     warn?(message: string): void;
 }
+/** The context of `list` and `versions`. */
 export interface ListContext extends SourceContext {
     /** How many objects a page should hold; a source may send more or fewer. */
     readonly pageSize: number;
@@ -38,6 +41,7 @@ export interface ListContext extends SourceContext {
      */
     alive?(): void;
 }
+/** The context of `watch`. */
 export interface WatchContext extends SourceContext {
     /** The watch yields everything after this version, and nothing at or before it. */
     readonly after: Version;
@@ -60,9 +64,9 @@ export interface WatchContext extends SourceContext {
     requestProof?(): void;
 }
 /**
- * Where objects come from: all that an adapter implements.
+ * The interface of a source, which an adapter implements.
  *
- * Promised by an adapter, and checked by the core where it can be:
+ * An adapter promises the following. The core checks it as far as possible:
  * - `list` is one consistent snapshot; `watch({ after: v })` yields everything later than v in order, nothing missed,
  *   or throws a SourceError with code `VERSION_EXPIRED`.
  * - A batch is atomic: one transaction of the source, or several. A batch without events is a bookmark: everything up
@@ -73,108 +77,131 @@ export interface WatchContext extends SourceContext {
 export interface ListerWatcher<T> {
     /** For logs, metrics and errors: "postgres:public.orders". */
     readonly name: string;
-    /** Longest silence of a healthy watch in milliseconds, default 10 000; the idle time-out is twice this plus 5 s. */
+    /** The longest silence of a healthy watch in milliseconds. Default: 10 000. A watch that is silent for twice this plus 5 s is closed. */
     readonly heartbeatMs?: number;
     /** One consistent snapshot in pages. Later events override earlier ones; the last page names the version. */
     list(context: ListContext): AsyncIterable<ListPage<T>>;
-    /** Everything after `context.after`, in order, for as long as it is wanted. */
+    /** Yields all changes after `context.after`, in order, until the signal aborts. */
     watch(context: WatchContext): AsyncIterable<WatchBatch<T>>;
     /**
-     * The key and version of every object, as one consistent snapshot in pages whose last one names its version: what the
-     * audit reads, where it is cheaper than a list. A source that has it is audited unless told otherwise.
+     * Yields the key and version of every object, as one consistent snapshot in pages. The last page has the version of the
+     * snapshot. Audits read it instead of a list. A source with this method is audited by default.
      */
     versions?(context: ListContext): AsyncIterable<VersionPage>;
-    /** Where the source is now. */
+    /** Returns the current version of the source. */
     head?(context: SourceContext): Promise<Version>;
     /**
-     * Whether `at` includes everything up to `mark`. Throws a SourceError with code `EPOCH_CHANGED` where the two belong
-     * to different incarnations of the source, `PROTOCOL` where `mark` is none of this source's versions.
+     * Returns whether `at` includes everything up to `mark`.
+     *
+     * @throws SourceError EPOCH_CHANGED if the two belong to different histories of the source.
+     * @throws SourceError PROTOCOL if `mark` is not a version of this source.
      */
     hasReached?(at: Version, mark: Version): boolean;
     /**
-     * Whether `mark` is certainly of an epoch that began after that of `at`. A wait for such a mark outlives `EPOCH_CHANGED`.
-     * Without it, `hasReached` has to throw for marks of all other epochs.
+     * Returns whether `mark` certainly belongs to an epoch that began after that of `at`. A wait for such a mark survives
+     * `EPOCH_CHANGED`. Without this method, `hasReached` must throw for marks of all other epochs.
      */
     isLaterEpoch?(at: Version, mark: Version): boolean;
 }
-/** One object as the store keeps it. */
+/** One stored object. */
 export interface Entry<T> {
+    /** Identifies the object in the mirror. */
     readonly key: string;
+    /** The object itself. */
     readonly object: T;
     /**
      * The object's own version, if the source has one. In a watch, an equal version means an unchanged object; a relist compares by
      * content instead.
      */
     readonly version?: Version;
-    /** Identity, where the source knows it: another uid under the same key is a delete, then an add. */
+    /** The identity of the object, if the source has one. Another uid under the same key is a delete, then an add. */
     readonly uid?: string;
 }
-/** The object is now this, whether it was there before or not. */
+/** Creates or replaces an object. */
 export type Put<T> = {
     readonly type: 'put';
 } & Entry<T>;
-/** The object is gone; `object` is its last state, where the source tells. */
+/** Deletes an object. */
 export interface Delete<T> {
+    /** Identifies the kind of event. */
     readonly type: 'delete';
+    /** The key of the object. */
     readonly key: string;
+    /** The last state of the object, if the source has it. */
     readonly object?: T;
+    /** The version of the deletion, if the source has one. */
     readonly version?: Version;
 }
 /**
- * An object that could not be decoded. It counts as applied: the mirror goes on, `informer.invalid` has key and reason,
- * and a later good event clears it. Without a key nobody can say what it was: then the list it came in deletes nothing,
- * and another list is scheduled.
+ * Reports an object that could not be decoded. The mirror continues: `informer.invalid` has the key and the error until a
+ * later valid event. If the key is unknown, the list with this event deletes nothing, and another list is scheduled.
  */
 export interface Invalid {
+    /** Identifies the kind of event. */
     readonly type: 'invalid';
+    /** The key of the object, if it is known. */
     readonly key?: string;
+    /** The reason. */
     readonly error: unknown;
+    /** The version of the object, if the source has one. */
     readonly version?: Version;
 }
-/** The collection is now exactly this: what a polled source says instead of single changes. */
+/** Replaces the whole collection. A polled source yields it instead of single changes. */
 export interface Replace<T> {
+    /** Identifies the kind of event. */
     readonly type: 'replace';
+    /** All objects of the collection. */
     readonly entries: readonly Entry<T>[];
 }
+/** An event of a list. */
 export type ListEvent<T> = Put<T> | Delete<T> | Invalid;
+/** An event of a watch. */
 export type WatchEvent<T> = ListEvent<T> | Replace<T>;
 /** A part of a list. An empty collection is one page without events. */
 export interface ListPage<T> {
+    /** The objects of the page. A later event of the same key overrides an earlier one. */
     readonly events: readonly ListEvent<T>[];
-    /** The version of the whole list; the last page names it. */
+    /** The version of the whole list. The last page must have it. */
     readonly version?: Version;
-    /** How many objects are still to come, where the source knows. */
+    /** The number of objects in later pages, if the source knows it. */
     readonly remaining?: number;
 }
-/** A part of what the audit reads. */
+/** A part of the keys and versions of a collection. */
 export interface VersionPage {
+    /** The keys of the page, with the version of each object. */
     readonly keys: readonly {
         readonly key: string;
         readonly version: Version;
     }[];
-    /** The version of the whole; the last page names it. */
+    /** The version of the whole snapshot. The last page must have it. */
     readonly version?: Version;
 }
-/** Atomic: one transaction of the source, or several. Without events: a bookmark. */
+/** One or more whole transactions of the source, applied atomically. Without events it is a bookmark. */
 export interface WatchBatch<T> {
+    /** The changes, in order. */
     readonly events: readonly WatchEvent<T>[];
+    /** The version after the batch. A watch can resume from it. */
     readonly version: Version;
-    /** When the newest of it was committed, in milliseconds since the epoch, where the source tells. */
+    /** The commit time of the newest change in milliseconds since the Unix epoch, if the source has it. */
     readonly committedAt?: number;
 }
-/** Where a reflector writes: an Indexer, or a DeltaFIFO. It awaits each call before it reads on. */
+/** The target of a reflector: an Indexer or a DeltaFIFO. The reflector awaits each call before it continues to read. */
 export interface Sink<T> {
-    /** The version of the last thing accepted. */
+    /** The version of the last accepted list or batch. */
     readonly version: Version | undefined;
+    /** Applies a batch atomically. */
     apply(batch: WatchBatch<T>): void | Promise<void>;
     /** Begins a list. With `ignoreVersions` every object is compared by its content. */
     replace(options?: {
         readonly ignoreVersions?: boolean;
     }): ListTransaction<T>;
 }
-/** One list on its way in; nothing of it is visible before `commit`. */
+/** A list that is being read. It is not visible before `commit`. */
 export interface ListTransaction<T> {
+    /** Adds the events of a page. */
     page(events: readonly ListEvent<T>[]): void | Promise<void>;
+    /** Replaces the collection by the list, atomically. */
     commit(version: Version): void | Promise<void>;
+    /** Drops the list. */
     abandon(): void;
 }

@@ -1,44 +1,55 @@
 import type { SourceError } from './errors.js';
 import type { Version } from './version.js';
-/** Where log lines go; `console` fits. */
+/** The receiver of log messages; `console` fits. A method that throws causes a process warning. */
 export interface Logger {
+    /** Receives details, such as dropped duplicates. */
     debug(message: string, fields?: object): void;
+    /** Receives changes of state. */
     info(message: string, fields?: object): void;
+    /** Receives errors and warnings of sources. */
     warn(message: string, fields?: object): void;
+    /** Not used yet: errors are retried, so they are logged by `warn`. */
     error(message: string, fields?: object): void;
 }
 /**
- * What a mirror is doing:
+ * The state of a mirror:
  *
- * - `idle` not started · `listing` the first list · `relisting` a later one, the store stays readable
- * - `connecting` the watch was opened and has said nothing yet · `live` it has
- * - `backing-off` waiting before the next attempt · `failed` the source refuses for good; retried at growing
- *   distances, up to 15 to 30 s
- * - `stopped` for ever
+ * - `idle`: not started.
+ * - `listing`: reads the first list.
+ * - `relisting`: reads a later list; the store stays readable.
+ * - `connecting`: the watch was opened and has yielded nothing yet.
+ * - `live`: the watch has yielded a batch.
+ * - `backing-off`: waits before the next attempt.
+ * - `failed`: the source rejects the request; retried with growing delays, at most 30 s.
+ * - `stopped`: ended permanently.
  */
 export type State = 'idle' | 'listing' | 'connecting' | 'live' | 'backing-off' | 'relisting' | 'failed' | 'stopped';
+/** The status of an informer, or of one source of a set. For a set: of the source in the worst state. */
 export interface Status {
+    /** The state of the mirror. */
     readonly state: State;
     /** Whether the first list is in the store. */
     readonly isSynced: boolean;
+    /** The version of the store. Undefined before the first list, and for a source set. */
     readonly version: Version | undefined;
-    /** Why the state is what it is, in words. */
+    /** The cause of the state, in words. */
     readonly reason: string;
+    /** The last failure; it stays after the recovery. */
     readonly lastError: SourceError | undefined;
-    /** When the source last said something, in milliseconds since the epoch. */
+    /** When the source last responded, in milliseconds since the Unix epoch. */
     readonly lastContactAt: number | undefined;
-    /** Milliseconds since the source last said something; before that, since the start. */
+    /** Milliseconds since the source last responded; before the first response, since the start. */
     readonly staleMs: number;
-    /** Milliseconds from commit at the source to here, of the newest batch; undefined where the source does not tell. */
+    /** Milliseconds from the commit of the newest batch at the source to its arrival. Undefined if the source has no times. */
     readonly lagMs: number | undefined;
-    /** Attempts since something last arrived; 0 while it does. */
+    /** Attempts since the source last responded; 0 while it responds. */
     readonly attempt: number;
-    /** Milliseconds to the next attempt, while one is waited for. */
+    /** Milliseconds until the next attempt; undefined if no attempt is scheduled. */
     readonly retryInMs: number | undefined;
-    /** Lists after the first one. */
+    /** The number of lists after the first one. */
     readonly relists: number;
-    /** Watches opened again after one that broke. */
+    /** The number of watches that were opened again after a break. */
     readonly reconnects: number;
-    /** Over several sources: each one's status. */
+    /** The status of each source of a set, by name. */
     readonly sources?: Readonly<Record<string, Status>>;
 }

@@ -1,11 +1,10 @@
 /**
- * A position in one source's history. Opaque to the core, which only ever asks the source whether one includes another:
- * printable ASCII, 1 byte to 64 KiB. A *mark*, which a writer hands to a reader, is a version of at most 1 KiB, so
- * that it fits an HTTP header or an SSE id.
+ * A position in the history of one source: 1 byte to 64 KiB of printable ASCII. Only the source can compare versions. A
+ * *mark* is the version of a write, passed from a writer to a reader. It has at most 1 KiB, to fit into an HTTP header.
  */
 export type Version = string;
 export declare const MAX_VERSION_BYTES: number;
-/** Refuses a version that breaks the contract, as `PROTOCOL`: nothing may be resumed from it. */
+/** Throws a SourceError with code `PROTOCOL` if the value is not a valid version. */
 export declare function assertVersion(version: unknown, of: string): asserts version is Version;
-/** The same for a version to wait for, which may come from outside: a header, a cookie. */
+/** Throws a SourceError with code `PROTOCOL` if a version to wait for is invalid. It may come from a header or a cookie. */
 export declare function assertMark(mark: Version): void;

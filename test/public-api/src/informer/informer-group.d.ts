@@ -1,7 +1,17 @@
 import type { Lifecycle } from './informer-types.js';
 /**
- * Several informers, or groups of them, that start, sync and stop together. With `maxRelists` at most so many of them
- * read their sources again at a time, so that a server that comes back does not meet them all at once; first lists are not held back.
+ * Groups informers, or other groups, that start, sync and stop together. With `maxRelists` at most that many of them list
+ * again at the same time, so that a restarted server is not overloaded. First lists are not limited. A relist that takes
+ * longer than 5 minutes continues without its slot. Default: no limit.
+ *
+ * @throws TypeError if the first argument is not an array of informers or groups; OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * const group = groupInformers([orders, customers], { maxRelists: 1 })
+ * await group.start({ signal }).synced()
+ * await group.stop({ drainMs: 5_000 })
+ * ```
  */
 export declare function groupInformers(informers: readonly Lifecycle[], options?: {
     readonly maxRelists?: number | undefined;

@@ -29,93 +29,202 @@ export interface Health {
     /** The state and its cause, in words. */
     readonly reason: string;
 }
-/** What can be started and stopped. */
+/** The methods that informers and groups of informers share. */
 export interface Lifecycle extends AsyncDisposable {
-    /** Begins to mirror; a second call does nothing. With `signal`, stops when it aborts. Throws `STOPPED` after `stop`. */
+    /**
+     * Starts to mirror. A second call does nothing. If `signal` aborts, the informer stops.
+     *
+     * @throws SourceError STOPPED after `stop`.
+     */
     start(options?: {
         readonly signal?: AbortSignal | undefined;
     }): this;
     /**
-     * Resolves when the first list is in the store, also where the collection is empty. Rejects when the state becomes
-     * `failed` before that (`NOT_FOUND`, `UNAUTHORIZED`, `PROTOCOL`), while the informer goes on trying.
+     * Resolves when the first list is in the store; for a source set, the first list of every source. An empty list counts.
+     *
+     * @throws SourceError NOT_FOUND, UNAUTHORIZED or PROTOCOL when the state becomes `failed` before that. The informer
+     * continues to retry.
+     * @throws OptionError when the source reports a wrong option.
+     * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer is stopped.
      */
     synced(wait?: Wait): Promise<void>;
     /**
-     * Ends it for good: no callback begins any more, running ones get up to 1 s. The store stays readable; every call that would wait,
-     * follow, or add to it fails with `STOPPED`. With `drainMs` only the
-     * source ends at once, and subscriptions and controllers have so many milliseconds to handle what waits.
+     * Stops the informer permanently. No callback starts after the call, and running callbacks get up to 1 s. The store
+     * stays readable. Every other call fails with `STOPPED`. With `drainMs`, only the source ends at once: subscriptions and
+     * controllers then have up to that many milliseconds to handle their pending changes.
      */
     stop(options?: {
         readonly drainMs?: number | undefined;
     }): Promise<void>;
-    /**
-     * For probes. `isLive`: started and not stopped. `isReady`: the first list is in, and, with `staleAfterMs`, the source
-     * was heard within that time. Not ready while a source is cleared by `onAccessLost`, and, with `stuckAfterMs`, while a handler or a run
-     * has been running for longer than that.
-     */
+    /** Returns the health for liveness and readiness probes. A source that `onAccessLost` cleared is not ready. */
     health(options?: HealthOptions): Health;
 }
 /**
- * A source mirrored into an indexed store.
+ * Mirrors one collection of a source, or several collections of a source set, into an indexed store.
  *
- * Promised: the states that the store shows of a key are a subsequence of the states that the source had of it, in
- * order; once faults are over and writes stop, store and subscriptions equal the source. No read sees part of a list
- * or of a batch.
+ * The *authoritative state* of an object is its state at the source. The source defines the order of these states. The
+ * informer is a reader: it never writes to the source, and its store may be behind the source at any time.
+ *
+ * A client of the informer may rely on this:
+ *
+ * - For each key, the states that the store shows are a subsequence of the authoritative states, in the same order. States
+ *   may be skipped, but none is repeated, reordered or invented.
+ * - Once faults end and writes stop, the store equals the source. So does the last state that each subscription received.
+ * - One read, and one snapshot, shows either all or nothing of a list, and all or nothing of a batch.
+ * - After `EPOCH_CHANGED` (for example a restored backup) the order starts again with a new history.
+ *
+ * A client must not rely on this:
+ *
+ * - That every intermediate state is delivered. Pending changes of one key may be merged, and a relist delivers only the
+ *   difference.
+ * - That two informers, or two sources of a set, show the same point in time.
+ * - That a read includes a write that has just returned. Wait for it with `waitFor` or `fresh`.
+ * - That stored objects can be modified. They are shared by all readers, and frozen outside production.
+ *
+ * Example 1. An object is created, updated twice and deleted while the watch is interrupted. The history of that version
+ * is still available, so the watch resumes and delivers the changes, perhaps merged into fewer. If the history has
+ * expired, the informer lists again. The object is absent from the store and from the list, so no change is delivered.
+ *
+ * Example 2. An object `a` is in the store when the watch is interrupted. It is deleted, and created again with the same
+ * key. A relist then delivers one update if the source has no uids. If the source has uids, it delivers a delete, whose
+ * `finalState` is `unknown`, and then an add.
  */
 export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
-    /** The version of each source of a set; of a single source under its name. */
+    /** The version of each source of a set, by name; of a single source under its own name. Empty before the first list. */
     readonly versions: ReadonlyMap<string, Version>;
+    /** The status now. The event `status` reports each change of state. */
     readonly status: Status;
-    /** Objects that could not be decoded, with the reason. A later good event clears it. */
+    /** The keys of invalid objects, with the error. A later valid event of the key removes it. */
     readonly invalid: ReadonlyMap<string, SourceError>;
-    /** Every failure, with what happens next. An error that nobody listens to is a process warning. */
+    /**
+     * Calls the listener for every failure. The message says what happens next. Without listener and logger, an error is a
+     * process warning, at most once a minute.
+     *
+     * @throws TypeError for an unknown event, or a listener that is not a function.
+     */
     on(event: 'error', listener: (error: SourceError) => void): this;
+    /** Calls the listener after each change of state, with the new status and the previous one. */
     on(event: 'status', listener: (status: Status, previous: Status) => void): this;
+    /** Removes a listener. It is not called after this, even if a notification is pending. */
     off(event: 'error' | 'status', listener: (...args: never[]) => void): this;
-    /** Tells handlers first what the store holds, then every change exactly once. */
+    /**
+     * Calls the handlers, first with an add for each object that the store holds, then for every change, in order.
+     *
+     * @throws SourceError STOPPED after `stop`.
+     * @throws OptionError for a wrong option; TypeError for wrong handlers.
+     *
+     * @example
+     * ```ts
+     * const subscription = informer.subscribe({
+     *   add: (order) => cache.set(order.id, order),
+     *   update: (order) => cache.set(order.id, order),
+     *   delete: (order) => cache.delete(order.id),
+     * })
+     * await subscription.synced() // All objects of the first list were handled.
+     * ```
+     */
     subscribe(handlers: Handlers<T>, options?: SubscribeOptions<T, I>): Subscription;
-    /** The same as an async iterator of batches, with backpressure. */
+    /**
+     * Returns the same changes as an async iterator of batches. A slow loop delays nothing else.
+     *
+     * @throws SourceError STOPPED after `stop`.
+     * @throws OptionError for a wrong option.
+     */
     changes(options?: SubscribeOptions<T, I>): ChangeStream<T>;
-    /** Runs `fn` for each key that is not yet as it should be: coalesced, retried, never twice at once for a key. */
+    /**
+     * Calls `fn` for each key that changed, until it succeeds. Changes during a run are merged into one more run. A failed
+     * run is retried with backoff. Runs of the same key never overlap.
+     *
+     * @throws SourceError STOPPED after `stop`.
+     * @throws OptionError for a wrong option; TypeError if `fn` is not a function.
+     *
+     * @example
+     * ```ts
+     * informer.reconcile(async (key, { object, signal }) => {
+     *   if (object === undefined) await deleteBucket(key, { signal })
+     *   else await createBucket(key, object.region, { signal })
+     * })
+     * ```
+     */
     reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: Scope<T, I>): Controller;
     /**
-     * Resolves when the store includes `version`: a mark from a writer, or any version of the source. Rejects with
-     * `EPOCH_CHANGED` for another incarnation of the source, once the source says in which it is; while the store is known to show
-     * an incarnation that is over, waits for the next list. A TypeError where the source cannot compare versions, and over
-     * several sources without `source`.
+     * Resolves when the store includes `version`: the mark of a write, or any other version of the source. While the store
+     * shows a history that has ended, the wait continues until the next list.
+     *
+     * @throws SourceError EPOCH_CHANGED if the version belongs to another history than the source.
+     * @throws SourceError PROTOCOL if it is not a version of this source.
+     * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer or its source is stopped.
+     * @throws TypeError if the source cannot compare versions, or if a source set needs the option `source`.
+     *
+     * @example
+     * ```ts
+     * const mark = await orders.create(order) // The writer returns the version of its write.
+     * await informer.waitFor(mark, { timeoutMs: 5_000 })
+     * ```
      */
     waitFor(version: Version, wait?: VersionWait): Promise<void>;
-    /** Reads the whole source again, and resolves when that is in the store. */
+    /**
+     * Lists the whole source again. Resolves when a list that began after this call is in the store.
+     *
+     * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer is stopped.
+     */
     relist(wait?: Wait): Promise<void>;
     /**
-     * Waits until the store includes where the source is now. Transient errors of the source are retried until the wait ends; other errors
-     * reject it. A TypeError if the source has no `head`.
+     * Reads the current version of the source, and resolves when the store includes it. Transient errors of that request are
+     * retried until the wait ends.
+     *
+     * @throws SourceError UNAUTHORIZED, NOT_FOUND or PROTOCOL if the source rejects the request.
+     * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer is stopped.
+     * @throws TypeError if a source has no `head` or cannot compare versions.
+     *
+     * @example
+     * ```ts
+     * await informer.fresh({ timeoutMs: 5_000 })
+     * const open = informer.by.status.get('open') // Includes all writes before the call of fresh.
+     * ```
      */
     fresh(wait?: Wait): Promise<void>;
-    /** Resolves with the object once `condition` holds for it, after the first list; `undefined` where the key is absent. */
+    /**
+     * Resolves with the object of the key once `condition` returns true for it, after the first list. `condition` is called
+     * with `undefined` while the key is absent. It runs after each commit, so it should be fast.
+     *
+     * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer is stopped.
+     * @throws The error that `condition` throws.
+     */
     until(key: string, condition: (object: T | undefined) => boolean, wait?: Wait): Promise<T | undefined>;
-    /** The store as it is now, readable while it changes; dispose of it when done. */
+    /**
+     * Returns a read-only view of the store as it is now. It keeps replaced objects in memory until it is disposed of.
+     *
+     * @throws SourceError STOPPED after `stop`.
+     */
     snapshot(): StoreView<T, I> & Disposable;
-    /** Adds an index to a store that may be full. */
+    /**
+     * Adds an index, also to a store that holds objects already. Returns what `build` returns.
+     *
+     * @throws SourceError STOPPED after `stop`.
+     * @throws TypeError for a wrong name or a second index of that name.
+     */
     addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X;
 }
+/** The options of `createInformer`. `S`: objects of the source; `P`: after `schema`; `T`: after `transform`; `I`: indexes. */
 export interface InformerOptions<S, I extends object, P = S, T = P> {
-    /** A source, or several at once: `sourceSet`. */
+    /** A source, or several sources in one store: `sourceSet`. */
     readonly source: ListerWatcher<S> | SourceSet<S>;
     /**
-     * A Standard Schema (zod, valibot, arktype and others), synchronous; what it gives is what goes on, and what it refuses is
-     * invalid. Runs once for each object that arrives.
+     * A synchronous Standard Schema, for example of zod, valibot or arktype. Its output is stored. An object that it rejects is
+     * invalid. It runs once for each object that arrives.
      */
     readonly schema?: StandardSchema<P>;
     /**
-     * Makes the stored object of the source's; `undefined` leaves it out, a throw makes it invalid. Runs once for each
-     * object that arrives, and must not call the informer.
+     * Converts an object of the source to the stored object. If it returns `undefined`, the object is not stored. If it throws,
+     * the object is invalid. It runs once for each object that arrives, and must not call the informer.
      */
     readonly transform?: (object: P, key: string) => T | undefined;
-    /** Whether two objects are the same, so that nobody has to be told. Default: by content. */
+    /** Returns whether two objects are equal: then no change is delivered. Default: a comparison of their content. */
     readonly equals?: (a: T, b: T) => boolean;
+    /** Declares the indexes, which are then members of `informer.by`. Default: no indexes. */
     readonly indexes?: (ix: IndexBuilder<T>) => I;
-    /** What becomes of the last good object when its successor cannot be decoded. Default `keep-previous`. */
+    /** Whether the last valid object stays in the store when a later version of it is invalid. Default: `keep-previous`. */
     readonly onInvalid?: 'omit' | 'keep-previous';
     /**
      * What happens to the objects of a source if a list or a watch fails with `UNAUTHORIZED` after the first list. `keep`
@@ -124,16 +233,20 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
      * until then `waitFor` and `fresh` wait, and `health()` is not ready. An expired credential counts as lost access too.
      */
     readonly onAccessLost?: 'keep' | 'clear';
-    /** Deep-freezes plain objects and arrays. Default: unless NODE_ENV is `production`. */
+    /** Whether stored plain objects and arrays are frozen deeply. Default: true unless NODE_ENV is `production`. */
     readonly freeze?: boolean;
     /**
-     * Compares the store with the source every `periodMs` (default 5 minutes), reports what differs and reads the source again. On
-     * by default where the source can list keys and versions (`versions`); elsewhere it costs a list each time.
+     * Compares the store with the source about every `periodMs` milliseconds (default: 5 minutes), reports a difference and
+     * lists again. Default: on if the source can list keys and versions (`versions`). For other sources an audit reads a whole
+     * list. `false` turns audits off.
      */
     readonly audit?: false | {
         readonly periodMs?: number;
     };
+    /** The clock of all delays and timeouts. Default: `systemClock`. */
     readonly clock?: Clock;
+    /** The random numbers of all delays. Default: `systemRandom`. */
     readonly random?: Random;
+    /** Receives status changes, warnings and errors; `console` fits. Default: no log. */
     readonly logger?: Logger;
 }

@@ -1,22 +1,45 @@
 import type { ListerWatcher } from '../contract/source.js';
 /**
- * Several sources, one store: namespaces, shards, clusters. Each has its own watch, version and part of the store; their
- * keys are expected to be disjoint, and a key that two of them give stays with the first, and is reported. Sources may come and go
- * while an informer runs: what a source gave goes with it.
+ * Several sources in one store: namespaces, shards, clusters. Each has its own watch and version. Keys should be disjoint:
+ * if two sources provide the same key, the first one owns it, and the conflict is reported. Sources can be added and
+ * removed while informers run.
  */
 export interface SourceSet<S> {
+    /** The current sources, by name. */
     readonly sources: ReadonlyMap<string, ListerWatcher<S>>;
-    /** A TypeError where there is one of that name. */
+    /**
+     * Adds a source. Running informers of the set start to mirror it.
+     *
+     * @throws TypeError if the set has a source of that name, if the name is empty, or if the source is invalid.
+     */
     add(name: string, source: ListerWatcher<S>): void;
-    /** Its objects are deleted from the store. A TypeError where there is none of that name. */
+    /**
+     * Removes a source. Its objects are deleted from the store, and waits for its versions reject with `STOPPED`.
+     *
+     * @throws TypeError if the set has no source of that name.
+     */
     remove(name: string): void;
 }
-/** Who wants to know what comes and goes. */
+/** Receives the changes of a source set. */
 export interface SourceSetListener<S> {
     added(name: string, source: ListerWatcher<S>): void;
     removed(name: string): void;
 }
+/**
+ * Creates a set of sources for `createInformer`.
+ *
+ * @throws TypeError if a name is empty, or if a source lacks `name`, `list` or `watch`.
+ *
+ * @example
+ * ```ts
+ * const regions = sourceSet({ eu: ordersOf(eu), us: ordersOf(us) })
+ * const informer = createInformer({ source: regions }).start()
+ * regions.add('ap', ordersOf(ap))
+ * regions.remove('us') // Deletes its orders from the store.
+ * ```
+ */
 export declare function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>): SourceSet<S>;
+/** The only implementation of `SourceSet`. */
 export declare class DynamicSourceSet<S> implements SourceSet<S> {
     #private;
     get sources(): ReadonlyMap<string, ListerWatcher<S>>;

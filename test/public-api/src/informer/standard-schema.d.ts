@@ -1,30 +1,39 @@
 /** A schema of any library that implements Standard Schema 1 (standardschema.dev): zod, valibot, arktype and others. */
 export interface StandardSchema<Output> {
+    /** The members that the specification defines. */
     readonly '~standard': {
+        /** The version of the specification. */
         readonly version: 1;
+        /** The name of the library. */
         readonly vendor: string;
+        /** Validates a value. The informer rejects a result that is a promise. */
         readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+        /** The input and output types; not used at run time. */
         readonly types?: {
             readonly input: unknown;
             readonly output: Output;
         } | undefined;
     };
 }
+/** The result of a validation: the converted value, or the issues. */
 export type SchemaResult<Output> = {
     readonly value: Output;
     readonly issues?: undefined;
 } | {
     readonly issues: readonly SchemaIssue[];
 };
+/** One reason why a schema rejects a value. */
 export interface SchemaIssue {
+    /** The reason, in words. */
     readonly message: string;
+    /** The path to the invalid part of the value. */
     readonly path?: readonly (PropertyKey | {
         readonly key: PropertyKey;
     })[] | undefined;
 }
-/** What is wrong with a schema as an option, or undefined where nothing is. */
+/** Returns why a value is not a usable schema; undefined if it is one. */
 export declare function flawInSchema(schema: unknown): string | undefined;
-/** The schema as a function that throws for what it refuses, naming each place. */
+/** Returns the schema as a function, which throws an error with the path of each issue. */
 export declare function parserOf<Output>(schema: StandardSchema<Output>): (value: unknown) => Output;
 /** Returns `schema` and `transform` as one function. Undefined if there is neither. */
 export declare function preparing<P, T>({ schema, transform, }: {

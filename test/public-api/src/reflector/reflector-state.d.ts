@@ -9,19 +9,19 @@ export interface ReflectorState {
     readonly name: State;
     /** What the next open does. */
     readonly next: 'list' | 'watch';
-    /** The next list trusts no version: the history went back or forked, or somebody else's was seen. */
+    /** The next list ignores versions: the history was rewound or forked, or is that of another server. */
     readonly ignoreVersions: boolean;
     readonly hasListed: boolean;
-    /** Another list was asked for while one was on its way. */
+    /** Another list was requested while one was running. */
     readonly isListWanted: boolean;
-    /** How far opens are apart; the next one waits a draw from its upper half since the previous. */
+    /** The delay between opens. The next open follows the previous one after 0.5 to 1 times this delay. */
     readonly spacing: Backoff;
     readonly openedAt: number | undefined;
     /** The last open was a watch that followed no list. */
     readonly isReopened: boolean;
     /** When the last reconnect without a delay was due. */
     readonly immediateAt: number | undefined;
-    /** When the watch first said something. */
+    /** When the watch yielded its first batch. */
     readonly liveAt: number | undefined;
     readonly reason: string;
     readonly error: SourceError | undefined;
@@ -42,7 +42,7 @@ export type Input = {
  | {
     readonly type: 'listed';
 }
-/** The watch said something. */
+/** The watch yielded a batch. */
  | {
     readonly type: 'batch';
 }
@@ -50,7 +50,7 @@ export type Input = {
  | {
     readonly type: 'ended';
 }
-/** A list or a watch failed; `contactAt` is when it last said something. */
+/** A list or a watch failed; `contactAt` is the time of the last response. */
  | {
     readonly type: 'failed';
     readonly error: SourceError;
@@ -60,12 +60,12 @@ export type Input = {
  | {
     readonly type: 'delayElapsed';
 }
-/** Somebody wants the source read again. */
+/** A relist was requested. */
  | {
     readonly type: 'relist';
     readonly reason: string;
 }
-/** A list that had to wait for others begins. */
+/** A list that waited for a relist slot begins. */
  | {
     readonly type: 'admitted';
 } | {

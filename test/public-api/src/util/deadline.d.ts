@@ -1,13 +1,13 @@
 import type { Clock } from '../contract/clock.js';
 import { type OptionCheck } from './validate-options.js';
-/** How long to wait at most. Without either: for ever. */
+/** Limits a wait. Without limits it continues until the informer is stopped. */
 export interface Wait {
-    /** Rejects with its reason when it aborts. */
+    /** When it aborts, the wait rejects with its reason. */
     readonly signal?: AbortSignal | undefined;
-    /** Rejects with a SourceError with code `TIMEOUT` after this many milliseconds. */
+    /** After this many milliseconds the wait rejects with a SourceError with code `TIMEOUT`. */
     readonly timeoutMs?: number | undefined;
 }
-/** Both ends of a promise; only the first call counts. */
+/** Settles a promise. Only the first call counts. */
 export interface Settle<V> {
     resolve(value: V): void;
     reject(reason: unknown): void;
@@ -15,9 +15,9 @@ export interface Settle<V> {
 export declare const waitChecks: Readonly<Record<string, OptionCheck>>;
 export declare function checkWait(call: string, wait: unknown): void;
 /**
- * A promise that also ends with the caller's signal or time-out. `register` gets both ends, and gives what takes them
- * back; it may settle at once. Nothing is left behind, whichever comes first. `whyNot` says how things are when time is up.
+ * Returns a promise that also rejects when the caller's signal aborts or the timeout elapses. `register` receives the
+ * functions that settle it, and returns a function that unregisters them. `whyNot` returns the end of the timeout message.
  */
 export declare function withDeadline<V>(what: string, { signal, timeoutMs }: Wait, clock: Clock, register: (settle: Settle<V>) => () => void, whyNot?: () => string): Promise<V>;
-/** Waits for something, no longer than `ms`; nothing is left of the wait. */
+/** Resolves when `something` settles, or after `ms` milliseconds. */
 export declare function settleWithin(ms: number, something: Promise<unknown>, clock: Clock): Promise<void>;

@@ -1,4 +1,4 @@
-/** Says what is wrong with a value, or undefined where nothing is. */
+/** Returns why a value is wrong; undefined if it is allowed. */
 export type OptionCheck = (value: unknown) => string | undefined;
 export declare const isAny: OptionCheck;
 export declare const isFunction: OptionCheck;
@@ -13,7 +13,7 @@ export declare const isCount: OptionCheck;
 export declare const isSignal: OptionCheck;
 export declare function isOneOf(...allowed: readonly string[]): OptionCheck;
 /**
- * Refuses a misspelt or senseless option at the call, with an OptionError that names the call, the option and what is
- * allowed. `undefined` always means: not given.
+ * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An option that
+ * is `undefined` counts as absent.
  */
 export declare function checkOptions(call: string, options: unknown, checks: Readonly<Record<string, OptionCheck>>): void;

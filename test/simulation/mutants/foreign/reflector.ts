@@ -18,7 +18,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     breaks:
       'An object without a key is invalid and never stored, also in a batch that is told under the version of the last one.',
     file: 'reflector/reflector.ts',
-    edits: [['outcomeOf(understood) : understood', 'outcomeOf(batch.events) : understood']],
+    edits: [['outcomeOf(valid) : valid', 'outcomeOf(batch.events) : valid']],
   },
   {
     // An epoch change is recovered from by a list, and a later relist for another reason (VERSION_EXPIRED,

@@ -1,0 +1,69 @@
+import type { Clock } from '../contract/clock.js'
+import { SourceError } from '../contract/errors.js'
+import type { Invalid, WatchEvent } from '../contract/source.js'
+
+/** Reports of unknown events are at least this far apart, in milliseconds. */
+const REPORT_MS = 60_000
+
+interface ValidatorHooks {
+  /** Reports an event of an unknown type. */
+  report(error: SourceError): void
+  /** Schedules a relist, because an event could not be applied. */
+  relistSoon(reason: string): void
+}
+
+/** Validates the events of a source at run time. */
+export class EventValidator {
+  readonly #source: string
+  readonly #clock: Clock
+  readonly #hooks: ValidatorHooks
+  #reportedAt = -Infinity
+
+  constructor(source: string, clock: Clock, hooks: ValidatorHooks) {
+    this.#source = source
+    this.#clock = clock
+    this.#hooks = hooks
+  }
+
+  /** Returns the events, with `invalid` for each event without a key, and without events of an unknown type. */
+  valid<E extends WatchEvent<unknown>>(events: readonly E[]): readonly (E | Invalid)[] {
+    if (!Array.isArray(events)) throw new SourceError('the events are not an array', { code: 'PROTOCOL' })
+    if (events.every(isUnderstood)) return events
+    const good: (E | Invalid)[] = []
+    for (const event of events) {
+      const type = (event as E | null | undefined)?.type
+      if (isUnderstood(event)) good.push(event)
+      else if (type === 'put' || type === 'delete' || type === 'invalid') {
+        const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')
+        good.push({ type: 'invalid', error })
+        this.#hooks.relistSoon('an object came without a key')
+      } else if (type === 'replace') {
+        throw new SourceError('a replace must have entries with string keys', { code: 'PROTOCOL' })
+      } else {
+        this.#reportUnknown(type)
+        this.#hooks.relistSoon('an event of an unknown type came')
+      }
+    }
+    return good
+  }
+
+  #reportUnknown(type: unknown): void {
+    if (this.#clock.now() - this.#reportedAt < REPORT_MS) return
+    this.#reportedAt = this.#clock.now()
+    const what = `an event of the unknown type "${String(type)}" of ${this.#source}`
+    this.#hooks.report(new SourceError(`${what} was left out; the source is read again`, { code: 'DECODE' }))
+  }
+}
+
+function isUnderstood(event: WatchEvent<unknown>): boolean {
+  switch (event?.type) {
+    case 'put':
+    case 'delete':
+    case 'invalid':
+      return typeof event.key === 'string'
+    case 'replace':
+      return Array.isArray(event.entries) && event.entries.every((entry) => typeof entry?.key === 'string')
+    default:
+      return false
+  }
+}
