@@ -237,7 +237,9 @@ describe('an audit', () => {
     expect(errors.map(({ code, message }) => [code, message])).toEqual([
       [
         'STALE_LIST',
-        expect.stringContaining('the audit of lossy could not be done: the snapshot of the source is older than the store'),
+        expect.stringContaining(
+          'the audit of lossy could not be done: the snapshot of the source is older than the store',
+        ),
       ],
     ])
     expect([informer.size, informer.status.relists]).toEqual([3, 0])
