@@ -4,46 +4,55 @@ import { checkOptions, isCount, isObject, isOneOf, isSignal } from '../util/vali
 import { type Change, type Delta, type DeltaBatch, type DeltaType, namedInvalid } from './change.js'
 import { ChangeQueue, type WaitingBatch } from './change-queue.js'
 
+/** The options of `new DeltaFIFO`. */
 export interface DeltaFIFOOptions<T> {
-  /** What the consumer holds already, usually an Indexer: deletions are detected against it, and against the queue. */
-  readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
   /**
-   * `every` (default): the batches as they came, one for each `drain`. `latest`: everything pending as one batch,
-   * merged by key.
+   * The objects that the consumer holds, usually an `Indexer`. A key in it that a list does not name is deleted. Default:
+   * none, so that only queued keys are compared with a list.
    */
+  readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
+  /** `every` (default): each `drain` returns one batch as it came. `latest`: one batch with all changes merged by key. */
   readonly delivery?: 'every' | 'latest'
-  /** How many changes `every` holds before it behaves as `latest` until it has caught up. Default 10 000. */
+  /** How many changes `every` holds. With more changes it behaves as `latest` until it is empty. Default: 10 000. */
   readonly capacity?: number
 }
 
-/** A change that waits, and the batch in which it came. */
-interface Place<T> {
+/** A queued change, and its batch. */
+interface QueuedChange<T> {
   readonly change: Change<T>
   readonly batch: WaitingBatch<T>
 }
 
 /**
- * The queue between what happens and who is told: each subscription has one, and composed by hand it is the sink of a
- * reflector. A key is in it exactly when it has deltas; keys leave in the order in which they came; a key that is queued
- * keeps its place. Every batch, and every list, is atomic: who drains to a boundary sees a state that the source had.
- * Merging never reaches into what was taken already.
+ * A queue of changes between a `Reflector` and a store, for programs that compose them. It does this:
+ * - It delivers the changes of each key in order.
+ * - It delivers the deletes of objects that a new list does not name.
+ * - It delivers all pending changes of one key (`pop`), or a whole batch of the source (`drain`).
  *
- * As a sink: a key that is queued, or in the batch last taken (until the next `drain` or `pop`), or known, and not in a
- * list, is deleted. A deletion of a key that nobody knows tells nobody.
+ * Informers do not need it: each subscription has a queue.
+ *
+ * A key is in the queue exactly if it has deltas. Keys leave in the order in which they were added. A queued key keeps its
+ * place. Each batch and each list is atomic: at a boundary the consumer has a state that the source had. Deltas that were
+ * taken are never changed.
+ *
+ * A key that a list does not name is deleted if it is queued, in `knownObjects`, or in the batch that was taken last. A
+ * batch counts as processed at the next `drain` or `pop`. A delete of an unknown key is dropped.
  */
 export class DeltaFIFO<T> implements Sink<T> {
   readonly #known: DeltaFIFOOptions<T>['knownObjects']
   readonly #queue: ChangeQueue<T>
-  /** The greatest sequence from which `pop` has taken: a drain of an earlier batch is no boundary. */
+  /** The largest sequence number from which `pop` has taken. The drain of an earlier batch does not end at a boundary. */
   #aheadOf = 0
-  /** As a sink in `every`: the queued changes of each key, in the order in which the keys came. */
-  readonly #queued = new Map<string, Place<T>[]>()
-  /** As a sink: the last change of each key in what was taken last. */
+  /** Unless changes are merged: the queued changes of each key, in the order in which the keys were added. */
+  readonly #queued = new Map<string, QueuedChange<T>[]>()
+  /** The last change of each key in the batch that was taken last. */
   readonly #taken = new Map<string, Change<T>>()
   #firstList: 'awaited' | 'queued' | 'taken' | 'processed' = 'awaited'
+  /** The keys of the first list that were not taken. */
   readonly #firstListKeys = new Set<string>()
   readonly #arrivals = new Set<() => void>()
 
+  /** @throws TypeError if an option is not valid. */
   constructor(options: DeltaFIFOOptions<T> = {}) {
     checkOptions('new DeltaFIFO', options, {
       knownObjects: isObject,
@@ -54,12 +63,12 @@ export class DeltaFIFO<T> implements Sink<T> {
     this.#queue = new ChangeQueue(options, (key) => this.#firstListKeys.delete(key))
   }
 
-  /** Whether the whole first list has been processed: taken, and then the next asked for. */
+  /** Whether the first list was processed: all its keys were taken, and `drain` or `pop` was called after that. */
   get hasSynced(): boolean {
     return this.#firstList === 'processed'
   }
 
-  /** The version of what was accepted last. */
+  /** The version of the batch or list that was accepted last; undefined before the first. */
   get version(): Version | undefined {
     return this.#queue.version
   }
@@ -69,6 +78,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     return this.#queue.isEmpty
   }
 
+  /** Queues a batch of a watch. */
   apply(batch: WatchBatch<T>): void {
     const changes: Change<T>[] = []
     const staged = new Map<string, Change<T>>()
@@ -89,6 +99,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     this.#accept(changes, batch.version)
   }
 
+  /** Begins a list. Its `commit` queues the objects, and the deletes of keys that it does not name. */
   replace(): ListTransaction<T> {
     const listed = new Map<string, Entry<T>>()
     const invalid = new Set<string>()
@@ -120,8 +131,8 @@ export class DeltaFIFO<T> implements Sink<T> {
   }
 
   /**
-   * Everything up to the next boundary, as soon as there is something; a bookmark is an empty batch. Resolves with an
-   * empty batch when the signal aborts.
+   * Takes all deltas up to the next boundary. Waits until there is a batch. A bookmark is an empty batch. Resolves with an
+   * empty batch if the signal aborts.
    */
   drain(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('drain', options, { signal: isSignal })
@@ -134,8 +145,8 @@ export class DeltaFIFO<T> implements Sink<T> {
   }
 
   /**
-   * All deltas of the key that has waited longest; they may stand between two boundaries, and then have no version.
-   * Resolves with an empty batch when the signal aborts.
+   * Takes all deltas of the key that has waited for the longest time. Waits until there is one. The batch has no version if
+   * it ends between two boundaries. Resolves with an empty batch if the signal aborts.
    */
   pop(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('pop', options, { signal: isSignal })
@@ -153,7 +164,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     const batch = this.#queue.newest
     if (batch !== undefined) this.#enter(batch)
     if (!fits) this.#coalesce()
-    for (const arrive of this.#arrivals) arrive()
+    for (const notify of this.#arrivals) notify()
   }
 
   #coalesce(): void {
@@ -194,7 +205,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   #handOut(changes: readonly Change<T>[], version: Version | undefined, isBoundary: boolean): DeltaBatch<T> {
     for (const change of changes) {
       this.#taken.set(change.key, change)
-      // Unmerged, a key may also leave with a batch that was queued before the list.
+      // Unless changes are merged, the key may belong to a batch that was queued before the list.
       if (this.#queue.isMerging || change.origin === 'initial') this.#firstListKeys.delete(change.key)
     }
     if (this.#queue.isEmpty) this.#firstListKeys.clear()
@@ -214,7 +225,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     return places.map(({ change }) => change)
   }
 
-  /** The changes of a batch that are still queued; they leave the queue. */
+  /** Removes the changes of a batch from the queue. Returns those that were not removed before. */
   #takeQueued(changes: readonly Change<T>[]): readonly Change<T>[] {
     return changes.filter((change) => {
       const queued = this.#queued.get(change.key)
@@ -225,13 +236,13 @@ export class DeltaFIFO<T> implements Sink<T> {
     })
   }
 
-  /** What the consumer will hold of a key once it has processed everything before `staged`'s batch and `staged` itself. */
+  /** The object that the consumer will hold after it has processed the queue and `staged`. */
   #objectOf(key: string, staged: ReadonlyMap<string, Change<T>>): T | undefined {
     const last = staged.get(key) ?? this.#lastQueued(key)
     return last === undefined ? this.#delivered(key) : objectAfter(last)
   }
 
-  /** What the consumer will hold of a key once it has processed what it has taken. */
+  /** The object that the consumer will hold after it has processed the deltas that it has taken. */
   #delivered(key: string): T | undefined {
     const taken = this.#taken.get(key)
     return taken === undefined ? this.#known?.get(key) : objectAfter(taken)
@@ -263,7 +274,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     if (previous !== undefined) {
       return { type: 'delete', key, object: object ?? previous, previous, version, origin, finalState }
     }
-    // A second delete improves one that will be told: of a key that the consumer holds.
+    // A second delete adds data to a merged one that will be delivered, because the consumer holds the key.
     const queued = staged.get(key) ?? this.#lastQueued(key)
     if (queued?.type !== 'delete' || !this.#queue.isMerging || this.#delivered(key) === undefined) return undefined
     return {
@@ -275,7 +286,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     }
   }
 
-  /** A whole collection, as changes to what the consumer will hold. Without `keep`, nothing is deleted. */
+  /** The changes from the objects that the consumer will hold to `listed`. Keys in `keep` are not deleted; without `keep` no key is. */
   #replaced(
     listed: ReadonlyMap<string, Entry<T>>,
     keep: ReadonlySet<string> | undefined,

@@ -3,9 +3,9 @@ import { assertMark, type Version } from '../contract/version.js'
 import { type Settle, type Wait, waitChecks } from '../util/deadline.js'
 import { checkOptions, isString } from '../util/validate-options.js'
 
-/** The same, for a version. */
+/** The limits of a wait for a version. */
 export interface VersionWait extends Wait {
-  /** Over several sources: whose version it is. */
+  /** With several sources: the name of the source of the version. Required then. */
   readonly source?: string | undefined
 }
 
@@ -14,22 +14,22 @@ export function checkVersionWait(version: unknown, wait: unknown): void {
   checkOptions('waitFor', wait, { ...waitChecks, source: isString })
 }
 
-/** Decides about a wait for a mark of another epoch than the store's: rejects it with `error`, or leaves it. */
-export type JudgeOther = (settle: Settle<void>, mark: Version, error: unknown) => void
+/** Called with a wait for a mark of another epoch than that of the store. It rejects the wait, or lets it continue. */
+export type OnOtherEpoch = (settle: Settle<void>, mark: Version, error: unknown) => void
 
-/** Everybody who waits for a version. */
+/** The waits for versions. */
 export class VersionWaiters {
   readonly #hasReached: (at: Version, mark: Version) => boolean
-  readonly #judgeOther: JudgeOther
+  readonly #onOtherEpoch: OnOtherEpoch
   readonly #waiting = new Map<Settle<void>, Version>()
 
-  /** Without `judgeOther` a wait for a mark of another epoch rejects. */
+  /** Without `onOtherEpoch` a wait for a mark of another epoch rejects. */
   constructor(
     hasReached: (at: Version, mark: Version) => boolean,
-    judgeOther: JudgeOther = (settle, _mark, error) => settle.reject(error),
+    onOtherEpoch: OnOtherEpoch = (settle, _mark, error) => settle.reject(error),
   ) {
     this.#hasReached = hasReached
-    this.#judgeOther = judgeOther
+    this.#onOtherEpoch = onOtherEpoch
   }
 
   get size(): number {
@@ -45,7 +45,7 @@ export class VersionWaiters {
       return () => {}
     }
     this.#waiting.set(settle, mark)
-    if (at !== undefined && this.#tell(settle, mark, at)) this.#waiting.delete(settle)
+    if (at !== undefined && this.#settleIfReached(settle, mark, at)) this.#waiting.delete(settle)
     return () => this.#waiting.delete(settle)
   }
 
@@ -61,14 +61,14 @@ export class VersionWaiters {
 
   check(at: Version | undefined): void {
     if (at === undefined || this.#waiting.size === 0) return
-    for (const [settle, mark] of [...this.#waiting]) this.#tell(settle, mark, at)
+    for (const [settle, mark] of [...this.#waiting]) this.#settleIfReached(settle, mark, at)
   }
 
   rejectAll(reason: unknown): void {
     for (const settle of [...this.#waiting.keys()]) settle.reject(reason)
   }
 
-  /** The epoch of `at` is over: rejects the waits for marks of it. Marks of another epoch may be of the one that begins. */
+  /** Rejects the waits for marks of the epoch of `at`, which has ended. Marks of another epoch may be of the next one. */
   epochChanged(at: Version, reason: unknown, isLaterEpoch?: (at: Version, mark: Version) => boolean): void {
     for (const [settle, mark] of [...this.#waiting]) {
       try {
@@ -80,14 +80,14 @@ export class VersionWaiters {
     }
   }
 
-  /** Whether the wait is over. */
-  #tell(settle: Settle<void>, mark: Version, at: Version): boolean {
+  /** Settles the wait if `at` includes `mark`. Returns whether it was settled. */
+  #settleIfReached(settle: Settle<void>, mark: Version, at: Version): boolean {
     try {
       if (!this.#hasReached(at, mark)) return false
       settle.resolve()
     } catch (error) {
       if (isEpochChange(error)) {
-        this.#judgeOther(settle, mark, error)
+        this.#onOtherEpoch(settle, mark, error)
         return false
       }
       settle.reject(error)

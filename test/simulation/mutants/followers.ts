@@ -214,7 +214,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a wait across epochs never ends',
     breaks: 'a wait for another epoch rejects once the source says in which it is',
     file: 'subscriptions/version-waiters.ts',
-    edits: [['this.#judgeOther(settle, mark, error)', 'void mark']],
+    edits: [['this.#onOtherEpoch(settle, mark, error)', 'void mark']],
   },
   {
     name: 'synced before the first list',

@@ -108,7 +108,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'where keeps the Date of somebody else',
     breaks: 'a scope keeps its own copy of a Date (I5)',
     file: 'subscriptions/subscription-types.ts',
-    edits: [['asked.push([index, copyOf(value)])', 'asked.push([index, value])']],
+    edits: [['named.push([index, copyOf(value)])', 'named.push([index, value])']],
   },
   {
     name: 'a number and a bigint of one value are two keys',
