@@ -94,7 +94,7 @@ class World {
   }
 }
 
-/** The keys of which something is left to tell, in the order in which they entered the queue. */
+/** The keys with queued changes, in the order in which they were added. */
 function waitingKeys({ waiting, held }: World): string[] {
   const now = new Map<string, number | undefined>()
   for (const { changes } of waiting) {
@@ -107,7 +107,7 @@ function waitingKeys({ waiting, held }: World): string[] {
 }
 
 describe('the queue of a subscription', () => {
-  test('law 2 and 4: folding what was taken gives the store as it was at that version', () => {
+  test('law 2 and 4: folding the taken changes results in the store at that version', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -128,7 +128,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 4: every gives the batches as they came until it is coalesced, then everything pending as one', () => {
+  test('law 4: every returns the batches as they came until it is coalesced, then everything pending as one', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -147,7 +147,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 4 and I4: what is taken tells each key as an add, updates, a delete; previous is what was last delivered', () => {
+  test('law 4 and I4: each key is taken as an add, updates, a delete; previous is what was last delivered', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)

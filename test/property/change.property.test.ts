@@ -10,7 +10,7 @@ const fates = fc.array(
 )
 const told = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined })
 
-/** The changes by which a store that held `from` tells these fates. */
+/** The changes of a store that held `from` tells these fates. */
 function changesFor(from: number | undefined, all: readonly { object: number | undefined; isInferred: boolean }[]) {
   const changes: Change<number>[] = []
   let previous = from
@@ -32,7 +32,7 @@ function merge(changes: readonly Change<number>[]): Pending<number> | undefined 
 }
 
 describe('law 4: pending changes of one key', () => {
-  test('take whoever had what was last delivered to where the changes one by one would have', () => {
+  test('end in the same state as the changes one by one', () => {
     fc.assert(
       fc.property(told, fates, (from, all) => {
         const { changes, end } = changesFor(from, all)

@@ -252,7 +252,7 @@ describe('a fifo between a source and an indexer', () => {
     )
   })
 
-  test('law 7: where all was listed at first, hasSynced means that each of these keys is in the store, or gone since', async () => {
+  test('law 7: if all keys were in the first list, hasSynced means that each of them is in the store, or was deleted since', async () => {
     await fc.assert(
       fc.asyncProperty(options, fates, steps, async (given, first, all) => {
         const world = new World(given)

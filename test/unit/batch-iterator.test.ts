@@ -26,7 +26,7 @@ function read(changes: BatchIterator<number>, onBatch: () => void | Promise<void
 }
 
 describe('a change stream', () => {
-  test('is what the store held, and then every change, batch by batch, with bookmarks', async () => {
+  test('is the replay of the store, and then every change, batch by batch, with bookmarks', async () => {
     const mirror = numbers(['a', 1])
     const changes = stream(mirror)
     const { told } = read(changes)
@@ -39,7 +39,7 @@ describe('a change stream', () => {
     await changes.close()
   })
 
-  test('its batches say whether all that the store held has been told', async () => {
+  test('its batches say whether the replay is complete', async () => {
     const mirror = new Mirror<number>().list(
       Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const),
       '5',
@@ -73,7 +73,7 @@ describe('a change stream', () => {
 })
 
 describe('backpressure', () => {
-  test('what happens while nobody asks waits, and with delivery latest it is merged', async () => {
+  test('changes wait until the next read, and are merged with delivery latest', async () => {
     const mirror = numbers()
     const changes = stream(mirror, { delivery: 'latest' })
     await changes.next()
@@ -84,7 +84,7 @@ describe('backpressure', () => {
   })
 
   // I7
-  test('a batch counts as handled when the next one is asked for', async () => {
+  test('a batch counts as handled when the next one is read', async () => {
     const mirror = numbers(['a', 1])
     const changes = stream(mirror)
     const waited = changes.waitFor('5')
@@ -107,7 +107,7 @@ describe('backpressure', () => {
     await changes.close()
   })
 
-  test('asking twice without waiting gives two batches', async () => {
+  test('two reads without waiting return two batches', async () => {
     const mirror = numbers()
     const changes = stream(mirror)
     await changes.next()
@@ -138,7 +138,7 @@ describe('the end', () => {
     await expect(end).resolves.toBeUndefined()
   })
 
-  test('a signal that has aborted already gives nothing', async () => {
+  test('a signal that has aborted already ends it without a batch', async () => {
     const { told, end } = read(stream(numbers(['a', 1]), { signal: AbortSignal.abort() }))
     await end
     expect(told).toEqual([])

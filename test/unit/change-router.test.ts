@@ -25,7 +25,7 @@ function looks(feed: Feed<Order>): () => number {
 }
 
 describe('a change reaches the feeds that it concerns, and no other', () => {
-  test('one without a scope is told everything', () => {
+  test('a feed without a scope receives every change', () => {
     const mirror = orders()
     const feed = mirror.feed()
     drain(feed)
@@ -60,7 +60,7 @@ describe('a change reaches the feeds that it concerns, and no other', () => {
     expect(drain(feed)).toEqual(['add b, @3'])
   })
 
-  test('one that leaves a value and one that has it next are both told, each once', () => {
+  test('the feeds of the old value and of the new one both receive the change, each once', () => {
     const mirror = orders()
     const [from, to] = [mirror.feed({ where: { tenant: 'from' } }), mirror.feed({ where: { tenant: 'to' } })]
     mirror.put('a', order(1, 'from'), '2')
@@ -70,7 +70,7 @@ describe('a change reaches the feeds that it concerns, and no other', () => {
     expect([drain(from), drain(to)]).toEqual([['delete a, @3'], ['add a, @3']])
   })
 
-  test('an object that keeps one of its many values is told once', () => {
+  test('an object that keeps one of its values is delivered once', () => {
     const mirror = orders()
     const feed = mirror.feed({ where: { tag: 'x' } })
     mirror.put('a', order(1, 'acme', ['x', 'y']), '2')
@@ -113,7 +113,7 @@ test('another uid under a key is a delete, then an add, in a scope too', () => {
   expect(drain(feed)).toEqual(['delete a, add a, @3'])
 })
 
-test('a feed that is closed is told nothing, and the others everything', () => {
+test('a closed feed receives nothing, and the others receive everything', () => {
   const mirror = orders()
   const [one, two] = [mirror.feed({ where: { tenant: 'acme' } }), mirror.feed({ where: { tenant: 'acme' } })]
   drain(one)
@@ -156,7 +156,7 @@ test('after the last feed that follows an index was closed, changes are not look
   expect([lookUp.mock.calls.length, drain(other)]).toEqual([0, ['@1', 'add a, @2']])
 })
 
-test('a feed that comes and goes in the middle of a commit disturbs nobody', () => {
+test('a feed that is added and closed during a commit does not affect others', () => {
   const mirror = orders()
   let extra: Feed<Order> | undefined
   const first = mirror.feed({

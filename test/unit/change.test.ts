@@ -34,14 +34,19 @@ describe('mergePending', () => {
     ['add, add: an add of the newer object', add('a'), add('b', '2'), add('b', '2')],
     ['add, delete: nothing', add('a'), gone('a'), undefined],
     [
-      'update, update: one update from what was last told',
+      'update, update: one update from the last delivered state',
       update('b', 'a', '2'),
       update('c', 'b', '3'),
       update('c', 'a', '3'),
     ],
-    ['update, add: one update from what was last told', update('b', 'a', '2'), add('c', '3'), update('c', 'a', '3')],
     [
-      'update, delete: a delete of what was last told, with the last state',
+      'update, add: one update from the last delivered state',
+      update('b', 'a', '2'),
+      add('c', '3'),
+      update('c', 'a', '3'),
+    ],
+    [
+      'update, delete: a delete of the last delivered state, with the last state',
       update('b', 'a', '2'),
       gone('b', '3'),
       gone('a', '3', { object: 'b' }),
@@ -61,7 +66,7 @@ describe('mergePending', () => {
       [gone('a', '2'), add('c', '4')],
     ],
     [
-      'delete and add, delete: one delete of what was last told, with the last state',
+      'delete and add, delete: one delete of the last delivered state, with the last state',
       [gone('a', '2'), add('b', '3')],
       gone('b', '4'),
       gone('a', '4', { object: 'b' }),
@@ -119,22 +124,22 @@ describe('law 5: merging two deletes', () => {
     expect(mergePending(gone('a', '2', told), gone('a', '3', told))).toMatchObject({ version: '3' })
   })
 
-  test('keeps the version of the first where the second has none', () => {
+  test('keeps the version of the first if the second has no version', () => {
     const { version: _, ...bare } = gone('a', '3', told)
     expect(mergePending(gone('a', '2', told), { ...bare, version: undefined })).toMatchObject({ version: '2' })
   })
 
-  test('tells what was last delivered as the previous object', () => {
+  test('has the last delivered object as previous', () => {
     expect(mergePending(gone('told', '2', told), gone('never told', '3', told))).toMatchObject({ previous: 'told' })
   })
 })
 
 describe('changesOf', () => {
-  test('one change is told alone', () => {
+  test('a single change is an array of one', () => {
     expect(changesOf(add('a'))).toEqual([add('a')])
   })
 
-  test('a pair is told delete first', () => {
+  test('a pair begins with the delete', () => {
     expect(changesOf([gone('a'), add('b')])).toEqual([gone('a'), add('b')])
   })
 })

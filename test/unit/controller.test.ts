@@ -78,7 +78,7 @@ describe('a controller', () => {
     expect(runs).toEqual(['a=1'])
   })
 
-  test('tells the last state of a key that is gone, until a run for that has succeeded', async () => {
+  test('receives the last state of a deleted key, until a run for the delete has succeeded', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -173,7 +173,7 @@ describe('runs', () => {
     expect(runs.begun).toHaveLength(2)
   })
 
-  test('so many keys at a time, one unless told otherwise', async () => {
+  test('at most `concurrency` keys at a time, one by default', async () => {
     for (const concurrency of [undefined, 2]) {
       const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
       const runs = new Runs()
@@ -186,7 +186,7 @@ describe('runs', () => {
     }
   })
 
-  test('an fn that throws at once, or gives no promise, is a run like any other', async () => {
+  test('an fn that throws at once, or returns no promise, is a run like any other', async () => {
     const mirror = numbers(['a', 1], ['b', 2])
     const fn = (key: string): unknown => {
       if (key === 'a') throw new Error('no')
@@ -254,7 +254,7 @@ describe('a run that fails', () => {
     expect(runs.begun).toHaveLength(6)
   })
 
-  test('news of the key shortens the delay to 100 ms, and no further', async () => {
+  test('a change of the key shortens the delay to 100 ms, and no further', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     reconcile(mirror, runs.fn)
@@ -273,7 +273,7 @@ describe('a run that fails', () => {
     expect(runs.begun.at(-1)).toBe('a=2')
   })
 
-  test('news that came during the run counts too', async () => {
+  test('a change during the run counts too', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     reconcile(mirror, runs.fn)
@@ -292,7 +292,7 @@ describe('a run that fails', () => {
     expect(runs.begun).toHaveLength(before + 1)
   })
 
-  test('an enqueue that came during the run counts as news', async () => {
+  test('an enqueue during the run counts as a change', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -310,7 +310,7 @@ describe('a run that fails', () => {
     expect(runs.begun).toHaveLength(before + 1)
   })
 
-  test('news during a second run wait for its failure, not for the one before', async () => {
+  test('a change during a second run waits for its failure, not for the one before', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     reconcile(mirror, runs.fn)
@@ -327,7 +327,7 @@ describe('a run that fails', () => {
     expect(runs.begun.at(-1)).toBe('a=2')
   })
 
-  test('a storm of changes to a key that fails is no storm of runs', async () => {
+  test('frequent changes of a key that fails do not cause frequent runs', async () => {
     const mirror = numbers(['a', 1])
     let runs = 0
     reconcile(mirror, async () => {
@@ -358,7 +358,7 @@ describe('a run that fails', () => {
 })
 
 describe('requeueAfter', () => {
-  test('runs the key again after so long', async () => {
+  test('runs the key again after the delay', async () => {
     const mirror = numbers(['a', 1])
     const at: number[] = []
     const begun = mirror.clock.now()
@@ -370,7 +370,7 @@ describe('requeueAfter', () => {
     expect(at).toEqual([0, 5_000, 10_000])
   })
 
-  test('counts only where the run succeeds', async () => {
+  test('counts only if the run succeeds', async () => {
     const mirror = numbers(['a', 1])
     let runs = 0
     reconcile(mirror, async (_key, { requeueAfter }) => {
@@ -422,7 +422,7 @@ describe('requeueAfter', () => {
     expect(mirror.clock.sleeping).toBe(0)
   })
 
-  test('holds the version back for nobody', async () => {
+  test('does not hold the version back', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(5_000))
     await mirror.clock.advance(0)
@@ -438,7 +438,7 @@ describe('requeueAfter', () => {
 })
 
 describe('enqueue', () => {
-  test('runs a key for a reason that comes from elsewhere, whether it is there or not', async () => {
+  test('runs a key without a change, whether its object exists or not', async () => {
     const mirror = numbers(['a', 1])
     const runs: string[] = []
     const controller = reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
@@ -450,7 +450,7 @@ describe('enqueue', () => {
     expect(runs).toEqual(['a=1', 'a=1', 'nobody=undefined'])
   })
 
-  test('with delayMs, after so long', async () => {
+  test('with delayMs, after that delay', async () => {
     const mirror = numbers()
     const runs: string[] = []
     const controller = reconcile(mirror, async (key) => void runs.push(key))
@@ -487,7 +487,7 @@ describe('enqueue', () => {
       expect(runs).toEqual([1_000, 61_000])
     })
 
-    test('is kept where the key is ready', async () => {
+    test('is kept if the key is ready', async () => {
       const runs = await runsOf((controller) => {
         controller.enqueue('a')
         controller.enqueue('a', { delayMs: 60_000 })
@@ -495,7 +495,7 @@ describe('enqueue', () => {
       expect(runs).toEqual([1_000, 61_000])
     })
 
-    test('asked for again, counts once, the earliest', async () => {
+    test('of several delays only the earliest counts', async () => {
       const runs = await runsOf((controller) => {
         for (const delayMs of [90_000, 60_000, 120_000]) controller.enqueue('a', { delayMs })
       })
@@ -627,7 +627,7 @@ describe('the version is how far everything has been reconciled with success', (
   })
 
   // I12
-  test('behind a key that is stuck, what is kept is bounded', async () => {
+  test('behind a stuck key the number of tracked batches is bounded', async () => {
     const mirror = numbers(['stuck', 0])
     const controller = reconcile(
       mirror,
@@ -646,7 +646,7 @@ describe('the version is how far everything has been reconciled with success', (
     await closed
   })
 
-  test('once a stuck key has ended, it is where all has been reconciled, though one behind it has not', async () => {
+  test('once a stuck key has ended, the version includes every reconciled batch before the next pending one', async () => {
     const mirror = numbers()
     const runs = new Runs()
     const controller = reconcile(
@@ -700,7 +700,7 @@ describe('the version is how far everything has been reconciled with success', (
     expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
   })
 
-  test('a key that was asked for during its run waits after it', async () => {
+  test('a key that was enqueued during its run is ready after it', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -813,7 +813,7 @@ describe('close', () => {
       ['', {}],
       [' of a scope', { where: { tenant: 'acme' } }],
       [' that are filtered', { filter: ({ tenant }: Order) => tenant === 'acme' }],
-    ])('what has changed, what is gone and what came back%s', async (_, options) => {
+    ])('changed, deleted and recreated objects%s', async (_, options) => {
       const { mirror, seen } = await draining(options)
       mirror.put('k2', order(12), '6').delete('k3', '7').delete('k2', '8').put('k2', order(22), '9')
       await mirror.clock.advance(1_000)
@@ -830,7 +830,7 @@ describe('close', () => {
       },
     )
 
-    test('what is gone since, though it was told to be there before', async () => {
+    test('an object that was deleted after its change was delivered', async () => {
       const mirror = numbers(['a', 1])
       const runs: unknown[] = []
       const controller = reconcile(mirror, async (_key, { object, deleted }) => void runs.push([object, deleted]))
@@ -853,7 +853,7 @@ describe('close', () => {
     })
   })
 
-  test('tells its informer, and leaves no feed', async () => {
+  test('notifies its informer, and leaves no feed', async () => {
     const mirror = numbers()
     await reconcile(mirror, async () => {}).close()
     expect(mirror.router.feeds.size).toBe(0)

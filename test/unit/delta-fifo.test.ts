@@ -61,7 +61,7 @@ const removal = (key: string, previous: string, version = '1'): Change<string> =
 
 describe('law 1: a key is in the queue exactly when it has deltas, in the order in which it entered', () => {
   test.each(['every', 'latest'] as const)(
-    '%s: pop gives the keys in the order in which they came',
+    '%s: pop returns the keys in the order in which they were added',
     async (delivery) => {
       const { fifo, apply } = composed({ delivery })
       apply('1', put('b', '1'), put('a', '1'))
@@ -83,7 +83,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
   })
 
   test.each(['every', 'latest'] as const)(
-    '%s: a key that has left enters anew, behind the others',
+    '%s: a key that was taken is added again behind the others',
     async (delivery) => {
       const { fifo, apply } = composed({ delivery })
       apply('1', put('a', '1'), put('b', '1'))
@@ -93,7 +93,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
     },
   )
 
-  test('every: pop gives all deltas of the key, oldest first', async () => {
+  test('every: pop returns all deltas of the key, oldest first', async () => {
     const { fifo, apply } = composed()
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', put('a', '2'))
@@ -127,7 +127,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
 })
 
 describe('law 2: replace and every batch are atomic', () => {
-  test('every: a drain gives one whole batch, and the version that the source had then', async () => {
+  test('every: a drain returns one whole batch, and the version of the source after it', async () => {
     const { fifo, apply } = composed()
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', gone('a'), put('b', '2'))
@@ -174,7 +174,7 @@ describe('law 2: replace and every batch are atomic', () => {
     expect([told(rest), rest.isBoundary, rest.version]).toEqual([['added b=1'], true, '1'])
   })
 
-  test('every: where pop ran ahead into a later batch, the earlier one ends at no boundary, the later one does', async () => {
+  test('every: if pop has taken from a later batch, the earlier one does not end at a boundary, the later one does', async () => {
     const { fifo, apply } = composed()
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', put('a', '2'), put('c', '2'))
@@ -337,7 +337,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
     expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
   })
 
-  test('an invalid event in a batch counts as applied: the version moves, nobody is told', async () => {
+  test('an invalid event in a batch counts as applied: the version moves, and there is no delta', async () => {
     const { fifo, apply } = composed()
     apply('1', invalid('a'))
     const batch = await fifo.drain()
@@ -345,7 +345,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   })
 })
 
-describe('law 4: every gives the batches as they came, latest everything pending as one', () => {
+describe('law 4: every returns the batches as they came, latest all pending changes as one', () => {
   test('every: batches are unmerged and in order', () => {
     const queue = new ChangeQueue<string>({})
     queue.push([add('a', '1', '1')], '1')
@@ -391,7 +391,7 @@ describe('law 4: every gives the batches as they came, latest everything pending
     expect(queue.take()?.changes).toMatchObject([{ type: 'update', object: '3', previous: '1' }])
   })
 
-  test.each(['every', 'latest'] as const)('%s: what a reader has taken is never merged into', (delivery) => {
+  test.each(['every', 'latest'] as const)('%s: changes that a reader has taken are never merged', (delivery) => {
     const queue = new ChangeQueue<string>({ delivery })
     queue.push([add('a', '1')], '1')
     const taken = queue.take()
@@ -400,7 +400,7 @@ describe('law 4: every gives the batches as they came, latest everything pending
     expect(queue.take()?.changes).toEqual([removal('a', '1')])
   })
 
-  test('a delete after a put that was taken and is still being processed is told', async () => {
+  test('a delete after a put that was taken and is still being processed is delivered', async () => {
     const { fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'))
     await fifo.drain()
@@ -429,13 +429,13 @@ describe('law 5: merging two deletes keeps the more informative object and the l
     expect((await fifo.drain()).deltas).toEqual([{ type: 'deleted', key: 'a', object: 'final', version: '3' }])
   })
 
-  test('latest: a second delete within the batch that also added the key tells nobody', async () => {
+  test('latest: a second delete within the batch that also added the key is dropped', async () => {
     const { fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'), gone('a'), gone('a', 'final'))
     expect(told(await fifo.drain())).toEqual([])
   })
 
-  test('latest: a second delete of a key that was only queued tells nobody', async () => {
+  test('latest: a second delete of a key that was only queued is dropped', async () => {
     const { fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'))
     apply('2', gone('a'), gone('a'))
@@ -479,7 +479,7 @@ describe('law 6: bookmarks travel through the queue', () => {
     expect([queue.take()?.version, queue.take()?.version, queue.take()?.version]).toEqual(['1', '2', '3'])
   })
 
-  test('pop gives a bookmark where no key waits', async () => {
+  test('pop returns a bookmark if no key is queued', async () => {
     const { fifo, apply } = composed()
     apply('7')
     expect(await fifo.pop()).toEqual({ deltas: [], version: '7', isBoundary: true })
@@ -497,7 +497,7 @@ describe('law 6: bookmarks travel through the queue', () => {
 
 describe('law 7: hasSynced is true only after the whole first list has been processed', () => {
   test.each(['every', 'latest'] as const)(
-    '%s: not when it is committed, not when it is taken, but when the next is asked for',
+    '%s: not when it is committed or taken, but at the next call of pop or drain',
     async (delivery) => {
       const { fifo, list } = composed({ delivery })
       const seen = [fifo.hasSynced]
@@ -568,7 +568,7 @@ describe('law 7: hasSynced is true only after the whole first list has been proc
     expect(fifo.hasSynced).toBe(true)
   })
 
-  test.each(['every', 'latest'] as const)('%s: a delete of a key that nobody knows tells nobody', async (delivery) => {
+  test.each(['every', 'latest'] as const)('%s: a delete of an unknown key is dropped', async (delivery) => {
     const { fifo, apply } = composed({ delivery })
     apply('1', gone('nobody', 'final'))
     expect(told(await fifo.drain())).toEqual([])
@@ -576,7 +576,7 @@ describe('law 7: hasSynced is true only after the whole first list has been proc
 })
 
 describe('law 8 and I12: the queue is bounded', () => {
-  test('every holds 10 000 changes where nothing is said', () => {
+  test('every holds 10 000 changes by default', () => {
     expect(DEFAULT_CAPACITY).toBe(10_000)
   })
 
@@ -591,14 +591,14 @@ describe('law 8 and I12: the queue is bounded', () => {
     expect(fits).toEqual([true, true, true, false])
   })
 
-  test('what was taken counts no more', () => {
+  test('changes that were taken do not count', () => {
     const queue = new ChangeQueue<string>({ capacity: 1 })
     queue.push([add('a', '1')], '1')
     queue.take()
     expect(queue.push([removal('a', '1')], '2')).toBe(true)
   })
 
-  test('what was popped counts no more', async () => {
+  test('changes that were popped do not count', async () => {
     const { fifo, apply } = composed({ capacity: 2 })
     apply('1', put('a', '1'), put('b', '1'))
     await fifo.pop()
@@ -619,7 +619,7 @@ describe('law 8 and I12: the queue is bounded', () => {
     expect([(await fifo.drain()).version, (await fifo.drain()).version]).toEqual(['4', '5'])
   })
 
-  test('beyond its capacity nothing that pop has taken is told again', async () => {
+  test('beyond its capacity no change that pop has taken is delivered again', async () => {
     const { fifo, apply } = composed({ capacity: 3 })
     apply('1', put('a', '1'), put('b', '1'))
     await fifo.pop()
@@ -702,7 +702,7 @@ describe('drain and pop', () => {
   )
 
   test.each(['drain', 'pop'] as const)(
-    '%s resolves at once where the signal has aborted and nothing waits',
+    '%s resolves at once if the signal has aborted and the queue is empty',
     async (take) => {
       const { fifo } = composed()
       expect(await fifo[take]({ signal: AbortSignal.abort() })).toMatchObject({ deltas: [], isBoundary: false })
@@ -772,7 +772,7 @@ describe('options', () => {
     expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: unknown option "timeoutMs"`)
   })
 
-  test.each(['drain', 'pop'] as const)('%s: a signal that is none is a TypeError that names it', (take) => {
+  test.each(['drain', 'pop'] as const)('%s: a signal of another type is a TypeError that names it', (take) => {
     const options: object = { signal: {} }
     expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: option "signal" must be an AbortSignal`)
   })

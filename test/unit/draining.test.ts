@@ -49,7 +49,7 @@ describe('stop with drainMs', () => {
     await clock.advance(0)
     for (const total of [10, 20, 30]) source.put('k1', order(total))
     await clock.advance(1_000)
-    if (stopped === undefined) throw new Error('nobody has stopped it')
+    if (stopped === undefined) throw new Error('it was not stopped')
     expect(
       await outcomeOf(
         stopped.then(() => totals),
@@ -67,7 +67,7 @@ describe('stop with drainMs', () => {
     expect(await outcomeOf(informer.stop({ drainMs: 60_000 }), clock)).toBe('resolved')
   })
 
-  test('before the first list waits for nobody: there is none any more', async () => {
+  test('before the first list ends at once: no list will come', async () => {
     const { informer, clock } = mirrorOf(entries)
     informer.reconcile(async () => {}).enqueue('k1')
     informer.start()
@@ -75,7 +75,7 @@ describe('stop with drainMs', () => {
     expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
-  test('gives a handler that hangs so long, and the second of every stop', async () => {
+  test('waits for a hanging handler for drainMs, and for the second of every stop', async () => {
     const { informer, clock } = mirrorOf(entries)
     await informer.start().synced()
     informer.subscribe({ add: () => new Promise(() => {}) })
@@ -102,7 +102,7 @@ describe('stop with drainMs', () => {
     expect(runs).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test('lets whoever iterates have what waits', async () => {
+  test('lets the reader of a stream have the queued batches', async () => {
     const { informer, clock } = mirrorOf<Order, object>(entries)
     await informer.start().synced()
     const stream = informer.changes()
@@ -113,7 +113,7 @@ describe('stop with drainMs', () => {
     expect(keys).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test('drains, also where a listener that hears of it stops the informer again', async () => {
+  test('drains, also if a listener stops the informer again', async () => {
     const { informer, clock } = mirrorOf(entries)
     const keys: string[] = []
     informer.on('status', ({ state }) => {
@@ -182,7 +182,7 @@ describe('close with drain', () => {
     expect(told).toEqual(['add k1', 'add k2', 'add k3'])
   })
 
-  test('rejects who waits for more than it will tell', async () => {
+  test('rejects waits for versions that it will not deliver', async () => {
     const { world, write } = await busy()
     const { informer, clock } = world
     const sub = informer.subscribe({ add: () => clock.sleep(100) })
@@ -196,7 +196,7 @@ describe('close with drain', () => {
     expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
   })
 
-  test('before the first list lets a controller run what was asked for by hand', async () => {
+  test('before the first list lets a controller run the enqueued keys', async () => {
     const { informer, clock } = mirrorOf(entries)
     const runs: string[] = []
     const controller = informer.reconcile(async (key) => void runs.push(key))
@@ -247,7 +247,7 @@ describe('close with drain', () => {
     })
   })
 
-  test('of a controller runs nothing that is asked for after it', async () => {
+  test('of a controller runs no key that is enqueued after it', async () => {
     const { informer, clock } = mirrorOf(entries)
     const runs: string[] = []
     const controller: Controller = informer.reconcile(async (key) => {
@@ -264,7 +264,7 @@ describe('close with drain', () => {
     expect(runs).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test('of a controller runs once more what was asked for during the run before it', async () => {
+  test('of a controller runs a key again that was enqueued during the run before it', async () => {
     const { informer, clock } = mirrorOf(entries)
     const runs: string[] = []
     const controller = informer.reconcile(async (key) => {

@@ -24,7 +24,7 @@ describe('the beginning', () => {
     expect(numbers().feed().dequeue()).toBeUndefined()
   })
 
-  test('a feed that was there before the first list is told what is in it, as adds', () => {
+  test('a feed from before the first list receives its objects as adds', () => {
     const mirror = numbers()
     const feed = mirror.feed()
     mirror.list(
@@ -45,12 +45,12 @@ describe('the beginning', () => {
     })
   })
 
-  test('an empty store is told as one batch without changes', () => {
+  test('the replay of an empty store is one batch without changes', () => {
     const mirror = numbers().list([], '5')
     expect(drain(mirror.feed())).toEqual(['@5'])
   })
 
-  test('a large one is told in parts; only the last has a version and is synced', () => {
+  test('the replay of a large store comes in parts; only the last has a version and is synced', () => {
     const mirror = numbers().list(
       Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const),
       '5',
@@ -81,7 +81,7 @@ describe('late join (I13)', () => {
     expect(drain(feed)).toEqual(['add a, add b, @6', 'update a, @7', 'delete b, @8', 'add c, @9'])
   })
 
-  test('what is written while the store is being told is told after it, in its order', () => {
+  test('changes during the replay are delivered after it, in order', () => {
     const mirror = numbers().list(
       Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const),
       '5',
@@ -121,7 +121,7 @@ describe('a scope', () => {
     ['two wheres', { where: { tenant: 'acme', tag: 'x' } }],
     ['filter', { filter: (o: Order) => o.tenant === 'acme' }],
     ['all of them', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
-  ])('by %s begins with what is in it, and nothing else', (_what, options) => {
+  ])('by %s begins with the objects in it, and with no others', (_what, options) => {
     const mirror = orders().list(
       [
         ['a', order(1, 'acme', ['x', 'y'])],
@@ -132,7 +132,7 @@ describe('a scope', () => {
     expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
   })
 
-  test('by key and where begins without the object if it has another value', () => {
+  test('by key and `where` begins without the object if it has another value', () => {
     const mirror = orders().list([['a', order(1, 'acme', ['x'])]], '5')
     expect(drain(mirror.feed({ key: 'a', where: { tenant: 'other' } }))).toEqual(['@5'])
     expect(drain(mirror.feed({ key: 'a', where: { tenant: 'acme', tag: 'y' } }))).toEqual(['@5'])
@@ -149,7 +149,7 @@ describe('a scope', () => {
     ['where, compound', { where: { both: ['acme', 1] } }, order(2)],
     ['the second of two wheres', { where: { tenant: 'acme', tag: 'x' } }, order(1, 'acme', [])],
     ['filter', { filter: (o: Order) => o.tenant === 'acme' }, order(1, 'other')],
-  ])('what leaves it is a delete, what enters it an add: %s', (_what, options, outside) => {
+  ])('an object that leaves it is a delete, an object that enters it an add: %s', (_what, options, outside) => {
     const inside = order(1, 'acme', ['x'])
     const mirror = orders().list([['a', inside]], '5')
     const feed = mirror.feed(options)
@@ -161,7 +161,7 @@ describe('a scope', () => {
     expect(drain(feed)).toEqual(['delete a, @6', 'add a, @8'])
   })
 
-  test('what leaves is told with the state in which it was last seen', () => {
+  test('a delete of an object that leaves has its last state in the scope', () => {
     const [inside, outside] = [order(1), order(1, 'other')]
     const mirror = orders().list([['a', inside]], '5')
     const feed = mirror.feed({ where: { tenant: 'acme' } })
@@ -180,7 +180,7 @@ describe('a scope', () => {
     ])
   })
 
-  test('what enters is told without a previous state', () => {
+  test('an add of an object that enters has no previous state', () => {
     const mirror = orders().list([['a', order(1, 'other')]], '5')
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
@@ -188,7 +188,7 @@ describe('a scope', () => {
     expect(feed.dequeue()?.changes).toMatchObject([{ type: 'add', previous: undefined, object: { total: 2 } }])
   })
 
-  test('nothing of it leaks: a change out of scope is not told', () => {
+  test('a change outside of the scope is not delivered', () => {
     const mirror = orders().list([['a', order(1)]], '5')
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
@@ -204,7 +204,7 @@ describe('a scope', () => {
     expect(feed.version).toBe('6')
   })
 
-  test('a value of undefined in where asks for nothing', () => {
+  test('a value of undefined in `where` is ignored', () => {
     const mirror = orders().list(
       [
         ['a', order(1)],
@@ -249,7 +249,7 @@ describe('a scope', () => {
     expect([feed.scope.has('a'), feed.scope.has('b'), feed.scope.has('c')]).toEqual([true, false, false])
   })
 
-  test('a where on an index that was added later works', () => {
+  test('`where` may name an index that was added later', () => {
     const mirror = numbers().list(
       [
         ['a', 1],
@@ -265,7 +265,7 @@ describe('a scope', () => {
 })
 
 describe('the version', () => {
-  test('there is none until the store has been told', () => {
+  test('it is undefined until the replay was handled', () => {
     const mirror = numbers()
     const feed = mirror.feed()
     mirror.list([['a', 1]], '5')
@@ -306,7 +306,7 @@ describe('the version', () => {
     expect(feed.version).toBe('5')
   })
 
-  test('batches that are finished together end where the last of them ends', () => {
+  test('batches that are acknowledged together end at the last of them', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -320,14 +320,14 @@ describe('the version', () => {
     expect(feed.version).toBe('8')
   })
 
-  test('what is kept to finish a batch later is none of its changes', () => {
+  test('the end of a batch holds no changes', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     const batch = feed.dequeue()
     expect(batch && feed.endOf(batch)).toEqual({ position: '5', isSynced: true })
   })
 
-  test('stays where it was when the feed is closed: nothing is handled any more', () => {
+  test('keeps its value when the feed is closed', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -351,14 +351,14 @@ describe('the version', () => {
 })
 
 describe('bookmarks', () => {
-  test('are told to who wants them, in their place', () => {
+  test('are delivered in order to feeds that want them', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed({}, true)
     mirror.put('a', 2, '6').apply([], '7').apply([], '8').put('a', 3, '9')
     expect(drain(feed)).toEqual(['add a, @5', 'update a, @6', '@8', 'update a, @9'])
   })
 
-  test('are not told to others', () => {
+  test('are not delivered to other feeds', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     mirror.apply([], '7')
@@ -375,7 +375,7 @@ describe('delivery', () => {
     expect(drain(feed)).toEqual(['add a, @6', 'update a, @7', 'delete a, @8'])
   })
 
-  test('latest: all that waits is one batch, by key relative to what was told last', () => {
+  test('latest: all pending changes are one batch, relative to the last delivered state of each key', () => {
     const mirror = numbers().list(
       [
         ['b', 1],
@@ -443,7 +443,7 @@ describe('delivery', () => {
 })
 
 describe('what waits', () => {
-  test('is counted in keys, the store that is still to be told too', () => {
+  test('counts keys, with the objects of the replay that are left', () => {
     const mirror = numbers().list(
       [
         ['a', 1],
@@ -502,7 +502,7 @@ describe('what waits', () => {
     expect(feed.backlog).toEqual({ keys: 3, oldestMs: 300 })
   })
 
-  test('wakes whoever tells of it', () => {
+  test('wakes its reader', () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -514,7 +514,7 @@ describe('what waits', () => {
 })
 
 describe('waiting', () => {
-  test('synced resolves when the store has been told and finished', async () => {
+  test('synced resolves when the replay was acknowledged', async () => {
     const mirror = numbers()
     const feed = mirror.feed()
     const synced = feed.synced('synced')
@@ -536,7 +536,7 @@ describe('waiting', () => {
     expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
   })
 
-  test('waitFor resolves with a bookmark, where nothing waits', async () => {
+  test('waitFor resolves with a bookmark if the queue is empty', async () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -580,7 +580,7 @@ describe('waiting', () => {
     expect(await outcomeOf(feed.waitFor('a9'), mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
-  test('close rejects who waits, and who comes later', async () => {
+  test('close rejects current waits and later ones', async () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
     const before = [feed.synced('synced'), feed.waitFor('9')]
@@ -599,7 +599,7 @@ describe('waiting', () => {
 })
 
 describe('close', () => {
-  test('gives up what waits, and takes no more', () => {
+  test('drops the queue, and accepts no more changes', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     feed.close(CLOSED)
@@ -651,7 +651,7 @@ describe('options that make no sense are TypeErrors that name them', () => {
     expect([mirror.router.feeds.size, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
   })
 
-  test('where without any declared index says so', () => {
+  test('`where` without any declared index is an error that says so', () => {
     const mirror = new Mirror<number>().list([], '1')
     const message = 'subscribe: where: there is no index "n"; no index is declared'
     expect(() => mirror.feed({ where: { n: 1 } })).toThrow(message)

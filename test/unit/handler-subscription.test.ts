@@ -56,7 +56,7 @@ class Gates {
 }
 
 describe('handlers', () => {
-  test('are told first what the store holds, then every change', async () => {
+  test('receive the objects of the store first, then every change', async () => {
     const mirror = numbers(['a', 1])
     const fold = new Fold<number>()
     subscribe(mirror, fold.handlers)
@@ -102,7 +102,7 @@ describe('handlers', () => {
     expect(seen).toEqual(['a'])
   })
 
-  test('need not be there: what nobody handles is handled', async () => {
+  test('are optional: a change without a handler counts as handled', async () => {
     const mirror = numbers(['a', 1])
     const subscription = subscribe(mirror, {})
     mirror.put('a', 2, '6').delete('a', '7')
@@ -176,7 +176,7 @@ describe('async handlers', () => {
     gates.next()
   })
 
-  test('a thenable that is no promise is awaited too', async () => {
+  test('a thenable that is not a promise is awaited too', async () => {
     const mirror = numbers(['a', 1])
     let resolve = (): void => {}
     const thenable = {
@@ -233,7 +233,7 @@ describe('async handlers', () => {
 })
 
 describe('concurrency', () => {
-  test('so many keys are handled at a time', async () => {
+  test('at most `concurrency` keys are handled at a time', async () => {
     const mirror = numbers()
     const gates = new Gates()
     subscribe(mirror, gates.handlers, { concurrency: 2 })
@@ -331,7 +331,7 @@ describe('concurrency', () => {
   )
 
   // I12
-  test('behind a stuck key that goes on changing, what is kept is its own changes, up to the capacity', async () => {
+  test('behind a stuck key that keeps changing, its changes are kept up to the capacity', async () => {
     const mirror = numbers()
     const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10 })
     mirror.put('stuck', 1, '6')
@@ -357,7 +357,7 @@ describe('concurrency', () => {
   })
 
   // I7
-  test('once the stuck key has ended, the version is where all has been handled, though one behind it is not', async () => {
+  test('once the stuck key has ended, the version includes every handled batch before the next pending one', async () => {
     const mirror = numbers()
     const gates = new Gates()
     const subscription = subscribe(
@@ -473,7 +473,7 @@ describe('concurrency', () => {
 })
 
 describe('delivery latest', () => {
-  test.each([1, 2])('a slow handler is told the latest state of its key (%i at a time)', async (concurrency) => {
+  test.each([1, 2])('a slow handler receives the latest state of its key (%i at a time)', async (concurrency) => {
     const mirror = numbers()
     const gates = new Gates()
     const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery: 'latest' })
@@ -490,7 +490,7 @@ describe('delivery latest', () => {
     expect(subscription.version).toBe('105')
   })
 
-  test.each([1, 3, 6])('relative to what it was told last (%i at a time)', async (concurrency) => {
+  test.each([1, 3, 6])('relative to the last state that it received (%i at a time)', async (concurrency) => {
     const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
     const fold = new Fold<number>()
     const hold = deferred()
@@ -533,7 +533,7 @@ describe('a handler that fails', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no'))],
-  ])('by which it %s is reported once, and the next change is told all the same', async (_how, fail) => {
+  ])('by which it %s is reported once, and the next change is delivered', async (_how, fail) => {
     const mirror = numbers(['a', 1], ['b', 2])
     const told: string[] = []
     const subscription = subscribe(
@@ -593,7 +593,7 @@ describe('a handler that fails', () => {
   })
 
   // I12
-  test('one that is stuck slows nobody else, and its queue is bounded', async () => {
+  test('a stuck subscription does not slow others, and its queue is bounded', async () => {
     const mirror = numbers()
     const fold = new Fold<number>()
     const stuck = subscribe(mirror, { add: () => new Promise(() => {}) }, { capacity: 10 })
@@ -663,7 +663,7 @@ describe('what waits', () => {
 })
 
 describe('close', () => {
-  test('ends it: what waits is not told any more', async () => {
+  test('ends it: queued changes are not delivered', async () => {
     const mirror = numbers()
     const gates = new Gates()
     const subscription = subscribe(mirror, gates.handlers)
@@ -777,7 +777,7 @@ describe('its signal', () => {
     expect([fold.told, mirror.router.feeds.size]).toEqual([['add a'], 0])
   })
 
-  test('that has aborted already: nothing is told', async () => {
+  test('that has aborted already: nothing is delivered', async () => {
     const mirror = numbers(['a', 1])
     const fold = new Fold<number>()
     subscribe(mirror, fold.handlers, { signal: AbortSignal.abort() })
@@ -804,7 +804,7 @@ describe('its signal', () => {
   })
 })
 
-test('its informer is told when it is over', async () => {
+test('its informer is notified when it has ended', async () => {
   const mirror = numbers()
   const subscription = subscribe(mirror, {})
   await subscription.close()

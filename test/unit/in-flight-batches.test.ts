@@ -69,7 +69,7 @@ describe('batches that are done in whatever order', () => {
   })
 
   // I7, I12
-  test('at each moment the version is where everything is done, and no more is kept than batches that are not', () => {
+  test('the version is always that of the handled batches, and only the others are tracked', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const random = new SeededRandom(seed)
       const taking = new Taking()

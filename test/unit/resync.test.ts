@@ -10,7 +10,7 @@ function told(changes: readonly Change<Order>[]): readonly string[] {
 }
 
 describe('resyncMs', () => {
-  test('tells each object again once a period, as an update of itself, spread over it', async () => {
+  test('delivers each object again once a period, as an update of itself, spread over the period', async () => {
     const { informer, clock, source } = mirrorOf(entries)
     const changes: Change<Order>[] = []
     informer.subscribe({ update: (change) => changes.push(change) }, { resyncMs: 1_000 })
@@ -37,7 +37,7 @@ describe('resyncMs', () => {
     expect([...versions]).toEqual([undefined])
   })
 
-  test('holds in a scope, and of what has left it nothing is told', async () => {
+  test('holds in a scope, and does not deliver objects that have left it', async () => {
     const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
     const keys: string[] = []
     await informer.start().synced()
@@ -47,7 +47,7 @@ describe('resyncMs', () => {
     expect(keys.sort()).toEqual(['k10', 'k12', 'k14', 'k16', 'k18', 'k2', 'k4', 'k6', 'k8'])
   })
 
-  test('misses nobody where others leave the scope and come back meanwhile', async () => {
+  test('misses no object if others leave the scope and return meanwhile', async () => {
     const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
     const keys: string[] = []
     await informer.start().synced()
@@ -99,7 +99,7 @@ describe('resyncMs', () => {
     expect(await outcomeOf(subscription.waitFor(source.put('b', 1)), clock)).toBe('resolved')
   })
 
-  test('comes where the source says nothing', async () => {
+  test('happens also if the source sends nothing', async () => {
     const { informer, clock, source } = mirrorOf(entries, { memory: { heartbeatMs: 3_600_000 } })
     await informer.start().synced()
     await clock.advance(1_000)
@@ -110,7 +110,7 @@ describe('resyncMs', () => {
     expect(source.heartbeatMs).toBe(3_600_000)
   })
 
-  test('is no reason to close a subscription that may not fall behind', async () => {
+  test('does not close a subscription with onOverflow `fail`', async () => {
     const { informer, clock, source, errors } = mirrorOf(entries)
     const changes: Change<Order>[] = []
     const options = { resyncMs: 15, capacity: 5, onOverflow: 'fail' } as const

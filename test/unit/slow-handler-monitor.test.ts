@@ -67,7 +67,7 @@ test('there is one timer however much runs', () => {
   watch.stop()
 })
 
-test('stop leaves no timer, though work goes on', async () => {
+test('stop leaves no timer, though a handler still runs', async () => {
   const { clock, watch, reports } = setUp()
   void watch.monitor('a', new Promise(() => {}))
   watch.stop()

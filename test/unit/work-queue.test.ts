@@ -38,7 +38,7 @@ describe('ready keys', () => {
     expect(wakes()).toBe(1)
   })
 
-  test('an empty queue gives nothing', () => {
+  test('an empty queue returns undefined', () => {
     expect(setUp().queue.dequeue()).toBeUndefined()
   })
 })
@@ -52,7 +52,7 @@ describe('a key that is worked on', () => {
     expect(queue.dequeue()).toBeUndefined()
   })
 
-  test('is ready again as soon as it is done, where it was added meanwhile', () => {
+  test('is ready again as soon as it is done, if it was added meanwhile', () => {
     const { queue } = setUp()
     queue.add('a')
     queue.dequeue()
@@ -61,7 +61,7 @@ describe('a key that is worked on', () => {
     expect(takeAll(queue)).toEqual(['a'])
   })
 
-  test('is not ready again where it was not', () => {
+  test('is not ready again if it was not added', () => {
     const { queue } = setUp()
     queue.add('a')
     queue.dequeue()
@@ -69,7 +69,7 @@ describe('a key that is worked on', () => {
     expect(queue.dequeue()).toBeUndefined()
   })
 
-  test('is not ready again where done says so, though it was added meanwhile', () => {
+  test('is not ready again if done is called with false, though it was added meanwhile', () => {
     const { queue } = setUp()
     queue.add('a')
     queue.dequeue()
@@ -99,13 +99,13 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
     expect([wakes(), queue.dequeue()]).toEqual([1, 'a'])
   })
 
-  test('is ready at once where the time is past', () => {
+  test('is ready at once if the time is past', () => {
     const { queue } = setUp()
     queue[set]('a', 0)
     expect(queue.dequeue()).toBe('a')
   })
 
-  test('is ready again where its time came while it was worked on', async () => {
+  test('is ready again if its time came while it was processed', async () => {
     const { clock, queue } = setUp()
     queue.add('a')
     queue.dequeue()
@@ -205,7 +205,7 @@ describe('a time by which a key is ready', () => {
     expect([wakes(), queue.delayed]).toEqual([1, 0])
   })
 
-  test('is forgotten where the key is ready already', async () => {
+  test('is dropped if the key is ready already', async () => {
     const { clock, queue, wakes } = setUp()
     queue.add('a')
     queue.addBy('a', 100)
@@ -225,7 +225,7 @@ describe('a time by which a key is ready', () => {
   })
 
   // I12
-  test('leaves nothing behind where it is forgotten again and again', () => {
+  test('leaves nothing behind if it is dropped repeatedly', () => {
     const { queue } = setUp()
     for (let i = 0; i < 10_000; i++) {
       queue.addBy(`k${i % 4}`, 1_000_000 + i)
@@ -249,7 +249,7 @@ describe('a time at which a key is added', () => {
     expect(queue.dequeue()).toBe('a')
   })
 
-  test('is kept where the key is ready already', async () => {
+  test('is kept if the key is ready already', async () => {
     const { clock, queue } = setUp()
     queue.add('a')
     queue.addAt('a', 100)

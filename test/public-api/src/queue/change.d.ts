@@ -1,69 +1,85 @@
 import type { WatchEvent } from '../contract/source.js';
 import type { Version } from '../contract/version.js';
 /**
- * Where a change comes from: the replay of what the store held when the subscription began, the watch, the comparison
- * with a new list, a resync, or the clearing of the store by `onAccessLost: 'clear'`.
+ * The reason of a change:
+ * - `initial`: the object was in the store when the subscription began.
+ * - `watch`: the watch delivered it.
+ * - `relist`: a new list differs from the store.
+ * - `resync`: a repeated delivery of a stored object.
+ * - `access-lost`: the store was cleared because of `onAccessLost: 'clear'`.
  */
 export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost';
 interface ChangeBase<T> {
+    /** The key of the object in the store. */
     readonly key: string;
-    /** The object now; of a delete its last known state. */
+    /** The current object; of a delete the last known one. */
     readonly object: T;
-    /** The version of the batch that brought it; undefined in the initial replay, and of a resync. */
+    /** The version of the batch with the change; undefined in the initial replay and of a resync. */
     readonly version: Version | undefined;
+    /** The reason of the change. */
     readonly origin: Origin;
 }
+/** A new object in the scope of the subscription. */
 export interface Added<T> extends ChangeBase<T> {
     readonly type: 'add';
+    /** Always undefined. */
     readonly previous: undefined;
 }
+/** A changed object, or the repeated delivery of one. */
 export interface Updated<T> extends ChangeBase<T> {
     readonly type: 'update';
-    /** What this subscription was last told of the key. */
+    /** The object that this subscription received last for the key. */
     readonly previous: T;
 }
+/** An object that was deleted, or left the scope of the subscription. */
 export interface Deleted<T> extends ChangeBase<T> {
     readonly type: 'delete';
-    /** What this subscription was last told of the key. */
+    /** The object that this subscription received last for the key. */
     readonly previous: T;
-    /** `known`: the source told of the deletion; `unknown`: it was inferred from a list, and `object` may be stale. */
+    /** `known`: the source reported the delete. `unknown`: the key was missing in a list, so `object` may be outdated. */
     readonly finalState: 'known' | 'unknown';
 }
-/** What every handler gets. Per key a subscription sees `(add update* delete)*`. */
+/** A change, as handlers receive it. For each key a subscription receives `(add update* delete)*`. */
 export type Change<T> = Added<T> | Updated<T> | Deleted<T>;
-/** What is pending for one key, relative to what was last delivered: one change, or a delete and then an add. */
+/** The pending changes of one key, relative to the last delivered one: one change, or a delete and then an add. */
 export type Pending<T> = Change<T> | readonly [Deleted<T>, Added<T>];
 /**
- * Merges one more change into what is pending for its key, so that whoever takes the result and had what was last
- * delivered ends where the changes one by one would have ended. `undefined`: nothing is left to tell.
+ * Merges a change into the pending changes of its key. A subscriber that receives the result ends in the same state as one
+ * that receives the changes one by one. Returns undefined if no change is left.
  */
 export declare function mergePending<T>(pending: Pending<T> | undefined, change: Change<T>): Pending<T> | undefined;
-/** The changes of what is pending, in the order in which they are told. */
+/** The pending changes as an array, in the order of delivery. */
 export declare function changesOf<T>(pending: Pending<T>): readonly Change<T>[];
 /**
- * The keys that the invalid events of a batch name: they count as listed in its replaces. Undefined where one of them
- * has no key, so that it may be any: then nothing is known to be gone.
+ * The keys of the invalid events of a batch. A replace in the same batch counts them as listed. Undefined if an invalid
+ * event has no key: then no key is known to be deleted.
  */
 export declare function namedInvalid(events: readonly WatchEvent<unknown>[]): ReadonlySet<string> | undefined;
 /**
- * What a batch comes to: of each key its last event; where it tells of a whole collection, that one as the rest of the batch leaves
- * it. Taking it twice is taking it once.
+ * The outcome of a batch: the last event of each key. A replace is merged with the events after it. Applying the outcome
+ * twice has the same result as applying it once.
  */
 export declare function outcomeOf<T>(events: readonly WatchEvent<T>[]): readonly WatchEvent<T>[];
-/** How a DeltaFIFO that is used by hand names what happened to a key. */
+/** The type of a delta. `replaced`: the object was in a list. `sync`: a repeated delivery of a stored object. */
 export type DeltaType = 'added' | 'updated' | 'deleted' | 'replaced' | 'sync';
+/** A change in a `DeltaFIFO`. */
 export interface Delta<T> {
+    /** What happened to the object. */
     readonly type: DeltaType;
+    /** The key of the object. */
     readonly key: string;
-    /** The object now; of a deletion its last known state. */
+    /** The current object; of a delete the last known one. */
     readonly object: T;
+    /** The version of the batch with the change; undefined in the initial replay and of a resync. */
     readonly version: Version | undefined;
 }
+/** The deltas that one call of `drain` or `pop` returns. */
 export interface DeltaBatch<T> {
+    /** The deltas in order. Empty for a bookmark. */
     readonly deltas: readonly Delta<T>[];
-    /** Where the source was after these; undefined where they stand between two boundaries. */
+    /** The version of the source after these deltas; undefined if they end between two boundaries. */
     readonly version: Version | undefined;
-    /** Whether a store that has applied everything so far equals the source at `version`. */
+    /** Whether a store that has applied all deltas so far equals the source at `version`. */
     readonly isBoundary: boolean;
 }
 export {};

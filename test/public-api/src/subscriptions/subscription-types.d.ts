@@ -4,80 +4,109 @@ import type { DeclaredIndex } from '../store/indexes/index-builder.js';
 import type { IndexValue } from '../store/indexes/index-types.js';
 import type { Wait } from '../util/deadline.js';
 import type { VersionWait } from './version-waiters.js';
-/** Which objects are wanted. What leaves the scope is told as a delete, what enters it as an add. */
+/**
+ * The scope of a subscription, and options of its handlers. An object that enters the scope is delivered as an add, an
+ * object that leaves it as a delete.
+ */
 export interface Scope<T, I = {}> {
-    /** For errors and logs. Default: none. */
+    /** A name for errors and logs. Default: none. */
     readonly name?: string;
     /** Closes the subscription when it aborts. */
     readonly signal?: AbortSignal | undefined;
     /**
-     * How many keys are handled at a time; each key's changes stay in order. `changes` has no use for it: its reader takes one batch
-     * after the other. Default 1.
+     * How many keys are handled at a time. The changes of one key are handled in order. `changes` ignores it: its reader takes
+     * one batch after the other. Default: 1.
      */
     readonly concurrency?: number;
     /**
-     * How long a handler or a run may take, in milliseconds. Then its `signal` aborts, it counts as failed, and the key goes on without it: the
-     * next change is told, or the run is tried again. A function that ignores its signal then still runs beside that. `changes` has no use for it. Default: no limit.
+     * The time limit of a handler or a run, in milliseconds. After it the `signal` aborts, and the call counts as failed. Then
+     * the next change of the key is delivered, or the run is retried, even if the function ignores its signal and still
+     * runs. `changes` ignores it. Default: no limit.
      */
     readonly timeoutMs?: number;
     /**
-     * Tells each object in scope again once in so many milliseconds, as an update with `origin: 'resync'`, spread over that time and
-     * never through the source. While something waits nothing is added to it. Default: never.
+     * The period of resyncs, in milliseconds. In each period every object in scope is delivered again, as an update with
+     * `origin: 'resync'`. The objects come from the store, in parts that are spread over the period. A part waits while
+     * changes are queued. Default: no resyncs.
      */
     readonly resyncMs?: number;
     /** Only this key. */
     readonly key?: string;
-    /** Only objects that have these values in these indexes. Costs nothing for the changes of others. */
+    /** Only objects that have these values in these indexes. Changes of other objects cost nothing. */
     readonly where?: {
         readonly [K in keyof I]?: IndexValue<I[K]>;
     };
-    /** Only objects for which it gives true; run over the store when the subscription begins, then on each change. */
+    /** Only objects for which it returns true. Called for the objects of the store at the beginning, and for each change. */
     readonly filter?: (object: T, key: string) => boolean;
 }
+/** The options of `subscribe` and `changes`. */
 export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
-    /** `every` change as it came (default), or the `latest` state of each key when there is time for it. */
+    /** `every` (default): each change. `latest`: the changes of a key that wait are merged into one. */
     readonly delivery?: 'every' | 'latest';
-    /** How many changes `every` may hold. Default 10 000. */
+    /** How many changes the queue of `every` may hold. Default: 10 000. */
     readonly capacity?: number;
-    /** Beyond that: behave as `latest` until it has caught up (`coalesce`, default), or close with an error (`fail`). */
+    /**
+     * What happens if more changes wait. `coalesce` (default): the queue behaves as `latest` until it is empty. `fail`: the
+     * subscription is closed, and an error with code `HANDLER` is reported.
+     */
     readonly onOverflow?: 'coalesce' | 'fail';
 }
-/** What a feed reads of it: the types of `where` have been checked where they are known. */
+/** The options that a feed reads. The type of `where` was checked at the public call. */
 export type FeedOptions<T> = Omit<SubscribeOptions<T>, 'where'> & {
     readonly where?: object;
 };
-/** What belongs together: one commit of the store, several merged ones, or a part of the initial replay. */
+/** Changes that belong together: one commit of the store, several merged commits, or a part of the initial replay. */
 export interface ChangeBatch<T> {
-    /** Empty for a bookmark: everything up to `version` has been told. */
+    /** Empty for a bookmark: everything up to `version` has been delivered. */
     readonly changes: readonly Change<T>[];
-    /** Where the source was after these; undefined in the initial replay but for its last batch, and over several sources. */
+    /**
+     * The version of the source after these changes. Undefined with several sources, and in the initial replay, except in
+     * its last batch.
+     */
     readonly version: Version | undefined;
-    /** Over several sources: the one whose batch it is. */
+    /** With several sources: the name of the source of these changes; undefined if changes of several are merged. */
     readonly source: string | undefined;
-    /** Whether everything the store held at the beginning has been told, with this batch. */
+    /** Whether all objects of the initial replay have been delivered, including this batch. */
     readonly isSynced: boolean;
 }
-/** How long `close` and `stop` wait for a handler that runs, in milliseconds. */
+/** How long `close` and `stop` wait for a running handler, in milliseconds. */
 export declare const CLOSE_GRACE_MS = 1000;
-/** Something that follows the store; ended by `close`, by its signal, and with the informer. */
+/** A registered handler, a stream of changes or a controller. It ends by `close`, by its signal, and with the informer. */
 export interface Subscription extends AsyncDisposable {
-    /** Everything up to here has been handled, not only stored; undefined during the initial replay. */
+    /**
+     * The version up to which every change was handled, not only stored. Undefined during the initial replay, and with
+     * several sources.
+     */
     readonly version: Version | undefined;
     /**
-     * What waits, and for how many milliseconds the oldest of it has. A key counts once while it is queued, and once more for each of its
-     * changes that has left the queue and waits for its handler: there may be more than there are keys. What was merged has
-     * waited as long as the first of it. `oldestKey` is the key whose handler or run has been running for longest; undefined if none runs.
+     * The changes that wait. `keys` counts each queued key once, and each change that has left the queue and waits for its
+     * handler. So it may be larger than the number of keys. `oldestMs` is how many milliseconds the oldest change has waited. A
+     * merged change has waited as long as the first of its changes. `oldestKey` is the key whose handler or run has been
+     * running for longest; undefined if none runs.
      */
     readonly backlog: {
         readonly keys: number;
         readonly oldestMs: number;
         readonly oldestKey?: string | undefined;
     };
-    /** Resolves when everything the store held at the beginning has been handled, after the informer's first list. */
+    /**
+     * Resolves when the initial replay was handled. The replay starts after the first list of the informer.
+     *
+     * @throws SourceError `TIMEOUT` after `timeoutMs`, `STOPPED` if the subscription is closed before.
+     */
     synced(wait?: Wait): Promise<void>;
-    /** Resolves when everything up to `version` has been handled. Rejects with `EPOCH_CHANGED` for another epoch. */
+    /**
+     * Resolves when every change up to `version` was handled.
+     *
+     * @throws SourceError `EPOCH_CHANGED` if the version is of another epoch, `TIMEOUT` after `timeoutMs`, `STOPPED` if the
+     * subscription is closed before.
+     * @throws TypeError if the source cannot compare versions.
+     */
     waitFor(version: Version, wait?: VersionWait): Promise<void>;
-    /** Ends it; with `drain` after everything that waits has been handled. Waits up to 1 s for a handler that runs. */
+    /**
+     * Ends the subscription. With `drain` the changes that wait now are handled first. Waits up to 1 s for a running handler,
+     * and then resolves.
+     */
     close(options?: {
         readonly drain?: boolean;
     }): Promise<void>;
@@ -89,7 +118,7 @@ export interface Subscription extends AsyncDisposable {
  */
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {
 }
-/** Refuses what makes no sense, at the call. */
+/** Throws a TypeError that names the option if an option is unknown or not valid. */
 export declare function checkSubscribeOptions(call: string, options: object): void;
-/** The declared indexes that `where` asks, with what it asks them for. */
+/** The declared indexes that `where` names, each with the value. Throws an OptionError if there is no such index. */
 export declare function declaredIn<T>(call: string, where: object, declared: ReadonlyMap<string, DeclaredIndex<T>>): (readonly [DeclaredIndex<T>, unknown])[];
