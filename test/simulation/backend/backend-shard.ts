@@ -6,7 +6,7 @@ import type { Settings } from '../workload/settings.js'
 import { Workload, type WorkloadTarget } from '../workload/workload.js'
 import { History } from './history.js'
 
-/** The chance of one of several: draws of its own, whose decisions count among those of the whole schedule. */
+/** The random decisions of one shard: its own streams, whose decisions count among those of the whole schedule. */
 export class ShardDecisions extends RandomDecisions {
   readonly #whole: RandomDecisions
   readonly #name: string
@@ -22,10 +22,10 @@ export class ShardDecisions extends RandomDecisions {
   }
 }
 
-/** How many contents one site writes at most: so one never writes what another does. */
+/** The number of contents of one shard. No shard writes a content of another shard. */
 const CONTENTS = 1_000_000
 
-/** One of several backends: its history, its writers, its faults. What is seen of it is the scene's. */
+/** One of several backends: its history, its writers, its faults. Its observations go to the scenario. */
 export class BackendShard implements WorkloadTarget {
   readonly name: string
   readonly clock: SimClock

@@ -5,16 +5,16 @@ export class Channel<V> implements AsyncIterableIterator<V, undefined> {
   readonly #waiting: { resolve(result: Result<V>): void; reject(reason: unknown): void }[] = []
   readonly #values: V[] = []
   #end: { readonly error: unknown } | 'ended' | undefined
-  /** Whether nobody reads any more. */
+  /** Whether the reader has called `return()`. */
   isReturned = false
-  /** Whether nobody reads any more, and it will find out only with the next value: what an async generator is like. */
+  /** Whether the reader has left, but the iterator notices that only with the next value, like an async generator. */
   isLeft = false
 
   get isOver(): boolean {
     return this.#end !== undefined || this.isReturned
   }
 
-  /** Whether somebody waits for the next value. */
+  /** Whether a reader waits for the next value. */
   get isAwaited(): boolean {
     return this.#waiting.length > 0
   }

@@ -2,11 +2,11 @@ import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contr
 import { redact, redactError } from '../../../src/util/redact.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 
-/** A password that drivers quote. No error that is reported holds it. */
+/** A password in the messages of drivers. No reported error contains it. */
 const SECRET = 'hunter2'
 const ADDRESS = `postgres://reader:${SECRET}@db.example:5432/app`
 
-/** What drivers throw: errors with and without causes, and values that are no errors. */
+/** Values that drivers throw: errors with and without causes, and values that are not errors. */
 const thrownByDrivers: readonly (() => unknown)[] = [
   () => new Error('the connection was lost'),
   () => `cannot connect to ${ADDRESS}`,
@@ -19,7 +19,7 @@ const thrownByDrivers: readonly (() => unknown)[] = [
   () => Object.create(null),
 ]
 
-/** What a source throws that knows nothing of `SourceError`. */
+/** Values that a source throws without using `SourceError`. */
 const thrownBare: readonly (() => unknown)[] = [
   () => new Error('the connection was lost'),
   () => 'the connection was lost',
@@ -28,7 +28,7 @@ const thrownBare: readonly (() => unknown)[] = [
   () => Object.create(null),
 ]
 
-/** What a driver throws, as the adapters of this package pass it on. Some of them say in which step it was. */
+/** An error of a driver, as the adapters of this package report it. Some of these errors have a phase. */
 export function driverError(decisions: RandomDecisions, code: SourceErrorCode, phase: 'list' | 'watch'): SourceError {
   const thrown = decisions.pick('what a driver throws', thrownByDrivers)()
   const isLocated = decisions.chance('says in which step', 0.4)
@@ -43,7 +43,7 @@ export function bareError(decisions: RandomDecisions): unknown {
   return decisions.pick('what is thrown bare', thrownBare)()
 }
 
-/** Where a text that nobody may read is in an error: its message, stack, causes and other properties. */
+/** The property of an error that contains the secret: its message, stack, causes or another one. */
 export function secretIn(error: unknown, depth = 0): string | undefined {
   if (typeof error === 'string') return error.includes(SECRET) ? 'a text' : undefined
   if (typeof error !== 'object' || error === null || depth > 8) return undefined

@@ -1,11 +1,11 @@
 import { type Fault, faults } from './fault-kinds.js'
 
-/** `contract`: what a source that keeps its promises may do, and its server; `breach`: promises that it breaks. */
+/** `contract`: faults that a correct source and its server may show. `breach`: promises that the source breaks. */
 export type FaultClass = Fault['of']
 
 export const classes: readonly FaultClass[] = ['contract', 'breach']
 
-/** What is planned like any other action, and is none of anybody's: servers forget, fail over and hold what does not decode, machines sleep. */
+/** Planned faults of the environment: servers forget, fail over and hold undecodable objects; machines sleep. */
 const ENVIRONMENT_FAULTS: Readonly<Record<string, FaultClass>> = {
   corrupt: 'contract',
   compact: 'contract',
@@ -21,7 +21,7 @@ const classOfKind = new Map([
   ...Object.entries(faults).map(([kind, { of }]): [string, FaultClass] => [kind, of]),
 ])
 
-/** Which fault a kind of decision is; undefined where it is none, but what writers and users do. */
+/** The class of fault of a kind of decision; undefined for the actions of writers and users. */
 export function classOf(kind: string): FaultClass | undefined {
   return classOfKind.get(kind)
 }

@@ -1,8 +1,8 @@
 import type { RandomDecisions, Stream } from '../workload/random-decisions.js'
 
 /**
- * What can go wrong, and how often where it can. `contract`: the source keeps its promises, and every invariant holds.
- * `breach`: it does not, and only what reads the source again repairs that.
+ * The kinds of faults, with their rates. `contract`: the source keeps its promises, and every invariant holds.
+ * `breach`: it breaks a promise, and only a new read of the source repairs the store.
  */
 export const faults = {
   'refuse-list': { of: 'contract', rate: 0.15 },
@@ -72,7 +72,7 @@ export interface Fault {
 
 export type FaultKind = keyof typeof faults
 
-/** Whether the name of a decision is that of a fault, and of which kind. */
+/** The kind of a decision, from its name. */
 export function kindOf(decision: string): string {
   const at = decision.search(/[#@]/)
   return at < 0 ? decision : decision.slice(0, at)
@@ -86,7 +86,7 @@ interface Rate {
 
 const kinds = Object.entries(faults) as [FaultKind, Fault][]
 
-/** How likely each fault is in one schedule: half of them never happen, the others more or less often. */
+/** The probability of each fault in one schedule: half of the kinds never happen, the others more or less often. */
 export class FaultMix {
   readonly #decisions: RandomDecisions
   /** Only those that may happen. */
@@ -108,7 +108,8 @@ export class FaultMix {
   }
 
   /**
-   * Whether this one strikes here; with `occasion` whatever else was asked before. What shrinking takes back never does.
+   * Whether this fault strikes. With `occasion`, the result does not depend on earlier decisions. A decision that the
+   * shrinker removed never strikes.
    */
   strikes(kind: FaultKind, occasion?: number): boolean {
     const rate = this.#rates.get(kind)

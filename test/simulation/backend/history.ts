@@ -2,59 +2,59 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 
 export interface Item {
-  /** One number for each content that was ever written: the greater, the later. */
+  /** One number for each written content: a greater number is later. */
   readonly n: number
   readonly tenant: string
   readonly tags: readonly string[]
   readonly rank: number
-  /** The same number once more, where only a comparison of contents can tell it. */
+  /** The same number in a form that only a comparison of contents distinguishes. */
   readonly body?: unknown
-  /** The mark of the schema, which makes another object of what the source gives. */
+  /** Set by the schema, which returns another object than the source. */
   readonly isChecked?: true
 }
 
-/** An object as the backend has it. */
+/** An object in the backend. */
 export interface Stored {
   readonly key: string
   readonly item: Item
   readonly uid: string
-  /** Of the object itself; starts again with each epoch, as a restored backend's does. */
+  /** The revision of the object; starts again with each epoch, as in a restored backend. */
   readonly revision: string | undefined
   readonly isInvalid: boolean
 }
 
-/** One key in one transaction: what became of it. */
+/** The change of one key in one transaction. */
 export interface Mutation {
   readonly key: string
   readonly stored: Stored | undefined
-  /** What the transaction found. */
+  /** The object before the transaction. */
   readonly was: Stored | undefined
 }
 
 export type State = ReadonlyMap<string, Stored>
 
-/** A moment of the backend. The first of an epoch has no mutations. */
+/** A state of the backend. The first commit of an epoch has no mutations. */
 export interface Commit {
   readonly epoch: number
   readonly sequence: number
   readonly version: Version
   readonly state: State
   readonly mutations: readonly Mutation[]
-  /** A number that does not depend on what else happened. */
+  /** A number that is independent of the other commits. */
   readonly id: number
-  /** How often somebody began to tell of it. */
+  /** The number of times that a watch began to send it. */
   deliveries: number
 }
 
-/** What a backend had, at every moment: the truth by which everything is judged. */
+/** All states of a backend: the truth that the checkers compare with. */
 export class History {
   readonly #commits: Commit[] = []
   readonly #indexes = new Map<Version, number>()
   readonly #uids = new Map<number, string>()
   readonly #writes = new Map<number, number>()
-  /** Where the current epoch begins. */
+  /** The index of the first commit of the current epoch. */
   #base = 0
-  /** The last sequence of this epoch that is forgotten: a watch from before it has expired. */
+  /** The last sequence of this epoch that is compacted: a watch from before it has expired. */
   compacted = 0
 
   constructor(initial: State) {
@@ -66,7 +66,7 @@ export class History {
     return this.#commits[this.#commits.length - 1] as Commit
   }
 
-  /** What was there so many moments ago, perhaps in an epoch that is over. */
+  /** The state this many commits ago, perhaps of an earlier epoch. */
   before(commits: number): Commit {
     return this.#commits[Math.max(0, this.#commits.length - 1 - commits)] as Commit
   }
@@ -86,7 +86,7 @@ export class History {
     return this.#add({ epoch, sequence: sequence + 1, version, state: next, mutations, id, deliveries: 0 })
   }
 
-  /** Another incarnation, which begins with what an earlier moment had. */
+  /** A new epoch, which begins with the state of an earlier commit. */
   restore(from: Commit): Commit {
     const { epoch } = this.head
     const { sequence, state } = from
@@ -96,13 +96,13 @@ export class History {
     return this.#add({ epoch: epoch + 1, sequence, version, state, mutations: [], id: 0, deliveries: 0 })
   }
 
-  /** The moment of the current epoch with this sequence, or undefined where it is not there. */
+  /** The commit of the current epoch with this sequence, or undefined. */
   inEpoch(sequence: number): Commit | undefined {
     const first = this.#commits[this.#base] as Commit
     return sequence < first.sequence ? undefined : this.#commits[this.#base + sequence - first.sequence]
   }
 
-  /** The oldest moment of the current epoch. */
+  /** The oldest commit of the current epoch. */
   get first(): Commit {
     return this.#commits[this.#base] as Commit
   }
@@ -116,24 +116,24 @@ export class History {
     return this.#uids.get(n)
   }
 
-  /** Whether the object with this content was written once, and not again as it was. */
+  /** Whether this content was written exactly once. */
   isWrittenOnce(n: number): boolean {
     return (this.#writes.get(n) ?? 1) === 1
   }
 
-  /** What a key was last; undefined where it never was anything. */
+  /** The last state of a key; undefined if it never existed. */
   lastOf(key: string): Stored | undefined {
     return this.#commits.findLast(({ state }) => state.has(key))?.state.get(key)
   }
 
-  /** The place of a version among all there ever were. */
+  /** The index of a version among all versions of all epochs. */
   indexOf(version: Version): number {
     const index = this.#indexes.get(version)
-    if (index === undefined) throw new SourceError(`"${version}" is no version of this source`, { code: 'PROTOCOL' })
+    if (index === undefined) throw new SourceError(`"${version}" is not a version of this source`, { code: 'PROTOCOL' })
     return index
   }
 
-  /** The place of the first moment from `from` on for which it is so. */
+  /** The index of the first commit from `from` for which the predicate holds. */
   findIndex(from: number, isSo: (commit: Commit) => boolean): number | undefined {
     for (let index = from; index < this.#commits.length; index++) if (isSo(this.#commits[index] as Commit)) return index
     return undefined
@@ -145,12 +145,12 @@ export class History {
     return here.sequence >= there.sequence
   }
 
-  /** Whether the key was in such a state (`undefined`: absent) at `version` or at some moment after it. */
+  /** Whether the key was in a matching state (`undefined`: absent) at `version` or after it. */
   isAtOrAfter(key: string, isSuch: (stored: Stored | undefined) => boolean, version: Version): boolean {
     for (let index = this.indexOf(version); index < this.#commits.length; index++) {
       const { state, mutations } = this.#commits[index] as Commit
       if (isSuch(state.get(key))) return true
-      // In the middle of a transaction it may have been in another state too.
+      // Inside a transaction it may have been in another state too.
       if (mutations.some((each) => each.key === key && isSuch(each.stored))) return true
     }
     return false

@@ -6,14 +6,16 @@ import { Channel } from './channel.js'
 import type { Commit, Item } from './history.js'
 import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 
-/** One list on its way: pages of a snapshot, or of a collection that moves, mended at the end by what happened. */
+/**
+ * One list in progress: pages of a snapshot, or of a changing collection, whose last page repeats the changes since.
+ */
 export class ListStream extends Channel<ListPage<Item>> implements ListResult {
   readonly kind = 'list'
   readonly signal: AbortSignal
-  /** What was shown already, by whoever reads. */
+  /** The version that readers have already seen. */
   readonly floor: Version | undefined
   readonly #source: SimulatedSource
-  /** The moment that it shows; where it moves, the moment of its first page. */
+  /** The commit that it shows; for a moving list, the commit of its first page. */
   #begun: Commit
   #isMoving = false
   readonly isAudit: boolean
@@ -36,7 +38,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     if (!isRefused) this.#later()
   }
 
-  /** A list does not wait for what happens. */
+  /** A list does not wait for new commits. */
   wake(): void {}
 
   override return(): ReturnType<Channel<ListPage<Item>>['return']> {
@@ -49,12 +51,12 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
   }
 
   #later(): void {
-    // Where something can happen meanwhile it is worth being slow.
+    // Moving lists and audits are slow, so that other events happen during them.
     const latency = this.#source.latency() * (this.#isMoving ? 10 : 1) * (this.isAudit ? 20 : 1)
     this.#source.scenario.clock.in(latency, () => this.#next())
   }
 
-  /** What goes wrong before the next page: an error, `'silence'`, or nothing. */
+  /** The fault before the next page: an error, `'silence'`, or undefined. */
   #fault(): unknown {
     const { history, settings, mark } = this.#source.scenario
     const { mix } = settings
@@ -140,7 +142,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     return { events, version: isWrong ? head.version : this.#begun.version }
   }
 
-  /** Pages were read at different moments; what happened since the first of them is told again. */
+  /** Pages were read at different commits. The last page repeats all changes since the first page. */
   #caughtUpPage(events: ListEvent<Item>[]): ListPage<Item> {
     const { history } = this.#source.scenario
     const { head } = history
@@ -152,7 +154,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     return { events, version: head.version }
   }
 
-  /** A replica that is behind, by a few transactions. */
+  /** A replica that is some transactions behind. */
   #earlier(): Commit {
     const { history, decisions, note } = this.#source.scenario
     const { head, first } = history

@@ -22,10 +22,10 @@ import type { Commit, Item, Mutation, Stored } from './history.js'
 import { ListStream } from './list-stream.js'
 import { WatchStream } from './watch-stream.js'
 
-/** An object of which nobody can say which it is. */
+/** An object without a key. */
 export const KEYLESS: ListEvent<Item> = { type: 'invalid', error: new Error('it does not decode, not even its key') }
 
-/** What a careless source says of an object whose key it does not know. */
+/** Malformed events of an incorrect source. */
 const MALFORMED: readonly unknown[] = [
   { type: 'put', object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
   { type: 'put', key: 7, object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
@@ -33,39 +33,39 @@ const MALFORMED: readonly unknown[] = [
   { type: 'invalid', key: {}, error: 'no key' },
 ]
 
-/** Why nobody may read it. */
+/** The message of a fatal error. */
 export const REFUSAL = 'not for you'
 
-/** What a source tells whoever judges the reflector by its opens. */
+/** Receives the opens and events of a source. */
 export interface SourceObserver {
-  /** Whether a list that is opened now is an audit's. */
+  /** Whether a list that is opened now belongs to an audit. */
   readonly isAudit: boolean
-  /** Whether the source has to be read again for what was left out. */
+  /** Whether the source must be listed again because of events that were left out. */
   readonly isIncomplete: boolean
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void
-  /** The stream broke off, or ended where `error` is undefined. */
+  /** The stream failed, or ended if `error` is undefined. */
   broke(stream: ListStream | WatchStream, error: unknown): void
   emitted(stream: ListStream | WatchStream): void
-  /** Something was said that is of no use to anybody. */
+  /** The source sent an event that the informer cannot use. */
   emittedUseless(): void
-  /** The source says that it is not sure of itself. */
+  /** The source requested an audit. */
   auditRequested(): void
   /** An audit begins to read. */
   audited(): void
 }
 
-/** Who is told how far an audit has come. */
+/** Receives the progress of an audit. */
 export interface AuditObserver {
-  /** Whether a list that is to mend what it has found breaks off now. */
+  /** Whether a list that should repair the audit's findings fails now. */
   breaksRepair(): boolean
   begins(): void
-  /** It has read everything as it was then; not `isWhole`: something without its key. */
+  /** It has read this whole state. `isWhole` is false if an object had no key. */
   read(shown: Commit, isWhole: boolean): void
 }
 
 /**
- * A backend with history, transactions, compaction and incarnations, seen through the source contract; and what goes
- * wrong between the two.
+ * A backend with history, transactions, compaction and epochs, seen through the source contract, with faults in
+ * between.
  */
 export class SimulatedSource implements ListerWatcher<Item> {
   readonly name: string
@@ -76,23 +76,23 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly scenario: SourceScenario
   readonly observer: SourceObserver
   readonly streams = new Set<ListStream | WatchStream>()
-  /** The signals of requests for its head that were not answered. */
+  /** The signals of `head` requests that have no response yet. */
   readonly requests = new Set<AbortSignal>()
   readonly warnings: WarningChecker
   /** The signal of its last call. */
   #last: AbortSignal | undefined
-  /** How many lists there were. */
+  /** The number of lists. */
   lists = 0
-  /** The next that a watch says is that its history is gone. */
+  /** The next watch event is `VERSION_EXPIRED`. */
   isExpired = false
   auditWatch: AuditObserver | undefined
-  /** The last list that was opened, audits aside. */
+  /** The last list that was opened, except those of audits. */
   lastList: ListResult | undefined
-  /** How often it could not say where it is. */
+  /** The number of failed `head` requests. */
   headFailures = 0
-  /** With what it has refused for good whoever reads it, and was not opened again since. */
+  /** The code of the last fatal refusal; undefined after the next open. */
   refusedWith: SourceErrorCode | undefined
-  /** How many lists of versions are on their way. */
+  /** The number of version lists in progress. */
   #versionLists = 0
 
   constructor(scenario: SourceScenario, observer: SourceObserver, name = 'simulated') {
@@ -155,10 +155,10 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return history.head.version
   }
 
-  /** The history moved on: open watches have something to tell. */
+  /** There are new commits: open watches send them. */
   wake(): void {
     for (const stream of this.streams) stream.wake()
-    // One that does not hear that it is over may still have something to say.
+    // A source that ignores its signal may still warn.
     if (this.scenario.settings.ignoresAbort && this.#last?.aborted) this.warnings.warn(false)
   }
 
@@ -168,13 +168,13 @@ export class SimulatedSource implements ListerWatcher<Item> {
     if (this.scenario.settings.mix.strikes('warns')) this.warnings.warn(true)
   }
 
-  /** Makes whoever watches read everything again. */
+  /** Makes every watch expire, so that its reader lists again. */
   expire(): void {
     this.isExpired = true
     for (const stream of this.streams) if (stream.kind === 'watch') stream.begin()
   }
 
-  /** Whether an audit reads. */
+  /** Whether an audit is reading. */
   get isAudited(): boolean {
     if (this.#versionLists > 0) return true
     for (const stream of this.streams)
@@ -182,7 +182,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return false
   }
 
-  /** Streams that nobody reads any more are forgotten. */
+  /** Removes a stream that has no reader. */
   closed(stream: ListStream | WatchStream): void {
     this.streams.delete(stream)
   }
@@ -194,7 +194,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return settings.mix.strikes('slow-source', occasion) ? 50 * ms : ms
   }
 
-  /** An error after which it is worth trying again. */
+  /** A retryable error. */
   transient(phase: 'list' | 'watch'): unknown {
     const { decisions } = this.scenario
     const code = decisions.pick('error', [
@@ -214,7 +214,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return driverError(decisions, code, phase)
   }
 
-  /** An error after which trying again soon is of no use. */
+  /** An error that is retried with the longest delay. */
   fatal({ isAudit, signal }: { readonly isAudit?: boolean; readonly signal: AbortSignal }): unknown {
     const codes: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL']
     const { decisions, settings } = this.scenario
@@ -239,7 +239,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return { ...event, ...(hasUids && { uid }), ...version }
   }
 
-  /** What nobody can do anything with: an object without a key, or an event of a type to come. */
+  /** Events that cannot be used: an object without a key, or an event of an unknown type. */
   uselessEvents(strikes: (kind: FaultKind) => boolean): readonly WatchEvent<Item>[] {
     const events: unknown[] = []
     if (strikes('unknown-event')) events.push({ type: 'annotate', key: this.scenario.settings.keys[0] })
@@ -249,7 +249,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return events as WatchEvent<Item>[]
   }
 
-  /** What a watch tells of one transaction. */
+  /** The events of one transaction. */
   eventsOf({ mutations, state }: Commit): readonly WatchEvent<Item>[] {
     const { isPolled } = this.scenario.settings
     if (!isPolled) return mutations.map((mutation) => this.#eventOf(mutation))
@@ -263,12 +263,13 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.auditWatch?.begins()
   }
 
-  /** An audit has begun: a good moment for writers, and for the watch to break off. */
+  /** Gives writers a chance to write during the audit, and sometimes makes the watch expire. */
   #audited(): void {
     const { inGap, settings, addBriefly } = this.scenario
     inGap()
     if (settings.isBreach || !settings.mix.strikes('expire-in-audit')) return
-    // What comes after the watch broke off and goes before the next list, the audit may see, and the mirror never does.
+    // The audit may see an object that comes after the watch expired and goes before the next list. The mirror never
+    // sees it.
     this.expire()
     addBriefly(5 * settings.latencyMs)
   }

@@ -10,7 +10,7 @@ import type { SimulatedSource } from './simulated-source.js'
 /** Whether a fault strikes on this occasion. */
 type Strikes = (kind: FaultKind) => boolean
 
-/** One watch: everything after a version, in order, a bookmark where nothing happens; and what goes wrong on the way. */
+/** One watch: all commits after a version, in order, bookmarks in between, and faults. */
 export class WatchStream extends Channel<WatchBatch<Item>> {
   readonly kind = 'watch'
   readonly signal: AbortSignal
@@ -19,18 +19,18 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   readonly #epoch: number
   readonly #start: number
   readonly #requestAudit: WatchContext['requestAudit']
-  /** Whether the core says that somebody waits for a version. */
+  /** Whether the core reports that a caller waits for a version. */
   readonly hasWaiters: () => boolean | undefined
-  /** Everything up to here was told. */
+  /** All commits up to this sequence were sent. */
   #cursor: number
   #isBusy = false
   #isSilent = false
   #isProgressRequested = false
   #hasEmitted = false
   #stopBeating: () => void = () => {}
-  /** What was told last. */
+  /** The last batch. */
   #delivered: WatchBatch<Item> | undefined
-  /** Transactions that are told later than those after them: a breach. */
+  /** Transactions that are sent later than those after them: a breach. */
   #held: Commit[] = []
 
   constructor(source: SimulatedSource, { signal, after, onProgressRequest, hasWaiters, requestAudit }: WatchContext) {
@@ -50,7 +50,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     })
   }
 
-  /** Whether it is open and says nothing any more, as behind a half-open connection. */
+  /** Whether it is open and sends nothing any more, as behind a half-open connection. */
   get isSilent(): boolean {
     return this.#isSilent
   }
@@ -95,13 +95,13 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     return head.epoch !== this.#epoch || head.sequence > this.#cursor
   }
 
-  /** A number for what is to be told now; undefined where there is nothing but where the source is. */
+  /** A number for the next commit to send; undefined if only a bookmark is due. */
   #occasion(): number | undefined {
     const commit = this.#source.scenario.history.inEpoch(this.#cursor + 1)
     return commit === undefined ? undefined : mix(commit.id + commit.deliveries++)
   }
 
-  /** What goes wrong now: an error, `'silence'`, `'end'`, or nothing. */
+  /** The fault now: an error, `'silence'`, `'end'`, or undefined. */
   #fault(strikes: Strikes): unknown {
     const { history, mark } = this.#source.scenario
     if (history.head.epoch !== this.#epoch)
@@ -175,7 +175,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (first === undefined || last === undefined) return
     this.#cursor = last.sequence
     if (settings.isBreach && this.#breaches(first, commits, strikes)) return
-    // A polled source says what there is now, once.
+    // A polled source sends its current state, once.
     const delivered = settings.isPolled ? [last] : commits
     const all = delivered.flatMap((commit) => this.#source.eventsOf(commit))
     const events = strikes('fold-transactions') ? lastOfEachKey(all) : all
@@ -188,7 +188,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (settings.isBreach) this.#releaseHeld()
   }
 
-  /** What no source may do. True where that was all that is said of these transactions now. */
+  /** Breaches of the contract. True if nothing else is sent of these transactions now. */
   #breaches(first: Commit, commits: readonly Commit[], strikes: Strikes): boolean {
     const { history, note } = this.#source.scenario
     if (strikes('lose-event')) {
@@ -223,7 +223,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     for (const commit of this.#held.splice(0)) this.#emit(this.#source.eventsOf(commit), commit.version)
   }
 
-  /** Says again what was said, or what this stream never had to say. */
+  /** Sends a commit again, or one from before this stream. */
   #repeat(upTo: number, kind: 'repeat' | 'repeat-older'): void {
     const { history, decisions, mark, note } = this.#source.scenario
     const commit = history.inEpoch(upTo - decisions.below('repeat', 3))
@@ -233,7 +233,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#emit(this.#source.eventsOf(commit), commit.version)
   }
 
-  /** Says the last batch again, not knowing a later version. */
+  /** Sends the last batch again, if there is no later version. */
   #repeatBatch(strikes: Strikes): void {
     const { history, note } = this.#source.scenario
     const delivered = this.#delivered
@@ -243,7 +243,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#emit([...delivered.events, ...useless], delivered.version)
   }
 
-  /** Tells once more of something that is gone, and of its last state. */
+  /** Sends a delete of an absent key again, with its last state. */
   #deleteAgain({ state }: Commit): readonly WatchEvent<Item>[] {
     const { history, settings, decisions, note } = this.#source.scenario
     const gone = settings.keys.filter((key) => !state.has(key) && history.lastOf(key)?.isInvalid === false)
@@ -270,7 +270,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 }
 
-/** What several transactions came to: in between nobody is told. */
+/** Keeps the last event of each key. */
 function lastOfEachKey(events: readonly WatchEvent<Item>[]): WatchEvent<Item>[] {
   return events.filter((event, at) => !events.some((other, later) => later > at && keyOf(other) === keyOf(event)))
 }

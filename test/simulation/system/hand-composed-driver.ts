@@ -16,10 +16,7 @@ import { nameOf, type SourceScenario } from './scenario.js'
 import type { SleepCounter } from './sim-clock.js'
 import type { SingleSourceSystem } from './system-under-test.js'
 
-/**
- * Reflector → DeltaFIFO → Indexer, put together by hand, with a consumer that takes its time: what is judged are the
- * queue's own laws, as a sink.
- */
+/** Reflector → DeltaFIFO → Indexer, composed by hand, with a slow consumer: checks the queue's laws as a sink. */
 export class HandComposedDriver implements SingleSourceSystem {
   readonly scenario: SourceScenario
   readonly reflectorChecker: ReflectorChecker
@@ -32,12 +29,12 @@ export class HandComposedDriver implements SingleSourceSystem {
   readonly #delivery: 'every' | 'latest'
   readonly #capacity: number
   readonly #pops: number
-  /** How long the consumer takes for a batch, at most. */
+  /** The longest time that the consumer takes for a batch. */
   readonly #paceMs: number
   readonly #sinkChecker: SinkChecker
-  /** Of the store. */
+  /** The order of the store's versions. */
   readonly #progress: VersionOrderChecker
-  /** Accepted batches that put something, and were not taken yet. */
+  /** The versions of accepted batches with puts that were not taken yet. */
   readonly #accepted: Version[] = []
   readonly #seen = new Set<string>()
   #state = 'idle'
@@ -134,7 +131,7 @@ export class HandComposedDriver implements SingleSourceSystem {
     checkStore(scenario, scenario.history.head.state, this.#indexer, 'I1', 'the store by hand')
     checkIndexes(scenario, this.#indexer)
     if (!this.#fifo.hasSynced)
-      scenario.violate('queue', 'everything was taken, and the queue says that it has not synced')
+      scenario.violate('queue', 'everything was taken, and the queue reports that it has not synced')
   }
 
   stop(): void {
@@ -146,7 +143,7 @@ export class HandComposedDriver implements SingleSourceSystem {
 
   checkStopped(): void {
     const { scenario, source } = this
-    // The consumer and the sink are users' code here, and sleep by another clock.
+    // The consumer and the sink are user code here, and sleep by another clock.
     if (this.#clock.sleeping > 0) scenario.violate('I15', `${this.#clock.sleeping} timers are left after the run`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not told to end`)
@@ -158,7 +155,7 @@ export class HandComposedDriver implements SingleSourceSystem {
     this.reflectorChecker.skipped()
   }
 
-  /** The queue, behind what users may put before it: something slow that fails now and then. */
+  /** The queue behind a user's sink, which is slow and sometimes fails. */
   #sink(): Sink<Item> {
     const fifo = this.#fifo
     const { clock, decisions, settings } = this.scenario
@@ -245,7 +242,7 @@ export class HandComposedDriver implements SingleSourceSystem {
     }
   }
 
-  /** Who has taken everything up to a boundary has a state that the source had. */
+  /** A consumer that has taken everything up to a boundary has a state of the source. */
   #checkBoundary(version: Version | undefined): void {
     const { history, settings, violate } = this.scenario
     if (version === undefined) {
@@ -256,7 +253,10 @@ export class HandComposedDriver implements SingleSourceSystem {
       checkStore(this.scenario, history.at(version).state, this.#indexer, 'I8', `the store at ${version}`)
   }
 
-  /** What is left behind a batch fits into the queue; where it does not, the batch is everything, merged. */
+  /**
+   * The changes that remain after a batch fit into the queue. If they do not fit, the batch contains all of them,
+   * merged.
+   */
   #checkBound(version: Version): void {
     const { history, violate } = this.scenario
     const upTo = history.indexOf(version)
@@ -265,7 +265,7 @@ export class HandComposedDriver implements SingleSourceSystem {
       violate('I12', `${this.#accepted.length} batches wait in a queue for ${this.#capacity} changes`)
   }
 
-  /** Each delta says what happens to what the consumer holds by then. */
+  /** The type of each delta matches the objects that the consumer has. */
   #checkBatch({ deltas }: DeltaBatch<Item>, byKey: boolean): void {
     const { violate, mark } = this.scenario
     const held = new Map<string, boolean>()
@@ -281,12 +281,12 @@ export class HandComposedDriver implements SingleSourceSystem {
     const most = Math.max(0, ...counts.values())
     if (most > 1) mark('the queue by hand held a key twice')
     if (this.#delivery === 'latest' && most > 2) violate('I12', `${most} deltas of a key wait in a queue of the latest`)
-    if (byKey && counts.size > 1) violate('queue', 'pop gave more than one key')
+    if (byKey && counts.size > 1) violate('queue', 'pop returned more than one key')
     if (this.#delivery === 'every' && this.#accepted.length > this.#capacity)
       mark('the queue by hand merged after an overflow')
   }
 
-  /** Keys leave in the order in which they came, and one that is queued keeps its place. */
+  /** Keys leave in their order of arrival, and a queued key keeps its position. */
   #checkOrder({ deltas }: DeltaBatch<Item>): void {
     const { history, violate } = this.scenario
     const version = deltas[0]?.version
@@ -300,7 +300,7 @@ export class HandComposedDriver implements SingleSourceSystem {
     const { history, violate } = this.scenario
     if (!this.#fifo.hasSynced) return
     if (this.#firstList === undefined) {
-      violate('I8', 'the queue says it has synced before any list')
+      violate('I8', 'the queue reports that it has synced before any list')
       return
     }
     const done = this.#indexer.version
@@ -308,9 +308,12 @@ export class HandComposedDriver implements SingleSourceSystem {
     const missing = [...history.at(this.#firstList).state.values()].filter(
       ({ key, isInvalid }) => !isInvalid && !this.#seen.has(key),
     )
-    if (this.scenario.settings.isBreach) return // A list that lies about its version says nothing of what was in it.
+    if (this.scenario.settings.isBreach) return // The version of an incorrect list does not describe its content.
     if (!isWhole && missing.length > 0 && this.#delivery === 'every' && this.#capacity === 10_000)
-      violate('I8', `the queue says it has synced, and ${missing.length} keys of the first list were never taken`)
+      violate(
+        'I8',
+        `the queue reports that it has synced, and ${missing.length} keys of the first list were never taken`,
+      )
   }
 
   #failed(error: SourceError): void {

@@ -28,10 +28,10 @@ import { InformerSystem } from './informer-system.js'
 import { nameOf, type SourceScenario } from './scenario.js'
 import type { SingleSourceSystem } from './system-under-test.js'
 
-/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+/** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
 
-/** One life of an informer over one source, with all who use it. */
+/** One run of an informer over one source, with all its users. */
 export class InformerDriver extends InformerSystem<SourceScenario, Follower> implements SingleSourceSystem {
   readonly reflectorChecker: ReflectorChecker
   readonly source: SimulatedSource
@@ -40,7 +40,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   readonly snapshots: Snapshots
   readonly auditResults: AuditResultChecker
   readonly access: AccessLostChecker
-  /** Not in every schedule: being watched must make no difference. */
+  /** Not in every schedule, because this follower must not change the result. */
   readonly unmerged: UnmergedFollower | undefined
   protected readonly readers = 0.35
   readonly #errors: ErrorChecker
@@ -51,11 +51,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   readonly #answers: QueryModel
   readonly #entryChecker: EntryChecker
   #version: Version | undefined
-  /** What was judged last. */
+  /** The version that was checked last. */
   #checkedAt: Version | undefined
   #list: readonly Item[] | undefined
   #versions = 0
-  /** What did not decode when the last list began. */
+  /** The invalid keys at the beginning of the last list. */
   #invalid: string[] = []
 
   constructor(scenario: SourceScenario, life: number) {
@@ -64,7 +64,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.#progress = new VersionOrderChecker(scenario, 'the store')
     this.#answers = new QueryModel(scenario)
     this.#entryChecker = new EntryChecker(scenario, () => this.informer)
-    // Who waits for others may be late.
+    // A reflector that waits for a relist slot may be late.
     const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
     this.reflectorChecker = new ReflectorChecker(
       scenario,
@@ -81,7 +81,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.auditResults = new AuditResultChecker(scenario, this.informer, this.source.versions !== undefined)
     if (settings.isBreach) this.source.auditWatch = this.auditResults
     this.unmerged = decisions.chance('witness', 0.5) ? new UnmergedFollower(scenario, this.informer) : undefined
-    // What a loss of access merges with is not modelled.
+    // The merge of deletes after a loss of access is not modelled.
     this.#checksQueues = !settings.isBreach && decisions.chance('queues', 0.85) && !settings.clears
     this.#errors = new ErrorChecker(this)
     this.informer.on('error', (error) => this.#errors.reported(error))
@@ -111,7 +111,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     return this.#isStopped
   }
 
-  /** Whether it stops, and lets its followers handle what waits. */
+  /** Whether it stops and drains its followers. */
   get isDraining(): boolean {
     return this.#stopping?.drainMs !== undefined
   }
@@ -128,7 +128,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     if (!this.isStopping) this.waiters.relist()
   }
 
-  /** `by` stops it: itself, or the group that it belongs to. */
+  /** `by` stops it: the informer itself, or its group. */
   stop(by: Pick<Lifecycle, 'stop'> = this.informer, drain?: { readonly ms: number | undefined }): void {
     if (this.isStopping) return
     const { scenario } = this
@@ -144,14 +144,13 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
       () => {
         scenario.note('stop() has settled')
         stopping.settled()
-        // What is due at the same moment may come after it.
+        // Callbacks that are due at the same time may be called after it.
         scenario.clock.in(1, () => this.#silenced())
       },
       (error: unknown) => scenario.violate('crash', `stop() failed: ${error}`),
     )
   }
 
-  // What is judged.
 
   checkStep(): void {
     if (this.#isStopped) return
@@ -174,7 +173,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     for (const follower of this.followers) follower.checkStep()
   }
 
-  /** A probe: no read sees a part of anything. */
+  /** No read returns a partial state. */
   probeStore(): void {
     const { informer, scenario } = this
     const { version } = informer
@@ -196,7 +195,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
       if (informer.invalid.size > 0 && !settings.isBreach) violate('I8', 'a key is invalid before the first list is in')
       return
     }
-    // The array is the same as long as nothing has changed.
+    // The array stays the same until something changes.
     const list = informer.list()
     if (settings.isBreach || (list === this.#list && version === this.#checkedAt)) return
     this.#list = list
@@ -210,10 +209,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     const { head } = this.scenario.history
     if (version !== head.version) return 'the version is'
     const { isBreach, omits } = this.scenario.settings
-    // What the source has lost, or told wrongly, only the audit finds.
+    // Only an audit finds events that the source lost or sent incorrectly.
     if (isBreach && storeViolation(this.scenario, head.state, this.informer, 'the store', omits) !== undefined)
       return 'the store is'
-    // Not in every schedule: it takes long.
+    // Not in every schedule, because it takes long.
     if (this.reflectorChecker.isIncomplete && this.isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
     const { unfinished } = this.waiters.pending
@@ -230,7 +229,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
       if (!scenario.settings.isBreach && this.informer.invalid.has(key) !== isInvalid)
         scenario.violate(
           'I1',
-          `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`,
+          `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer reports the opposite`,
         )
     this.health.check(this.access.isCleared)
     for (const follower of this.followers) follower.check()
@@ -255,7 +254,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     if (this.clock.sleeping > 0) scenario.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
       if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not told to end by stop()`)
-    if (source.requests.size > 0) scenario.violate('I15', 'a request for the head was not told to end by stop()')
+    if (source.requests.size > 0) scenario.violate('I15', ''a request for the head was not aborted by stop()')
     if (scenario.listenersOf(this.abort.signal) > 0)
       scenario.violate('I15', "a listener is left on the caller's signal")
   }
@@ -320,7 +319,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     }
   }
 
-  /** A source is told that somebody waits for a version exactly if it is so. */
+  /** `hasWaiters` returns true exactly if a caller waits for a version. */
   #checkHasWaiters(): void {
     const { settings, violate } = this.scenario
     const { notifiesSource } = this.waiters.pending
@@ -328,9 +327,9 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
       if (stream.kind !== 'watch' || stream.signal.aborted) continue
       const isNotified = stream.hasWaiters() === true
       if (notifiesSource === 'surely' && !isNotified)
-        violate('waits', 'somebody waits for a version, and the source is not told')
+        violate('waits', 'a caller waits for a version, and hasWaiters() is false')
       if (notifiesSource === 'no' && isNotified && settings.auditMs === false)
-        violate('waits', 'nobody waits for a version, and the source is told that somebody does')
+        violate('waits', 'no caller waits for a version, and hasWaiters() is true')
     }
   }
 
@@ -340,7 +339,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     for (const { name, running, isClosed } of this.followers)
       for (const since of isClosed ? [] : running.values())
         if (clock.reached - since > 2 * SLOW_MS + CLOCK_READS * settings.driftMs)
-          violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and nobody was told`)
+          violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and no error was reported`)
   }
 
   get #mirrored(): Mirrored {

@@ -20,49 +20,49 @@ import { drawScope, scopeOf, type Wanted } from '../workload/subscription-scope.
 import type { Scenario } from './scenario.js'
 import type { SleepCounter } from './sim-clock.js'
 
-/** More followers than this do not make a schedule more interesting. */
+/** More followers do not make a schedule more interesting. */
 const MAX_FOLLOWERS = 6
 
-/** Somebody who is told what changes. */
+/** A receiver of changes. */
 export interface InformerFollower extends HandlerFollower {
   readonly known: ReadonlyMap<string, Item>
-  /** It is to end after what waits. */
+  /** Set while it is drained. */
   draining: DrainedSubscriptionChecker | undefined
-  /** What it is told again; undefined: nothing. */
+  /** Checks its resyncs; undefined if it has none. */
   resyncs: ResyncChecker | undefined
-  /** Nothing more may be told. */
+  /** It may not receive any more changes. */
   isSilenced: boolean
   isClosed: boolean
-  /** Whether it is closed where it falls behind by more than its capacity. */
+  /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow: boolean
-  /** It has taken a batch, and is not done with it. */
+  /** It has taken a batch and is still handling it. */
   isHolding: boolean
-  /** It was told everything that waited for it, and then that there is no more. */
+  /** It received all queued changes, and then the end. */
   hasEnded: boolean
   checkDrained(store: ReadonlyMap<string, Item>): void
 }
 
-/** One life of an informer with all who use it, whatever it mirrors. */
+/** One run of an informer with all its users, over any number of sources. */
 export abstract class InformerSystem<S extends Scenario, F extends InformerFollower>
   implements HandlerHost<F>, ReconcilerHost
 {
   readonly scenario: S
-  /** How many there were before it over the same sources. */
+  /** The number of earlier informers over the same sources. */
   readonly life: number
   abstract readonly informer: Informer<Item, IndexesOf>
   readonly followers: F[] = []
   readonly reconcilers: Reconciler[] = []
   readonly work = new OpenCalls()
-  /** Who gives signals with calls. */
+  /** The callers that pass signals. */
   readonly callers: Callers
   protected readonly clock: SleepCounter
   /** The caller's signal. */
   protected readonly abort = new AbortController()
-  /** In few schedules what was left out has to be there in the end: it takes long. */
+  /** In few schedules the objects that were left out must be present in the end, because it takes long. */
   protected readonly isPatient: boolean
   readonly #heals = new Set<() => void>()
   #isHealed = false
-  /** Of all followers there were. */
+  /** The scopes of all followers so far. */
   readonly #scopes: Wanted[] = []
   #indexes = 0
   #health: HealthChecker | undefined
@@ -76,27 +76,27 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
   }
 
   abstract get isStopping(): boolean
-  /** Whether it stops, and lets its followers handle what waits. */
+  /** Whether it stops and drains its followers. */
   abstract get isDraining(): boolean
   abstract probeStore(): void
   abstract stop(): void
   abstract relist(): void
   /** An error for a handler to throw; it must be reported once. */
   abstract planted(follower?: F): Error
-  /** The same of an error of the library. */
+  /** A library error that must be reported once. */
   abstract mustReport(error: SourceError, follower?: F): void
-  /** Waits for the first list, before there is one. */
+  /** Waits for the first list, before it is complete. */
   protected abstract waitForSync(): void
   protected abstract newFollower(name: string, isIn: IsIn): F
-  /** How many follow by `changes()`. */
+  /** The probability that a follower reads `changes()`. */
   protected abstract readonly readers: number
-  /** What holds for a follower who has taken a batch; `isScoped`: not of everything. */
+  /** Checks a batch that a follower has taken. `isScoped`: the follower has a scope. */
   protected abstract checkBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
   abstract get truth(): ReconcilerHost['truth']
 
   stuckAt(_key: string): void {}
 
-  /** What is thrown while the store writes this object: the step is undone. */
+  /** The error that is thrown while the store writes this object; the step is undone. */
   protected defectAt(_item: Item): Error | undefined {
     return undefined
   }
@@ -152,7 +152,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
       onOverflow,
     }
     follower.mayOverflow = onOverflow === 'fail'
-    // From then on it is told nothing.
+    // After the abort it receives nothing.
     const options = this.callers.sign(name, drawn, () => {
       follower.draining?.interrupted()
       follower.isClosed = true
@@ -172,7 +172,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     spoil()
   }
 
-  /** Somebody is about to follow, and how; without a concurrency, as a reader. */
+  /** Called before a follower subscribes; without a concurrency, as a reader. */
   protected subscribed(_follower: F, _options: SubscribeOptions<Item, IndexesOf>, _concurrency?: number): void {}
 
   close(follower: F | undefined): void {
@@ -188,7 +188,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     )
   }
 
-  /** Closes it after what waits, while the source goes on; something else may close it before that is done. */
+  /** Drains it while the source continues. Something else may close it before the drain ends. */
   drainFollower(follower: F | undefined): void {
     const { scenario, informer } = this
     if (follower?.subscription === undefined || follower.isClosed || follower.draining !== undefined) return
@@ -218,7 +218,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     this.reconcilers.push(new Reconciler(this, `controller ${this.reconcilers.length + 1}`))
   }
 
-  /** Closes a controller after what waits, while the source goes on. */
+  /** Drains a controller while the source continues. */
   drain(key: string): void {
     if (this.isStopping) return
     if (this.reconcilers.length === 0) this.reconcile()
@@ -262,7 +262,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     return this.#health
   }
 
-  /** Who wants to be told again is. */
+  /** Followers with a resync period receive their resyncs. */
   protected checkResyncs(): void {
     for (const { resyncs, known, subscription, running, draining, isClosed, isHolding, isStuck, neverSettles } of this
       .followers) {
@@ -272,20 +272,20 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     }
   }
 
-  /** What runs, and for how long. */
+  /** Checks the running handlers and their durations. */
   protected checkRuns(): void {
     for (const { runs, subscription } of this.followers) runs?.checkStep(subscription)
     for (const { runs, controller } of this.reconcilers) runs.checkStep(controller)
   }
 
   protected checkDrains(): void {
-    // A stop ends it in its own time.
+    // A stop ends a drain within the stop's own limits.
     if (this.isStopping) return
     for (const reconciler of this.reconcilers) reconciler.checkStep()
     for (const { draining } of this.followers) draining?.checkStep()
   }
 
-  /** Nobody may be told anything any more. */
+  /** No follower may receive anything any more. */
   protected silence(): void {
     for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
   }

@@ -4,7 +4,7 @@ import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { SimClock } from './sim-clock.js'
 
-/** What a schedule can break: an invariant of SPEC.md, or a rule beside them that has a name of its own. */
+/** What a schedule can violate: an invariant of SPEC.md, or another named rule. */
 export type Invariant =
   | 'I1'
   | 'I2'
@@ -23,33 +23,33 @@ export type Invariant =
   | 'I15'
   | 'I16'
   | 'I17'
-  /** Opens are spaced, and nothing is listed again without need. */
+  /** Opens are spaced, and the source is listed again only if necessary. */
   | 'opens'
   /** Waits end as they should. */
   | 'waits'
   /** A controller runs again what failed, neither too soon nor too late. */
   | 'retries'
-  /** A controller runs a key when it was asked to, and is told the last state of what is gone. */
+  /** A controller runs a key when requested, and receives the last state of a deleted key. */
   | 'controllers'
-  /** A follower says what waits, for how long, and what has run for longest. */
+  /** A follower reports its backlog, its age, and the longest running key. */
   | 'backlog'
-  /** Who wants to be told again is, of everything, once a period. */
+  /** Each follower with a resync period receives every object once a period. */
   | 'resyncs'
-  /** The queue's own laws, as a sink. */
+  /** The laws of the queue as a sink. */
   | 'queue'
-  /** Over several sources: a key belongs to one of them, and goes with it. */
+  /** Over several sources: a key belongs to one source, and is deleted with it. */
   | 'sets'
-  /** A group's members start, sync and stop together, and so many list again at a time. */
+  /** A group's members start, sync and stop together, and relist within the limit. */
   | 'groups'
-  /** Objects of a source that refuses access are deleted if that was asked for, and else kept. */
+  /** Objects of a source that refuses access are deleted if `onAccessLost` is `clear`, and kept otherwise. */
   | 'access'
-  /** An error says what failed and where, and nothing secret. */
+  /** An error names what failed and its source, and contains no secret. */
   | 'errors'
-  /** `health` says whether it is live and ready, and what is stuck. */
+  /** `health` reports whether the informer is live and ready, and which key is stuck. */
   | 'health'
-  /** A wrong call is refused at once. */
+  /** An incorrect call throws immediately. */
   | 'misuse'
-  /** Something threw that nobody expected. */
+  /** An unexpected error. */
   | 'crash'
 
 export class Violation extends Error {
@@ -61,28 +61,28 @@ export class Violation extends Error {
   }
 }
 
-/** What all parts of one schedule share, however many sources it has. */
+/** Shared by all parts of one schedule, with any number of sources. */
 export interface Scenario {
   readonly clock: SimClock
   readonly decisions: RandomDecisions
   readonly settings: Settings
-  /** Puts something into the trace, and into the story where one is told. */
+  /** Adds an event to the trace, and to the story if one is recorded. */
   note(what: string, ...about: readonly (string | number)[]): void
-  /** An interesting state was reached. */
+  /** A coverage mark was reached. */
   mark(mark: Mark): void
   /** The schedule has failed; it ends after this step. */
   violate(invariant: Invariant, message: string): void
   listenersOf(signal: AbortSignal): number
 }
 
-/** What all who have to do with one source share. */
+/** Shared by all parts that use one source. */
 export interface SourceScenario extends Scenario {
   readonly history: History
-  /** A watch broke off: a good moment for somebody to write. */
+  /** A watch failed: writers may write now. */
   inGap(): void
-  /** Somebody is stuck at a key: a good moment to write it again and again. */
+  /** A handler is stuck at a key: writers may write it again and again. */
   writeRepeatedly(key: string): void
-  /** A key that nobody has comes within so many milliseconds, and goes soon after. */
+  /** An absent key is added within this many milliseconds, and deleted soon after. */
   addBriefly(withinMs: number): void
 }
 

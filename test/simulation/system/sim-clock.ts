@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 
-/** Something that happens at a moment. */
+/** A callback that is due at a time. */
 interface Due {
   readonly at: number
   readonly tie: number
@@ -8,18 +8,18 @@ interface Due {
 }
 
 /**
- * Virtual time. What is due at one moment happens in an order that `tie` draws. The caller takes one event at a time and
- * lets everything that follows from it happen before the next.
+ * Virtual time. Callbacks that are due at the same time are called in an order that `tie` draws. The caller takes one
+ * callback at a time, and lets everything that follows from it happen before the next.
  */
 export class SimClock {
   readonly #heap: Due[] = []
   readonly #tie: () => number
   #now = START
-  /** How far time moves by itself each time somebody asks: our own code is slow. */
+  /** The time that passes with each read of the clock: simulates slow code, in milliseconds. */
   driftMs = 0
-  /** How much of the time went by unnoticed. */
+  /** The total time that passed while the machine was suspended. */
   skipped = 0
-  /** The last such time; none of it before there was one. */
+  /** The last suspension; empty before the first. */
   lastSkip: { readonly from: number; readonly to: number } = { from: 0, to: 0 }
   #reached = START
 
@@ -27,17 +27,17 @@ export class SimClock {
     this.#tie = tie
   }
 
-  /** Since the beginning. */
+  /** The milliseconds since the beginning. */
   get elapsed(): number {
     return this.#now - START
   }
 
-  /** All that was due before this has happened. Where our own code is slow, or was suspended, the time is later. */
+  /** Everything due before this time has happened. With slow code or a suspension, the time is later. */
   get reached(): number {
     return this.#reached - START
   }
 
-  /** Calls `fn` once, later; the result takes it back. */
+  /** Calls `fn` once, later. The result cancels the call. */
   in(ms: number, fn: () => void): () => void {
     const due: Due = { at: this.#now + Math.max(0, ms), tie: this.#tie(), fire: fn }
     push(this.#heap, due)
@@ -50,7 +50,7 @@ export class SimClock {
     return new Promise((resolve) => void this.in(ms, resolve))
   }
 
-  /** Reads something, and no time passes though our own code is slow. */
+  /** Calls `read` while the clock does not drift. */
   still<V>(read: () => V): V {
     const { driftMs } = this
     this.driftMs = 0
@@ -61,7 +61,7 @@ export class SimClock {
     }
   }
 
-  /** Moves on without anything happening on the way: a machine that was suspended. */
+  /** Advances the time without calling anything: a machine that was suspended. */
   skip(ms: number): void {
     const from = this.elapsed
     this.#now += ms
@@ -69,7 +69,7 @@ export class SimClock {
     this.lastSkip = { from, to: this.elapsed }
   }
 
-  /** Goes on to what is next, if it is due by then. False where nothing is. */
+  /** Advances to the next callback if it is due by then. False if there is none. */
   advance(by: number): boolean {
     for (let next = this.#heap[0]; next !== undefined; next = this.#heap[0]) {
       if (next.fire !== undefined && next.at - START > by) break
@@ -114,7 +114,7 @@ export class SimClock {
             end()
             reject(signal?.reason)
           }
-          // Where our own code is slow, a turn of the event loop takes its time too.
+          // With slow code, a yield to the event loop takes time too.
           const cancel = this.in(yielded === 0 ? ms : YIELD_FACTOR * this.driftMs * this.#tie(), () => {
             end()
             signal?.removeEventListener('abort', abort)
@@ -129,11 +129,11 @@ export class SimClock {
 
 export interface SleepCounter extends Clock {
   readonly sleeping: number
-  /** How many of them only gave the event loop a turn. */
+  /** How many of them only yield to the event loop. */
   readonly yields: number
 }
 
-/** How much longer a turn takes than a look at the clock. */
+/** How much longer a yield takes than a clock read. */
 const YIELD_FACTOR = 20
 const START = Date.UTC(2026, 0, 1)
 

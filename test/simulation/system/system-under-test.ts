@@ -1,30 +1,30 @@
 import type { SimulatedSource } from '../backend/simulated-source.js'
 
-/** The code under test, with all who use it, in one life. */
+/** The code under test with all its users, in one run. */
 export interface SystemUnderTest {
-  /** In words, for the story. */
+  /** A description for the story. */
   readonly state: string
   readonly isStopping: boolean
   readonly isStopped: boolean
-  /** What is not as it should be in the end; undefined once everything is. */
+  /** The part that has not converged; undefined once everything has. */
   readonly unfinished: string | undefined
-  /** Whether it is known that a source has to be read again before long. */
+  /** Whether a source is known to need another list. */
   readonly isIncomplete: boolean
   start(): void
-  /** Judges what must hold at every moment. */
+  /** Checks after every step. */
   checkStep(): void
   /** Faults are over. */
   heal(): void
-  /** Judges what must hold at rest. */
+  /** Checks at rest. */
   check(): void
   stop(): void
-  /** Judges what must hold after `stop` has settled. */
+  /** Checks after `stop` has settled. */
   checkStopped(): void
-  /** Time went by in which nobody could act. */
+  /** The machine was suspended. */
   skipped(): void
 }
 
-/** The same over one source, in one of the ways in which users put it together. */
+/** A system over one source. */
 export interface SingleSourceSystem extends SystemUnderTest {
   readonly source: SimulatedSource
 }

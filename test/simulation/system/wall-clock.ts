@@ -1,4 +1,4 @@
-/** How far the wall clock is off, for everybody on this thread. */
+/** The offset of the wall clock for all code on this thread. */
 let offMs = 0
 const RealDate = Date
 
@@ -7,7 +7,7 @@ class ShiftedDate extends RealDate {
     super(parts.length === 0 ? ShiftedDate.now() : parts[0])
   }
 
-  /** Dates from before are Dates. */
+  /** Dates from before the jump are Dates. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof RealDate
   }
@@ -18,15 +18,15 @@ class ShiftedDate extends RealDate {
 }
 
 /**
- * Somebody sets the clock of the machine, while everything goes on. All schedules of a thread share it: who only reads
- * the clock that was given to it cannot tell.
+ * Sets the clock of the machine while everything continues. All schedules of a thread share it. Code that reads only
+ * its injected clock is not affected.
  */
 export function setWallClock(byMs: number): void {
   offMs += byMs
   globalThis.Date = offMs === 0 ? RealDate : (ShiftedDate as DateConstructor)
 }
 
-/** As it was before anybody set it. */
+/** Restores the wall clock. */
 export function restoreWallClock(): void {
   setWallClock(-offMs)
 }
