@@ -146,7 +146,7 @@ export class HandComposedDriver implements SingleSourceSystem {
     // The consumer and the sink are user code here, and sleep by another clock.
     if (this.#clock.sleeping > 0) scenario.violate('I15', `${this.#clock.sleeping} timers are left after the run`)
     for (const stream of source.streams)
-      if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not told to end`)
+      if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not aborted`)
     if (scenario.listenersOf(this.#stop.signal) > 0)
       scenario.violate('I15', "a listener is left on the caller's signal")
   }

@@ -151,7 +151,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     )
   }
 
-
   checkStep(): void {
     if (this.#isStopped) return
     this.reflectorChecker.checkStep()
@@ -253,8 +252,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.callers.checkStopped()
     if (this.clock.sleeping > 0) scenario.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
     for (const stream of source.streams)
-      if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not told to end by stop()`)
-    if (source.requests.size > 0) scenario.violate('I15', ''a request for the head was not aborted by stop()')
+      if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not aborted by stop()`)
+    if (source.requests.size > 0) scenario.violate('I15', 'a request for the head was not aborted by stop()')
     if (scenario.listenersOf(this.abort.signal) > 0)
       scenario.violate('I15', "a listener is left on the caller's signal")
   }
@@ -339,7 +338,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     for (const { name, running, isClosed } of this.followers)
       for (const since of isClosed ? [] : running.values())
         if (clock.reached - since > 2 * SLOW_MS + CLOCK_READS * settings.driftMs)
-          violate('I14', `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and no error was reported`)
+          violate(
+            'I14',
+            `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and no error was reported`,
+          )
   }
 
   get #mirrored(): Mirrored {
