@@ -5,7 +5,7 @@ import type { InformerFollower, InformerSystem } from '../system/informer-system
 import type { Scenario } from '../system/scenario.js'
 import type { IndexesOf } from './declared-indexes.js'
 
-/** Follows by `changes()`, batch after batch, at its own pace; `judge` is asked after each. */
+/** Reads `changes()` batch after batch, at its own pace; `check` is called after each. */
 export function follow<F extends InformerFollower>(
   driver: InformerSystem<Scenario, F>,
   follower: F,
@@ -18,7 +18,7 @@ export function follow<F extends InformerFollower>(
   const paceMs = decisions.pick('reader pace', [0, 0, 300, 3_000])
   const go = async (): Promise<void> => {
     for await (const batch of stream) {
-      if (options.signal?.aborted) violate('I15', `${follower.name} gave up, and was told more`)
+      if (options.signal?.aborted) violate('I15', `${follower.name} aborted, and received more`)
       follower.isHolding = true
       follower.queue?.took(batch)
       follower.queue?.begins()

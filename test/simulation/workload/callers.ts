@@ -1,16 +1,16 @@
 import type { Scenario } from '../system/scenario.js'
 
-/** A signal that somebody gave with a call. */
+/** A signal that a caller passed. */
 interface CallerSignal {
   readonly what: string
   readonly abort: AbortController
-  /** When its caller gives up; Infinity: never. */
+  /** When its caller aborts; Infinity: never. */
   readonly at: number
-  /** Called just before that. */
+  /** Called just before the abort. */
   readonly beforeAbort: () => void
 }
 
-/** Who calls with a signal of their own, and may give up; afterwards there is no listener on it (I15). */
+/** Callers that pass a signal and may abort it. Afterwards the signal has no listener (I15). */
 export class Callers {
   readonly #scenario: Scenario
   readonly #life: number
@@ -21,7 +21,7 @@ export class Callers {
     this.#life = life
   }
 
-  /** The options with a signal, where one is given; `givesUp` is called just before it aborts. */
+  /** The options, with a signal if one is drawn; `beforeAbort` is called just before it aborts. */
   sign<O extends object>(
     what: string,
     options: O,
@@ -37,12 +37,12 @@ export class Callers {
     const abort = new AbortController()
     const issued = { what, abort, at: doesGiveUp ? clock.elapsed + afterMs : Infinity, beforeAbort }
     this.#signals.push(issued)
-    // Somebody may have given up before the call. Others give up between two steps: a reader has taken what it was given.
+    // A signal may be aborted before the call. Other signals are aborted between two steps.
     if (doesGiveUp && afterMs === 0) this.#abort(issued)
     return { ...options, signal: abort.signal }
   }
 
-  /** Those whose time has come give up. */
+  /** Aborts the signals that are due. */
   abortDue(): void {
     const { decisions, clock } = this.#scenario
     if (decisions.isQuiet) return
@@ -53,7 +53,7 @@ export class Callers {
   checkStopped(): void {
     for (const { what, abort } of this.#signals)
       if (this.#scenario.listenersOf(abort.signal) > 0)
-        this.#scenario.violate('I15', `${what} has left a listener on the signal that it was given`)
+        this.#scenario.violate('I15', `${what} has left a listener on its signal`)
   }
 
   #abort({ what, abort, beforeAbort }: CallerSignal): void {

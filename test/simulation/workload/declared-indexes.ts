@@ -17,7 +17,10 @@ export interface IndexesOf extends TraitIndexes {
   readonly since: Equal<Item, Date>
 }
 
-/** What the index that is being written throws once it has the object: an index function cannot undo a step of the store. */
+/**
+ * The error that the sorted index throws after it has stored an object: an index function cannot undo a step of the
+ * store.
+ */
 let defect: Error | undefined
 
 const { set } = SortedIndex.prototype
@@ -54,7 +57,7 @@ function mixed({ rank, n }: Item): number | bigint {
 
 const dates = Array.from({ length: RANKS }, () => new Date(0))
 
-/** A Date that its owner sets anew each time, and so changes while an index has the object. */
+/** A Date that its owner changes again and again while an index has the object. */
 export function ownDate(rank: number): Date {
   const date = dates[rank] ?? new Date(0)
   for (const each of dates) each.setTime(-1)
@@ -62,7 +65,7 @@ export function ownDate(rank: number): Date {
   return date
 }
 
-/** Every index says what a walk over all entries says (I9). */
+/** Every index returns the same objects as a walk over all entries (I9). */
 export function checkIndexes(scenario: Scenario, view: Pick<StoreView<Item, IndexesOf>, 'by' | 'entries'>): void {
   const { by } = view
   const items = Array.from(view.entries(), ([, item]) => item)

@@ -1,6 +1,6 @@
 import type { RandomDecisions } from './random-decisions.js'
 
-/** What happens in a schedule besides faults, and how often, about. */
+/** The actions of a schedule besides faults, with their approximate numbers. */
 export const actions = {
   put: 12,
   'put again': 1,
@@ -48,20 +48,20 @@ export interface Action<K extends string = ActionKind> {
 
 /** How many actions of a kind there are at most. */
 const MOST = 30
-/** Something that usually happens never does in so many schedules, and then often in others. */
+/** The part of schedules in which a usual action never happens. */
 const NEVER = 0.3
 
 interface Kind<K extends string> {
   readonly kind: K
   readonly mean: number
   readonly isWrite: boolean
-  /** Draws whether and how often. */
+  /** The label that decides whether and how often. */
   readonly often: string
   /** The names of the actions. */
   readonly names: readonly string[]
 }
 
-/** Something that can happen, with how often it does, about. */
+/** A kind of action, with its approximate number. */
 export function kindOf<K extends string>(kind: K, mean: number): Kind<K> {
   const isWrite = kind === 'put' || kind === 'delete'
   const names = Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`)
@@ -74,14 +74,14 @@ export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): r
 
 const kinds = kindsOf(actions)
 
-/** What happens in a schedule of one source. */
+/** The actions of a schedule of one source. */
 export function planFor(decisions: RandomDecisions, lengthMs: number): readonly Action[] {
   return planOf(decisions, lengthMs, kinds)
 }
 
 /**
- * What happens when: in bursts, because what goes wrong together shows more than what goes wrong alone. Each kind is
- * drawn by itself, so that a new kind moves nothing.
+ * The times of all actions. They come in bursts, because faults that coincide reveal more. Each kind is drawn by
+ * itself, so that a new kind moves no other.
  */
 export function planOf<K extends string>(
   decisions: RandomDecisions,

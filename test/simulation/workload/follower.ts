@@ -8,41 +8,41 @@ import type { QueueChecker } from '../checkers/queue-checker.js'
 import type { ResyncChecker } from '../checkers/resync-checker.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 
-/** Which objects a follower is to see. */
+/** The objects that a follower receives. */
 export type IsIn = (item: Item, key: string) => boolean
 
 /**
- * Somebody who is told what changes, and knows nothing else. Judges what it is told (I3, I4), that its version never runs
- * ahead of it (I7), and what it knows in the end (I5).
+ * A receiver of changes. Checks what it receives (I3, I4), that its version is never ahead of it (I7), and its objects
+ * in the end (I5).
  */
 export class Follower {
   readonly name: string
   readonly known = new Map<string, Item>()
   readonly #scenario: SourceScenario
   readonly #isIn: IsIn
-  /** The newest content that was told of each key, and in which epoch. */
+  /** The newest received content of each key, and its epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
   subscription: Subscription | undefined
   /** The keys whose handler runs, and since when, until it was reported as slow. */
   readonly running = new Map<string, number>()
   runs: HandlerCallChecker | undefined
   draining: DrainedSubscriptionChecker | undefined
-  /** Nothing more may be told. */
+  /** It may not receive any more changes. */
   isSilenced = false
   isClosed = false
-  /** Whether it is closed where it falls behind by more than its capacity. */
+  /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow = false
   queue: QueueChecker | undefined
-  /** What it is told again; undefined: nothing. */
+  /** Checks its resyncs; undefined if it has none. */
   resyncs: ResyncChecker | undefined
-  /** It was told everything that waited for it, and then that there is no more. */
+  /** It received all queued changes, and then the end. */
   hasEnded = false
-  /** It will never be done with what it was told. */
+  /** Its handler never settles. */
   neverSettles = false
   isStuck = false
   isHolding = false
   received = 0
-  /** Its version when it was told that access was lost; undefined: since then it has had another. */
+  /** The index of its version when it received the loss of access; undefined since its next version. */
   #lostAt: number | undefined
   #settledAt: Version | undefined
   #settledReceived = -1
@@ -58,22 +58,22 @@ export class Follower {
     const { note, violate, settings, history } = this.#scenario
     note(this.name, type, nameOf(key), object.n, change.origin)
     this.received++
-    if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
+    if (this.isSilenced) violate('I15', `${this.name} received "${type}" after stop() had settled`)
     const last = this.known.get(key)
     const isKnown = this.known.has(key)
     if (isKnown !== (type !== 'add'))
       violate(
         'I4',
-        `${this.name} was told "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
+        `${this.name} received "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
       )
-    if (previous !== last) violate('I4', `${this.name} was told another previous of ${nameOf(key)} than it last saw`)
-    // What changed by itself was never written, and has no identity.
+    if (previous !== last)
+      violate('I4', `${this.name} received another previous object of ${nameOf(key)} than its last one`)
+    // A field that changed by itself was never written, and has no identity.
     const [is, was] = [history.uidOf(object.n), type === 'update' ? history.uidOf(previous.n) : undefined]
     if (settings.hasUids && is !== undefined && was !== undefined && is !== was)
-      violate('I4', `${this.name} was told "update" of ${nameOf(key)}, which is another object now`)
+      violate('I4', `${this.name} received "update" of ${nameOf(key)}, which is another object now`)
     if (change.origin === 'resync') {
-      if (this.resyncs === undefined)
-        violate('I4', `${this.name} was told ${nameOf(key)} again, and never asked for it`)
+      if (this.resyncs === undefined) violate('I4', `${this.name} received a resync of ${nameOf(key)} without resyncMs`)
       this.resyncs?.receive(change)
     }
     if (change.origin === 'access-lost') this.#lostAt = history.indexOf(history.head.version)
@@ -88,7 +88,7 @@ export class Follower {
     return this.draining !== undefined
   }
 
-  /** What the follower has to know of an object that the source has. */
+  /** Whether the follower has to know an object of the source. */
   wants(stored: Stored | undefined): boolean {
     if (stored === undefined || stored.item.tenant === this.#scenario.settings.omits) return false
     return this.#isIn(stored.item, stored.key)
@@ -98,12 +98,12 @@ export class Follower {
     const { subscription } = this
     if (this.isClosed || this.neverSettles || subscription === undefined) return true
     const { history, settings } = this.#scenario
-    // A bookmark that lies makes versions lie.
+    // Incorrect bookmarks lead to incorrect versions.
     if (settings.isBreach && this.#flaw !== undefined) return false
     return subscription.version === history.head.version && subscription.backlog.keys === 0
   }
 
-  /** Its version is never ahead of what it was told. */
+  /** Its version is never ahead of the received changes. */
   checkStep(): void {
     const version = this.subscription?.version
     if (version === undefined || this.isClosed) return
@@ -117,7 +117,7 @@ export class Follower {
     for (const key of settings.keys) {
       const n = this.known.get(key)?.n
       const uid = settings.hasUids && n === undefined ? history.at(version).state.get(key)?.uid : undefined
-      // Another identity is told as a delete, then an add: in between there is nothing.
+      // Another identity is delivered as a delete, then an add: in between the key is absent.
       const isSo = (stored: Stored | undefined): boolean =>
         stored?.isInvalid === true ||
         (this.wants(stored) ? stored?.item.n === n : n === undefined) ||
@@ -125,12 +125,12 @@ export class Follower {
       if (history.isAtOrAfter(key, isSo, version)) continue
       violate(
         'I7',
-        `${this.name} says ${version}, and of ${nameOf(key)} it was told ${n === undefined ? 'nothing' : `n${n}`}`,
+        `${this.name} says ${version}, and received ${n === undefined ? 'nothing' : `n${n}`} of ${nameOf(key)}`,
       )
     }
   }
 
-  /** After a stop that let it handle what waited, it knows what the store has. */
+  /** After a drain it has the objects of the store. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
     const { settings, violate } = this.#scenario
     for (const key of settings.keys) {
@@ -142,7 +142,7 @@ export class Follower {
     }
   }
 
-  /** At rest it knows what the source has. */
+  /** At rest it has the objects of the source. */
   check(): void {
     const flaw = this.#flaw
     if (flaw !== undefined) this.#scenario.violate('I5', flaw)
@@ -167,9 +167,9 @@ export class Follower {
     const { epoch } = this.#scenario.history.at(version)
     const newest = this.#newest.get(key)
     if (newest?.epoch === epoch && newest.n === n && isUpdate && this.#scenario.history.isWrittenOnce(n))
-      this.#scenario.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
+      this.#scenario.violate('I3', `${this.name} received n${n} of ${nameOf(key)} again`)
     if (newest !== undefined && newest.epoch === epoch && n < newest.n)
-      this.#scenario.violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
+      this.#scenario.violate('I3', `${this.name} received n${n} of ${nameOf(key)} after n${newest.n}`)
     this.#newest.set(key, { n, epoch })
   }
 }

@@ -16,16 +16,16 @@ import { hashOf, mix } from './random-decisions.js'
 /** Whether a fault strikes on this occasion. */
 type Strikes = (kind: FaultKind) => boolean
 
-/** Who is told by a handler. */
+/** A follower that receives changes by a handler. */
 export interface HandlerFollower {
   readonly name: string
   readonly resyncs: ResyncChecker | undefined
   subscription: Subscription | undefined
   /** The keys whose handler runs, and since when. */
   readonly running?: Map<string, number>
-  /** Who judges its queue, where somebody does. */
+  /** Checks its queue, if one does. */
   readonly queue?: QueueChecker | undefined
-  /** Its handlers that have not settled; undefined where none is called. */
+  /** Its handlers that have not settled; undefined if it has no handlers. */
   runs: HandlerCallChecker | undefined
   readonly isClosed: boolean
   readonly mayOverflow: boolean
@@ -34,7 +34,7 @@ export interface HandlerFollower {
   receive(change: Change<Item>): void
 }
 
-/** Where handlers are called, and what they may call back. */
+/** The informer that calls the handlers, and what they may call back. */
 export interface HandlerHost<F extends HandlerFollower> {
   readonly scenario: Scenario
   readonly life: number
@@ -45,7 +45,7 @@ export interface HandlerHost<F extends HandlerFollower> {
   probeStore(): void
   untilHealed(ms: number): Promise<void>
   planted(follower: F): Error
-  /** The same of an error of the library. */
+  /** A library error that must be reported once. */
   mustReport(error: SourceError, follower?: F): void
   /** A handler is stuck at a key. */
   stuckAt(key: string): void
@@ -65,7 +65,7 @@ export class HandlerScript<F extends HandlerFollower> {
   readonly #follower: F
   readonly #concurrency: number
   readonly #runs: HandlerCallChecker
-  /** How many of its handlers are stuck, for a time. */
+  /** The number of its handlers that are stuck for a time. */
   #stuck = 0
   readonly #busy = new Set<string>()
 
@@ -95,11 +95,11 @@ export class HandlerScript<F extends HandlerFollower> {
     const follower = this.#follower
     if (this.#busy.has(change.key)) violate('I4', `${follower.name} is called for ${nameOf(change.key)} twice at once`)
     if (this.#busy.size >= this.#concurrency)
-      violate('I12', `${follower.name} is called more often at once than it said`)
+      violate('I12', `${follower.name} has more concurrent calls than its concurrency`)
     follower.queue?.delivered(change)
     follower.receive(change)
     this.#driver.probeStore()
-    // So that what a handler does depends on what it is told, and on nothing else.
+    // The behaviour of a handler depends only on the change that it receives.
     const again = change.origin === 'resync' ? 1_000_000 * (follower.resyncs?.received ?? 0) : 0
     const occasion = mix(
       hashOf(follower.name) +
@@ -125,8 +125,8 @@ export class HandlerScript<F extends HandlerFollower> {
       this.#driver.mustReport(error, follower)
     })
     return work.then(() => {
-      // What its follower waits for no longer may end as it likes.
-      if (!this.#runs.end(run)) throw new Error('nobody need hear of it')
+      // The result of a call that timed out is ignored.
+      if (!this.#runs.end(run)) throw new Error('the result of this call is ignored')
       end()
       this.#ended(change.key)
       if (strikes('handler-rejects')) throw this.#driver.planted(follower)
@@ -140,7 +140,7 @@ export class HandlerScript<F extends HandlerFollower> {
     follower.running?.delete(key)
   }
 
-  /** How long it takes; undefined: no time. */
+  /** The duration of the call; undefined if it returns at once. */
   #work(strikes: Strikes): Promise<void> | undefined {
     const { clock, decisions } = this.#scenario
     if (strikes('handler-hangs-for-ever')) {

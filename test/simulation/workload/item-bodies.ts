@@ -1,7 +1,7 @@
 import type { Item } from '../backend/history.js'
 import { mix } from './random-decisions.js'
 
-/** An instance of somebody's class. */
+/** An instance of a user's class. */
 class Boxed {
   readonly value: unknown
 
@@ -10,7 +10,7 @@ class Boxed {
   }
 }
 
-/** Other schedules set the clock, and so what `Date` is. */
+/** Other schedules set the clock, which replaces `Date`. */
 const OwnDate = Date
 
 const POOLED = 256
@@ -35,7 +35,10 @@ function bytesOf(n: number, isCopy: boolean): { readonly buffer: ArrayBuffer; re
   return { buffer: pool, at: 8 * (n - nth * POOLED) }
 }
 
-/** Ways to say a number that only a comparison of contents tells apart. With `isCopy` the same is said by other objects. */
+/**
+ * Ways to encode a number that only a comparison of contents distinguishes. With `isCopy`, the result is an equal other
+ * object.
+ */
 const BODIES: readonly ((n: number, isCopy: boolean) => unknown)[] = [
   (n, isCopy) => {
     const { buffer, at } = bytesOf(n, isCopy)
@@ -70,7 +73,7 @@ export function drawnBody(number: number): number {
   return Math.floor(number * BODIES.length)
 }
 
-/** An object whose content can be told from its body alone: its number is not enumerable. */
+/** An object that only its body distinguishes: its number is not enumerable. */
 export function withBody(item: Item, body: number | undefined, isCopy: boolean): Item {
   if (body === undefined) return item
   const value = BODIES[body]?.(item.n, isCopy && mix(item.n) % 2 === 0)

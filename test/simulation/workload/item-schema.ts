@@ -4,14 +4,14 @@ import type { Scenario } from '../system/scenario.js'
 import { changed } from './item-bodies.js'
 import { mix } from './random-decisions.js'
 
-/** What the source gives for an object that it can decode, and the schema refuses. */
+/** The object that a decodable source object has if the schema rejects it. */
 export function refusable(item: Item): Item {
   return changed(item, { rank: -1 })
 }
 
 type Validated = SchemaResult<Item>
 
-/** A schema that knows what a rank is, and marks what it has looked at. */
+/** A schema that checks the rank, and marks each object that it has checked. */
 export function schemaOf({ mark }: Scenario): StandardSchema<Item> {
   const validate = (value: unknown): Validated | Promise<Validated> => {
     const item = value as Item
@@ -22,7 +22,7 @@ export function schemaOf({ mark }: Scenario): StandardSchema<Item> {
   return { '~standard': { version: 1, vendor: 'simulation', validate } }
 }
 
-/** It names what is wrong, throws, or gives a promise, which nobody can use here. */
+/** Returns issues, throws, or returns a promise, which is not allowed here. */
 function refusalOf(item: Item): Validated | Promise<Validated> {
   switch (mix(item.n) % 5) {
     case 0:

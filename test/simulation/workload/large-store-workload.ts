@@ -10,7 +10,7 @@ import type { Stream } from './random-decisions.js'
 
 type Entries = Map<string, Entry<Item>>
 
-/** Many objects: more than a part of an ordered index holds; and a few, of which each is written often. */
+/** Many objects, more than one part of an ordered index contains; and a few, of which each is written often. */
 const MANY = 700
 const FEW = 8
 const STEPS = { many: 8, few: 24 } as const
@@ -21,8 +21,8 @@ interface Held {
 }
 
 /**
- * A store by itself, as who composes by hand has it: batches and lists of many objects, deletes of neighbours, a bound
- * that is nearly reached, and snapshots. After each step its whole answers are compared with a Map.
+ * A store without an informer: batches and lists of many objects, deletes of neighbours, a bound that is nearly
+ * reached, and snapshots. After each step, all its answers are compared with a Map.
  */
 export class LargeStoreWorkload {
   readonly #scenario: Scenario
@@ -63,7 +63,7 @@ export class LargeStoreWorkload {
     }
     for (const held of this.#held.splice(0)) this.#release(held)
     if (this.#indexer.store.pinCount > 0)
-      this.#scenario.violate('I12', 'a snapshot was disposed of, and something is kept for it')
+      this.#scenario.violate('I12', 'a snapshot was disposed of, and its data is still kept')
   }
 
   #step(): void {
@@ -101,7 +101,7 @@ export class LargeStoreWorkload {
     this.#apply(events)
   }
 
-  /** As what is out of date is deleted. */
+  /** Deletes objects of similar age. */
   #deleteNeighbours(): void {
     const ages = [...this.#entries].sort(([, a], [, b]) => a.object.n - b.object.n)
     const from = this.#below(ages.length + 1)
@@ -179,7 +179,7 @@ export class LargeStoreWorkload {
     void replacement.abandon()
   }
 
-  /** Whether it is certain what fits: what is left out because it does not decode may still take room meanwhile. */
+  /** Whether it is certain what fits: an invalid object that is omitted may still count meanwhile. */
   #isSure(invalid: number): boolean {
     return invalid === 0 || this.#onInvalid === 'keep-previous'
   }
@@ -211,7 +211,7 @@ export class LargeStoreWorkload {
     for (const key of invalid) this.#invalid.add(key)
   }
 
-  /** What an event does to a store. */
+  /** Applies an event to the expected entries. */
   #take(event: ListEvent<Item>, entries: Entries, invalid: Set<string>, held = entries): void {
     const { key } = event
     if (key === undefined) return
@@ -251,7 +251,7 @@ export class LargeStoreWorkload {
     return sample > 0.8 ? this.#again(key) : { type: 'put', ...this.#put(key) }
   }
 
-  /** What is there already, with a later version. */
+  /** The stored object again, with a later version. */
   #again(key: string): ListEvent<Item> {
     const known = this.#entries.get(key)
     if (known === undefined) return { type: 'put', ...this.#put(key) }

@@ -5,7 +5,7 @@ import type { IndexesOf } from './declared-indexes.js'
 
 const nothing = (): void => {}
 
-/** Calls that no type allows. Each is refused at once, and changes nothing. */
+/** Calls that no type allows. Each throws at once, and changes nothing. */
 const wrongCalls: Readonly<Record<string, (informer: Informer<Item, IndexesOf>) => unknown>> = {
   'subscribe without handlers': (informer) => informer.subscribe(undefined as never),
   'a handler that is no function': (informer) => informer.subscribe({ add: 1 as never }),
@@ -37,7 +37,7 @@ const wrongCalls: Readonly<Record<string, (informer: Informer<Item, IndexesOf>) 
 }
 const names = Object.keys(wrongCalls)
 
-/** A program makes a mistake: it is told at the call, by a TypeError. What else it may break the others judge. */
+/** An incorrect call must throw a TypeError. Its other effects are found by the other checkers. */
 export function misuse({ decisions, note, violate }: Scenario, informer: Informer<Item, IndexesOf>): void {
   const name = decisions.pick('misuse', names)
   note('a wrong call', name)

@@ -16,7 +16,7 @@ export class OpenCalls {
     return () => void this.#pieces.delete(piece)
   }
 
-  /** The keys at which something began before `by`; without `mayBeClosed`, of those alone who were not closed. */
+  /** The keys of calls that began before `by`; without `mayBeClosed`, only of open followers. */
   begunBefore(by: number, mayBeClosed: boolean): ReadonlySet<string> {
     const keys = new Set<string>()
     for (const { of, key, since } of this.#pieces) if (since < by && (mayBeClosed || !of.isClosed)) keys.add(key)

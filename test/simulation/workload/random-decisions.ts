@@ -1,12 +1,12 @@
 /**
- * All chance of one schedule. A draw depends on the seed, its label and how often that label was drawn before, and on
- * nothing else: a new kind of fault, or one that is taken back, moves no other draw.
+ * All random decisions of one schedule. A number depends only on the seed, its label and the count of earlier draws of
+ * that label. A new kind of fault, or one that is removed, moves no other draw.
  */
 export class RandomDecisions {
   readonly seed: number
   /** Decisions that were taken, by name (`break-watch#3`), in order. */
   readonly taken: string[] = []
-  /** From now on nothing is decided: faults are over. */
+  /** No decision is taken any more: faults are over. */
   isQuiet = false
   readonly #only: ReadonlySet<string> | undefined
   readonly #base: number
@@ -24,7 +24,7 @@ export class RandomDecisions {
     return this.of(label).next()
   }
 
-  /** All draws with one label, for who draws often. */
+  /** All draws with one label, for frequent use. */
   of(label: string): Stream {
     let stream = this.#streams.get(label)
     if (stream === undefined) {

@@ -14,7 +14,7 @@ import type { Callers } from './callers.js'
 import type { IndexesOf } from './declared-indexes.js'
 import type { OpenCalls } from './open-calls.js'
 
-/** Where it reconciles. */
+/** The informer of a reconciler. */
 export interface ReconcilerHost {
   readonly scenario: Scenario
   readonly life: number
@@ -22,28 +22,28 @@ export interface ReconcilerHost {
   readonly informer: Informer<Item, IndexesOf>
   readonly isStopping: boolean
   readonly work: OpenCalls
-  /** What there is now; over several sources it has no version. */
+  /** The current objects; over several sources there is no version. */
   readonly truth: { readonly state: State; readonly version: Version | undefined }
-  /** Told of every change of a key; not everywhere is there one. */
+  /** Receives every change of a key; undefined if there is none. */
   readonly unmerged?: Knowing | undefined
   untilHealed(ms: number): Promise<void>
-  /** A run takes long: a good moment to write its key. */
+  /** A run takes long: writers may write its key. */
   stuckAt(key: string): void
   planted(): Error
-  /** The same of an error of the library. */
+  /** A library error that must be reported once. */
   mustReport(error: SourceError): void
 }
 
-/** After so many milliseconds it wants to look at a key again. */
+/** Delays of `requeueAfter`, in milliseconds. */
 const REQUEUE_AFTER_MS = [5, 100, 1_000, 5_000] as const
 
-/** While it runs a key it asks for one so many milliseconds later. */
+/** Delays of `enqueue` inside a run, in milliseconds. */
 const ENQUEUE_DELAYS_MS = [0, 20, 200, 1_000, 4_000] as const
 
-/** So many milliseconds after it was to end, something else closes it as well. */
+/** The time after the drain began until something else closes it as well, in milliseconds. */
 const MEANWHILE_MS = [0, 20, 400, 2_000] as const
 
-/** A controller that copies what it reconciles, fails now and then, and ends with what the source has. */
+/** A controller that copies the objects, fails sometimes, and ends with the objects of the source. */
 export class Reconciler {
   readonly name: string
   readonly #scenario: Scenario
@@ -58,19 +58,19 @@ export class Reconciler {
   readonly controller: Controller
   /** Its runs that have not settled. */
   readonly runs: HandlerCallChecker
-  /** What its runs were given, to be told of the end; with a time limit only those that have not settled are. */
+  /** The signals of its runs; with a time limit, `runs` checks them instead. */
   readonly #signals = new Set<AbortSignal>()
   readonly #resyncMs: number | undefined
-  /** Whether it wants to look at keys again after some time, now and then. */
+  /** Whether it calls `requeueAfter` sometimes. */
   readonly #requeuesLater: boolean
-  /** Whether its runs ask for keys, now and then, and fail more than once. */
+  /** Whether its runs call `enqueue` sometimes, and fail more than once. */
   readonly #enqueuesInRuns: boolean
-  /** It is to end after what waits. */
+  /** Set while it is drained. */
   #draining: ControllerDrainChecker | undefined
-  /** Inside a run of this key it is to end. */
+  /** The key in whose next run it is drained. */
   #drainsInRunOf: string | undefined
   isSilenced = false
-  /** Whether nothing is run any more. */
+  /** Whether no key is run any more. */
   isClosed = false
 
   constructor(driver: ReconcilerHost, name: string) {
@@ -121,10 +121,10 @@ export class Reconciler {
     return this.#draining !== undefined
   }
 
-  /** Its runs may hang, and never for ever. */
+  /** Its runs settle at some time. */
   readonly neverSettles = false
 
-  /** Asks for a key for a reason that comes from elsewhere. */
+  /** Enqueues a key for an external reason. */
   enqueue(key: string): void {
     const delayMs = this.#scenario.decisions.below('enqueue', 2_000)
     this.enqueueIn(key, delayMs < 200 ? 0 : delayMs)
@@ -132,7 +132,7 @@ export class Reconciler {
 
   enqueueIn(key: string, delayMs: number): void {
     this.#scenario.note('asks', this.name, nameOf(key), delayMs)
-    // What is asked of one that is to end is asked in vain.
+    // A controller that is being drained ignores `enqueue`.
     if (this.#draining === undefined) {
       this.#retries.enqueued(key, delayMs)
       this.#requeues.enqueued(key, delayMs, this.#driver.informer.status.isSynced)
@@ -140,7 +140,7 @@ export class Reconciler {
     this.controller.enqueue(key, delayMs === 0 ? {} : { delayMs })
   }
 
-  /** Closes it after what waits, at once or inside the next run of a key; something else may close it before it has ended. */
+  /** Drains it, at once or inside the next run of a key. Something else may close it before the drain ends. */
   drain(key: string): void {
     if (this.isClosed || this.#scenario.decisions.chance('drains now', 0.4)) {
       this.#drain()
@@ -168,16 +168,16 @@ export class Reconciler {
     }
   }
 
-  /** After a stop every run has been told to end. */
+  /** After a stop, the signal of every run is aborted. */
   checkStopped(): void {
     const { violate } = this.#scenario
     if ([...this.#signals].some((signal) => !signal.aborted))
-      violate('I15', `a run of ${this.name} was not told to end by stop()`)
+      violate('I15', `a run of ${this.name} was not aborted by stop()`)
     this.runs.checkStopped()
     if (this.#draining?.isOpen) violate('I15', `${this.name} is still drained after stop()`)
   }
 
-  /** After a stop that let it run what waited: all but what waits for its next try. */
+  /** After a stop with a drain, all keys are done except those that wait for a retry. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
     if (this.#draining?.isInterrupted === false) this.#draining.check(this.#done, this.#failed)
     if (this.isClosed || this.#draining !== undefined) return
@@ -225,13 +225,13 @@ export class Reconciler {
     )
   }
 
-  /** What it has not done yet, and will do if it is closed after that. */
+  /** The work that a drain must still do. */
   #left(): Left {
     const { settings } = this.#scenario
     const { informer } = this.#driver
     const mayWait = settings.keys.filter((key) => this.#retries.mayWait(key) && !this.#running.has(key))
     const changed = new Map<string, number | undefined>()
-    // What changes by itself nobody is told.
+    // A field that changes by itself is not reported.
     if (informer.status.isSynced && !settings.flips)
       for (const key of settings.keys) {
         const n = informer.get(key)?.n
@@ -240,7 +240,6 @@ export class Reconciler {
     return { changed, enqueued: this.#requeues.overdue, hasLater: mayWait.length > 0 || this.#requeues.isWaiting }
   }
 
-  /** `close` has settled. */
   #ended(): void {
     this.#scenario.note('has ended', this.name)
     const draining = this.#draining
@@ -252,7 +251,7 @@ export class Reconciler {
     this.isSilenced = true
   }
 
-  /** Something closes it at once: from now on nothing is run. */
+  /** Something closes it at once: no key is run any more. */
   #closes(): void {
     this.#draining?.interrupted(this.#running.size > 0)
     this.isClosed = true
@@ -266,9 +265,10 @@ export class Reconciler {
     note(this.name, nameOf(key), object?.n ?? 'gone')
     if (this.isSilenced) violate('I15', `${this.name} was run after it had ended`)
     if (object !== this.#driver.informer.get(key))
-      violate('controllers', `${this.name} is not given ${nameOf(key)} as it is now`)
+      violate('controllers', `${this.name} did not receive the current object of ${nameOf(key)}`)
     if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
-    if (this.#running.size >= this.#concurrency) violate('I12', `${this.name} runs more keys at once than it said`)
+    if (this.#running.size >= this.#concurrency)
+      violate('I12', `${this.name} runs more keys at once than its concurrency`)
     this.#requeues.begins(key)
     this.#retries.begins(key, attempt)
     this.#lastStates.begins(key, object, deleted)
@@ -290,12 +290,12 @@ export class Reconciler {
       if (mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow', 400))
       if (mix.strikes('handler-stuck')) await this.#driver.untilHealed(300 + decisions.below('stuck', 30_000))
       if (mix.strikes('handler-throws') || this.#failsAgain(key)) {
-        if (run.isOver) throw new Error('nobody need hear of it')
+        if (run.isOver) throw new Error('the result of this run is ignored')
         if (this.#enqueuesInRuns && decisions.chance('ask before it fails', 0.5)) this.enqueueIn(key, 0)
         this.#hasFailed(key)
-        throw this.isClosed ? new Error('nobody need hear of it') : this.#driver.planted()
+        throw this.isClosed ? new Error('the result of this run is ignored') : this.#driver.planted()
       }
-      // Its time was over: it has failed, whatever it does after that.
+      // It timed out: it has failed, whatever its result is.
       if (run.isOver) return
       if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
       if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)
@@ -323,7 +323,7 @@ export class Reconciler {
     this.#draining?.ended(key, this.#failed.has(key))
   }
 
-  /** A run that finds out that something has to be looked at. */
+  /** A run that enqueues a key. */
   #enqueueInRun(key: string): void {
     const { decisions, settings } = this.#scenario
     if (!this.#enqueuesInRuns || decisions.isQuiet || decisions.chance('ask in a run', 0.7)) return
@@ -334,7 +334,7 @@ export class Reconciler {
     )
   }
 
-  /** A run that finds out that all is to end, and goes on. */
+  /** A run that drains its own controller, and continues. */
   async #drainInRun(key: string): Promise<void> {
     const { clock, decisions } = this.#scenario
     this.#drainsInRunOf = undefined
@@ -344,13 +344,13 @@ export class Reconciler {
     await clock.sleep(decisions.pick('ends after', [0, 100, 1_000, 6_000]))
   }
 
-  /** What has failed may well fail again. */
+  /** A failed key may fail again. */
   #failsAgain(key: string): boolean {
     const { decisions } = this.#scenario
     return this.#enqueuesInRuns && this.#failed.has(key) && !decisions.isQuiet && decisions.chance('fails again', 0.6)
   }
 
-  /** After how long it wants to look at a key again; undefined: not at all. */
+  /** The delay of `requeueAfter`; undefined: not called. */
   #requeueDelay(): number | undefined {
     const { decisions } = this.#scenario
     if (!this.#requeuesLater || decisions.isQuiet) return undefined

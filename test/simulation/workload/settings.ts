@@ -3,7 +3,7 @@ import { FaultMix } from '../backend/fault-kinds.js'
 import { drawnBody } from './item-bodies.js'
 import type { RandomDecisions } from './random-decisions.js'
 
-/** Keys over which a careless store trips. */
+/** Keys that a careless store handles incorrectly. */
 export const KEYS: readonly string[] = [
   'a',
   'b',
@@ -18,7 +18,7 @@ export const KEYS: readonly string[] = [
   'k'.repeat(10_000),
 ]
 
-/** What one schedule is like. Everything in it follows from the seed. */
+/** The settings of one schedule. All of them follow from the seed. */
 export interface Settings {
   /** Whether the source breaks its own promises. */
   readonly isBreach: boolean
@@ -28,7 +28,7 @@ export interface Settings {
   readonly keys: readonly string[]
   readonly heartbeatMs: number
   readonly pageSize: number
-  /** How long the source takes for anything, at most. */
+  /** The longest latency of the source, in milliseconds. */
   readonly latencyMs: number
   /** When faults are over and writes stop. */
   readonly healAtMs: number
@@ -38,43 +38,43 @@ export interface Settings {
   readonly comparesEpochs: boolean
   readonly hasRevisions: boolean
   readonly hasUids: boolean
-  /** Whether a delete brings the last state. */
+  /** Whether a delete contains the last state. */
   readonly sendsLastState: boolean
-  /** Whether each event brings an object of its own, equal to others of the same content. */
+  /** Whether each event has an object of its own, equal to others of the same content. */
   readonly copies: boolean
-  /** Whether the source says what it holds, not what has changed. */
+  /** Whether the source sends its whole state instead of changes. */
   readonly isPolled: boolean
-  /** Whether a source that is told to stop does not. */
+  /** Whether the source ignores an aborted signal. */
   readonly ignoresAbort: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
   /** Whether the objects of a source that refuses access are deleted (`onAccessLost`). */
   readonly clears: boolean
-  /** Whether the source gives what does not decode as an object that a schema has to refuse. */
+  /** Whether undecodable objects are sent as objects that a schema must reject. */
   readonly hasSchema: boolean
   /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
-  /** Whether a field of an object in the store changes by itself now and then; only an audit of contents finds that. */
+  /** Whether a field of a stored object sometimes changes by itself; only an audit of contents finds that. */
   readonly flips: boolean
-  /** How objects say their content, beside their number; undefined: by their number alone. */
+  /** How objects encode their number, besides the field; undefined: only by the field. */
   readonly body: number | undefined
-  /** How many lists break off after each finding of the audit. */
+  /** The number of lists that fail after each finding of an audit. */
   readonly brokenRepairs: number
-  /** How often the store is compared with the source; false: never. */
+  /** The audit period in milliseconds; false: no audits. */
   readonly auditMs: number | false
-  /** How many members of a group may list again at a time; undefined: all. */
+  /** The number of members of a group that may relist at a time; undefined: all. */
   readonly maxRelists?: number
 }
 
-/** Everything must be right so long after faults are over, in virtual milliseconds. */
+/** The time within which the store must converge after the faults, in virtual milliseconds. */
 const HEAL_MS = 150_000
-/** The same where only the audit can make it right, beside the time for which that rests. */
+/** The same if only an audit can repair the store, without the rest between audits. */
 const AUDITED_MS = 1_000_000
-/** So many times as long as it took an audit rests; and for each page it takes as long as a list may stall, at most. */
+/** An audit rests this many times as long as it took. Each page takes at most the stall limit of a list. */
 const AUDIT_REST = 100
 
-/** How many schedules are of sources that break their promises. */
+/** The part of schedules whose sources break their promises. */
 const BREACHES = 0.25
 const BY_HAND = 0.35
 
@@ -90,10 +90,10 @@ export function settingsFor(decisions: RandomDecisions, isInformer = false): Set
   const auditMs =
     driver === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
   const isAuditAlone = isBreach && auditMs !== false
-  // Else something other than the audit makes it right.
+  // Otherwise another list would repair the store.
   if (isAuditAlone)
     mix.exclude('expire-live', 'expire-watch', 'handler-relists', 'delete-again', 'vanish-meanwhile', 'step-throws')
-  // Who cannot compare versions answers for order alone.
+  // A source without version order guarantees the order itself.
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isPolled)
     mix.exclude(
@@ -139,7 +139,7 @@ export function settingsFor(decisions: RandomDecisions, isInformer = false): Set
   }
 }
 
-/** How long it may take from the end of faults until everything is right. */
+/** The time within which everything must converge after the faults. */
 export function healsWithin({ isBreach, auditMs, keys, pageSize }: Settings): number {
   if (!isBreach || auditMs === false) return HEAL_MS
   return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)

@@ -12,7 +12,7 @@ interface Taken {
   readonly relists: number
 }
 
-/** Snapshots that are held while the store moves on; each must stay as it was (I8). */
+/** Snapshots that are held while the store changes; each must stay the same (I8). */
 export class Snapshots {
   readonly #scenario: SourceScenario
   readonly #informer: Informer<Item, IndexesOf>
@@ -28,7 +28,7 @@ export class Snapshots {
     this.#taken.push({ held: new SnapshotChecker(this.#scenario, this.#informer), version, relists: status.relists })
   }
 
-  /** Whatever was written meanwhile. */
+  /** Checks all snapshots. */
   check(): void {
     for (const { held } of this.#taken) held.check()
   }

@@ -7,11 +7,11 @@ import type { IsIn } from './follower.js'
 export interface DrawnScope {
   readonly scope: SubscribeOptions<Item, IndexesOf>
   readonly isIn: IsIn
-  /** Sets its Dates to something else, as their owner may once it has been given to a call. */
+  /** Changes its Dates, as their owner may after the call. */
   readonly spoil: () => void
 }
 
-/** What an object has to be. */
+/** The conditions of a scope. */
 export interface Wanted {
   readonly key?: string
   readonly tenant?: string
@@ -22,7 +22,7 @@ export interface Wanted {
   readonly above?: number
 }
 
-/** Which objects somebody wants: half of the time all of them; sometimes only what two scopes have in common. */
+/** A scope: half of the time all objects; sometimes the intersection of two scopes. */
 export function drawScope(scenario: Scenario): Wanted {
   const { decisions } = scenario
   const wanted = drawWanted(scenario, 'scope')

@@ -3,7 +3,7 @@ import type { Scalar } from '../../../src/store/indexes/scalar.js'
 import type { Item } from '../backend/history.js'
 import { mix } from './random-decisions.js'
 
-/** Values of indexes; neighbours are easily taken for each other. */
+/** Values of indexes; neighbours are easily confused. */
 const VALUES: readonly (Scalar | null | undefined)[] = [
   2 ** 60,
   2n ** 60n,
@@ -42,10 +42,10 @@ const VALUES: readonly (Scalar | null | undefined)[] = [
   -(2n ** 60n),
 ]
 
-/** How many of them one schedule uses. */
+/** The number of values that one schedule uses. */
 const POOL = 7
 
-/** What the objects of one schedule have in indexes, besides their fields: all of it follows from seed and content. */
+/** The index values of the objects of one schedule. They follow from the seed and the content. */
 export class Traits {
   readonly pool: readonly (Scalar | null | undefined)[]
   readonly #seed: number

@@ -1,6 +1,6 @@
 import type { Scenario } from '../system/scenario.js'
 
-/** The condition of an `until`: once that has ended nobody calls it any more. */
+/** The condition of an `until`. It must not be called after the `until` has settled. */
 export class UntilCondition<V> {
   readonly holds: (value: V) => boolean
   #isOver = false
@@ -12,7 +12,7 @@ export class UntilCondition<V> {
     }
   }
 
-  /** The same promise; with its end the condition is over. */
+  /** Returns the same promise; the condition is over when it settles. */
   until<P>(wait: Promise<P>): Promise<P> {
     const end = (): void => {
       this.#isOver = true

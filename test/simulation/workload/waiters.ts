@@ -7,13 +7,13 @@ import { nameOf, type SourceScenario } from '../system/scenario.js'
 import { Reconciler } from './reconciler.js'
 import { UntilCondition } from './until-condition.js'
 
-/** Those who wait for something; each must end in time, and rightly. */
+/** Callers that wait; each wait must end in time and for a correct reason. */
 export class Waiters {
   readonly pending: WaiterChecker
   readonly #driver: InformerDriver
   readonly #scenario: SourceScenario
 
-  /** Where the store was when its history was known to be over. */
+  /** The version of the store when its history ended. */
   #forkedAt: string | undefined
 
   constructor(driver: InformerDriver) {
@@ -22,12 +22,12 @@ export class Waiters {
     this.pending = new WaiterChecker(driver.scenario)
   }
 
-  /** Read-your-writes: waits for where the source is now, by the store or by a subscription. */
+  /** Read-your-writes: waits for the current version of the source, by the store or by a subscription. */
   forHead(): void {
     const { history, decisions, settings, violate } = this.#scenario
     const { informer, followers } = this.#driver
     if (!settings.hasOrder) return
-    // Somebody else may have written it, some time ago.
+    // Another client may have written the mark some time ago.
     const mark = history.before(decisions.chance('an older mark', 0.4) ? decisions.below('how old', 8) : 0).version
     const follower = decisions.chance('wait of', 0.5) ? decisions.pick('whose wait', followers) : undefined
     const { subscription } = follower ?? {}
@@ -51,7 +51,7 @@ export class Waiters {
     this.#ofHead(follower, subscription, limits)
   }
 
-  /** Waits for what a subscription or a controller held at the beginning, or for where the source is now. */
+  /** Waits for the initial objects of a subscription or a controller, or for the current version of the source. */
   ofFollower(): void {
     const { decisions, settings, violate } = this.#scenario
     const { followers, reconcilers } = this.#driver
@@ -71,7 +71,7 @@ export class Waiters {
       isDue: () => subscription.version !== undefined,
       mayFail: (code) => this.#isStopped(code, follower),
       ended: () => {
-        // A store that was cleared has no version.
+        // A cleared store has no version.
         if (subscription.version === undefined && !follower.isClosed && this.#driver.access.times === 0)
           violate('I8', `synced of ${follower.name} before it has handled what there was`)
       },
@@ -88,7 +88,7 @@ export class Waiters {
       mark,
       limits,
       mayNeverEnd: () => follower.neverSettles === true,
-      // A version from before access was lost answers nothing.
+      // A version from before access was lost counts for nothing.
       isDue: () =>
         this.#driver.access.times === 0 && this.#isShown(mark) && this.#isReached(subscription.version, mark),
       mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
@@ -100,11 +100,11 @@ export class Waiters {
     })
   }
 
-  /** The history that the store shows is over: waits for what came later in it end now. */
+  /** The history of the store is over: waits for later marks of it end now. */
   forked(): void {
     const { history } = this.#scenario
     const { version } = this.#driver.informer
-    // Until the next list it is known already.
+    // Waits after this call know it already.
     if (version === undefined || version === this.#forkedAt) return
     this.#forkedAt = version
     const { epoch } = history.at(version)
@@ -141,7 +141,7 @@ export class Waiters {
       what: 'synced',
       limits,
       isDue: () => informer.version !== undefined,
-      // A source that refuses for good says so to who waits for its first list.
+      // A fatal refusal rejects the waits for the first list.
       mayFail: (code) => this.#isStopped(code) || code === source.refusedWith,
       ended: () => {
         if (!informer.status.isSynced) this.#scenario.violate('I8', 'synced before the first list was in')
@@ -189,19 +189,22 @@ export class Waiters {
     return this.#driver.callers.sign(what, { timeoutMs })
   }
 
-  /** Whether the store includes a mark; once its history is known to be over it answers nothing until the next list. */
+  /** Whether the store includes a mark. Once its history is over, it includes none until the next list. */
   #isShown(mark: string): boolean {
     const { version } = this.#driver.informer
     return version !== this.#forkedAt && this.#isReached(version, mark)
   }
 
-  /** Whether a version of the same epoch includes a mark. A mark of an epoch that is over waits until the source was asked. */
+  /**
+   * Whether a version of the same epoch includes a mark. A mark of an earlier epoch waits until the source has
+   * responded.
+   */
   #isReached(version: string | undefined, mark: string): boolean {
     const { history } = this.#scenario
     return this.#includes(version, mark) && history.at(version ?? mark).epoch === history.at(mark).epoch
   }
 
-  /** Whether a version includes a mark, or belongs to a later epoch by now. */
+  /** Whether a version includes a mark, or belongs to a later epoch. */
   #includes(version: string | undefined, mark: string): boolean {
     const { history } = this.#scenario
     if (version === undefined) return false
@@ -209,22 +212,22 @@ export class Waiters {
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
   }
 
-  /** A stop ends all waits; who is closed, or has overflowed, its own. */
+  /** A stop ends all waits; closing or overflowing a follower ends its own. */
   #isStopped(code: string, follower?: Ending): boolean {
     if (code === 'STOPPED') return this.#driver.isStopping || follower?.isClosed === true || follower?.isEnding === true
     return code === 'HANDLER' && follower?.mayOverflow === true
   }
 }
 
-/** Who follows, and may have ended. */
+/** A follower that may have ended. */
 interface Ending {
   readonly name: string
   readonly isClosed: boolean
-  /** It is to end after what waits. */
+  /** Whether it is being drained. */
   readonly isEnding: boolean
   readonly mayOverflow?: boolean
   readonly neverSettles?: boolean
 }
 
-/** What a source that cannot say where it is may answer. */
+/** The error codes of a failed `head` request. */
 export const TRANSIENT: readonly string[] = ['UNAVAILABLE', 'TIMEOUT', 'DECODE']

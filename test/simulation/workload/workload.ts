@@ -9,34 +9,34 @@ import { withBody } from './item-bodies.js'
 import { LargeStoreWorkload } from './large-store-workload.js'
 import { hashOf, mix } from './random-decisions.js'
 
-/** Where something is done. */
+/** The target of a workload. */
 export interface WorkloadTarget extends SourceScenario {
   readonly driver: Pick<SingleSourceSystem, 'source' | 'state' | 'stop' | 'skipped'>
 }
 
-/** A laptop that sleeps. */
+/** The longest suspension of the machine. */
 const SUSPENDED_MS = 10 * 60_000
-/** How often keys are asked for at earlier times. */
+/** The number of `enqueue` calls of `enqueue many`. */
 const ENQUEUES = 40
-/** How often it writes in a storm, at least. */
+/** The least number of writes in a storm. */
 const STORM = 8
 const DAY_MS = 24 * 3_600_000
 
-/** What writers and users do in a world. Each deed draws from a label of its own. */
+/** The actions of writers and users. Each action draws from its own label. */
 export class Workload {
   readonly #world: WorkloadTarget
   #contents: number
   #uids = 0
-  /** How far the clock of the machine was set in this world. */
+  /** The offset of the wall clock that this schedule has set. */
   #jumpedMs = 0
 
-  /** The contents that it writes have the numbers after `contents`. */
+  /** Its contents have the numbers after `contents`. */
   constructor(world: WorkloadTarget, contents = 0) {
     this.#world = world
     this.#contents = contents
   }
 
-  /** What the source holds at the beginning. */
+  /** The initial objects of the source. */
   initial(): State {
     const { decisions, settings } = this.#world
     const state = new Map<string, Stored>()
@@ -67,7 +67,7 @@ export class Workload {
         this.#storm(key, label, decisions.pick(label, [1, 20, 300]))
         break
       case 'vanish':
-        // Where only an audit makes it right, a list may not.
+        // If only an audit may repair the store, a list may not.
         if (!settings.isBreach || settings.auditMs === false) this.#vanish(key, label)
         break
       case 'transaction':
@@ -122,24 +122,24 @@ export class Workload {
     }
   }
 
-  /** The machine's clock is as it was. */
+  /** Restores the wall clock. */
   restoreClock(): void {
     setWallClock(-this.#jumpedMs)
     this.#jumpedMs = 0
   }
 
-  /** Nobody watches: what comes and goes now only a list can tell. */
+  /** No watch is open: only a list reveals a key that comes and goes now. */
   #writeInGap(): void {
     const { decisions, history, settings } = this.#world
     if (decisions.isQuiet) return
-    // Often the key that was written last: somebody may not have heard of it yet.
+    // Often the key that was written last: readers may not have received it yet.
     const [last] = history.head.mutations
     const key = last !== undefined && decisions.chance('gap', 0.7) ? last.key : decisions.pick('gap', settings.keys)
     const isThere = history.head.state.has(key)
     this.#commit('in the gap', [isThere ? this.#delete(key) : this.#put(key, 'gap')])
   }
 
-  /** A watch broke off: a good moment to write. */
+  /** A watch failed: writers may write now. */
   inGap(): void {
     const { clock, decisions, settings } = this.#world
     if (!settings.mix.strikes('write-in-gap')) return
@@ -147,7 +147,7 @@ export class Workload {
       clock.in(decisions.next('gap') * decisions.pick('gap', [20, 200, 600]), () => this.#writeInGap())
   }
 
-  /** One key is written again and again, faster than anybody is told. */
+  /** Writes one key again and again, faster than it is delivered. */
   #storm(key: string, label: string, apartMs: number): void {
     const { clock, decisions } = this.#world
     for (let nth = STORM + decisions.below(label, STORM); nth > 0; nth--)
@@ -156,7 +156,7 @@ export class Workload {
       })
   }
 
-  /** A controller is to end after what waits, and often its source goes on just then. */
+  /** Drains a controller, often while its source writes the key. */
   #drain(key: string, label: string): void {
     const { clock, decisions, driver, history } = this.#world
     if (!(driver instanceof InformerDriver)) return
@@ -169,7 +169,7 @@ export class Workload {
       })
   }
 
-  /** What is there does not decode any more, or never did. */
+  /** Makes an object undecodable, or adds an undecodable one. */
   #corrupt(key: string, label: string): void {
     const known = this.#world.history.head.state.get(key)
     const stored = known ?? this.#stored(key, label, this.#next)
@@ -178,7 +178,7 @@ export class Workload {
     ])
   }
 
-  /** Keys are asked for at times, and then at earlier ones, again and again. */
+  /** Enqueues keys with delays, and then with shorter ones. */
   #enqueueMany(label: string): void {
     const { decisions, driver, settings } = this.#world
     if (!(driver instanceof InformerDriver) || driver.isStopping) return
@@ -188,7 +188,9 @@ export class Workload {
       reconciler?.enqueueIn(decisions.pick(label, settings.keys), 100 * nth + decisions.below(label, 2_000))
   }
 
-  /** The history forks, and again before anybody can have read the first fork; writers wait for what they wrote in each. */
+  /**
+   * Restores twice, the second time before the first restore can have been read. Writers wait for their writes in each.
+   */
   #restoreTwice(label: string): void {
     const { clock, decisions, driver, settings } = this.#world
     const restore = (): void => {
@@ -201,7 +203,7 @@ export class Workload {
     clock.in(decisions.next(label) * settings.latencyMs, restore)
   }
 
-  /** A key goes, comes back, and is gone without a word, as only a list can tell: its first end is known, its last is not. */
+  /** Deletes and recreates a key, then deletes it while no watch is open: its second delete is found only by a list. */
   #vanish(key: string, label: string): void {
     const { clock, decisions, driver, history, settings } = this.#world
     const later = (times: number, act: () => void): void =>
@@ -217,7 +219,7 @@ export class Workload {
     })
   }
 
-  /** Somebody is stuck at a key: a good moment to write it. */
+  /** A handler is stuck at a key: writes it. */
   writeRepeatedly(key: string): void {
     const { decisions, settings } = this.#world
     if (decisions.isQuiet || !settings.keys.includes(key)) return
@@ -235,14 +237,14 @@ export class Workload {
     })
   }
 
-  /** Nobody will write to this one any more: only who compares contents can find it. */
+  /** Changes a field in the store after the last write: only an audit of contents can find it. */
   lastFlip(): void {
     const { driver, settings } = this.#world
     const key = driver instanceof InformerDriver ? [...driver.informer.keys()][0] : undefined
     if (settings.flips && key !== undefined) this.#flip(key)
   }
 
-  /** Something that happens after everybody has gone. */
+  /** A write after the end. */
   lastWrite(): void {
     this.#commit('put', [this.#put(this.#world.settings.keys[0] ?? 'a', 'last write')])
   }
@@ -256,7 +258,7 @@ export class Workload {
     this.#jumpedMs += byMs
   }
 
-  /** Somebody, or something, writes to an object that the store holds. */
+  /** Changes an object that the store holds. */
   #flip(key: string): void {
     const { driver, settings, note, mark } = this.#world
     const object = settings.flips && driver instanceof InformerDriver ? driver.informer.get(key) : undefined
@@ -357,7 +359,7 @@ export class Workload {
   #compact(label: string): void {
     const { decisions, history, note, mark, driver } = this.#world
     const { sequence } = history.head
-    // Before, exactly at, and after where somebody will want to go on.
+    // Before, at, and after the version from which a reader will resume.
     history.compacted = Math.max(history.compacted, sequence - decisions.below(label, 4))
     note('compacts', history.compacted)
     if (driver.state.startsWith('backing-off')) mark('the history was compacted during a backoff')
@@ -391,7 +393,7 @@ export class Workload {
     this.#waitInFork(label)
   }
 
-  /** Who handles what was before may be asked about what is now. */
+  /** Handlers of the earlier history may have waits for marks of the new one. */
   #waitInFork(label: string): void {
     const { clock, decisions, driver } = this.#world
     if (!(driver instanceof InformerDriver) || !decisions.chance('waits in a fork', 0.5)) return
@@ -440,7 +442,7 @@ export class Workload {
   }
 }
 
-/** Equal revisions mean equal objects: what the same transaction overwrites has none. */
+/** Equal revisions mean equal objects: an object that the same transaction overwrites has no revision. */
 function withoutOverwritten(mutations: readonly Mutation[]): Mutation[] {
   return mutations.map((mutation, at) => {
     const isOverwritten = mutations.some(({ key }, later) => later > at && key === mutation.key)
