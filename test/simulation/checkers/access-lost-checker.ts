@@ -2,31 +2,31 @@ import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Scenario } from '../system/scenario.js'
 
-/** What of a mirror is looked at. */
+/** The observed state of a mirror. */
 export interface Mirrored {
   readonly version: Version | undefined
   /** Whether it was listed before. */
   readonly isListed: boolean
   /** How many of its objects are in the store. */
   readonly size: number
-  /** What its source has refused access with since it was last opened. */
+  /** The code with which its source refused access since it was last opened. */
   readonly refusedWith: string | undefined
   /** Its objects were deleted. */
   lost?(): void
 }
 
 /**
- * Judges what becomes of the objects of a source that refuses access: with `onAccessLost: 'clear'` all of them are deleted at once,
- * and nothing is there until the next list; else they stay. For no other reason a store loses its version.
+ * Checks the objects of a source that refuses access. With `onAccessLost: 'clear'`, all of them are deleted at once and
+ * the store is empty until the next list. Otherwise they stay. The store loses its version for no other reason.
  */
 export class AccessLostChecker {
   readonly #scenario: Scenario
   readonly #mirrored: Mirrored
   #version: Version | undefined
   #isCleared = false
-  /** How often objects were deleted. */
+  /** The number of times that the objects were deleted. */
   times = 0
-  /** When that was last. */
+  /** The virtual time of the last deletion. */
   at = -1
 
   constructor(scenario: Scenario, mirrored: Mirrored) {
@@ -48,7 +48,7 @@ export class AccessLostChecker {
     this.#version = version
   }
 
-  /** Its reflector has reported an error of a list or a watch. */
+  /** The reflector reported an error of a list or a watch. */
   failed({ code }: SourceError): void {
     this.checkStep()
     const { settings, violate } = this.#scenario

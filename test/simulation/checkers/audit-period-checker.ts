@@ -1,12 +1,12 @@
 import type { SourceScenario } from '../system/scenario.js'
 
-/** So many times as long as its reading took an audit rests: SPEC.md says so. */
+/** An audit rests this many times as long as its reading took, as SPEC.md says. */
 const REST_FACTOR = 100
-/** So much later where it waits for its turn because of doubts; and for what our own slow code takes. */
+/** Allowances: for the wait of a relist slot, in milliseconds, and for clock reads of slow code. */
 const WAIT_MS = 16_000
 const CLOCK_READS = 100
 
-/** Audits come within their period, or as late as the time that the last one read allows, wherever one could come (I16). */
+/** Audits begin within their period, or later if the last one took long, whenever one is possible (I16). */
 export class AuditPeriodChecker {
   readonly #scenario: SourceScenario
   readonly #isLive: () => boolean
@@ -14,7 +14,7 @@ export class AuditPeriodChecker {
   #beganAt = 0
   #wasReading = false
   #readMs = 0
-  /** Since when one could have come. */
+  /** The time since which an audit is possible. */
   #since: number | undefined
 
   constructor(scenario: SourceScenario, isLive: () => boolean, isReading: () => boolean) {
@@ -28,7 +28,7 @@ export class AuditPeriodChecker {
     this.#since = undefined
   }
 
-  /** Time went by in which nobody could act. */
+  /** The machine was suspended. */
   skipped(): void {
     this.#since = undefined
   }
@@ -37,7 +37,7 @@ export class AuditPeriodChecker {
     const { clock, settings, violate } = this.#scenario
     if (settings.auditMs === false) return
     const isReading = this.#isReading()
-    // One that was refused at once has read nothing, and the next rests as long as before.
+    // An audit that was refused at once has read nothing. The next one rests as long as before.
     if (this.#wasReading && !isReading) this.#readMs = clock.elapsed - this.#beganAt
     this.#wasReading = isReading
     if (isReading || !this.#isLive()) {
@@ -47,7 +47,7 @@ export class AuditPeriodChecker {
     this.#since ??= clock.elapsed
     const waitedMs = clock.elapsed - this.#since
     const slowMs = CLOCK_READS * settings.driftMs
-    // Nobody outside sees when the audit has understood the last page.
+    // The time at which the audit has processed the last page is not visible.
     const readMs = 2 * this.#readMs + settings.latencyMs + slowMs
     if (waitedMs > Math.max(settings.auditMs, REST_FACTOR * readMs) + WAIT_MS + slowMs)
       violate('I16', `no audit has come for ${Math.round(waitedMs)} ms`)

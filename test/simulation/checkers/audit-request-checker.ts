@@ -1,21 +1,21 @@
 import type { SourceScenario } from '../system/scenario.js'
 
-/** An audit comes within this time where the source doubts: SPEC.md says so. */
+/** A requested audit begins within this time, as SPEC.md says. */
 const REQUEST_MS = 10_000
-/** So much later where one was under way, which waits for the store at its end; and for what our own slow code takes. */
+/** Allowances: for an audit in progress, in milliseconds, and for clock reads of slow code. */
 const WAIT_MS = 6_000
 const CLOCK_READS = 100
 
-/** What a source says of itself, and what an audit makes of it: it comes soon, and where nobody wants one it never comes. */
+/** Checks requested audits: an audit begins soon after a request, and never if audits are disabled. */
 export class AuditRequestChecker {
   readonly #scenario: SourceScenario
   readonly #isLive: () => boolean
   readonly #isReading: () => boolean
-  /** For how long an audit could have come; undefined where nothing is in doubt. */
+  /** The time since which a requested audit is possible; undefined without a request. */
   #since: number | undefined
-  /** Whether the last audit came because of doubts. */
+  /** Whether the last audit was requested. */
   #wasRequested = false
-  /** Whether none could have come when this was last looked at. */
+  /** Whether no audit was possible in the last step. */
   #isBusy = false
 
   /** `isReading`: whether an audit is under way. */
@@ -33,13 +33,13 @@ export class AuditRequestChecker {
 
   audited(): void {
     const { settings, violate, mark } = this.#scenario
-    if (settings.auditMs === false) violate('I16', 'an audit, and nobody asked for one')
+    if (settings.auditMs === false) violate('I16', 'an audit began, and audits are disabled')
     if (this.#since !== undefined) mark('an audit came because of doubts')
     this.#wasRequested = this.#since !== undefined
     this.#since = undefined
   }
 
-  /** The audit could not be done. */
+  /** The audit failed. */
   failed(): void {
     if (this.#wasRequested || this.#since !== undefined) this.#since = this.#scenario.clock.elapsed
   }
@@ -60,6 +60,6 @@ export class AuditRequestChecker {
     this.#isBusy = !this.#isLive() || this.#isReading()
     if (this.#isBusy || wasBusy) this.#since = clock.elapsed
     else if (waitedMs > REQUEST_MS + WAIT_MS + CLOCK_READS * settings.driftMs)
-      violate('I16', `the source has been in doubt for ${Math.round(waitedMs)} ms, and no audit has come`)
+      violate('I16', `the source requested an audit ${Math.round(waitedMs)} ms ago, and none has begun`)
   }
 }

@@ -5,14 +5,14 @@ import type { AuditObserver } from '../backend/simulated-source.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 
-/** How long an audit may take, at most, to say what it has read; and how often our own code looks at a clock meanwhile. */
+/** The longest time from the end of reading to the report, in milliseconds, and the number of clock reads meanwhile. */
 const REPORT_MS = 1_000
 const CLOCK_READS = 100
 
-/** Keys at which the store is wrong, each with the content that it has there. */
+/** Keys whose store entry is wrong, each with its content in the store. */
 type Flaws = ReadonlyMap<string, number | undefined>
 
-/** An audit that began while nothing was on its way. */
+/** An audit that began while the store was at the head of the source. */
 interface Begun {
   readonly head: Commit
   readonly list: readonly Item[]
@@ -21,19 +21,18 @@ interface Begun {
   readAt?: number
 }
 
-/** What a list has told. */
+/** The result of a list. */
 export interface ListResult {
-  /** How many lists there were when it began. */
+  /** The number of lists when it began. */
   readonly nth: number
-  /** The moment that it showed, and of which version it said that it was; undefined before it has ended. */
+  /** The commit that it contains, and the version that it reported; undefined before its end. */
   readonly shown: Commit | undefined
   readonly reportedVersion: Version | undefined
 }
 
 /**
- * What an audit has to find, and what becomes of it: whatever was wrong when it began, and still is when it has read
- * everything, it reports, where nothing was written meanwhile; and the next list that is taken mends it, however many
- * break off before (I16).
+ * Checks the results of audits. An audit reports every difference that existed when it began and when it had read
+ * everything, if nothing was written meanwhile. The next complete list repairs it, even if earlier lists fail (I16).
  */
 export class AuditResultChecker implements AuditObserver {
   readonly #scenario: SourceScenario
@@ -41,9 +40,9 @@ export class AuditResultChecker implements AuditObserver {
   /** Whether the audit compares versions alone. */
   readonly #byVersion: boolean
   #begun: Begun | undefined
-  /** How many of the lists that are to mend what was found break off. */
+  /** The number of repairing lists that still have to fail. */
   #breaksLeft = 0
-  /** What was found, and is not mended yet, with how many lists there were then. */
+  /** The difference that was found and is not repaired yet, with the number of lists then. */
   #found: { readonly flaws: Flaws; readonly lists: number } | undefined
 
   constructor(scenario: SourceScenario, informer: Informer<Item, IndexesOf>, byVersion: boolean) {
@@ -52,7 +51,7 @@ export class AuditResultChecker implements AuditObserver {
     this.#byVersion = byVersion
   }
 
-  /** Whether a list that is to mend what was found breaks off now. */
+  /** Whether a list that should repair the difference fails now. */
   breaksRepair(): boolean {
     if (this.#found === undefined || this.#breaksLeft === 0) return false
     this.#breaksLeft--
@@ -64,19 +63,19 @@ export class AuditResultChecker implements AuditObserver {
     const { head } = this.#scenario.history
     const { version, status } = this.#informer
     this.#begun = undefined
-    // Versions of another epoch may be equal by chance.
+    // Versions of different epochs may be equal by chance.
     if (version !== head.version || status.state !== 'live' || (this.#byVersion && head.epoch > 1)) return
     this.#begun = { head, list: this.#informer.list(), flaws: this.#flaws(head) }
   }
 
-  /** An audit has read everything: what there was at this moment. */
+  /** An audit has read everything: the state of this commit. */
   read(shown: Commit, isWhole: boolean): void {
     const begun = this.#begun
     if (begun === undefined || !isWhole || shown !== begun.head || !this.#isStill(begun)) this.#begun = undefined
     else begun.readAt = this.#scenario.clock.elapsed
   }
 
-  /** An audit says that something is wrong; there were so many lists by now. */
+  /** An audit reported a difference; `lists` is the number of lists so far. */
   reported(lists: number): void {
     this.#begun = undefined
     const { settings, history } = this.#scenario
@@ -85,9 +84,9 @@ export class AuditResultChecker implements AuditObserver {
     this.#breaksLeft = settings.brokenRepairs
   }
 
-  /** The reflector is done with a list; it may have refused it. */
+  /** The reflector has processed a list; it may have rejected it. */
   listed({ nth, shown, reportedVersion }: ListResult): void {
-    // A whole collection came while an audit read: what the two passed over nobody knows.
+    // A list arrived during the audit: its changes are not compared.
     this.#begun = undefined
     const found = this.#found
     if (found === undefined || nth <= found.lists || shown === undefined) return
@@ -97,10 +96,10 @@ export class AuditResultChecker implements AuditObserver {
     const still = this.#flaws(shown, false)
     for (const [key, n] of found.flaws)
       if (still.has(key) && still.get(key) === n)
-        this.#scenario.violate('I16', `an audit found ${nameOf(key)} = n${n ?? '–'}, and a list has not mended it`)
+        this.#scenario.violate('I16', `an audit found ${nameOf(key)} = n${n ?? '–'}, and a list has not repaired it`)
   }
 
-  /** Time went by in which nobody could act. */
+  /** The machine was suspended. */
   skipped(): void {
     this.#begun = undefined
   }
@@ -113,12 +112,12 @@ export class AuditResultChecker implements AuditObserver {
     else if (clock.reached > begun.readAt + REPORT_MS + CLOCK_READS * settings.driftMs) {
       const now = this.#flaws(begun.head)
       const key = [...begun.flaws.keys()].find((each) => now.has(each))
-      if (key !== undefined) violate('I16', `an audit has read everything, and says nothing of ${nameOf(key)}`)
+      if (key !== undefined) violate('I16', `an audit has read everything, and reports nothing about ${nameOf(key)}`)
       this.#begun = undefined
     }
   }
 
-  /** Whether nothing was written since, neither there nor here. */
+  /** Whether neither the source nor the store has changed since. */
   #isStill({ head, list }: Begun): boolean {
     const { version, status } = this.#informer
     if (this.#scenario.history.head !== head || status.state !== 'live') return false

@@ -5,8 +5,8 @@ import type { Follower } from '../workload/follower.js'
 import type { UnmergedFollower } from './unmerged-follower.js'
 
 /**
- * Who has taken a batch knows a state that the source had: that of the batch's version (I8); and who is told of
- * everything is told the last change of each key (I3), where there is a witness.
+ * A reader that has taken a batch has the state of the source at the batch's version (I8). A reader without a scope
+ * receives the last change of each key (I3), compared with the unmerged follower if there is one.
  */
 export function checkBatch(
   { history, settings, violate, mark }: SourceScenario,
@@ -17,7 +17,7 @@ export function checkBatch(
   if (settings.isBreach) return
   if (version === undefined) {
     if (changes.at(-1)?.origin === 'access-lost' && follower.known.size > 0)
-      violate('I8', `${follower.name} was told that access was lost, and knows ${follower.known.size} objects`)
+      violate('I8', `${follower.name} received the loss of access, and has ${follower.known.size} objects`)
     return
   }
   const { state } = history.at(version)
@@ -42,7 +42,7 @@ export function checkBatch(
     if (at !== right)
       violate(
         'I3',
-        `${follower.name} was told of ${nameOf(key)} at ${delivered}, and the last change up to ${version} was another`,
+        `${follower.name} received ${nameOf(key)} at ${delivered}, and the last change up to ${version} was another`,
       )
   }
 }

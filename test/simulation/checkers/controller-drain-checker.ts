@@ -7,16 +7,16 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 import { slownessOf } from './stop-checker.js'
 
-/** How long nothing may run before it has ended: nothing is waited for then. */
+/** The longest idle time before the drain ends. */
 const SLACK_MS = 2
 
-/** What a controller has not done yet when it is to end. */
+/** The work that a controller must still do when its drain begins. */
 export interface Left {
-  /** The contents of each key that changed, and was not reconciled since. */
+  /** The content of each key that changed and was not reconciled since. */
   readonly changed: Map<string, number | undefined>
-  /** Keys that were asked for, and not run since. */
+  /** Keys that were enqueued and not run since. */
   readonly enqueued: Set<string>
-  /** Whether a key waits for its time. */
+  /** Whether a key waits for its delay. */
   readonly hasLater: boolean
 }
 
@@ -28,8 +28,8 @@ export interface ControllerDrainOptions {
 }
 
 /**
- * A controller that is closed after what waits, while the source goes on: what changed before is reconciled, and nothing
- * is run for what comes after (I5); it ends as soon as nothing runs, and where something else closes it, in time (I15).
+ * Checks a controller that is drained while its source continues. Earlier changes are reconciled, and later ones are
+ * not run (I5). The drain ends as soon as no run is left, or in time if something else closes the controller (I15).
  */
 export class ControllerDrainChecker {
   readonly #scenario: Scenario
@@ -39,11 +39,11 @@ export class ControllerDrainChecker {
   readonly #begun = new Set<string>()
   /** Calls of `close` that have not settled. */
   #calls = 0
-  /** Since when nothing has run, at the earliest. */
+  /** The earliest time since which no key runs. */
   #idleSince: number
   #isFilled: boolean
   #isChecked = false
-  /** When something else closed it. */
+  /** The time at which something else closed it. */
   #interruptedAt: number | undefined
 
   constructor(scenario: Scenario, options: ControllerDrainOptions) {
@@ -70,7 +70,7 @@ export class ControllerDrainChecker {
 
   begins(key: string): void {
     const { changed, enqueued } = this.#options.left
-    // Where our own code is slow, what waits is taken little by little, and a key may be in more than one part of it.
+    // Slow code takes the pending keys in several parts, and a key may be in more than one of them.
     if (this.#isExact && this.#begun.has(key))
       this.#scenario.violate('I5', `${this.#options.name} runs ${nameOf(key)} twice after it was to end`)
     this.#begun.add(key)
@@ -81,12 +81,12 @@ export class ControllerDrainChecker {
   ended(key: string, hasFailed: boolean): void {
     this.#idleSince = this.#scenario.clock.elapsed
     if (!hasFailed) return
-    // It is not tried again.
+    // A failed key is not retried.
     this.#options.left.changed.delete(key)
     this.#options.left.enqueued.delete(key)
   }
 
-  /** Something else closes it; `isRunning`: while it runs something. */
+  /** Something else closes it; `isRunning`: while a key runs. */
   interrupted(isRunning: boolean): void {
     if (this.#interruptedAt !== undefined || !this.isOpen) return
     this.#interruptedAt = this.#now
@@ -103,7 +103,7 @@ export class ControllerDrainChecker {
         violate('I15', `${name} was closed ${Math.round(tookMs)} ms ago, and its draining has not ended`)
       return
     }
-    // Before the first list nothing is run.
+    // Before the first list, no key is run.
     if (!this.#isFilled) {
       this.#isFilled = informer.status.isSynced
       this.#idleSince = clock.elapsed
@@ -119,8 +119,8 @@ export class ControllerDrainChecker {
   }
 
   /**
-   * It has ended, and nothing has cut it short. `done`: the contents that it has reconciled of each key; `failed`: the
-   * keys of which the last run failed.
+   * The drain has ended without an interruption. `done`: the content that it has reconciled of each key; `failed`: the
+   * keys whose last run failed.
    */
   check(done: ReadonlyMap<string, number | undefined>, failed: ReadonlySet<string>): void {
     if (this.#isChecked) return
@@ -131,11 +131,11 @@ export class ControllerDrainChecker {
       if (done.get(key) !== wanted)
         violate('I5', `${name} was drained with ${nameOf(key)} at n${done.get(key)}, which was n${wanted} before`)
     for (const key of left.enqueued)
-      violate('I5', `${name} was drained, and has not run ${nameOf(key)}, as was asked before`)
+      violate('I5', `${name} was drained, and has not run ${nameOf(key)}, which was enqueued before`)
     if (this.#begun.size > 0) mark('a drained controller ran what waited')
     if (this.#version === undefined) return
     if (failed.size === 0 && controller.version !== this.#version)
-      violate('I7', `${name} was drained at ${this.#version}, and says ${controller.version}`)
+      violate('I7', `${name} was drained at ${this.#version}, and its version is ${controller.version}`)
     if (informer.version !== this.#version) mark('a controller was drained while the source went on')
   }
 

@@ -6,10 +6,10 @@ import type { IndexesOf } from '../workload/declared-indexes.js'
 import type { HandlerCallChecker } from './handler-call-checker.js'
 import { slownessOf } from './stop-checker.js'
 
-/** How long nothing may wait or run before it has ended. */
+/** The longest time without pending changes or calls before the drain ends, in milliseconds. */
 const SLACK_MS = 2
 
-/** Somebody who follows, and is closed after what waits. */
+/** A follower that is drained. */
 interface Drainable {
   readonly name: string
   readonly subscription: Subscription | undefined
@@ -21,13 +21,13 @@ interface Drainable {
 }
 
 /**
- * A subscription that is closed with `drain`: it is told what waits at that moment, and nothing of what comes later (I5); it
- * ends as soon as that is handled, and in time if something else closes it before (I15).
+ * Checks a subscription that is closed with `drain`. It receives the changes that are pending at the call, and no later
+ * ones (I5). The drain ends as soon as those are handled, or in time if something else closes it (I15).
  */
 export class DrainedSubscriptionChecker {
   readonly #scenario: Scenario
   readonly #follower: Drainable
-  /** What there was to know at the call. */
+  /** The objects in the store at the call. */
   readonly #store: ReadonlyMap<string, Item>
   #idleSince: number
   #closedSince: number | undefined
@@ -69,7 +69,6 @@ export class DrainedSubscriptionChecker {
       violate('I15', `${name} has nothing left to handle, and its draining has not ended`)
   }
 
-  /** Something else closes it. */
   interrupted(): void {
     this.#isInterrupted = true
   }
@@ -85,7 +84,7 @@ export class DrainedSubscriptionChecker {
       return
     }
     mark('a subscription was drained')
-    // What changes by itself nobody is told.
+    // A field that changes by itself is not reported.
     if (!settings.flips) this.#follower.checkDrained(this.#store)
   }
 

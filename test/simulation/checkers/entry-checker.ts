@@ -5,13 +5,13 @@ import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 
 /**
- * Compares entries with the source at the version of the store: their versions and identities, the very object that the
- * source gave, whether it is frozen, which keys are invalid, and what is left of those.
+ * Compares entries with the source at the version of the store: their versions and identities, the identical object,
+ * whether it is frozen, which keys are invalid, and the kept objects of those.
  */
 export class EntryChecker {
   readonly #scenario: SourceScenario
   readonly #informerOf: () => Informer<Item, IndexesOf>
-  /** What the store had of each key when it was seen last, and at which version. */
+  /** The content of each key in the last check, and the version of that check. */
   readonly #seen = new Map<string, number>()
   #seenAt: Version | undefined
   readonly #frozen = new WeakSet<object>()
@@ -21,7 +21,7 @@ export class EntryChecker {
     this.#informerOf = informerOf
   }
 
-  /** Nothing is there: what comes next follows nothing. */
+  /** The store is empty: the next check has no predecessor. */
   forget(): void {
     this.#seenAt = undefined
     this.#seen.clear()
@@ -52,14 +52,14 @@ export class EntryChecker {
     if (entry.uid !== (hasUids ? uid : undefined))
       violate('I7', `the entry of ${nameOf(key)} has the uid ${entry.uid}, in the source it is ${uid}`)
     if (!copies && !hasSchema && entry.object !== item)
-      violate('I7', `the entry of ${nameOf(key)} has another object than the source gave`)
+      violate('I7', `the entry of ${nameOf(key)} has another object than the source`)
     if (!freezes || this.#frozen.has(entry.object)) return
     this.#frozen.add(entry.object)
     const soft = unfrozenIn(entry.object)
     if (soft !== undefined) violate('I8', `the object of ${nameOf(key)} can be written to, at ${soft}`)
   }
 
-  /** Its last good state stays, unless the key was gone in between; or goes, where that was asked for. */
+  /** Its last valid state stays unless the key was absent in between. With `omit`, it is deleted. */
   #checkInvalid(key: string): void {
     const { settings, history, violate } = this.#scenario
     const n = this.#informerOf().get(key)?.n
@@ -87,13 +87,16 @@ export class EntryChecker {
       const isInvalid = state.get(key)?.isInvalid === true
       if (isInvalid) many++
       if (invalid.has(key) !== isInvalid)
-        violate('I7', `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer says otherwise`)
+        violate(
+          'I7',
+          `${nameOf(key)} ${isInvalid ? 'does not decode' : 'decodes'}, and the informer reports the opposite`,
+        )
     }
-    if (invalid.size > many) violate('I7', 'keys are invalid that nobody ever wrote')
+    if (invalid.size > many) violate('I7', 'there are invalid keys that were never written')
   }
 }
 
-/** Where a plain object or an array can be written to. */
+/** The path at which a plain object or an array is not frozen. */
 function unfrozenIn(value: unknown, path = 'the object'): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const prototype: unknown = Object.getPrototypeOf(value)

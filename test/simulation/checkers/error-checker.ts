@@ -3,29 +3,32 @@ import type { Item } from '../backend/history.js'
 import type { InformerDriver } from '../system/informer-driver.js'
 import { checkErrorReport } from './error-report-checker.js'
 
-/** What an informer reports: errors of handlers once each (I14), those of the audit only where something is wrong (I16). */
+/**
+ * Checks the reported errors of an informer: each handler error once (I14), and errors of an audit only if there is a
+ * difference (I16).
+ */
 export class ErrorChecker {
   readonly #driver: InformerDriver
   /** Thrown by handlers, and not reported yet. */
   readonly #planted = new Set<unknown>()
   /** Thrown inside steps of the store, and not reported yet. */
   readonly #thrown = new Set<unknown>()
-  /** The objects, by content, at which a step has thrown: the next attempt does not. */
+  /** The contents at which a step has thrown. The next attempt does not throw. */
   readonly #thrownAt = new Set<number>()
-  /** While the store builds its indexes again nothing throws. */
+  /** Nothing throws while the store rebuilds its indexes. */
   #isUndoing = false
 
   constructor(driver: InformerDriver) {
     this.#driver = driver
   }
 
-  /** An error for a handler to throw; nobody need hear of it where it belongs to somebody who has left. */
+  /** An error for a handler to throw. It need not be reported if its follower has left. */
   plant(hasLeft: boolean, error = new Error('thrown by a handler')): Error {
     if (!hasLeft && !this.#driver.isStopping) this.#planted.add(error)
     return error
   }
 
-  /** What a step of the store throws at some objects, once at each. */
+  /** The error that a step of the store throws at some objects, once for each. */
   defectAt({ n }: Item): Error | undefined {
     const { scenario, isStopping } = this.#driver
     if (this.#isUndoing || isStopping || this.#thrownAt.has(n)) return undefined

@@ -17,7 +17,7 @@ const CODES: readonly string[] = [
   'HANDLER',
 ]
 
-/** Judges what is said of a failure: what failed, in which step, of which source, and nothing secret. */
+/** Checks a reported error: its code, its phase, its source, and that it contains no secret. */
 export function checkErrorReport(
   scenario: Scenario,
   error: SourceError,
@@ -26,15 +26,15 @@ export function checkErrorReport(
   const { violate } = scenario
   const { phase, source, code, message } = error
   checkSecrets(scenario, error, 'an error that was reported')
-  if (!(error instanceof SourceError)) violate('errors', `what was reported is no SourceError: ${message}`)
-  if (message === '') violate('errors', `an error with code ${code} says nothing`)
+  if (!(error instanceof SourceError)) violate('errors', `the reported error is not a SourceError: ${message}`)
+  if (message === '') violate('errors', `an error with code ${code} has no message`)
   if (!CODES.includes(code)) violate('errors', `an error has the code ${code}: ${message}`)
-  if (!PHASES.includes(phase)) violate('errors', `an error does not say in which step it was: ${message}`)
-  if (!isSource(source)) violate('errors', `an error of the step ${phase} is of the source ${source}: ${message}`)
+  if (!PHASES.includes(phase)) violate('errors', `an error has no phase: ${message}`)
+  if (!isSource(source)) violate('errors', `an error of the phase ${phase} is of the source ${source}: ${message}`)
 }
 
-/** What is rejected with, or reported, holds no secret. */
+/** An error that rejects or is reported contains no secret. */
 export function checkSecrets({ violate }: Scenario, error: unknown, what: string): void {
   const where = secretIn(error)
-  if (where !== undefined) violate('errors', `${what} holds a password in its ${where}`)
+  if (where !== undefined) violate('errors', `${what} contains a password in its ${where}`)
 }

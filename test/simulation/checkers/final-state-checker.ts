@@ -4,8 +4,8 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 import type { Settings } from '../workload/settings.js'
 
 /**
- * A deletion of which the source told is known; what a list lacks, or what goes with its source, is not. Of a source that
- * keeps its promises.
+ * Checks `finalState` of a correct source. A delete that the source sent has a known final state. A delete from a list
+ * or with its source has an unknown one.
  */
 export function checkFinalState(
   { violate }: Scenario,
@@ -15,14 +15,14 @@ export function checkFinalState(
   if (origin === 'relist' && finalState === 'known')
     violate(
       'I4',
-      `${version === undefined ? 'a source was taken out with' : 'a list lacked'} ${nameOf(key)}, and its final state is said to be known`,
+      `${version === undefined ? 'a source was removed with' : 'a list lacked'} ${nameOf(key)}, and its final state is reported as known`,
     )
   if (version === undefined) return
   const written = history.at(version).mutations.filter((mutation) => mutation.key === key)
   const [only] = written
-  // What came before in the same batch, which is told at the version of the whole, may have been another end.
+  // Earlier events of the same batch have the same version, and may have been another delete.
   const isLast = only?.was?.isInvalid === false && only.was.item.n === previous.n
   const isNotified = !settings.isPolled && written.length === 1 && only?.stored === undefined && isLast
   if (origin === 'watch' && isNotified && finalState === 'unknown')
-    violate('I4', `the source told that ${nameOf(key)} was deleted, and its final state is said to be unknown`)
+    violate('I4', `the source sent the delete of ${nameOf(key)}, and its final state is reported as unknown`)
 }

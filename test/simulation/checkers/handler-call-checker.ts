@@ -2,7 +2,7 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 
-/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+/** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
 
 /** One call of a handler, or one run, that has returned a promise. */
@@ -10,27 +10,27 @@ export interface HandlerCall {
   readonly key: string
   readonly since: number
   readonly signal: AbortSignal
-  /** It has settled, or its time was over. */
+  /** It has settled or timed out. */
   isOver: boolean
 }
 
 export interface HandlerCallOptions {
   readonly name: string
-  /** How long one may take; undefined: as long as it likes. */
+  /** The time limit of a call in milliseconds; undefined: no limit. */
   readonly limitMs: number | undefined
   /** Whether its follower has ended, or may have. */
   readonly mayEnd: () => boolean
 }
 
 /**
- * The handlers or runs of one follower that have not settled. Judges that each is told to end when its time is over or its
- * follower is closed, at no other moment (I14, I15), and that the follower says which has run for longest.
+ * The handlers or runs of one follower that have not settled. Checks that the signal of each is aborted when it times
+ * out or its follower is closed, and at no other time (I14, I15). Checks the reported longest call.
  */
 export class HandlerCallChecker {
   readonly limitMs: number | undefined
   readonly #scenario: Scenario
   readonly #options: HandlerCallOptions
-  /** In the order in which they began. */
+  /** In the order of their beginning. */
   readonly #open = new Set<HandlerCall>()
   readonly #forget = new WeakMap<HandlerCall, () => void>()
 
@@ -40,7 +40,7 @@ export class HandlerCallChecker {
     this.limitMs = options.limitMs
   }
 
-  /** The one that has run for longest. */
+  /** The longest running call. */
   get longest(): HandlerCall | undefined {
     const [first] = this.#open
     return first
@@ -56,7 +56,7 @@ export class HandlerCallChecker {
       if (!(reason instanceof SourceError) || reason.code !== 'TIMEOUT') return
       const tookMs = clock.elapsed - run.since
       if (tookMs < (limitMs ?? Infinity))
-        violate('I14', `${name} was told ${tookMs} ms after it began at ${nameOf(key)} that its time is over`)
+        violate('I14', `${name} timed out at ${nameOf(key)} after ${tookMs} ms, before its limit`)
       mark('the time of a handler or a run was over')
       this.end(run)
       timedOut(reason)
@@ -70,7 +70,7 @@ export class HandlerCallChecker {
     return run
   }
 
-  /** False if its time was over before. */
+  /** Returns false if it timed out before. */
   end(run: HandlerCall): boolean {
     if (run.isOver) return false
     run.isOver = true
@@ -84,26 +84,26 @@ export class HandlerCallChecker {
     const { name, limitMs = Infinity, mayEnd } = this.#options
     if (subscription === undefined || mayEnd()) return
     for (const { key, since, signal } of this.#open) {
-      if (signal.aborted) violate('I15', `${name} was told to end at ${nameOf(key)}, and nothing has ended it`)
+      if (signal.aborted) violate('I15', `${name} was aborted at ${nameOf(key)} for no reason`)
       const tookMs = clock.reached - since
       if (tookMs > limitMs + 1 + CLOCK_READS * settings.driftMs)
-        violate('I14', `${name} has run ${nameOf(key)} for ${tookMs} ms, and may for ${limitMs}`)
+        violate('I14', `${name} has run ${nameOf(key)} for ${tookMs} ms, and its limit is ${limitMs}`)
     }
     const { oldestKey } = clock.still(() => subscription.backlog)
     const key = this.longest?.key
     if (oldestKey !== key)
-      violate('backlog', `${name} says that ${named(oldestKey)} has run for longest, and it is ${named(key)}`)
+      violate('backlog', `${name} reports ${named(oldestKey)} as its longest run, and it is ${named(key)}`)
   }
 
-  /** After a stop nothing runs on without having been told to end. */
+  /** After a stop, every open call has an aborted signal. */
   checkStopped(): void {
     for (const { key, signal } of this.#open)
       if (!signal.aborted)
-        this.#scenario.violate('I15', `${this.#options.name} was not told to end at ${nameOf(key)} by stop()`)
+        this.#scenario.violate('I15', `${this.#options.name} was not aborted at ${nameOf(key)} by stop()`)
   }
 }
 
-/** How long a handler or a run may take; undefined: as long as it likes. */
+/** The time limit of a handler or a run; undefined: no limit. */
 export function drawLimit({ decisions }: Scenario, owner: string): number | undefined {
   const limitMs = decisions.pick('time limit', [40, 400, 3_000, 15_000])
   return decisions.chance('limits time', 0.25) && decisions.take(`time limit#${owner}`) ? limitMs : undefined

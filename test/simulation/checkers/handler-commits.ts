@@ -5,23 +5,23 @@ import type { Subscription } from '../../../src/subscriptions/subscription-types
 import type { History, Item } from '../backend/history.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 
-/** What is known of the commits that go into queues, and of how far somebody has come. */
+/** The commits that go into queues, and the progress of followers. */
 export interface Commits {
-  /** The source of a change; undefined where there is only one. */
+  /** The source of a change; undefined with a single source. */
   sourceOf(change: Change<Item>): string | undefined
-  /** How many of the changes that wait a batch may be made of. */
+  /** The possible numbers of pending changes in a batch. */
   endsOf(version: Version | undefined, changes: readonly Change<Item>[]): readonly number[]
-  /** Whether a version is surely before another one. */
+  /** Whether a version is certainly before another one. */
   isBefore(version: Version, other: Version): boolean
-  /** Whether somebody who handles all at once has not. */
+  /** Whether a follower that handles everything at once is behind. */
   isLate(subscription: Subscription): boolean
-  /** Whether somebody who handles something just now (`isBusy`), or not, has handled all that is in the store. */
+  /** Whether a follower, with a running call (`isBusy`) or without, has handled everything in the store. */
   isLevel(subscription: Subscription, isBusy: boolean): boolean
 }
 
 /**
- * What was committed together: of neighbours, all that are of one version of one source. A list that shows what a watch
- * has passed over is of that version too, and a commit of its own.
+ * Whether two neighbouring changes are of one commit: they have one version and one source. A list of a version that a
+ * watch has passed is a commit of its own.
  */
 export function isOfOneCommit(one: Change<Item>, other: Change<Item>, commits: Commits): boolean {
   return one.origin === other.origin && isOfOneVersion(one, other, commits)
@@ -35,12 +35,12 @@ function isLost(change: Change<Item> | undefined): boolean {
   return change?.origin === 'access-lost'
 }
 
-/** Over one source a batch says by its version what it is made of. */
+/** Over one source, the version of a batch determines its changes. */
 export function commitsOf(history: History, informer: Informer<Item, IndexesOf>): Commits {
   return {
     sourceOf: () => undefined,
     endsOf: (version, changes) => {
-      // What is deleted because access was lost has no version, and the same versions may come after it.
+      // Deletes from a loss of access have no version, and the same versions may come after them.
       const edges = changes.flatMap((change, at) => (isLost(change) !== isLost(changes[at + 1]) ? [at + 1] : []))
       if (version === undefined) return edges.filter((end) => isLost(changes[end - 1]))
       const upTo = history.indexOf(version)

@@ -4,12 +4,12 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 import type { OpenCalls } from '../workload/open-calls.js'
 
-/** After so many milliseconds a handler or a run counts as stuck. */
+/** The times after which a call counts as stuck, in milliseconds. */
 const STUCK_MS = [50, 1_000, 15_000] as const
-/** It is asked at one look in so many. */
+/** The number of steps between two checks. */
 const EVERY = 8
 
-/** Judges what `health` says: whether it is live and ready, and at which key something is stuck. */
+/** Checks `health`: whether it is live and ready, and the key of a stuck call. */
 export class HealthChecker {
   readonly #scenario: Scenario
   readonly #informer: Informer<Item, IndexesOf>
@@ -29,7 +29,7 @@ export class HealthChecker {
 
   check(isCleared: boolean): void {
     const { clock, settings, violate } = this.#scenario
-    // Where our own code is slow it is later each time that somebody asks.
+    // With slow code, each clock read returns a later time.
     const { state, isSynced } = this.#informer.status
     if (settings.driftMs > 0 || state === 'stopped') return
     const stuckAfterMs = STUCK_MS[this.#steps % STUCK_MS.length] ?? 1_000
@@ -46,7 +46,10 @@ export class HealthChecker {
     if (!isReady && mayBeReady && mayBe.size === 0) violate('health', `it is not ready, for no reason: ${reason}`)
     const named = / has not settled for .* at key "/s.test(reason)
     if (stuck.size > 0 && ![...mayBe].some((key) => reason.includes(` at key "${key}"`)))
-      violate('health', `something is stuck at ${list(stuck)}, and the reason does not say so: ${reason.slice(0, 200)}`)
+      violate(
+        'health',
+        `something is stuck at ${list(stuck)}, and the reason does not name it: ${reason.slice(0, 200)}`,
+      )
     if (named && mayBe.size === 0) violate('health', `nothing is stuck, and the reason is ${reason.slice(0, 200)}`)
   }
 }

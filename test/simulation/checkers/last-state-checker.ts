@@ -1,26 +1,26 @@
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 
-/** Who is told of every change. */
+/** A follower that receives every change. */
 export interface Knowing {
-  /** When it was last told of a key. */
+  /** The time of the last received change of a key. */
   receivedAt(key: string): number
-  /** How often it was told of a key. */
+  /** The number of received changes of a key. */
   timesOf(key: string): number
-  /** What it was told when a key was deleted last. */
+  /** The last state in the last received delete of a key. */
   lastOf(key: string): Item | undefined
 }
 
-/** Judges what a controller is told of keys that are gone: the last state, until a run for that has succeeded. */
+/** Checks the last state that a controller receives of deleted keys, until a run for the delete has succeeded. */
 export class LastStateChecker {
   readonly #scenario: Scenario
   readonly #name: string
   readonly #unmerged: Knowing | undefined
-  /** Keys that it knows, or whose deletion it has not reconciled. */
+  /** Keys that it knows, or whose delete it has not reconciled. */
   readonly #open = new Set<string>()
-  /** How often the witness had been told of a key when its last run began. */
+  /** The number of changes of a key when its last run began. */
   readonly #begun = new Map<string, number | undefined>()
-  /** The same, of the last run that reconciled that the key is gone. */
+  /** The number of changes of a key when its delete was last reconciled. */
   readonly #done = new Map<string, number | undefined>()
 
   constructor(scenario: Scenario, name: string, unmerged: Knowing | undefined) {
@@ -33,14 +33,14 @@ export class LastStateChecker {
     const { violate } = this.#scenario
     const times = this.#unmerged?.timesOf(key)
     this.#begun.set(key, times)
-    const of = `${this.#name} is told of ${nameOf(key)}`
+    const of = `${this.#name} receives of ${nameOf(key)}`
     if (object !== undefined) {
-      if (deleted !== undefined) violate('controllers', `${of} what it is and what it was`)
+      if (deleted !== undefined) violate('controllers', `${of} the object and the last state`)
       this.#open.add(key)
       return
     }
     if (deleted === undefined) {
-      if (this.#open.has(key)) violate('controllers', `${of} that it is gone, and no last state`)
+      if (this.#open.has(key)) violate('controllers', `${of} a delete without a last state`)
       return
     }
     this.#open.add(key)
@@ -51,12 +51,12 @@ export class LastStateChecker {
       violate('controllers', `${of} n${deleted.n} as its last state, and it was n${last.n}`)
   }
 
-  /** A run that was told this has succeeded. */
+  /** A run with this last state has succeeded. */
   succeeded(key: string, deleted: Item | undefined): void {
     if (deleted === undefined) return
     const begun = this.#begun.get(key)
     this.#done.set(key, begun)
-    // It may have come back and gone again meanwhile: of that a run must be told as well.
+    // The key may have come back and gone again meanwhile: that delete needs a run as well.
     const isAgain = this.#unmerged?.timesOf(key) !== begun && this.#unmerged?.lastOf(key) !== deleted
     if (!isAgain || this.#scenario.settings.driftMs > 0) this.#open.delete(key)
   }

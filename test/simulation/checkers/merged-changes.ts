@@ -2,20 +2,20 @@ import type { Version } from '../../../src/contract/version.js'
 import type { Change, Deleted } from '../../../src/queue/change.js'
 import type { Item } from '../backend/history.js'
 
-/** What somebody is told. */
+/** A change after merging. */
 export interface MergedChange {
   readonly type: Change<Item>['type']
   readonly key: string
-  /** Of a delete: what is known of its last state. */
+  /** For a delete, its last known state. */
   readonly object: Item
-  /** Of the last change that is in it, where that has one. */
+  /** The version of the last merged change that has one. */
   readonly version: Version | undefined
   readonly finalState?: 'known' | 'unknown'
 }
 
 /**
- * What is left to tell of changes that waited, to somebody who knows certain keys, in the order in which the keys came:
- * a key that waits keeps its place, and one of which nothing is left to tell has none.
+ * Merges pending changes for a follower that has certain keys, in the order of arrival. A pending key keeps its
+ * position, and a key without a remaining change has none.
  */
 export function mergedOf(changes: readonly Change<Item>[], known: ReadonlySet<string>): readonly MergedChange[] {
   const notes = new Map<string, readonly MergedChange[]>()
@@ -24,7 +24,7 @@ export function mergedOf(changes: readonly Change<Item>[], known: ReadonlySet<st
     const before = notes.get(key)
     const gone = before?.[0]?.type === 'delete' ? before[0] : undefined
     if (change.type === 'delete') {
-      // What came back had a last state of its own.
+      // A recreated object has a last state of its own.
       const isBack = before?.length === 2
       if (known.has(key)) notes.set(key, [moreInformative(isBack ? undefined : gone, change)])
       else notes.delete(key)
@@ -35,7 +35,7 @@ export function mergedOf(changes: readonly Change<Item>[], known: ReadonlySet<st
   return [...notes.values()].flat()
 }
 
-/** Of two deletes: what the source told counts more than what a list lacked; the later version, where there is one. */
+/** Merges two deletes: a known final state takes precedence over an unknown one, with the later version. */
 function moreInformative(
   first: MergedChange | undefined,
   { key, object, finalState, version: last }: Deleted<Item>,
@@ -45,7 +45,7 @@ function moreInformative(
   return { type: 'delete', key, object, finalState, version }
 }
 
-/** Whether somebody is told just this, in this order. */
+/** Whether the changes are the same, in this order. */
 export function isAs(some: readonly MergedChange[], others: readonly MergedChange[]): boolean {
   return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
 }

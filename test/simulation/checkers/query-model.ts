@@ -10,7 +10,7 @@ import { Traits } from '../workload/traits.js'
 
 type Tuple = readonly Scalar[]
 
-/** An object as an index has it, once for each of its values. */
+/** An object in an index, once for each of its values. */
 interface Row {
   readonly key: string
   readonly item: Item
@@ -19,14 +19,14 @@ interface Row {
 
 type View = Omit<StoreView<Item, IndexesOf>, 'version'>
 
-/** How many random questions are asked of each index. */
+/** The number of random queries of each index. */
 const QUESTIONS = 1
-/** More entries than this are not all looked at one by one. */
+/** The number of entries up to which all are checked one by one. */
 const MANY = 50
 
 /**
- * A model of the query API: what a walk over all entries finds. It shares no code with the indexes, nor their order of
- * scalars.
+ * A model of the query API, by a walk over all entries. It shares neither code nor the order of scalars with the
+ * indexes.
  */
 export class QueryModel {
   readonly #scenario: Scenario
@@ -39,14 +39,14 @@ export class QueryModel {
     this.#stream = scenario.decisions.of('questions')
   }
 
-  /** Every accessor of a view says what the entries say (I9). */
+  /** Every accessor of a view returns the same objects as its entries (I9). */
   check(view: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
     this.#checkView(view, entries, what)
-    // What changes by itself no index is told of.
+    // An index is not updated for a field that changes by itself.
     if (!this.#scenario.settings.flips) this.#checkIndexes(view, entries, what)
   }
 
-  /** Of many entries one index at a time: to ask for all of them takes long. */
+  /** With many entries, only one index is checked, because all of them take long. */
   #checkIndexes({ by }: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
     const { owner, score, pair, labels } = this.#traits
     const rows = (of: (item: Item) => readonly unknown[]): readonly Row[] => rowsOf(entries, of)
@@ -108,7 +108,7 @@ export class QueryModel {
       const [is, right] = [view.entry(key), entries.get(key)]
       const isSo = is?.object === right?.object && is?.version === right?.version && is?.uid === right?.uid
       if (!isSo || view.get(key) !== right?.object || view.has(key) !== (right !== undefined))
-        this.#wrong(`${what} says something else of ${nameOf(key)} than its entries do`)
+        this.#wrong(`${what} and its entries differ at ${nameOf(key)}`)
     }
   }
 
@@ -189,7 +189,7 @@ export class QueryModel {
     const keys = new Map(right.map(({ key, item }) => [item, key]))
     for (const [key, item] of found)
       if (keys.get(item) !== key)
-        this.#wrong(`${what} gives an object of ${nameOf(keys.get(item) ?? '?')} as ${nameOf(key)}`)
+        this.#wrong(`${what} returns an object of ${nameOf(keys.get(item) ?? '?')} as ${nameOf(key)}`)
   }
 
   #same(what: string, found: readonly Item[], right: readonly Row[], isOrdered: boolean): void {
@@ -197,14 +197,14 @@ export class QueryModel {
     const isRight =
       found.length === wanted.length &&
       (isOrdered ? found.every((item, at) => item === wanted[at]) : isSame(found, wanted))
-    if (!isRight) this.#wrong(`${what} gives [${numbers(found)}], and it should give [${numbers(wanted)}]`)
+    if (!isRight) this.#wrong(`${what} returns [${numbers(found)}], and the model [${numbers(wanted)}]`)
   }
 
   #wrong(message: string): void {
     this.#scenario.violate('I9', message)
   }
 
-  /** Values to ask for: one that is there, and one that may be. */
+  /** Values to query: an existing one, and a possible one. */
   #queryValues(rows: readonly Row[]): readonly Scalar[] {
     const some = rows.length === 0 ? [] : [this.#pick(rows).tuple[0]]
     return [...some, this.#pick(this.#traits.pool)]
@@ -220,7 +220,7 @@ export class QueryModel {
     return [this.#disguised(first), this.#disguised(second)]
   }
 
-  /** Bounds are values of the component at `at`, that of a row or another one. */
+  /** Bounds: values of the component at `at`, of a row or of the pool. */
   #range(rows: readonly Row[], at: number): Range<Scalar> {
     const bound = (): Scalar => {
       const value = rows.length > 0 && this.#chance(0.7) ? this.#pick(rows).tuple[at] : this.#pick(this.#traits.pool)
@@ -236,7 +236,7 @@ export class QueryModel {
     }
   }
 
-  /** The same value as somebody else might write it. */
+  /** The same value in another representation. */
   #disguised(value: Scalar): Scalar {
     if (value instanceof Date) return new Date(value)
     if (this.#chance(0.5)) return value
@@ -254,7 +254,10 @@ export class QueryModel {
   }
 }
 
-/** Sorted; `of` gives the values of an object, each of them a tuple. One with null or undefined in it is in no index. */
+/**
+ * The sorted rows of an index. `of` returns the values of an object, each of them a tuple. A tuple with null or
+ * undefined has no row.
+ */
 function rowsOf(entries: ReadonlyMap<string, Entry<Item>>, of: (item: Item) => readonly unknown[]): readonly Row[] {
   const rows: Row[] = []
   for (const [key, { object: item }] of entries) {
@@ -301,7 +304,7 @@ function compare(a: Tuple, b: Tuple): number {
   return 0
 }
 
-/** Nothing, then booleans, numbers of both kinds with NaN first, Dates, and strings. */
+/** The order: undefined, booleans, numbers of both kinds with NaN first, Dates, and strings. */
 function order(a: Scalar | undefined, b: Scalar | undefined): number {
   if (a === b) return 0
   if (typeof a === 'number' && typeof b === 'number' && (a < b || a > b)) return a < b ? -1 : 1

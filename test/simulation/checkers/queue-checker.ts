@@ -9,13 +9,13 @@ import { type Commits, isOfOneCommit, isOfOneVersion } from './handler-commits.j
 import { checkTakenBatch, isLike, isNothing, type Overflow, type Waiting } from './taken-batch-checker.js'
 import { VersionFloorChecker } from './version-floor-checker.js'
 
-/** Merged, a key waits as one change, or as a delete and then an add. */
+/** A merged key is one change, or a delete and then an add. */
 const MOST_OF_A_KEY = 2
 
 /**
- * Judges the queue of one follower by what goes in and what comes out. What goes in somebody else tells, who follows the
- * same scope and is told at once. `every` tells each batch as it came, until more waits than the capacity; from then on
- * everything that waits is one batch, merged by key, in the order in which the keys came; or the subscription is closed.
+ * Checks the queue of one follower by its input and output. A shadow subscription with the same scope receives the
+ * input at once. `every` delivers each batch as it came, until more changes are pending than the capacity. From then
+ * on, all pending changes are one batch, merged by key, in the order of arrival; or the subscription is closed.
  */
 export class QueueChecker {
   readonly #scenario: Scenario
@@ -26,35 +26,35 @@ export class QueueChecker {
   readonly #concurrency: number
   readonly #wantsLatest: boolean
   readonly #shadow: Subscription
-  /** What went in, and what came out, in this step: in which order is not known. */
+  /** The input of this step; its order relative to the output is unknown. */
   #entered: Change<Item>[] = []
-  /** When each of them did. */
+  /** The arrival time of each entered change. */
   readonly #enteredAt: number[] = []
-  /** Where handlers are called, and nothing was merged. */
+  /** The least version; only with handlers, and if nothing was merged. */
   #floor: VersionFloorChecker | undefined
-  /** What is handled just now, by key. */
+  /** The changes that are being handled, by key. */
   readonly #running = new Map<string, Change<Item>>()
-  /** What was told last. */
+  /** The last delivered change. */
   #last: Change<Item> | undefined
-  /** When nothing waited last. */
+  /** The last time at which the queue was empty. */
   #idleAt: number | undefined
-  /** Somebody reads batches: what he has taken does not wait. */
+  /** Whether batches are read: taken changes do not count as pending. */
   #isRead = false
   #delivered: Change<Item>[] = []
   #taken: ChangeBatch<Item>[] = []
   #waiting: Waiting[] = []
   isOverflowed = false
-  /** Since it had caught up there was a moment with more than the capacity. */
+  /** Whether more than the capacity was pending since it last caught up. */
   #mayMerge: boolean
   #overflow: Overflow | undefined
-  /** How many objects there were in the beginning. */
+  /** The number of initial objects. */
   #replayed = 0
-  /** The largest batch that went in. */
+  /** The size of the largest commit. */
   #largest = 0
   readonly #known = new Set<string>()
-  /** Somebody may also ask for it. */
+  /** Whether it receives resyncs, of its own period or requested ones. */
   #hasResynced: boolean
-  /** How much it handles at the moment. */
+  /** The number of running calls. */
   #busy = 0
   #isOver = false
 
@@ -97,13 +97,13 @@ export class QueueChecker {
     if (!this.#isOver) this.#delivered.push(change)
   }
 
-  /** A reader has got a batch. */
+  /** A reader has taken a batch. */
   took(batch: ChangeBatch<Item>): void {
     this.#isRead = true
     if (!this.#isOver) this.#taken.push(batch)
   }
 
-  /** What was told takes time; `done` says that it is over. */
+  /** A handler returned a promise; `done` is called when it settles. */
   begins(key?: string): void {
     this.#busy++
     if (key !== undefined && this.#last !== undefined) this.#running.set(key, this.#last)
@@ -114,7 +114,7 @@ export class QueueChecker {
     if (key !== undefined) this.#running.delete(key)
   }
 
-  /** It was closed because it fell behind. */
+  /** It was closed because of an overflow. */
   overflowed(): void {
     this.isOverflowed = true
   }
@@ -145,7 +145,7 @@ export class QueueChecker {
     const queued = this.#waiting.filter(({ mayBeInHand }) => !mayBeInHand)
     if (this.#concurrency === 1 && queued.length > (this.#wantsLatest ? 0 : this.#capacity)) {
       if (this.#options.onOverflow === 'fail' && !this.#wantsLatest)
-        violate('I12', `${queued.length} changes wait for ${this.#name}, which has room for ${this.#capacity}`)
+        violate('I12', `${queued.length} changes wait for ${this.#name}, whose capacity is ${this.#capacity}`)
       this.#overflow ??= { delivered: new Map() }
       for (const waiting of queued) waiting.overflow ??= this.#overflow
       if (!this.#wantsLatest) mark('the queue of a subscription was full')
@@ -153,11 +153,11 @@ export class QueueChecker {
     this.#catchUp(subscription)
   }
 
-  /** Who is always at once done is slowed by nobody, however long others take. */
+  /** A follower that handles everything at once is not delayed by slow ones. */
   #checkShadow(): void {
     const { settings, violate } = this.#scenario
     if (settings.driftMs === 0 && this.#commits.isLate(this.#shadow))
-      violate('I12', `who stands beside ${this.#name} has not handled what the store has`)
+      violate('I12', `the shadow of ${this.#name} has not handled what the store has`)
   }
 
   #enter(): void {
@@ -181,7 +181,7 @@ export class QueueChecker {
       this.#checkDelivered(change)
     }
     for (const batch of this.#taken) this.#checkTaken(batch)
-    // What else came in this step may have left the queue with it.
+    // The other changes of this step may have left the queue with it.
     if (this.#delivered.length > 0) {
       for (const waiting of this.#waiting) waiting.mayBeInHand = true
       this.#overflow = undefined
@@ -190,7 +190,7 @@ export class QueueChecker {
     this.#taken = []
   }
 
-  /** It is at least where everything was handled. */
+  /** Its version is at least that of the handled changes. */
   #checkVersion({ version }: Subscription): void {
     const floor = this.#floor
     if (this.#mayMerge) this.#floor = undefined
@@ -199,17 +199,17 @@ export class QueueChecker {
     floor.checkStep((delivered) => !running.includes(delivered))
     if (version === undefined || floor.version === undefined) return
     if (this.#commits.isBefore(version, floor.version))
-      this.#scenario.violate('I7', `${this.#name} says ${version}, and has handled everything up to ${floor.version}`)
+      this.#scenario.violate('I7', `${this.#name}is at ${version}, and has handled everything up to ${floor.version}`)
   }
 
   #checkBacklog({ backlog }: Subscription): void {
     const { clock, violate } = this.#scenario
     if (backlog.keys === 0) {
-      // What was merged and came to nothing leaves its age to what is merged with it.
+      // A merge to nothing passes its age on to the next merged change.
       this.#idleAt = this.#mayMerge ? undefined : clock.elapsed
       for (const waiting of this.#waiting) waiting.mayBeGone = true
     }
-    // What is merged may come to nothing.
+    // Merged changes may come to nothing.
     if (this.#mayMerge) return
     const flaw = backlogViolation(backlog, this.#waiting, {
       now: clock.elapsed,
@@ -228,14 +228,14 @@ export class QueueChecker {
       if (!isLike(this.#waiting[first]?.change, change))
         violate(
           'queue',
-          `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, and that is not what came next`,
+          `${this.#name} received "${type}" of ${nameOf(key)} at ${version}, which is not the next change`,
         )
       if (first >= 0) this.#waiting.splice(first, 1)
       return
     }
     const isIt = (waiting: Waiting): boolean =>
       waiting.change.key === key && isOfOneVersion(waiting.change, change, this.#commits)
-    // Merged, it may be of another type than what came last.
+    // A merged change may have another type than the last one.
     const at = [
       this.#waiting.findIndex((waiting) => isLike(waiting.change, change)),
       this.#waiting.findLastIndex((waiting) => isIt(waiting) && waiting.change.type === type),
@@ -244,7 +244,7 @@ export class QueueChecker {
     ].find((found) => found >= 0)
     const found = at === undefined ? undefined : this.#waiting[at]
     if (at === undefined || found === undefined) {
-      violate('queue', `${this.#name} was told "${type}" of ${nameOf(key)} at ${version}, which did not wait`)
+      violate('queue', `${this.#name} received "${type}" of ${nameOf(key)} at ${version}, which was not pending`)
       return
     }
     const left = this.#waiting.filter((waiting, index) => index > at || waiting.change.key !== key)
@@ -254,7 +254,7 @@ export class QueueChecker {
     const times = (delivered?.get(key) ?? 0) + 1
     delivered?.set(key, times)
     if (delivered !== undefined && times > MOST_OF_A_KEY)
-      violate('I12', `${this.#name} was told ${times} changes of ${nameOf(key)} that had to be merged`)
+      violate('I12', `${this.#name} received ${times} changes of ${nameOf(key)} that had to be merged`)
   }
 
   #checkTaken(batch: ChangeBatch<Item>): void {
@@ -262,7 +262,7 @@ export class QueueChecker {
     const waited = this.#waiting.map(({ change }) => change)
     if (!changes.some(({ origin }) => origin === 'initial')) {
       const ends = this.#commits.endsOf(version, waited)
-      // Where nothing waits something may be told again; it keeps its key's place for what comes.
+      // A resync may be delivered while nothing else is pending; it keeps the position of its key.
       const fresh = changes.filter(({ origin }) => origin !== 'resync')
       if (fresh.length === 0) this.#mayHaveLeft(ends.findLast((end) => isNothing(waited.slice(0, end), this.#known)))
       else this.#checkBatch(batch, fresh, ends)
@@ -273,7 +273,7 @@ export class QueueChecker {
     }
   }
 
-  /** Where several ends are right it may have been the last of them: what follows the first came to nothing. */
+  /** If several ends are possible, it may be the last one: the changes after the first end merged to nothing. */
   #checkBatch({ source }: ChangeBatch<Item>, fresh: readonly Change<Item>[], ends: readonly number[]): void {
     const { violate, mark } = this.#scenario
     const taking = {
@@ -289,7 +289,7 @@ export class QueueChecker {
     const right = found.filter(({ flaw }) => flaw === undefined)
     const [first] = right
     if (first === undefined) {
-      const [invariant, what] = found.at(-1)?.flaw ?? ['queue', 'and nothing waited']
+      const [invariant, what] = found.at(-1)?.flaw ?? ['queue', 'and nothing was pending']
       violate(invariant, `${this.#name} took ${fresh.length} changes at ${fresh.at(-1)?.version}, ${what}`)
       return
     }
@@ -303,19 +303,19 @@ export class QueueChecker {
     for (const waiting of this.#waiting.slice(0, end)) waiting.mayBeInHand = true
   }
 
-  /** Behind handlers that are busy there is room for so many changes, or for the last state of each key. */
+  /** Behind busy handlers, the queue holds its capacity, or the last state of each key. */
   #checkBehindHandlers({ backlog }: Subscription): void {
     if (this.#concurrency === 1) return
     const { settings, violate } = this.#scenario
     const keys = new Set(this.#waiting.map(({ change }) => change.key)).size
     const merged = MOST_OF_A_KEY * keys
-    // The next batch is taken where there is still room, and only then.
+    // The next batch is taken only if there is capacity left.
     const fresh = this.#wantsLatest ? merged : this.#capacity - 1 + Math.max(this.#largest, merged)
     const most = keys + fresh + this.#replayed + (this.#hasResynced ? settings.keys.length + this.#concurrency : 0)
     if (backlog.keys > most) violate('I12', `${backlog.keys} changes wait for ${this.#name}, ${most} at most`)
   }
 
-  /** At rest nothing waits, whatever was merged into nothing. */
+  /** An empty queue has caught up, even if changes merged to nothing. */
   #catchUp(subscription: Subscription): void {
     if (subscription.backlog.keys > 0) return
     for (const waiting of this.#waiting) waiting.mayBeInHand = true
@@ -326,7 +326,9 @@ export class QueueChecker {
   }
 }
 
-/** What goes with a source that is taken out has no version; merged, it has that of the delete before, of whichever source. */
+/**
+ * A delete of a removed source has no version. After a merge, it has the version of the delete before, of any source.
+ */
 function isOfRemoval(gone: Change<Item>, { key, type, object }: Change<Item>): boolean {
   return (
     type === 'delete' && gone.type === type && gone.key === key && gone.object === object && gone.version === undefined

@@ -19,14 +19,14 @@ const STABLE_MS = 1_000
 /** The first reconnect after a break opens within this, at most once in the other. */
 const FIRST_RECONNECT_MS = 200
 const FIRST_RECONNECT_EVERY_MS = 10_000
-/** How long it takes at most until the source is read again for what was left out; opens may be far apart then. */
+/** The longest time until the source is listed again for left-out events; opens may be far apart then. */
 const BEFORE_LONG_MS = 5 * 60_000 + 2 * CEILING_MS
-/** How late an open, or the end of a silent stream, may be beyond what the rules say. */
+/** The allowed delay of an open, or of the end of a silent stream, in milliseconds. */
 const SLACK_MS = 2
-/** How often our own code looks at a clock before it opens, at most; each look takes time where it is slow. */
+/** The largest number of clock reads before an open; each read takes time if the clock drifts. */
 const CLOCK_READS = 60
 
-/** After these there is no reconnect at once. */
+/** Codes without an immediate reconnect. */
 const DELAYED = new Set<string>([
   'VERSION_EXPIRED',
   'EPOCH_CHANGED',
@@ -36,22 +36,22 @@ const DELAYED = new Set<string>([
   'PROTOCOL',
 ])
 
-/** Why the next open comes, and when that was known. */
+/** The reason of the next open, and its time. */
 interface Cause {
   readonly at: number
   readonly error: SourceError | undefined
 }
 
 /**
- * Judges a reflector by its opens alone, by the rules as SPEC.md states them: opens are spaced, after an error not too
- * soon and not too late, a watch that was live for 1 s resets it, silence ends a stream, nothing is listed again
- * whose history is still there, and each goes on from where its sink is.
+ * Checks a reflector by its opens alone, with the rules of SPEC.md. Opens are spaced, after an error neither too early
+ * nor too late. A watch that was live for 1 s resets the spacing. Silence ends a stream. The source is not listed again
+ * while its history exists. Each open resumes from the version of the sink.
  */
 export class ReflectorChecker implements SourceObserver {
   readonly #scenario: SourceScenario
-  /** Whether moments are known to the millisecond: our own code takes no time, and the sink neither. */
+  /** Whether times are exact to the millisecond: code and sink take no time. */
   readonly #isExact: boolean
-  /** What the reflector is doing. */
+  /** The state of the reflector. */
   readonly #state: () => string | undefined
   readonly #auditRequests: AuditRequestChecker
   readonly #auditPeriods: AuditPeriodChecker
@@ -59,7 +59,7 @@ export class ReflectorChecker implements SourceObserver {
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
-  /** How many batches the watch has brought. */
+  /** The number of batches of the watch. */
   #batches = 0
   #emittedAt = 0
   #stream: Stream | undefined
@@ -67,21 +67,21 @@ export class ReflectorChecker implements SourceObserver {
   #cause: Cause | undefined
   #mayList = true
   #skippedAt = -1
-  /** Until when the source may be read again because of something useless, and by when it must be. */
+  /** The time until which the source may be listed again for an unusable event, and the time by which it must be. */
   #mayListUntil = -1
   #mustListBy: number | undefined
-  /** How many lists the reflector began. */
+  /** The number of lists of the reflector. */
   lists = 0
   #relistsWhenListed = false
   #mustList = false
-  /** Nobody knows whether the sink has accepted a batch of the watch that broke. */
+  /** It is unknown whether the sink accepted a batch of the failed watch. */
   #isLiveUnclear = false
   #wasFatal = false
-  /** The last open was a watch that followed no list. */
+  /** Whether the last open was a watch without a list before it. */
   #isReopened = false
-  /** The stream that broke had said something. */
+  /** Whether the failed stream had sent something. */
   #wasLive = false
-  /** When the last reconnect without a delay was made. */
+  /** The time of the last immediate reconnect. */
   #immediateAt = -Infinity
   #isStopped = false
 
@@ -100,12 +100,12 @@ export class ReflectorChecker implements SourceObserver {
     this.#isExact = isExact
   }
 
-  /** Whether a list that is opened now is an audit's, which keeps no order with other opens. */
+  /** Whether a list that is opened now belongs to an audit, which is independent of other opens. */
   get isAudit(): boolean {
     return this.#state()?.endsWith('listing') !== true
   }
 
-  /** Whether nothing is open, and the next open is to come. */
+  /** Whether no stream is open, and the next open is due. */
   get isBetween(): boolean {
     return this.#cause !== undefined || this.#openedAt === undefined
   }
@@ -119,7 +119,7 @@ export class ReflectorChecker implements SourceObserver {
     this.#scenario.note(`opens a ${what}`)
     this.#resumeChecker.opened(stream)
     if (what === 'watch' && this.#mustList)
-      this.#scenario.violate('access', 'access was lost, the objects were deleted, and the watch goes on')
+      this.#scenario.violate('access', 'access was lost, the objects were deleted, and the watch continues')
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#reopened(what, now)
     if (what === 'list') {
@@ -166,19 +166,19 @@ export class ReflectorChecker implements SourceObserver {
     this.#mayListUntil = this.#scenario.clock.elapsed + BEFORE_LONG_MS
   }
 
-  /** It was noticed that something was left out. */
+  /** The informer reported that an event was left out. */
   leftOut(): void {
     this.#mustListBy ??= this.#scenario.clock.elapsed + BEFORE_LONG_MS
     this.#scenario.mark('something that nobody understands was left out')
   }
 
-  /** Whether it is known that the source has to be read again. */
+  /** Whether the source must be listed again. */
   get isIncomplete(): boolean {
     return this.#mustListBy !== undefined
   }
 
   broke(stream: Stream, error: unknown): void {
-    // An end is known at once; an error when the reflector reports it.
+    // An end is known at once, an error when the reflector reports it.
     if (stream === this.#stream && error === undefined)
       this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
   }
@@ -226,7 +226,7 @@ export class ReflectorChecker implements SourceObserver {
     this.#mustList = true
   }
 
-  /** Somebody wants the source read again, while the reflector is in this state. */
+  /** A relist was requested while the reflector was in this state. */
   relistRequested(state: string): void {
     this.#mayList = true
     if (state === 'listing' || state === 'relisting') {
@@ -237,7 +237,7 @@ export class ReflectorChecker implements SourceObserver {
     }
   }
 
-  /** Time went by in which nobody could act. */
+  /** The machine was suspended. */
   skipped(): void {
     this.#skippedAt = this.#scenario.clock.elapsed
     this.#auditRequests.skipped()
@@ -246,7 +246,7 @@ export class ReflectorChecker implements SourceObserver {
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
 
-  /** Nothing is to be judged any more. */
+  /** Ends all checks. */
   stopped(): void {
     this.#stream = undefined
     this.#mustListBy = undefined
@@ -254,15 +254,15 @@ export class ReflectorChecker implements SourceObserver {
     this.#isStopped = true
   }
 
-  /** A stream that says nothing must be given up in time. */
+  /** A silent stream must be ended in time. */
   checkStep(): void {
     this.#auditRequests.checkStep()
     if (!this.#isStopped) this.#auditPeriods.checkStep()
     if (this.#scenario.clock.elapsed > (this.#mustListBy ?? Infinity))
-      this.#scenario.violate('opens', 'something was left out long ago, and the source was not read again')
+      this.#scenario.violate('opens', 'an event was left out long ago, and the source was not listed again')
     const stream = this.#stream
     if (stream === undefined || this.#cause !== undefined || this.#isListed) return
-    // It was told to end, for a reason that nobody is told.
+    // It was aborted, for a reason that is not reported.
     if (stream.signal.aborted) return
     const { clock, settings, violate } = this.#scenario
     const limit = stream.kind === 'list' ? LIST_STALL_MS : 2 * settings.heartbeatMs + 5_000
@@ -285,7 +285,7 @@ export class ReflectorChecker implements SourceObserver {
     if (this.#cause?.error === undefined) this.#cause = undefined
     // A watch is live once the sink has accepted its first batch.
     if (this.#batches <= 1) this.#liveAt = undefined
-    // Of several batches at its first moment nobody knows which one was refused.
+    // Of several batches at the same time, it is unknown which one was rejected.
     else this.#isLiveUnclear = this.#liveAt === this.#scenario.clock.elapsed
   }
 
@@ -293,12 +293,12 @@ export class ReflectorChecker implements SourceObserver {
     if (livedMs >= STABLE_MS) this.#spacing = FIRST_MS
   }
 
-  /** The server answered a reopened watch that its version cannot be resumed: the list is part of the same open. */
+  /** The server rejected the version of a reopened watch: the list belongs to the same open. */
   get #isAnswered(): boolean {
     return this.#isReopened && this.#cause?.error !== undefined && isExpiry(this.#cause.error)
   }
 
-  /** Whether the open that this cause leads to may come at once: yes, no, or either, as moments are not known exactly. */
+  /** Whether the next open may be immediate: yes, no, or undefined if times are not exact. */
   get #isImmediate(): boolean | undefined {
     const { at = 0, error } = this.#cause ?? {}
     if (error === undefined || error.retryAfterMs !== undefined || DELAYED.has(error.code)) return false
@@ -327,7 +327,7 @@ export class ReflectorChecker implements SourceObserver {
     this.#isReopened = what === 'watch'
   }
 
-  /** Whether the open that is made now comes at once. */
+  /** Whether this open is immediate. */
   #wasImmediate(now: number): boolean {
     const isEarly = now - (this.#cause?.at ?? now) <= FIRST_RECONNECT_MS + SLACK_MS
     return this.#isImmediate ?? isEarly
@@ -339,7 +339,7 @@ export class ReflectorChecker implements SourceObserver {
     const spacing = this.#isExact ? this.#spacing : FIRST_MS
     let earliest = this.#isAnswered ? cause.at : openedAt + spacing / 2
     let latest = this.#isAnswered ? cause.at : Math.max(cause.at, openedAt + spacing)
-    // A relist for what was left out comes when it is due, which nobody is told.
+    // The time of a relist for left-out events is not reported.
     if (this.#cause === undefined && now <= this.#mayListUntil) latest = now
     if (cause.error !== undefined) {
       const after = cause.error.retryAfterMs ?? 0

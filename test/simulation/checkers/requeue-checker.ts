@@ -1,55 +1,55 @@
 import { nameOf, type Scenario } from '../system/scenario.js'
 
-/** How far from its time a run may be. */
+/** The allowed deviation of a run from its time, in milliseconds. */
 const SLACK_MS = 2
-/** After a failure with news a key waits for so long, at most. */
+/** The longest wait of a failed key that was enqueued or changed, in milliseconds. */
 const CHANGED_KEY_MS = 100
 const NEVER = -Infinity
 
-/** A time that somebody has asked for. */
+/** A requested time of a run. */
 interface Due {
   readonly at: number
-  /** How much of the time had gone by unnoticed. */
+  /** The suspended time before it. */
   readonly skipped: number
-  /** Whether it is certain: before the first list nothing is run, and one delay may count for another. */
+  /** Whether the run is certain: before the first list no key is run, and one delay may count for another. */
   readonly isFirm: boolean
-  /** Whether it is certain that it has to be run, though nobody knows when. */
+  /** Whether a run is certain, though not its time. */
   readonly isOwed: boolean
 }
 
-/** What was asked of one key. */
+/** The requests of one key. */
 interface KeyRequests {
-  /** When it was asked to be run by `enqueue`, and has to be still. */
+  /** The pending times of `enqueue`. */
   due: Due[]
-  /** When there is to be another run, unless there is one before: as the last one wanted, or because it failed. */
+  /** The time of another run unless there is an earlier one: from `requeueAfter`, or after a failure. */
   again: Due | undefined
-  /** When something last happened that is a reason for a run. */
+  /** The time of the last reason for a run. */
   reasonAt: number
   begunAt: number
   hasFailed: boolean
-  /** When a run last failed. */
+  /** The time of the last failed run. */
   failedAt: number
 }
 
 export interface RequeueCheckerOptions {
   readonly name: string
-  /** When something was last told of a key; undefined where nobody knows. */
+  /** The time of the last change of a key; undefined if unknown. */
   readonly changedAt: ((key: string) => number) | undefined
-  /** Whether it also runs keys to look at them again. */
+  /** Whether it also runs keys for resyncs. */
   readonly resyncs: boolean
-  /** When there was last no room for another run. */
+  /** The last time without capacity for another run. */
   readonly fullAt: () => number
 }
 
 /**
- * Judges whether a controller runs a key when it was asked to: by `enqueue` at that time, whatever happened to the key
- * meanwhile; by `requeueAfter` then, unless something happened before. And never without a reason.
+ * Checks that a controller runs a key when requested: at the time of `enqueue`, whatever happened to the key meanwhile,
+ * and at the time of `requeueAfter` unless there was another run. It never runs a key without a reason.
  */
 export class RequeueChecker {
   readonly #scenario: Scenario
   readonly #options: RequeueCheckerOptions
   readonly #keys = new Map<string, KeyRequests>()
-  /** Whether no time is waited for any more. */
+  /** Whether no delay counts any more. */
   #isSealed = false
 
   constructor(scenario: Scenario, options: RequeueCheckerOptions) {
@@ -57,7 +57,7 @@ export class RequeueChecker {
     this.#options = options
   }
 
-  /** Whether something that was asked for is still to come. */
+  /** Whether a requested run is still to come. */
   get isWaiting(): boolean {
     const { elapsed } = this.#scenario.clock
     return [...this.#keys.values()].some(({ due, again }) =>
@@ -65,7 +65,7 @@ export class RequeueChecker {
     )
   }
 
-  /** Keys that were asked for, and should have been run by now unless there was no room for that. */
+  /** Keys that were enqueued and should have run by now if there was capacity. */
   get overdue(): Set<string> {
     const { clock, settings } = this.#scenario
     const isOver = ({ at, skipped, isOwed }: Due): boolean =>
@@ -76,7 +76,7 @@ export class RequeueChecker {
     return keys
   }
 
-  /** From now on no time is waited for: at this very moment nobody can tell whether one has come. */
+  /** No delay counts any more. It is unknown whether one ends at this very time. */
   sealed(): void {
     this.#isSealed = true
     const { elapsed } = this.#scenario.clock
@@ -90,12 +90,12 @@ export class RequeueChecker {
     }
   }
 
-  /** Asked for by `enqueue`; not `isFirm` before the first list. */
+  /** Called with each `enqueue`; not `isFirm` before the first list. */
   enqueued(key: string, delayMs: number, isFirm: boolean): void {
     const requests = this.#of(key)
     const { elapsed } = this.#scenario.clock
     const at = elapsed + delayMs
-    // At the very moment of a failure nobody can tell whether it still counts as asked for during the run.
+    // At the time of a failure, it is unknown whether the call still belongs to the run.
     const isCertain = requests.failedAt !== elapsed
     if (delayMs === 0) requests.due.push(this.#due(at, isFirm && isCertain, isCertain))
     else this.#merge(requests, this.#due(at, isFirm && !this.#isDueNow(requests)))
@@ -107,7 +107,7 @@ export class RequeueChecker {
     const requests = this.#of(key)
     const { elapsed } = clock
     const past = requests.due.filter(({ at }) => at <= elapsed + SLACK_MS)
-    // What went by unnoticed comes late, and perhaps only after this run has begun.
+    // A time during a suspension comes late, perhaps only after this run has begun.
     for (const { at, skipped } of past)
       requests.reasonAt = Math.max(requests.reasonAt, skipped === clock.skipped ? at : elapsed)
     this.#checkLate(key, requests)
@@ -116,20 +116,20 @@ export class RequeueChecker {
     const isExact = settings.driftMs === 0 && changedAt !== undefined && !resyncs
     const hasReason =
       requests.hasFailed || isAgain || Math.max(requests.reasonAt, changedAt?.(key) ?? NEVER) >= requests.begunAt
-    if (isExact && !hasReason) violate('controllers', `${name} runs ${nameOf(key)}, and nobody asked for that`)
+    if (isExact && !hasReason) violate('controllers', `${name} runs ${nameOf(key)}, and there is no reason for it`)
     requests.due = requests.due.filter(({ at }) => at > elapsed)
     requests.again = undefined
     requests.begunAt = elapsed
   }
 
-  /** A run has ended; `againMs` is when it wanted another, where it succeeded. */
+  /** A run has ended; `againMs` is its `requeueAfter`, if it succeeded. */
   ended(key: string, againMs: number | undefined, hasFailed: boolean): void {
     const requests = this.#of(key)
     const { elapsed } = this.#scenario.clock
     requests.hasFailed = hasFailed
     if (hasFailed) requests.failedAt = elapsed
     if (againMs !== undefined && !hasFailed && !this.#isSealed) requests.again = this.#due(elapsed + againMs)
-    // What was asked for during the run comes after it; where that failed, as part of the next try.
+    // Keys that were enqueued during the run are run after it; after a failure, as part of the retry.
     const isNow = ({ at }: Due): boolean => at <= elapsed
     const now = requests.due.filter(isNow)
     if (now.length === 0) return
@@ -142,12 +142,12 @@ export class RequeueChecker {
     else requests.due.push(next)
   }
 
-  /** Nothing runs any more: what was asked for until now has been run. */
+  /** No run is left: all requested runs have been done. */
   check(): void {
     for (const [key, requests] of this.#keys) this.#checkLate(key, requests)
   }
 
-  /** Of several delays the one that ends first counts. */
+  /** Of several delays, the shortest counts. */
   #merge(requests: KeyRequests, next: Due): void {
     const { elapsed } = this.#scenario.clock
     const before = requests.due.filter(({ at }) => at > elapsed && at <= next.at)
@@ -160,7 +160,7 @@ export class RequeueChecker {
     ]
   }
 
-  /** A delay ends at this moment: nobody can tell whether it has already. */
+  /** Whether a delay ends at this time, so that it is unknown whether it has ended. */
   #isDueNow({ due, reasonAt }: KeyRequests): boolean {
     const { elapsed, skipped } = this.#scenario.clock
     const isNow = (each: Due): boolean =>
@@ -175,10 +175,7 @@ export class RequeueChecker {
       const lateMs = clock.elapsed - at
       const isExact = isFirm && settings.driftMs === 0 && clock.skipped === skipped && fullAt() <= at
       if (isExact && lateMs > SLACK_MS)
-        violate(
-          'controllers',
-          `${name} has not run ${nameOf(key)} ${Math.round(lateMs)} ms after the time that was asked for`,
-        )
+        violate('controllers', `${name} has not run ${nameOf(key)} ${Math.round(lateMs)} ms after the requested time`)
     }
   }
 
@@ -189,7 +186,7 @@ export class RequeueChecker {
   #of(key: string): KeyRequests {
     let requests = this.#keys.get(key)
     if (requests === undefined) {
-      // Of a key that was never run anything may have happened before.
+      // Before its first run, anything may have happened to a key.
       requests = { due: [], again: undefined, reasonAt: NEVER, begunAt: NEVER, hasFailed: false, failedAt: NEVER }
       this.#keys.set(key, requests)
     }

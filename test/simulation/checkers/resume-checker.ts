@@ -5,15 +5,16 @@ import type { SourceScenario } from '../system/scenario.js'
 import { nowhere, VersionOrderChecker } from './version-order-checker.js'
 
 /**
- * Judges from where a reflector goes on: from what its sink accepted last, neither more, which nobody would ever be told,
- * nor less (I10); and that a list is told what was shown, which it may not fall behind (I11).
+ * Checks the version from which a reflector resumes: the last version that its sink accepted, neither later, which
+ * would lose changes, nor earlier (I10). A list receives the version that readers have seen, and may not be older
+ * (I11).
  */
 export class ResumeChecker {
   readonly #scenario: SourceScenario
-  /** The version of what the sink accepted last. */
+  /** The last version that the sink accepted. */
   readonly #accepted: () => Version | undefined
   readonly #progress: VersionOrderChecker
-  /** Whether the history that was shown is over, and no list of the next one is in. */
+  /** Whether the history of the store is over, and no list of the next one is complete. */
   #isForked = false
 
   constructor(scenario: SourceScenario, accepted: () => Version | undefined) {
@@ -22,12 +23,12 @@ export class ResumeChecker {
     this.#progress = new VersionOrderChecker(scenario, 'the resume point')
   }
 
-  /** The source says that its history is another one. */
+  /** The source reports another history. */
   forked(): void {
     this.#isForked = true
   }
 
-  /** A list is in. */
+  /** A list is complete. */
   listed(): void {
     this.#isForked = false
   }
@@ -41,10 +42,10 @@ export class ResumeChecker {
       return
     }
     if (stream.floor === undefined) return
-    if (this.#isForked) this.#scenario.violate('I11', `a list is told of ${stream.floor}, whose history is over`)
-    // Its objects were deleted because access was lost; it may not be shown anything older all the same.
+    if (this.#isForked) this.#scenario.violate('I11', `a list has the floor ${stream.floor}, whose history is over`)
+    // The objects were deleted because access was lost; the next list may still not be older.
     else if (accepted === undefined && this.#scenario.settings.clears) this.#progress.at(stream.floor)
     else if (stream.floor !== accepted)
-      this.#scenario.violate('I11', `a list is told of ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
+      this.#scenario.violate('I11', `a list has the floor ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
   }
 }

@@ -2,30 +2,30 @@ import type { Change } from '../../../src/queue/change.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 
-/** Within so many periods, and this time, a key is told again: what comes and goes meanwhile moves its turn. */
+/** A resync of a key comes within this many periods plus the slack: added and deleted keys move its time. */
 const PERIODS = 3
 const SLACK_MS = 1_000
-/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+/** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 1_000
-/** How often one key may be told again at once: by what is handled, what waits for its handler, and what is queued. */
+/** The largest number of immediate resyncs of one key: one is handled, one waits for its handler, one is queued. */
 const AT_ONCE = 3
 
 /**
- * Judges what a follower is told again: what it was told last, everything once a period while nothing waits for it, and
- * never so that it piles up, however long a handler is stuck (I12).
+ * Checks resyncs: they contain the last received object, every object is delivered once a period while nothing is
+ * pending, and they never pile up behind a stuck handler (I12).
  */
 export class ResyncChecker {
   readonly periodMs: number
   readonly #scenario: Scenario
   readonly #name: string
-  /** When each key was told again lately. */
+  /** The times of the last resyncs of each key. */
   readonly #receivedAt = new Map<string, number[]>()
-  /** Since when each key has waited for its turn. */
+  /** The time since which each key waits for its resync. */
   readonly #waitsSince = new Map<string, number>()
   #skipped = 0
-  /** The keys that it knew when this was last looked at. */
+  /** The keys of the follower in the last step. */
   #keys: ReadonlySet<string> = new Set()
-  /** How often anything was told again. */
+  /** The number of resyncs. */
   received = 0
 
   constructor(scenario: Scenario, name: string, periodMs: number) {
@@ -40,33 +40,33 @@ export class ResyncChecker {
     this.#waitsSince.delete(key)
     mark('a follower was told again what it knew')
     if (type !== 'update' || object !== previous || version !== undefined)
-      violate('I4', `${this.#name} was told "${type}" of ${nameOf(key)} as a resync, and it is another change`)
+      violate('I4', `${this.#name} received "${type}" of ${nameOf(key)} as a resync, which is another change`)
     const receivedAt = this.#receivedAt.get(key) ?? []
     this.#receivedAt.set(key, [...receivedAt, clock.elapsed].slice(-AT_ONCE))
     const [first] = receivedAt
     if (receivedAt.length < AT_ONCE || first === undefined) return
     const tookMs = clock.elapsed - first
     if (tookMs < this.periodMs / settings.keys.length - 1)
-      violate('I12', `${this.#name} was told again of ${nameOf(key)} ${AT_ONCE + 1} times in ${tookMs} ms`)
+      violate('I12', `${this.#name} received ${AT_ONCE + 1} resyncs of ${nameOf(key)} in ${tookMs} ms`)
   }
 
-  /** Everything that it knows it is told again in time; not while it is busy with something. */
+  /** Every known object is resynced in time, except while the follower is busy. */
   checkStep(known: ReadonlyMap<string, Item>, isBusy: boolean): void {
     const { clock, settings, violate } = this.#scenario
     const isUnnoticed = clock.skipped > this.#skipped
     this.#skipped = clock.skipped
-    // What comes or goes moves the turn of others.
+    // Added or deleted keys move the times of others.
     if (isBusy || isUnnoticed || !this.#hasAll(known)) this.#waitsSince.clear()
     if (isBusy) return
     for (const key of known.keys()) {
       const since = this.#waitsSince.get(key) ?? clock.elapsed
       this.#waitsSince.set(key, since)
       if (clock.reached - since > PERIODS * this.periodMs + SLACK_MS + CLOCK_READS * settings.driftMs)
-        violate('resyncs', `${this.#name} has not been told again of ${nameOf(key)} for ${clock.elapsed - since} ms`)
+        violate('resyncs', `${this.#name} has not received a resync of ${nameOf(key)} for ${clock.elapsed - since} ms`)
     }
   }
 
-  /** Whether the keys that it knows are those of the last look. */
+  /** Whether the known keys are those of the last step. */
   #hasAll(known: ReadonlyMap<string, Item>): boolean {
     const keys = this.#keys
     let isSame = known.size === keys.size
@@ -76,10 +76,10 @@ export class ResyncChecker {
   }
 }
 
-/** How often somebody wants to be told again; undefined: never. */
+/** The resync period of a follower; undefined: no resyncs. */
 export function drawResync({ decisions, settings }: Scenario, owner: string, probability: number): number | undefined {
   const period = decisions.pick('resync period', [300, 3_000, 10_000])
   if (!decisions.chance('resyncs', probability) || !decisions.take(`resync#${owner}`)) return undefined
-  // Where only the audit makes it right that takes long.
+  // If only an audit repairs the store, that takes long.
   return settings.isBreach && settings.auditMs !== false ? 100 * period : period
 }

@@ -2,11 +2,11 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 
 const FIRST_MS = 100
 const CEILING_MS = 30_000
-/** How late a run may be beyond what the rules say. */
+/** The allowed delay of a run, in milliseconds. */
 const SLACK_MS = 2
-/** How often our own code looks at a clock, at most, until a delay ends; each look takes time where it is slow. */
+/** The largest number of clock reads until a delay ends; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
-/** What nobody knows happened at no time. */
+/** The time of unknown events. */
 const NEVER = -Infinity
 
 /** Runs of one key that failed, one after the other. */
@@ -15,24 +15,24 @@ interface Failures {
   /** When the last of them began, and when it failed. */
   readonly begun: number
   readonly at: number
-  /** How much of the time had gone by unnoticed. */
+  /** The suspended time before it. */
   readonly skipped: number
 }
 
 /**
- * Judges when a controller runs again what failed: further and further apart, half of it chance; after news not sooner
- * than the first distance; and it counts its attempts.
+ * Checks the retries of a controller: with growing delays, half of each random; after a change not earlier than the
+ * first delay; and it counts its attempts.
  */
 export class RetryChecker {
   readonly #scenario: Scenario
   readonly #name: string
-  /** When something was last told of a key; undefined where nobody knows. */
+  /** The time of the last change of a key; undefined if unknown. */
   readonly #changedAt: ((key: string) => number) | undefined
   readonly #failures = new Map<string, Failures>()
   readonly #begun = new Map<string, number>()
-  /** Until when a key was asked for from elsewhere. */
+  /** The time until which a key was enqueued from outside. */
   readonly #enqueuedAt = new Map<string, number>()
-  /** When there was last no room for another run. */
+  /** The last time without capacity for another run. */
   #fullAt = NEVER
 
   constructor(scenario: Scenario, name: string, changedAt: ((key: string) => number) | undefined) {
@@ -52,7 +52,7 @@ export class RetryChecker {
     return this.#fullAt
   }
 
-  /** There is no room for another run now. */
+  /** There is no capacity for another run now. */
   full(): void {
     this.#fullAt = this.#scenario.clock.elapsed
   }
@@ -70,7 +70,7 @@ export class RetryChecker {
     const mostMs = mostAfter(count)
     const about = `${this.#name} runs ${nameOf(key)} again ${Math.round(afterMs)} ms after failure ${count}`
     if (count > 3) this.#scenario.mark('a reconcile failed again and again')
-    // Who asks for a key has it at once.
+    // An enqueued key is run at once.
     const dueUntil = this.#dueUntil(key)
     if (dueUntil < at) {
       const changedAt = Math.max(this.#changedAt?.(key) ?? Infinity, dueUntil)
@@ -81,7 +81,7 @@ export class RetryChecker {
     if (isExact && afterMs > mostMs + SLACK_MS) violate('retries', `${about}, ${mostMs} at most`)
   }
 
-  /** A time that went by unnoticed has come only after that. */
+  /** A time during a suspension comes only after it. */
   #dueUntil(key: string): number {
     const { clock, settings } = this.#scenario
     const due = this.#enqueuedAt.get(key) ?? NEVER
@@ -89,7 +89,7 @@ export class RetryChecker {
     return due >= from && due < to ? to + CLOCK_READS * settings.driftMs : due
   }
 
-  /** Whether what has failed may still wait for its next try. */
+  /** Whether a failed key may still wait for its retry. */
   mayWait(key: string): boolean {
     const failures = this.#failures.get(key)
     if (failures === undefined) return false
@@ -113,7 +113,7 @@ export class RetryChecker {
   }
 }
 
-/** How long the next try waits after so many failures, at most. */
+/** The longest delay after this many failures, in milliseconds. */
 function mostAfter(failures: number): number {
   return Math.min(FIRST_MS * 2 ** (failures - 1), CEILING_MS)
 }

@@ -6,38 +6,38 @@ import { nameOf, type SourceScenario } from '../system/scenario.js'
 import { type MergedChange, mergedOf } from './merged-changes.js'
 import { VersionOrderChecker } from './version-order-checker.js'
 
-/** A change that has not been taken yet. */
+/** A pending change. */
 interface Waiting {
   readonly change: Change<Item>
-  /** A delete of what is deleted already: it only improves what is told of the first, and only where they are merged. */
+  /** A second delete of a deleted key: it only improves the final state of the first, and only if they are merged. */
   readonly isSecond: boolean
-  /** A second delete that does not say what was last there. */
+  /** A second delete without a last state. */
   readonly isBare: boolean
 }
 
 /** A whole collection. */
 export interface Listed {
   readonly objects: ReadonlyMap<string, Item>
-  /** What it holds that does not decode; undefined: that may be any, so nothing is known to be gone. */
+  /** The undecodable keys; undefined: unknown, so no key is known to be absent. */
   readonly invalid: ReadonlySet<string> | undefined
 }
 
-/** Whether what waits is merged: always in a queue of the latest, and for a while after there was too much of it. */
+/** Whether pending changes are merged: always in a queue of the latest, and for a time after an overflow. */
 export type Merging = 'never' | 'at times' | 'always'
 
 /**
- * Judges a queue as a sink, by what goes in and what comes out. Of each key comes what went in, or what that comes to
- * (laws 4 and 5); its contents only move on (I3), and so does the version of the queue (I10, I11).
+ * Checks a queue as a sink, by its input and output. Of each key it delivers the input, or its merge (laws 4 and 5).
+ * Contents never go back (I3), nor does the version of the queue (I10, I11).
  */
 export class SinkChecker {
   readonly #scenario: SourceScenario
   readonly #merging: Merging
   readonly #progress: VersionOrderChecker
-  /** What whoever takes everything will hold. */
+  /** The objects of a consumer that takes everything. */
   readonly #held = new Map<string, Item>()
-  /** What may be left of each key: a repeated change that was told may have been told for another like it. */
+  /** The possible pending changes of each key: a repeated change that was delivered may belong to another equal one. */
   readonly #waiting = new Map<string, readonly (readonly Waiting[])[]>()
-  /** The newest content that was taken of each key, and in which epoch. */
+  /** The newest taken content of each key, and its epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
   #accepted: Version | undefined
 
@@ -47,12 +47,12 @@ export class SinkChecker {
     this.#progress = new VersionOrderChecker(scenario, 'the queue')
   }
 
-  /** The version of what the queue accepted last. */
+  /** The last version that the queue accepted. */
   get accepted(): Version | undefined {
     return this.#accepted
   }
 
-  /** The queue has accepted a batch, and says that it is at `queueAt`. */
+  /** The queue has accepted a batch, and reports the version `queueAt`. */
   applied({ events, version }: WatchBatch<Item>, queueAt: Version | undefined): void {
     for (const event of events) {
       if (event.type === 'put') this.#put(event.key, event.object, version, 'watch')
@@ -65,13 +65,13 @@ export class SinkChecker {
     this.#accept(version, queueAt)
   }
 
-  /** The same of a list. */
+  /** The queue has accepted a list. */
   listed(listed: Listed, version: Version, queueAt: Version | undefined): void {
     this.#replaced(listed, version, 'relist')
     this.#accept(version, queueAt)
   }
 
-  /** Something leaves, for somebody who holds certain keys. */
+  /** A consumer that has certain keys has taken a batch. */
   took({ deltas }: DeltaBatch<Item>, holds: (key: string) => boolean): void {
     for (const delta of deltas) if (delta.type !== 'deleted') this.#order(delta)
     for (const [key, delivered] of Map.groupBy(deltas, ({ key }) => key)) this.#checkKey(key, delivered, holds(key))
@@ -90,7 +90,7 @@ export class SinkChecker {
     this.#wait(previous === undefined ? { ...base, type: 'add', previous } : { ...base, type: 'update', previous })
   }
 
-  /** The source told of a deletion, and perhaps of the last state. */
+  /** The source sent a delete, perhaps with a last state. */
   #delete(key: string, last: Item | undefined, version: Version): void {
     if (this.#held.has(key)) this.#gone(key, last, version, 'watch', 'known')
     else {
@@ -132,7 +132,10 @@ export class SinkChecker {
     return this.#waiting.get(key) ?? [[]]
   }
 
-  /** What is told of a key is what came first; or all of it, merged. What came to nothing is not told. */
+  /**
+   * The delivered changes of a key are the first pending ones, or all of them merged. A merge to nothing is not
+   * delivered.
+   */
   #checkKey(key: string, delivered: readonly Delta<Item>[], isHeld: boolean): void {
     const left = this.#left(key).flatMap((waiting) => [
       ...this.#afterFirst(waiting, delivered, isHeld),
@@ -144,10 +147,13 @@ export class SinkChecker {
     }
     this.#waiting.delete(key)
     const what = delivered.map(({ type, object, version }) => `${type} n${object.n} at ${version}`).join(', ')
-    this.#scenario.violate('queue', `of ${nameOf(key)} is told: ${what}; which neither came nor is what came, merged`)
+    this.#scenario.violate(
+      'queue',
+      `of ${nameOf(key)} was delivered: ${what}; which is neither the input nor its merge`,
+    )
   }
 
-  /** What may wait after the first of it was told; nothing where something else was told. */
+  /** The possible pending changes after the first ones were delivered; empty if other changes were delivered. */
   #afterFirst(waiting: readonly Waiting[], delivered: readonly Delta<Item>[], isHeld: boolean): (readonly Waiting[])[] {
     if (this.#merging === 'always') return []
     const firsts = waiting.filter(({ isSecond }) => !isSecond)
@@ -161,7 +167,7 @@ export class SinkChecker {
     return left
   }
 
-  /** The same after all of it was told; more may have come since. */
+  /** The possible pending changes after a merge of all was delivered; more may have arrived since. */
   #afterMerged(
     waiting: readonly Waiting[],
     delivered: readonly Delta<Item>[],
@@ -182,7 +188,7 @@ export class SinkChecker {
     return left
   }
 
-  /** A second delete that came before anything was merged is dropped, and nobody knows when that was. */
+  /** A second delete that arrived before any merge is dropped, at an unknown time. */
   #waysOf(taken: readonly Waiting[]): readonly (readonly Waiting[])[] {
     if (this.#merging === 'always') return [taken]
     const seconds = taken.filter(({ isSecond }) => isSecond)
@@ -205,7 +211,7 @@ export class SinkChecker {
   }
 }
 
-/** A second delete that does not say what was last there has it from the delete before, if that was not dropped. */
+/** A second delete without a last state takes it from the delete before, if that was not dropped. */
 function restated(waiting: readonly Waiting[]): readonly Waiting[] {
   const result: Waiting[] = []
   for (const each of waiting) {
@@ -216,7 +222,7 @@ function restated(waiting: readonly Waiting[]): readonly Waiting[] {
   return result
 }
 
-/** Each is an end of the same, with its second deletes or without. */
+/** Removes equal possibilities: each is an end of the same changes, with its second deletes or without. */
 function distinct(left: readonly (readonly Waiting[])[]): readonly (readonly Waiting[])[] {
   const shapeOf = (waiting: readonly Waiting[]): string =>
     waiting.map(({ isSecond }) => (isSecond ? 'second' : 'first')).join()
@@ -232,7 +238,7 @@ function notesOf(waiting: readonly Waiting[], isHeld: boolean): readonly MergedC
   )
 }
 
-/** Objects are compared by what is in them: a store may keep an older one that is equal. */
+/** Objects are compared by content: a store may keep an older equal one. */
 function isSame({ type, object, version }: Delta<Item>, noted: MergedChange | undefined): boolean {
   if (noted === undefined || noted.version !== version || noted.object.n !== object.n) return false
   return (type === 'deleted') === (noted.type === 'delete')

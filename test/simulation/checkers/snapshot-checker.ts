@@ -6,7 +6,10 @@ import type { Scenario } from '../system/scenario.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import { QueryModel } from './query-model.js'
 
-/** A snapshot, and what the store held when it was taken: it says so until it is disposed of, and nothing afterwards (I8). */
+/**
+ * A snapshot, and the objects of the store when it was taken: it returns them until it is disposed of, and throws
+ * afterwards (I8).
+ */
 export class SnapshotChecker {
   readonly view: StoreView<Item, IndexesOf> & Disposable
   readonly #scenario: Scenario
@@ -29,7 +32,7 @@ export class SnapshotChecker {
     checkIndexes(this.#scenario, view)
   }
 
-  /** Judges it for the last time, and ends it. */
+  /** Checks it for the last time, and disposes of it. */
   dispose(): void {
     const { view } = this
     this.check()
@@ -49,7 +52,7 @@ export class SnapshotChecker {
   }
 }
 
-/** What can be read of a store now, with versions and identities. */
+/** All entries of a store, with versions and identities. */
 export function entriesOf(store: Pick<StoreView<Item>, 'entries' | 'entry'>): ReadonlyMap<string, Entry<Item>> {
   const entries = new Map<string, Entry<Item>>()
   for (const [key] of store.entries()) {

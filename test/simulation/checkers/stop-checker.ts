@@ -4,11 +4,11 @@ import type { Scenario } from '../system/scenario.js'
 import type { Follower } from '../workload/follower.js'
 
 /**
- * A stop that is under way: at once, or after some time in which everybody handles what waits. From its beginning nothing
- * is taken from the source; it settles in time; what waited has been handled where there was time for it (I15).
+ * Checks a stop, at once or with a drain. From its beginning, nothing is taken from the source. It settles in time.
+ * Pending changes have been handled if there was time for it (I15).
  */
 export class StopChecker {
-  /** How long followers may take to handle what waits; undefined: nothing more is handled. */
+  /** The drain time in milliseconds; undefined: no drain. */
   readonly drainMs: number | undefined
   readonly #driver: InformerDriver
   readonly #version: Version | undefined
@@ -27,13 +27,13 @@ export class StopChecker {
     this.#hasWork = this.#followers.some(({ subscription }) => (subscription?.backlog.keys ?? 0) > 0)
   }
 
-  /** The source is left alone, whoever still handles what waited. */
+  /** The source is not read any more, even during a drain. */
   checkStep(): void {
     const { informer, source, scenario } = this.#driver
     if (informer.version !== this.#version)
       scenario.violate('I15', `the store moved to ${informer.version} after stop()`)
     for (const { kind, signal } of source.streams)
-      if (!signal.aborted) scenario.violate('I15', `a ${kind} goes on after stop()`)
+      if (!signal.aborted) scenario.violate('I15', `a ${kind} continues after stop()`)
   }
 
   settled(): void {
@@ -43,7 +43,7 @@ export class StopChecker {
     const slowMs = slownessOf(scenario)
     if (tookMs > drainMs + 1_000 + slowMs) scenario.violate('I15', `stop() took ${tookMs} ms`)
     if (this.drainMs === undefined) return
-    // A source that does not react to the end takes up to a second more; a machine that is suspended uses up the time.
+    // A source that ignores its signal takes up to a second more; a suspension uses up the time.
     if (scenario.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()
     else if (this.#followers.some(({ isStuck }) => isStuck)) scenario.mark('the time to handle what waited was over')
   }
@@ -63,12 +63,12 @@ export class StopChecker {
   }
 }
 
-/** How long a stop takes by itself where our own code is slow, at most. */
+/** The allowance for a stop with slow code, in milliseconds. */
 export function slownessOf({ settings }: Scenario): number {
   return 300 * settings.driftMs
 }
 
-/** How long those who follow get to handle what waits; undefined: nothing more is handled. */
+/** The drain time in milliseconds; undefined: no drain. */
 export function drawDrain({ decisions }: Scenario, life: number): number | undefined {
   const drainMs = decisions.pick('drain time', [1, 300, 5_000])
   return decisions.chance('drains', 0.35) && decisions.take(`drain#${life}`) ? drainMs : undefined

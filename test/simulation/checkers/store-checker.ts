@@ -1,13 +1,13 @@
 import type { Item, State } from '../backend/history.js'
 import { type Invariant, nameOf, type SourceScenario } from '../system/scenario.js'
 
-/** What can be read of a store. */
+/** The readable part of a store. */
 interface Readable {
   readonly size: number
   entries(): Iterable<[string, Item]>
 }
 
-/** What is wrong with a store that should be what the source had, but for what does not decode or is not wanted. */
+/** The difference between a store and the state of the source, except for undecodable and omitted objects. */
 export function storeViolation(
   { settings }: SourceScenario,
   state: State,
@@ -19,9 +19,9 @@ export function storeViolation(
   for (const [key, object] of store.entries()) {
     held.set(key, object.n)
     if (settings.hasSchema && object.isChecked !== true)
-      return `${what} has at ${nameOf(key)} what the source gave, not what the schema made of it`
+      return `${what} has at ${nameOf(key)} the object of the source, not that of the schema`
   }
-  if (held.size !== store.size) return `${what} has ${held.size} entries and says ${store.size}`
+  if (held.size !== store.size) return `${what} has ${held.size} entries and its size is ${store.size}`
   for (const key of settings.keys) {
     const stored = state.get(key)
     const n = held.get(key)
@@ -30,10 +30,10 @@ export function storeViolation(
     const wanted = stored?.item.tenant === omits ? undefined : stored?.item.n
     if (n !== wanted) return `${what} has ${nameOf(key)} = n${n ?? '–'}, the source n${wanted ?? '–'}`
   }
-  return held.size > 0 ? `${what} has keys that nobody ever wrote` : undefined
+  return held.size > 0 ? `${what} has keys that were never written` : undefined
 }
 
-/** A store is what the source had. */
+/** A store equals a state of the source. */
 export function checkStore(
   scenario: SourceScenario,
   state: State,

@@ -4,46 +4,46 @@ import type { Invariant } from '../system/scenario.js'
 import { type Commits, isOfOneCommit } from './handler-commits.js'
 import { isAs, mergedOf } from './merged-changes.js'
 
-/** One change that a follower has not been told yet. */
+/** A pending change of a follower. */
 export interface Waiting {
   readonly change: Change<Item>
-  /** When it came, in virtual milliseconds. */
+  /** Its arrival time, in virtual milliseconds. */
   readonly since: number
-  /** It may have left the queue: with a batch that is being told. */
+  /** Whether it may have left the queue with the batch that is being handled. */
   mayBeInHand: boolean
-  /** There was a moment since when nothing waited: it came to nothing. */
+  /** Whether the queue was empty since: it merged to nothing. */
   mayBeGone: boolean
-  /** It waited when there was more than the queue may hold: everything of then comes as one batch. */
+  /** The overflow during which it was pending: all its changes come as one batch. */
   overflow: Overflow | undefined
 }
 
-/** How often each key was told of what had to be merged. */
+/** The number of deliveries of each key that had to be merged. */
 export interface Overflow {
   readonly delivered: Map<string, number>
 }
 
-/** A batch that somebody took, and what he waited for. */
+/** A batch that a reader took, and its pending changes. */
 export interface Taking {
-  /** What is told for the first time. */
+  /** The changes of the batch, except resyncs. */
   readonly fresh: readonly Change<Item>[]
   readonly source: string | undefined
   readonly waiting: readonly Waiting[]
-  /** The keys that he had been told of. */
+  /** The keys that the reader knew. */
   readonly known: ReadonlySet<string>
   readonly commits: Commits
-  /** Since he had caught up there was too much. */
+  /** Whether more than the capacity was pending since the reader had caught up. */
   readonly mayMerge: boolean
-  /** What he was told again keeps the places of keys, and is no news. */
+  /** Whether there are resyncs, which keep the positions of keys. */
   readonly isResynced: boolean
 }
 
-/** What is wrong with a batch, if something is, and whether more than one commit is in it. */
+/** The defect of a batch, if there is one, and whether it contains several commits. */
 export interface BatchResult {
   readonly flaw?: readonly [Invariant, string]
   readonly isMerged?: boolean
 }
 
-/** Whether a batch is right, if it is made of the first `end` changes that waited: a commit as it came, or all of it merged. */
+/** Checks a batch that consists of the first `end` pending changes: one commit as it came, or all of them merged. */
 export function checkTakenBatch(taking: Taking, end: number): BatchResult {
   const { fresh, source, waiting, commits, mayMerge } = taking
   const [taken, left] = [waiting.slice(0, end), waiting.slice(end)]
@@ -52,7 +52,7 @@ export function checkTakenBatch(taking: Taking, end: number): BatchResult {
   const isOne = end === sizeOfFirst(waiting, commits)
   const isAsItCame = isOne && isSame(waited, fresh)
   const isMerged = isAllOf(waited, taking)
-  // What waited may have come to nothing: then he had caught up, and what came last is told as it came.
+  // The pending changes may have merged to nothing: then the reader had caught up, and the last ones come as they are.
   const last = waited.slice(-fresh.length)
   const isFresh = isSame(last, fresh) && isNothing(waited.slice(0, -fresh.length), taking.known)
   const certain = isFresh ? last : taken.flatMap(({ change, mayBeInHand }) => (mayBeInHand ? [] : [change]))
@@ -60,16 +60,16 @@ export function checkTakenBatch(taking: Taking, end: number): BatchResult {
   if (source !== undefined && sources.size > 0 && (sources.size > 1 || !sources.has(source)))
     return { flaw: ['sets', `of ${source}, and they are of ${[...sources]}`] }
   if (!mayMerge && source === undefined && !sources.has(undefined))
-    return { flaw: ['sets', 'and the batch does not say of which source'] }
+    return { flaw: ['sets', 'and the batch does not name its source'] }
   if (isFresh && !isLeftOut) return {}
   if (isLeftOut || (!isOne && !isMerged && taken.some(({ overflow }) => overflow !== undefined)))
-    return { flaw: ['I12', 'and not all that waited, merged'] }
+    return { flaw: ['I12', 'and not all pending changes, merged'] }
   if (!isAsItCame && !(mayMerge && isMerged))
-    return { flaw: ['queue', 'which are neither what came nor what waited, merged'] }
+    return { flaw: ['queue', 'which are neither a commit nor all pending changes, merged'] }
   return { isMerged: !isAsItCame }
 }
 
-/** Whether nothing is left to tell of what waited. */
+/** Whether the pending changes merge to nothing. */
 export function isNothing(waited: readonly Change<Item>[], known: ReadonlySet<string>): boolean {
   return mergedOf(waited, known).length === 0
 }
@@ -83,7 +83,7 @@ export function isLike(one: Change<Item> | undefined, other: Change<Item> | unde
   )
 }
 
-/** How many of what waits were committed together with what has waited longest. */
+/** The number of pending changes in the same commit as the oldest. */
 function sizeOfFirst([first, ...rest]: readonly Waiting[], commits: Commits): number {
   if (first === undefined) return 0
   const next = rest.findIndex(({ change }) => !isOfOneCommit(first.change, change, commits))

@@ -6,10 +6,10 @@ import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 import { checkFinalState } from './final-state-checker.js'
 
-/** Told of every change at once, as it came: by this, what others are told merged is judged. */
+/** Receives every change at once and unmerged. Merged deliveries are compared with it. */
 export class UnmergedFollower {
   readonly #scenario: SourceScenario
-  /** By key: the places in the history at which it was told to change. */
+  /** The indexes in the history at which each key changed. */
   readonly #changes = new Map<string, number[]>()
   readonly #receivedAt = new Map<string, number>()
   readonly #times = new Map<string, number>()
@@ -21,23 +21,23 @@ export class UnmergedFollower {
     informer.subscribe({ add: receive, update: receive, delete: receive }, { name: 'witness' })
   }
 
-  /** The version of the last change of a key up to `version`; undefined where there was none. */
+  /** The index of the last change of a key up to `version`; undefined if there is none. */
   last(key: string, version: Version): number | undefined {
     const upTo = this.#scenario.history.indexOf(version)
     return this.#changes.get(key)?.findLast((at) => at <= upTo)
   }
 
-  /** When it was last told of a key, in virtual milliseconds. */
+  /** The time of the last received change of a key, in virtual milliseconds. */
   receivedAt(key: string): number {
     return this.#receivedAt.get(key) ?? -Infinity
   }
 
-  /** How often it was told of a key. */
+  /** The number of received changes of a key. */
   timesOf(key: string): number {
     return this.#times.get(key) ?? 0
   }
 
-  /** What it was told when a key was deleted last. */
+  /** The last state in the last received delete of a key. */
   lastOf(key: string): Item | undefined {
     return this.#deleted.get(key)
   }
@@ -49,7 +49,7 @@ export class UnmergedFollower {
       this.#deleted.set(key, change.object)
     }
     if (change.type === 'update' && change.object === change.previous)
-      this.#scenario.violate('I3', `of ${nameOf(key)} the same object was told again`)
+      this.#scenario.violate('I3', `the same object of ${nameOf(key)} was delivered again`)
     this.#receivedAt.set(key, this.#scenario.clock.elapsed)
     this.#times.set(key, this.timesOf(key) + 1)
     if (origin === 'initial' || version === undefined) return

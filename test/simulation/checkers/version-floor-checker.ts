@@ -4,13 +4,13 @@ import type { Item } from '../backend/history.js'
 import { isLike } from './taken-batch-checker.js'
 
 /**
- * How far a subscription's version has to be at least: where everything was handled, as long as no change was merged. A
- * change that is handled behind one that is not moves nothing; once that is handled as well, both count.
+ * The least version of a subscription: that of the handled changes, as long as no change was merged. A change behind an
+ * unhandled one does not count until that one is handled as well.
  */
 export class VersionFloorChecker {
   readonly #entries: { readonly change: Change<Item>; delivered: Change<Item> | undefined }[] = []
   #last: Change<Item> | undefined
-  /** Everything up to here was handled. */
+  /** Everything up to this version was handled. */
   version: Version | undefined
 
   enter(change: Change<Item>): void {
@@ -32,7 +32,7 @@ export class VersionFloorChecker {
       this.#last = first.change
       this.#entries.shift()
     }
-    // What is of one version may be of one commit.
+    // Changes of one version may belong to one commit.
     if (this.#last !== undefined && this.#last.version !== this.#entries[0]?.change.version)
       this.version = this.#last.version
   }

@@ -1,10 +1,10 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { SourceScenario } from '../system/scenario.js'
 
-/** In words, a version that is not there yet. */
+/** The text for a missing version. */
 export const nowhere = '–'
 
-/** Judges that a version only ever moves on (I10), and that nothing of an older epoch comes after a newer one (I11). */
+/** Checks that a version never goes back (I10), and that no older epoch follows a newer one (I11). */
 export class VersionOrderChecker {
   readonly #scenario: SourceScenario
   readonly #what: string
@@ -17,7 +17,7 @@ export class VersionOrderChecker {
 
   at(version: Version | undefined): void {
     const last = this.#last
-    // Whether it may lose its version is judged elsewhere.
+    // The access-lost checker checks whether it may lose its version.
     if (version === last || (version === undefined && this.#scenario.settings.clears)) return
     this.#last = version
     if (last === undefined) return

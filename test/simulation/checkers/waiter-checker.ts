@@ -4,20 +4,20 @@ import type { History } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import { checkSecrets } from './error-report-checker.js'
 
-/** What somebody waits for, and how that may end. */
+/** A wait, and its possible ends. */
 interface Expected<V> {
   readonly what: string
-  /** The version that is waited for. */
+  /** The awaited version. */
   readonly mark?: string
-  /** Whether the source is told meanwhile that somebody waits for a version. Default: no. */
+  /** Whether `hasWaiters` of the source is true meanwhile. Default: no. */
   readonly notifiesSource?: 'surely' | 'perhaps'
   readonly limits: Wait
-  /** Whether it may fail with this code now, besides that its time is over. */
+  /** Whether it may fail with this code now, besides a timeout. */
   mayFail(code: string): boolean
   ended(value: V): void
-  /** Whether it has what it waits for: then it must not wait any more. */
+  /** Whether its condition is met: then it must end. */
   isDue?(): boolean
-  /** Whether nobody can say when it ends, if ever: it waits for a handler that will never be done. */
+  /** Whether it may never end: it waits for a handler that never settles. */
   mayNeverEnd?(): boolean
 }
 
@@ -27,10 +27,10 @@ interface Pending {
   mustEnd: boolean
 }
 
-/** How often our own code looks at a clock meanwhile, at most; each look takes time where it is slow. */
+/** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
 
-/** All who wait: each ends when it has what it waits for, or when its time is over, and fails for no other reason than a right one. */
+/** All pending waits. Each ends when its condition is met or its time is over, and fails only for a valid reason. */
 export class WaiterChecker {
   readonly #scenario: Scenario
   readonly #pending = new Map<string, Pending>()
@@ -40,18 +40,18 @@ export class WaiterChecker {
     this.#scenario = scenario
   }
 
-  /** Somebody who still waits, and may hope. */
+  /** A pending wait that must end. */
   get unfinished(): string | undefined {
     for (const [id, { awaited }] of this.#pending) if (awaited.mayNeverEnd?.() !== true) return id
     return undefined
   }
 
-  /** These wait for what cannot come any more. */
+  /** Marks waits whose condition cannot be met any more. */
   mustEnd(which: (awaited: { readonly mark?: string }) => boolean): void {
     for (const pending of this.#pending.values()) if (which(pending.awaited)) pending.mustEnd = true
   }
 
-  /** Whether a source has to be told now that somebody waits for a version. */
+  /** Whether `hasWaiters` has to be true now. */
   get notifiesSource(): 'surely' | 'perhaps' | 'no' {
     let notifiesSource: 'perhaps' | 'no' = 'no'
     for (const { awaited } of this.#pending.values()) {
@@ -61,7 +61,7 @@ export class WaiterChecker {
     return notifiesSource
   }
 
-  /** Anybody who still waits. */
+  /** Any pending wait. */
   get any(): string | undefined {
     const [id] = this.#pending.keys()
     return id
@@ -77,7 +77,7 @@ export class WaiterChecker {
     const left = (): void => {
       this.#pending.delete(id)
       if (signal !== undefined && this.#scenario.listenersOf(signal) > 0)
-        this.#scenario.violate('I15', `${what} ended with a listener on the signal that it was given`)
+        this.#scenario.violate('I15', `${what} ended with a listener on its signal`)
     }
     this.#pending.set(id, { awaited, since, mustEnd: false })
     promise.then(
@@ -102,8 +102,8 @@ export class WaiterChecker {
     for (const [id, { awaited, since, mustEnd }] of this.#pending) {
       if (mustEnd) violate('waits', `the history of ${awaited.mark} is over, and ${id} waits`)
       if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
-      if (awaited.isDue?.()) violate('waits', `${id} has what it waits for, and waits`)
-      // What is due happens in order, however late: a time-out before all that is due after it.
+      if (awaited.isDue?.()) violate('waits', `${id} has its condition met, and waits`)
+      // Callbacks are called in order, however late: a timeout before everything that is due after it.
       const waitedMs = clock.reached - since
       if (waitedMs > (awaited.limits.timeoutMs ?? Infinity) + 1 + CLOCK_READS * settings.driftMs)
         violate('waits', `${id} waits for ${waitedMs} ms, longer than it may`)

@@ -2,7 +2,7 @@ import type { Scenario } from '../system/scenario.js'
 
 type EmitWarning = (warning: string | Error, ...rest: readonly unknown[]) => void
 
-/** Who is told of a process warning that has a number in it. */
+/** The listeners of numbered process warnings. */
 const delivered = new Map<number, () => void>()
 const emitWarning = process.emitWarning.bind(process) as EmitWarning
 const numbered = /^(?<name>.*): simulated warning (?<number>\d+)$/s
@@ -14,30 +14,33 @@ process.emitWarning = ((warning, ...rest) => {
   else delivered.get(Number(number))?.()
 }) satisfies EmitWarning
 
-/** What one source warns of: each is a process warning, where there is no logger; after a stop none is (I15). */
+/**
+ * Checks the warnings of one source: each is a process warning if there is no logger, and there is none after a stop
+ * (I15).
+ */
 export class WarningChecker {
   readonly #scenario: Scenario
-  /** What it warns by: the context of its last call. */
+  /** The `warn` of its last call. */
   #warn: ((message: string) => void) | undefined
-  /** The informer that called it last has stopped. */
+  /** Whether the informer of its last call has stopped. */
   #isSilenced = false
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario
   }
 
-  /** It was called, and may warn by this from now on. */
+  /** Called with each call of the source. */
   called(warn: ((message: string) => void) | undefined): void {
     this.#warn = warn
     this.#isSilenced = false
   }
 
-  /** From now on nothing may be emitted until another informer reads it. */
+  /** No warning may be emitted until another informer reads the source. */
   silence(): void {
     this.#isSilenced = true
   }
 
-  /** It warns. `isWanted`: nobody has ended the call by which it does. */
+  /** Emits a warning. `isWanted`: the call that it uses was not aborted. */
   warn(isWanted: boolean): void {
     const { violate, note } = this.#scenario
     const warn = this.#warn
