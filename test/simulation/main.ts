@@ -24,7 +24,7 @@ const seed = wholeNumber('seed', values.seed)
 const requestedRuns = values.runs === undefined ? undefined : wholeNumber('runs', values.runs)
 const minutes = values.minutes === undefined ? Infinity : numberOf('minutes', values.minutes)
 const mutant = mutantNamed(values.mutant)
-// Before anything of src/ is loaded; who hunts mutants has each in a process of its own.
+// Before any module of src/ is loaded. With --mutants, each mutant has a process of its own.
 if (mutant !== undefined && !values.mutants) mutate(mutant)
 
 const { kinds } = await import('./runner/schedule.js')

@@ -7,7 +7,7 @@ import { regressionSeeds, rerunSeeds } from './runner/regression-seeds.js'
 import { missing } from './runner/run-stats.js'
 import { kinds } from './runner/schedule.js'
 
-/** How many schedules; `LISTWATCH_RUNS` multiplies them, `LISTWATCH_SEED` begins somewhere else. */
+/** The number of schedules; `LISTWATCH_RUNS` multiplies it, `LISTWATCH_SEED` is the first seed. */
 const { LISTWATCH_RUNS: factor = '1', LISTWATCH_SEED: first = '1' } = process.env
 const RUNS = Math.ceil(50_000 * Number(factor))
 
@@ -33,7 +33,7 @@ test('whatever goes wrong, what is promised holds', async () => {
     expect(missing(statsByKind[kind], kind), `interesting states that were never reached by ${kind}`).toEqual([])
     expect(
       marksBelowThreshold(statsByKind[kind], kind),
-      `states that are rarer than enough.ts says, of ${kind}`,
+      `states that are rarer than coverage-thresholds.ts expects, of ${kind}`,
     ).toEqual([])
   }
   expect(

@@ -34,7 +34,7 @@ export class AuditRequestChecker {
   audited(): void {
     const { settings, violate, mark } = this.#scenario
     if (settings.auditMs === false) violate('I16', 'an audit began, and audits are disabled')
-    if (this.#since !== undefined) mark('an audit came because of doubts')
+    if (this.#since !== undefined) mark('an audit began because the source requested it')
     this.#wasRequested = this.#since !== undefined
     this.#since = undefined
   }

@@ -33,7 +33,7 @@ export function checkBatch(
     return
   }
   const last = new Map(changes.map((change) => [change.key, change]))
-  if (last.size < changes.length) mark('a batch told two changes of a key')
+  if (last.size < changes.length) mark('a batch contained two changes of a key')
   if (isScoped || changes.length === 0) return
   for (const { key, version: delivered, origin } of last.values()) {
     if (delivered === undefined || origin === 'initial') continue

@@ -132,11 +132,11 @@ export class ControllerDrainChecker {
         violate('I5', `${name} was drained with ${nameOf(key)} at n${done.get(key)}, which was n${wanted} before`)
     for (const key of left.enqueued)
       violate('I5', `${name} was drained, and has not run ${nameOf(key)}, which was enqueued before`)
-    if (this.#begun.size > 0) mark('a drained controller ran what waited')
+    if (this.#begun.size > 0) mark('a drained controller ran its pending keys')
     if (this.#version === undefined) return
     if (failed.size === 0 && controller.version !== this.#version)
       violate('I7', `${name} was drained at ${this.#version}, and its version is ${controller.version}`)
-    if (informer.version !== this.#version) mark('a controller was drained while the source went on')
+    if (informer.version !== this.#version) mark('a controller was drained while its source continued')
   }
 
   get #now(): number {

@@ -126,7 +126,8 @@ export class ReflectorChecker implements SourceObserver {
       this.lists++
       this.#mayList = false
       this.#relistsWhenListed = false
-      if (this.#mustListBy !== undefined) this.#scenario.mark('the source was read again for what was left out')
+      if (this.#mustListBy !== undefined)
+        this.#scenario.mark('the source was listed again for events that were left out')
       this.#mustListBy = undefined
     }
     this.#isListed = false
@@ -169,7 +170,7 @@ export class ReflectorChecker implements SourceObserver {
   /** The informer reported that an event was left out. */
   leftOut(): void {
     this.#mustListBy ??= this.#scenario.clock.elapsed + BEFORE_LONG_MS
-    this.#scenario.mark('something that nobody understands was left out')
+    this.#scenario.mark('an event of an unknown type was left out')
   }
 
   /** Whether the source must be listed again. */
@@ -213,8 +214,8 @@ export class ReflectorChecker implements SourceObserver {
       default:
     }
     if (error.code === 'STALE_LIST') mark('a list was refused as stale')
-    if (error.message.includes('no page for')) mark('a list was cut off by its time-out')
-    if (error.message.includes('no data for')) mark('a silent watch was cut off by its time-out')
+    if (error.message.includes('no page for')) mark('a list timed out')
+    if (error.message.includes('no data for')) mark('a silent watch timed out')
     if (this.#stream?.kind === 'list' && !this.#isListed) this.#mayList = true
     this.#because({ at: clock.elapsed, error })
     this.#wasFatal ||= isFatal
@@ -231,7 +232,7 @@ export class ReflectorChecker implements SourceObserver {
     this.#mayList = true
     if (state === 'listing' || state === 'relisting') {
       this.#relistsWhenListed = true
-      this.#scenario.mark('a relist was asked for during a list')
+      this.#scenario.mark('a relist was requested during a list')
     } else if (state === 'connecting' || state === 'live') {
       this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
     }
@@ -321,7 +322,7 @@ export class ReflectorChecker implements SourceObserver {
         this.#immediateAt = now
         mark('the first reconnect after a break came at once')
       } else this.#spacing = Math.min(2 * this.#spacing, CEILING_MS)
-      if (this.#spacing === CEILING_MS) mark('the opens were as far apart as they get')
+      if (this.#spacing === CEILING_MS) mark('the spacing of opens was at its maximum')
     }
     this.#openedAt = now
     this.#isReopened = what === 'watch'

@@ -112,7 +112,7 @@ export class RequeueChecker {
       requests.reasonAt = Math.max(requests.reasonAt, skipped === clock.skipped ? at : elapsed)
     this.#checkLate(key, requests)
     const isAgain = requests.again !== undefined && requests.again.at <= elapsed + SLACK_MS
-    if (isAgain && !requests.hasFailed) mark('a controller looked again when it had asked to')
+    if (isAgain && !requests.hasFailed) mark('a controller ran a key again after requeueAfter')
     const isExact = settings.driftMs === 0 && changedAt !== undefined && !resyncs
     const hasReason =
       requests.hasFailed || isAgain || Math.max(requests.reasonAt, changedAt?.(key) ?? NEVER) >= requests.begunAt

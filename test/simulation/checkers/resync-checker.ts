@@ -38,7 +38,7 @@ export class ResyncChecker {
     const { violate, mark, clock, settings } = this.#scenario
     this.received++
     this.#waitsSince.delete(key)
-    mark('a follower was told again what it knew')
+    mark('a follower received a resync')
     if (type !== 'update' || object !== previous || version !== undefined)
       violate('I4', `${this.#name} received "${type}" of ${nameOf(key)} as a resync, which is another change`)
     const receivedAt = this.#receivedAt.get(key) ?? []

@@ -45,7 +45,7 @@ export class StopChecker {
     if (this.drainMs === undefined) return
     // A source that ignores its signal takes up to a second more; a suspension uses up the time.
     if (scenario.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()
-    else if (this.#followers.some(({ isStuck }) => isStuck)) scenario.mark('the time to handle what waited was over')
+    else if (this.#followers.some(({ isStuck }) => isStuck)) scenario.mark('the drain time of a stop was over')
   }
 
   get #now(): number {
@@ -56,7 +56,7 @@ export class StopChecker {
   #drained(): void {
     const { informer, reconcilers, scenario } = this.#driver
     if (scenario.settings.flips) return
-    if (this.#hasWork) scenario.mark('a stop let somebody handle what waited')
+    if (this.#hasWork) scenario.mark('a stop waited until pending changes were handled')
     const store = new Map(informer.entries())
     for (const follower of this.#followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
     for (const reconciler of reconcilers) reconciler.checkDrained(store)

@@ -9,13 +9,13 @@ import type { SystemUnderTest } from '../system/system-under-test.js'
 import { Callers } from '../workload/callers.js'
 import { type Member, RelistSlotChecker } from './relist-slot-checker.js'
 
-/** Members that take turns: so many of them list again at a time. */
+/** Members that share relist slots: at most `max` of them list again at a time. */
 interface SlotGroup {
   readonly members: readonly InformerDriver[]
   readonly max: number
 }
 
-/** One life of a group of informers, each with its source and all who use it. */
+/** One run of a group of informers, each with its source and all its users. */
 export class GroupSystem implements SystemUnderTest {
   readonly drivers: readonly InformerDriver[]
   readonly #scenario: Scenario
@@ -27,7 +27,7 @@ export class GroupSystem implements SystemUnderTest {
   readonly #abort = new AbortController()
   #isStopping = false
   #isStopped = false
-  /** Those who wait for the group. */
+  /** The waits for the group. */
   readonly #pending: WaiterChecker
   readonly #callers: Callers
   #steps = 0
@@ -103,7 +103,7 @@ export class GroupSystem implements SystemUnderTest {
     for (const driver of this.drivers) driver.skipped()
   }
 
-  /** Everybody reads everything again, at once. */
+  /** Makes all members list again, at the same time. */
   expireAll(): void {
     for (const { source } of this.#going) source.expire()
   }
@@ -134,11 +134,11 @@ export class GroupSystem implements SystemUnderTest {
     )
   }
 
-  /** One that was stopped alone before may take longer than the others. */
+  /** A member that was stopped alone before may take longer than the others. */
   #stopped({ informer }: InformerDriver, options: Parameters<Lifecycle['stop']>[0]): Promise<void> {
     const { violate } = this.#scenario
     this.#group.stop(options).catch((error: unknown) => violate('crash', `stop() of the group failed: ${error}`))
-    if (informer.status.state !== 'stopped') violate('groups', 'one goes on when its group is stopped')
+    if (informer.status.state !== 'stopped') violate('groups', 'a member continues when its group is stopped')
     return informer.stop(options)
   }
 
@@ -148,14 +148,14 @@ export class GroupSystem implements SystemUnderTest {
     if (listenersOf(this.#abort.signal) > 0) violate('I15', "a listener is left on the signal of the group's caller")
     if (this.#pending.any !== undefined) violate('groups', 'synced of the group has not ended with stop()')
     this.#callers.checkStopped()
-    if (this.#group.health().isLive) violate('groups', 'a group that was stopped says that it is live')
+    if (this.#group.health().isLive) violate('groups', 'a group that was stopped reports that it is live')
   }
 
   get #going(): readonly InformerDriver[] {
     return this.drivers.filter(({ isStopping }) => !isStopping)
   }
 
-  /** The group; sometimes a group of groups, where the outer limit counts if there is one. */
+  /** Creates the group; sometimes a group of groups, with the outer limit if there is one. */
   #formed(): { readonly group: Lifecycle; readonly slotGroups: readonly SlotGroup[] } {
     const { drivers } = this
     const { decisions, settings, mark } = this.#scenario
@@ -196,7 +196,7 @@ export class GroupSystem implements SystemUnderTest {
     return slots
   }
 
-  /** Somebody waits for all of them; perhaps not for long. */
+  /** Waits for all members, perhaps with a short timeout. */
   waitUntilSynced(): void {
     if (this.#isStopping) return
     const { violate, decisions, mark } = this.#scenario

@@ -12,7 +12,7 @@ const memberKinds = kindsOf(ofMembers)
 const allKinds = kindsOf({ suspend, 'clock jump': jump })
 const groupKinds = kindsOf({ 'expire all': 3, 'relist all': 1, 'stop one': 0.4, 'stop all': 0.3, 'wait for all': 1 })
 
-/** One schedule of a group: informers, each over a source of its own, which may not all list again at a time. */
+/** One schedule of a group of informers, each over a source of its own, with a limit of simultaneous relists. */
 export class GroupWorld extends Schedule {
   readonly kind = 'group'
   readonly #shards: readonly BackendShard[]
@@ -82,7 +82,7 @@ export class GroupWorld extends Schedule {
     for (const { workload } of this.#shards) workload.restoreClock()
   }
 
-  /** Who waits for all others may wait for as long as their lists stall. */
+  /** A member that waits for all others may wait as long as their lists stall. */
   get healsWithinMs(): number {
     return Math.max(...this.#shards.map(({ settings }) => healsWithin(settings))) + this.#shards.length * LIST_STALL_MS
   }

@@ -1,26 +1,26 @@
 import { SLOT_MS } from '../../../src/informer/relist-limiter.js'
 import type { Scenario } from '../system/scenario.js'
 
-/** So many looks at the clock our own slow code may take until it knows that a turn is over. */
+/** The number of clock reads that slow code may take until it notices the end of a slot. */
 const CLOCK_READS = 1_000
 
-/** Whoever takes turns with others. */
+/** A member that shares relist slots. */
 export interface Member {
-  /** What its reflector does. */
+  /** The state of its reflector. */
   readonly state: string | undefined
   readonly hasListed: boolean
-  /** How many lists it has begun. */
+  /** The number of lists that it has begun. */
   readonly lists: number
 }
 
-/** Judges turns by what can be seen of members: how many list again, and that nobody waits without need. */
+/** Checks relist slots from outside: the number of relisting members, and that no member waits without need. */
 export class RelistSlotChecker {
   readonly #scenario: Scenario
   readonly #members: readonly Member[]
   readonly #max: number
-  /** Those that list again, or wait until they may, in the order in which they came; and the lists they had begun before. */
+  /** Members that relist or wait for a slot, in the order of arrival, with the number of their earlier lists. */
   readonly #relists = new Map<Member, number>()
-  /** Since when those that list again do. */
+  /** The time since which each relisting member lists. */
   readonly #begunAt = new Map<Member, number>()
 
   #skipped = 0
@@ -32,21 +32,21 @@ export class RelistSlotChecker {
     this.#max = max
   }
 
-  /** It does something else than before. */
+  /** Called when its state changes. */
   moved(member: Member): void {
     this.#relists.delete(member)
     this.#begunAt.delete(member)
     if (member.state?.endsWith('listing') && member.hasListed) this.#relists.set(member, member.lists)
   }
 
-  /** It is there no more. */
+  /** Called when it is removed or stopped. */
   left(member: Member): void {
-    if (this.isWaiting(member)) this.#scenario.mark('a member left while it waited for its turn')
+    if (this.isWaiting(member)) this.#scenario.mark('a member left while it waited for its relist slot')
     this.#relists.delete(member)
     this.#begunAt.delete(member)
   }
 
-  /** Whether it waits for its turn. */
+  /** Whether it waits for a slot. */
   isWaiting(member: Member): boolean {
     return this.#relists.get(member) === member.lists
   }
@@ -56,13 +56,13 @@ export class RelistSlotChecker {
     const relists = [...this.#relists.keys()]
     const running = relists.filter((member) => !this.isWaiting(member))
     for (const member of running) if (!this.#begunAt.has(member)) this.#begunAt.set(member, clock.elapsed)
-    // Who takes longer than a turn holds nobody up.
+    // A member that takes longer than a slot does not delay others.
     const ageOf = (member: Member): number => clock.elapsed - (this.#begunAt.get(member) ?? 0)
     const inSlot = running.filter((member) => ageOf(member) < SLOT_MS)
     const slowMs = CLOCK_READS * settings.driftMs
     if (clock.skipped !== this.#skipped) this.#skippedAt = clock.elapsed
     this.#skipped = clock.skipped
-    // What was due while nobody could act comes one by one.
+    // Callbacks that were due during a suspension are called one by one.
     const isLate = clock.elapsed - this.#skippedAt <= slowMs
     const mayHold = running.filter((member) => isLate || ageOf(member) <= SLOT_MS + slowMs)
     const first = relists.findIndex((member) => this.isWaiting(member))
@@ -70,10 +70,10 @@ export class RelistSlotChecker {
       violate('groups', 'a first list is held back')
     if (inSlot.length > this.#max) violate('groups', `${inSlot.length} list again at a time, and ${this.#max} may`)
     if (first < 0) return
-    mark('a member waited for its turn')
+    mark('a member waited for its relist slot')
     if (mayHold.length < this.#max)
-      violate('groups', `one waits for its turn, and ${mayHold.length} of ${this.#max} list again`)
+      violate('groups', `a member waits for its slot, and ${mayHold.length} of ${this.#max} list again`)
     if (relists.slice(first).some((member) => !this.isWaiting(member)))
-      violate('groups', 'one lists again before another that came earlier')
+      violate('groups', 'a member relists before another one that came earlier')
   }
 }

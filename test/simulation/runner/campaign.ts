@@ -4,27 +4,27 @@ import { add, emptyStats, type RunStats } from './run-stats.js'
 import { type Kind, kinds } from './schedule.js'
 import { SimulationProcess } from './worker-process.js'
 
-/** How many schedules a process runs between two reports. */
+/** The number of schedules that a process runs between two reports. */
 const CHUNK = 500
-/** Of so many seeds one also makes a schedule of a set, and one of a group. */
+/** One of this many seeds also makes a schedule of a set, and one of a group. */
 export const OTHER_KINDS_EVERY = 20
 
 export interface CampaignOptions {
   readonly runs: number
   readonly seed: number
-  /** Schedules of this kind alone, of each seed. Default: of one source, and of some seeds the others beside. */
+  /** Schedules of this kind only, one for each seed. Default: of one source, with the other kinds for some seeds. */
   readonly kind?: Kind | undefined
-  /** Of this defect of the source, not of the source itself. */
+  /** Runs the source with this defect. */
   readonly mutant?: Mutant | undefined
   /** Default: one for each core. */
   readonly threads?: number
-  /** No further schedules are begun from then on, as `performance.now()` counts; those that were are told. */
+  /** No schedule is begun after this time, as `performance.now()` counts. Running ones are finished. */
   readonly until?: number
-  /** Told after each chunk. */
+  /** Called after each chunk. */
   readonly onProgress?: (statsByKind: StatsByKind) => void
 }
 
-/** What schedules of each kind came to. */
+/** The statistics of each kind. */
 export type StatsByKind = Readonly<Record<Kind, RunStats>>
 
 /** Runs schedules of `runs` seeds, beginning with `seed`, on all cores. */

@@ -4,9 +4,9 @@ import { binary } from '../../support/build.js'
 import { Child } from '../../support/child.js'
 import { root } from '../../support/sources.js'
 
-/** A defect that few schedules are needed for; its name has to be quoted for a shell. */
+/** A defect that few schedules reveal; its name has to be quoted for a shell. */
 const MUTANT = "a subscription's version is ahead of its handler"
-/** One that the first schedule does not show. */
+/** A defect that the first schedule does not reveal. */
 const RARER = 'what was popped is drained again'
 const main = join(root, 'test/simulation/main.ts')
 

@@ -8,23 +8,23 @@ import { commandOf, countsOf, progressOf, rowsOf, summaryOf } from './report.js'
 import { type Kind, kinds, type Line } from './schedule.js'
 import { type Shrunk, shrink, storyOf } from './shrink.js'
 
-/** A schedule that kills a mutant is kept if it was found after at least this many schedules. */
+/** A schedule that kills a mutant is stored if it was found after at least this many schedules. */
 const RARE = 100
 
 export interface CampaignCommand {
   readonly runs: number
   readonly seed: number
   readonly kind: Kind | undefined
-  /** No schedule is begun after so many minutes. */
+  /** No schedule is begun after this many minutes. */
   readonly minutes: number
   readonly mutant: Mutant | undefined
   readonly json: boolean
 }
 
-/** Runs many schedules, and reports; the process fails where one of them does, and where nothing was found out. */
+/** Runs many schedules and prints a report. The process fails if a schedule fails, or if no schedule was run. */
 export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: CampaignCommand): Promise<void> {
   const since = performance.now()
-  // What was kept was kept for the source as it is.
+  // The stored seeds are for the source without defects.
   const kept = mutant === undefined ? await rerunSeeds() : []
   const until = since + 60_000 * minutes
   const onProgress = (soFar: StatsByKind): void => {
@@ -62,7 +62,7 @@ export interface ReplayCommand {
   readonly keep: boolean
 }
 
-/** Runs one schedule, and tells its story: as short as it gets, where it fails. */
+/** Runs one schedule and prints its story, shrunk if it fails. */
 export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promise<void> {
   const shrunk = await failing(seed, kind)
   if (shrunk === undefined) {
@@ -83,7 +83,7 @@ export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promis
   process.exitCode = 1
 }
 
-/** The schedule of a seed, or what was once kept of it, where it fails. */
+/** The schedule of a seed, or a stored one of this seed, if it fails. */
 async function failing(seed: number, kind: Kind): Promise<Shrunk | undefined> {
   const kept = regressionSeeds().filter((each) => each.seed === seed && (each.kind ?? 'one') === kind)
   for (const only of [undefined, ...kept.map((each) => each.only)]) {
@@ -95,7 +95,7 @@ async function failing(seed: number, kind: Kind): Promise<Shrunk | undefined> {
 
 export interface HuntCommand {
   readonly seed: number
-  /** In how many a mutant has to die; undefined: what it says. */
+  /** The number of schedules within which a mutant has to die; undefined: its own number. */
   readonly schedules: number | undefined
   readonly which: readonly Mutant[]
   readonly layers: readonly Layer[]

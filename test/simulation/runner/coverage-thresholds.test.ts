@@ -7,7 +7,7 @@ import { kinds } from './schedule.js'
 const COMMON = 'a first list found nothing'
 const RARE = 'a reconcile failed again and again'
 
-/** So many schedules of one source, of which `times` reached one state. */
+/** The statistics of schedules of one source, of which `times` reached one state. */
 function statsOf(schedules: number, mark: Mark, times: number): RunStats {
   return { ...emptyStats(), schedules, marks: times === 0 ? {} : { [mark]: times } }
 }

@@ -4,7 +4,7 @@ import { SingleSourceWorld } from '../system/single-source-world.js'
 import { restoreWallClock } from '../system/wall-clock.js'
 import type { Kind, Outcome, Schedule, ScheduleOptions } from './schedule.js'
 
-/** How many worlds take their steps together: one turn of the event loop is shared by all of them. */
+/** The number of schedules that take their steps together and share one turn of the event loop. */
 const LANES = 8
 
 interface Lane {
@@ -13,17 +13,16 @@ interface Lane {
 }
 
 export interface RunOptions {
-  /** Of what. Default: of one source. */
+  /** Default: of one source. */
   readonly kind?: Kind | undefined
   readonly only?: readonly string[] | undefined
-  /** How many schedules run at a time. It makes no difference to any of them. */
+  /** The number of schedules that run at a time. It does not change any of them. */
   readonly lanes?: number
 }
 
 /**
- * Runs schedules, each on its own: between two steps of a world the event loop gets a turn, so that everything that
- * follows from a step has happened before the next. Worlds share nothing, so it makes no difference how many run. `done`
- * is told of each, and gives true where that is enough.
+ * Runs schedules. Between two steps of a schedule, the event loop runs, so that all consequences of a step happen
+ * before the next. Schedules share nothing. `done` is called for each, and returns true to end the run.
  */
 export async function runAll(
   seeds: Iterable<number>,
@@ -52,13 +51,13 @@ export async function runAll(
         open.splice(at, 1)
         ended.push(lane.world)
       }
-      // What follows from a last step is judged too.
+      // The consequences of a last step are checked too.
       await eventLoopTurn()
       if (unhandled === 0) {
         for (const world of ended.splice(0)) if (done(world.outcome) === true) return
         continue
       }
-      // Something was rejected that nobody waits for, and one of these worlds has done it.
+      // There was an unhandled rejection, and one of these schedules has caused it.
       for (const world of [...ended.splice(0), ...open.splice(0).map((lane) => lane.world)])
         if (done(await runOne(world.decisions.seed, { kind, only })) === true) return
       unhandled = 0
@@ -102,7 +101,7 @@ function laneOf(world: Schedule): Lane {
   return { world, run: world.run() }
 }
 
-/** All that is ready to happen has happened: a turn of the event loop comes after every microtask. */
+/** Waits for a turn of the event loop, which comes after every microtask. */
 function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -3,7 +3,7 @@ import { runOne } from './interleaved-runner.js'
 import { type Failure, failureOf } from './run-stats.js'
 import type { Shrunk } from './shrink.js'
 
-/** Schedules that failed once, and those that killed a mutant which few others kill; they run first, for ever. */
+/** Schedules that failed once, and those that killed a mutant that few others kill; they are always run first. */
 const folder = new URL('../seeds/', import.meta.url)
 
 /** A schedule that failed; `of`: not of the production source, but of this mutant. */
@@ -14,7 +14,7 @@ export function regressionSeeds(): readonly RegressionSeed[] {
   return files.sort().map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as RegressionSeed)
 }
 
-/** Gives the name of the file. */
+/** Returns the name of the file. */
 export function storeSeed(shrunk: RegressionSeed): string {
   const { kind = 'one', invariant, seed } = shrunk
   const name = `${invariant}-${kind === 'one' ? '' : `${kind}-`}${seed}.json`
@@ -22,7 +22,7 @@ export function storeSeed(shrunk: RegressionSeed): string {
   return `test/simulation/seeds/${name}`
 }
 
-/** Those that fail again: as they were kept, and with everything that their seed brings. */
+/** Runs them as they were stored and with all decisions of their seed. Returns the failures. */
 export async function rerunSeeds(): Promise<readonly Failure[]> {
   const failures: Failure[] = []
   for (const { kind = 'one', seed, only } of regressionSeeds()) {

@@ -15,14 +15,14 @@ const FAULTS: Readonly<Record<FaultClass, string>> = {
   breach: 'breaches of the contract of a source, how often',
 }
 
-/** What runs a schedule again, as a line for a shell. */
+/** The shell command that runs a schedule again. */
 export function commandOf({ kind, seed }: Pick<Failure, 'kind' | 'seed'>, mutant?: Mutant): string {
   const ofKind = kind === 'one' ? '' : ` --kind ${kind}`
   const ofMutant = mutant === undefined ? '' : ` --mutant '${mutant.name.replaceAll("'", `'\\''`)}'`
   return `npm run sim -- --runs 1 --seed ${seed}${ofKind}${ofMutant}`
 }
 
-/** All that was counted in schedules of one kind. */
+/** The statistics of schedules of one kind, as text. */
 export function countsOf(kind: Kind, stats: RunStats): string {
   const { schedules, steps, trace, virtualMs, actions, marks, failures, maxHealMs } = stats
   const [hours, healed] = [(virtualMs / 3_600_000).toFixed(0), (maxHealMs / 1_000).toFixed(1)]

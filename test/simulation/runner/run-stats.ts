@@ -7,20 +7,20 @@ import type { Kind, Outcome } from './schedule.js'
 export interface Failure {
   readonly kind: Kind
   readonly seed: number
-  /** Whether a source was to break its promises. */
+  /** Whether a source breaks its promises. */
   readonly isBreach: boolean
   readonly invariant: Invariant
   readonly message: string
 }
 
-/** What schedules with sources of one class came to: where all keep their promises, or where one breaks them. */
+/** The statistics of schedules whose sources keep their promises, or of those with a breach. */
 export interface FaultClassStats {
   schedules: number
   steps: number
   failures: number
 }
 
-/** What many schedules came to; it can be sent to another thread, and added up. */
+/** The statistics of many schedules; can be sent to another process, and added up. */
 export interface RunStats {
   schedules: number
   steps: number
@@ -29,9 +29,9 @@ export interface RunStats {
   trace: number
   maxHealMs: number
   readonly classes: Readonly<Record<FaultClass, FaultClassStats>>
-  /** How often each kind of fault struck. */
+  /** The number of faults of each kind. */
   readonly faults: Readonly<Record<FaultClass, Record<string, number>>>
-  /** How often writers and users did what they do. */
+  /** The number of actions of writers and users. */
   readonly actions: Record<string, number>
   readonly marks: Record<string, number>
   readonly failures: Failure[]

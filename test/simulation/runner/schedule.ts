@@ -6,7 +6,7 @@ import { hashOf, RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Mark } from './coverage-marks.js'
 
-/** What schedules are of: one source, a set of them that partition one store, or a group of informers. */
+/** The kinds of schedules: one source, a set of sources in one store, or a group of informers. */
 export const kinds = ['one', 'set', 'group'] as const
 
 export type Kind = (typeof kinds)[number]
@@ -16,9 +16,9 @@ export interface Outcome {
   readonly seed: number
   readonly isBreach: boolean
   readonly steps: number
-  /** How long the schedule was, in virtual milliseconds. */
+  /** The length of the schedule, in virtual milliseconds. */
   readonly virtualMs: number
-  /** How long it took from the end of faults until everything was right. */
+  /** The time from the end of faults until everything had converged, in milliseconds. */
   readonly healMs: number
   readonly trace: number
   readonly taken: readonly string[]
@@ -36,25 +36,25 @@ export interface Line {
 export interface ScheduleOptions {
   /** Only these decisions are taken. */
   readonly only?: readonly string[] | undefined
-  /** Gets every event in words. */
+  /** Called with every event. */
   readonly onEvent?: ((line: Line) => void) | undefined
 }
 
-/** Something that happens at a moment. */
+/** An action at a time. */
 export interface Planned {
   readonly at: number
   perform(): void
 }
 
-/** Something that takes more steps than this will not end. */
+/** The largest number of steps of a schedule. */
 const MAX_STEPS = 300_000
-/** A source must be read again so long after something useless came from it, at most. */
+/** The longest time until a source is listed again for left-out events, in milliseconds. */
 const INCOMPLETE_MS = 400_000
 const AFTER_STOP_MS = 60_000
 
 /**
- * One schedule: sources that are written to and struck by faults, the code under test, and those who use it. `run` is
- * taken step by step, and what follows from a step must have happened before the next one.
+ * One schedule: sources with writers and faults, the code under test, and its users. `run` is advanced step by step.
+ * The consequences of a step must have happened before the next one.
  */
 export abstract class Schedule implements Scenario {
   abstract readonly kind: Kind
@@ -77,25 +77,25 @@ export abstract class Schedule implements Scenario {
     this.#onEvent = onEvent
   }
 
-  /** Who is on stage now; undefined before the beginning. */
+  /** The current system under test; undefined before the beginning. */
   abstract get system(): SystemUnderTest | undefined
 
-  /** What happens besides faults. */
+  /** The planned actions. */
   abstract plan(): Iterable<Planned>
 
-  /** Another life over the same sources, after the last one has ended. */
+  /** A new system over the same sources, after the last one has ended. */
   abstract restart(): SystemUnderTest
 
-  /** Faults are over: nothing more is decided. */
+  /** Called when faults are over. */
   abstract quiet(): void
 
-  /** Something that happens after everybody has gone. */
+  /** A write after the end. */
   abstract lastWrite(): void
 
-  /** How long it may take from the end of faults until everything is right. */
+  /** The time within which everything must converge after the faults, in milliseconds. */
   abstract get healsWithinMs(): number
 
-  /** Takes back what a schedule did to all. */
+  /** Restores the global state that the schedule changed. */
   abstract tidy(): void
 
   get outcome(): Outcome {
@@ -120,7 +120,7 @@ export abstract class Schedule implements Scenario {
     this.#onEvent?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: this.#state })
   }
 
-  /** Where it is told, it must go as it goes where nobody listens. */
+  /** Reading the state must not change the schedule. */
   get #state(): string {
     return this.clock.still(() => this.system?.state ?? '')
   }
@@ -139,7 +139,7 @@ export abstract class Schedule implements Scenario {
     return getEventListeners(signal, 'abort').length
   }
 
-  /** Anything that was thrown where nobody expected it. */
+  /** An unexpected error. */
   crashed(error: unknown): void {
     this.violate('crash', error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : String(error))
   }
@@ -157,7 +157,7 @@ export abstract class Schedule implements Scenario {
 
   get #system(): SystemUnderTest {
     const { system } = this
-    if (system === undefined) throw new Error('nobody is on stage')
+    if (system === undefined) throw new Error('there is no system under test')
     return system
   }
 
@@ -211,7 +211,7 @@ export abstract class Schedule implements Scenario {
     if (this.#violation !== undefined) return
     if (!this.#system.isStopped) this.violate('I15', 'stop() has not settled within 10 s')
     this.#system.checkStopped()
-    // Whatever is still to come must be nobody's.
+    // No later event may reach a stopped system.
     this.lastWrite()
     yield* this.#until(() => false, this.clock.elapsed + AFTER_STOP_MS)
   }

@@ -2,9 +2,9 @@ import type { Invariant } from '../system/scenario.js'
 import { runOne } from './interleaved-runner.js'
 import type { Kind, Line, Outcome } from './schedule.js'
 
-/** A failing schedule, with no decision that it does not need. */
+/** A failing schedule without unnecessary decisions. */
 export interface Shrunk {
-  /** One source where it is not said. */
+  /** Default: one source. */
   readonly kind?: Kind
   readonly seed: number
   readonly invariant: Invariant
@@ -14,11 +14,11 @@ export interface Shrunk {
   readonly story: readonly string[]
 }
 
-/** How often a schedule is tried again at most. */
+/** The largest number of runs. */
 const MAX_RUNS = 3_000
 
 /**
- * Takes decisions back, larger pieces first, for as long as the same invariant still breaks. Undefined where the schedule
+ * Removes decisions, larger parts first, as long as the same invariant is violated. Returns undefined if the schedule
  * does not fail.
  */
 export async function shrink(

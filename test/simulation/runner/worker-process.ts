@@ -10,8 +10,8 @@ import type { Job, JobDone } from './worker.js'
 const HANG_MS = 1_200_000
 
 /**
- * A process of its own that runs schedules, of the production source or of a mutant of it. Not a thread: V8 has been seen to
- * fall over when one is ended while it compiles, and takes all of them with it.
+ * A separate process that runs schedules, of the production source or of a mutant of it. It is not a thread: V8 can
+ * crash if a thread is ended while it compiles, which ends all threads.
  */
 export class SimulationProcess {
   readonly #child: ChildProcess
@@ -25,7 +25,7 @@ export class SimulationProcess {
     })
   }
 
-  /** Rejects where the process dies, and where it hangs. */
+  /** Rejects if the process dies or hangs. */
   run(job: Job, hangMs: number = HANG_MS): Promise<JobDone> {
     return new Promise((resolve, reject) => {
       const child = this.#child

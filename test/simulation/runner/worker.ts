@@ -3,15 +3,15 @@ import type { RunStats } from './run-stats.js'
 import type { Kind, Outcome } from './schedule.js'
 import type { Shrunk } from './shrink.js'
 
-/** So many consecutive seeds. */
+/** A number of consecutive seeds. */
 export interface Job {
   readonly from: number
   readonly count: number
-  /** Of what. Default: of one source. */
+  /** Default: of one source. */
   readonly kind?: Kind | undefined
-  /** Only one seed in so many: those that it divides. Default 1. */
+  /** Runs only seeds that this number divides. Default 1. */
   readonly every?: number
-  /** Ends with the first failure; `shrunk`: as short as it gets. */
+  /** Ends with the first failure; `shrunk`: and shrinks it. */
   readonly untilFailure: boolean | 'shrunk'
   /** Only these decisions are taken. */
   readonly only?: readonly string[]
@@ -19,19 +19,19 @@ export interface Job {
 
 export interface JobDone {
   readonly stats: RunStats
-  /** The first failure with no decision that it does not need, where that was asked for. */
+  /** The first failure without unnecessary decisions, if requested. */
   readonly shrunk: Shrunk | undefined
   /** Schedules until the first failure, itself included. */
   readonly failedAfter: number | undefined
 }
 
-/** One schedule in so many is run twice, and must be the same (I17). */
+/** One in this many schedules is run twice, and must be the same (I17). */
 const TWICE = 100
 
 // Before anything of src/ is loaded.
 const mutant = process.env['LISTWATCH_MUTANT'] ?? ''
 if (mutant !== '') mutate(JSON.parse(mutant) as Mutant)
-// What is thrown on purpose needs no stack, and making one takes longer than most steps.
+// Errors that are thrown on purpose need no stack, and making one takes longer than most steps.
 Error.stackTraceLimit = 0
 
 const { runAll, runOne } = await import('./interleaved-runner.js')

@@ -6,8 +6,8 @@ import { BEFORE_ALL, type Position, type SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 
 /**
- * Judges that batches of a set are whole: after each the reader has of every source what that had at one moment, and never
- * an earlier one than before.
+ * Checks that batches of a set are complete: after each batch, the reader has of every source a state of that source,
+ * never earlier than before.
  */
 export class SetBatchChecker {
   readonly #scenario: Scenario
@@ -25,12 +25,12 @@ export class SetBatchChecker {
     const positions = this.#positions.get(follower) ?? new Map<SetMember, Position>()
     this.#positions.set(follower, positions)
     const of = members.named(source)
-    if (version !== undefined) scenario.violate('sets', `a batch of several sources says ${version}`)
+    if (version !== undefined) scenario.violate('sets', `a batch of several sources has the version ${version}`)
     if (source === undefined && changes.some(({ origin }) => origin === 'watch'))
       scenario.mark('a batch was merged of several sources')
     for (const { key } of changes)
       if (of !== undefined && !of.has(key))
-        scenario.violate('sets', `a batch of ${source} tells of another source's key`)
+        scenario.violate('sets', `a batch of ${source} contains another source's key`)
     for (const member of members) {
       if (member.settings.isBreach) continue
       const held = (key: string): number | undefined => follower.known.get(key)?.n
@@ -40,7 +40,11 @@ export class SetBatchChecker {
         positions.get(member) ?? BEFORE_ALL,
       )
       if (found !== undefined) positions.set(member, found)
-      else scenario.violate('I8', `${follower.name} took a batch, and ${member.name} never had what it has of it now`)
+      else
+        scenario.violate(
+          'I8',
+          `${follower.name} took a batch, and its objects of ${member.name} are not a state of that source`,
+        )
     }
   }
 }

@@ -5,8 +5,8 @@ import type { Scenario } from '../system/scenario.js'
 import type { SetMembers } from './set-members.js'
 
 /**
- * Over several sources a batch has no version: it may be made of any number of commits. Who has nothing to do, and for whom
- * nothing waits, has handled everything.
+ * Over several sources a batch has no version, and may consist of any number of commits. An idle follower without
+ * pending changes has handled everything.
  */
 export function commitsOfSet({ settings }: Scenario, members: SetMembers): Commits {
   const commits: Commits = {
@@ -16,10 +16,10 @@ export function commitsOfSet({ settings }: Scenario, members: SetMembers): Commi
         next === undefined || !isOfOneCommit(change, next, commits)
       return changes.flatMap((change, at) => (isEnd(change, changes[at + 1]) ? [at + 1] : []))
     },
-    // Nobody has a version.
+    // There are no versions.
     isBefore: () => false,
     isLate: ({ backlog }) => backlog.keys > 0,
-    // Where our own code is slow somebody may be about to look whether there is more.
+    // With slow code, a follower may be about to look for more changes.
     isLevel: ({ backlog }, isBusy) => settings.driftMs === 0 && !isBusy && backlog.keys === 0,
   }
   return commits

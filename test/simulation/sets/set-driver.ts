@@ -30,26 +30,26 @@ import { UnmergedSetFollower } from './unmerged-set-follower.js'
 interface Taken {
   readonly held: SnapshotChecker
   readonly versions: ReadonlyMap<string, Version>
-  /** Of all slots. */
+  /** The removals of all members. */
   readonly removals: number
 }
 
-/** One life of an informer over a set of sources, with all who use it. */
+/** One run of an informer over a set of sources, with all its users. */
 export class SetDriver extends InformerSystem<Scenario, SetFollower> implements SystemUnderTest {
   readonly members: SetMembers
   readonly informer: Informer<Item, IndexesOf>
   readonly waiters: SetWaiters
-  /** Where its sources may not all list again at a time. */
+  /** Set if its sources may not all relist at a time. */
   readonly relistSlots: RelistSlotChecker | undefined
   protected readonly readers = 0.5
   readonly #errors: SetErrorChecker
   readonly #store: SetStoreChecker
   readonly #batches: SetBatchChecker
   readonly #checksQueues: boolean
-  /** Not in every schedule: being watched must make no difference. */
+  /** Not in every schedule, because this follower must not change the result. */
   readonly #unmerged: UnmergedSetFollower | undefined
   readonly #snapshots: Taken[] = []
-  /** A source may come or go inside a handler. */
+  /** Adds or removes a source inside a handler. */
   readonly #changeSet: () => void
   readonly #set: SourceSet<Item>
   #bystander: Bystander | undefined
@@ -117,10 +117,10 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     return { state: this.members.state, version: undefined }
   }
 
-  /** What the informer does with one source. */
+  /** The state of one source of the informer. */
   stateOf = (name: string): string | undefined => this.informer.status.sources?.[name]?.state
 
-  /** From now on it is this informer that reads a slot's source. */
+  /** Makes this informer the reader of a member's source. */
   read(member: SetMember): void {
     member.readBy(this)
   }
@@ -143,7 +143,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     if (snapshot === undefined) return
     const { held, versions, removals } = snapshot
     if (removals < this.#removals) this.scenario.mark('a snapshot outlived a source')
-    // Another backend may have come since, which knows nothing of those versions.
+    // A new backend does not know the versions of the old one.
     else this.#store.checkAt(held.view, versions, 'I8', 'a snapshot')
     held.dispose()
   }
@@ -171,19 +171,17 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
         if (tookMs > (drainMs ?? 0) + 1_000 + slowMs) scenario.violate('I15', `stop() took ${tookMs} ms`)
         if (drainMs !== undefined && tookMs < drainMs - slowMs && scenario.clock.skipped === 0 && this.#isFilled)
           this.#drained(draining)
-        // What is due at the same moment may come after it.
+        // Callbacks that are due at the same time may be called after it.
         scenario.clock.in(1, () => this.#silenced())
       },
       (error: unknown) => scenario.violate('crash', `stop() failed: ${error}`),
     )
   }
 
-  // What is judged.
-
   checkStep(): void {
     if (this.#isStopped) return
     const { overlap } = this.members
-    // Where keys collide a source is read again when another one gives a key up.
+    // With shared keys, a source is listed again when another one deletes a key.
     if (overlap) for (const member of this.members.current) member.emittedUseless()
     for (const member of this.members) member.checkStep()
     if (!this.#isStopping) this.relistSlots?.checkStep()
@@ -203,12 +201,12 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     this.callers.abortDue()
     if (this.#isStopping && this.#position !== this.#stoppedAt)
       this.scenario.violate('I15', `the store moved to ${this.#position} after stop()`)
-    if (this.#isStopping) this.#checkSignals('goes on after stop()')
+    if (this.#isStopping) this.#checkSignals('continues after stop()')
   }
 
-  /** Once all sources that it has then have been listed, an informer shows what it has. */
+  /** The informer shows its objects once all its sources have been listed. */
   noteFilled(): void {
-    // What is not filled when it stops is shown to nobody, though the source that was lacking is taken out.
+    // An informer that stops before that shows nothing, even if the missing source is removed.
     if (this.#isStopping) return
     const { versions } = this.informer
     this.#isFilled ||= this.members.current.every(({ name }) => versions.has(name))
@@ -255,7 +253,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     for (const reconciler of this.reconcilers) reconciler.checkStopped()
     for (const { runs } of this.followers) runs?.checkStopped()
     if (this.clock.sleeping > 0) scenario.violate('I15', `${this.clock.sleeping} timers are left after stop()`)
-    this.#checkSignals('was not told to end by stop()')
+    this.#checkSignals('was not aborted by stop()')
     if (scenario.listenersOf(this.abort.signal) > 0)
       scenario.violate('I15', "a listener is left on the caller's signal")
     const { any } = this.waiters.pending
@@ -305,14 +303,14 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     this.#batches.check(follower, batch)
   }
 
-  /** Somebody who is told that there is another source makes another informer of the set. */
+  /** A status listener creates another informer of the set when a source joins. */
   #join(): void {
     const { scenario } = this
     if (this.#isStopping || this.#bystander !== undefined || !scenario.decisions.chance('joins', 0.3)) return
     this.#bystander = new Bystander(scenario, this.#set)
   }
 
-  /** Reads everything again, as soon as it can be asked for. */
+  /** Relists everything as soon as that is possible. */
   #repair(): void {
     if (!this.#isStopping && !this.waiters.relist()) this.scenario.clock.in(1, () => this.#repair())
   }
@@ -325,10 +323,13 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     return [...this.informer.versions].join(' ')
   }
 
-  /** Whoever follows hears nothing before each source has been listed, and may lead on from what it hears. */
+  /**
+   * A follower receives nothing before each source has been listed, and may change the set when it receives something.
+   */
   #delivered(): void {
     this.noteFilled()
-    if (!this.#isFilled) this.scenario.violate('I8', 'somebody is told before the first list of each source is in')
+    if (!this.#isFilled)
+      this.scenario.violate('I8', 'a follower received a change before the first list of each source')
     if (!this.#isStopping) this.#changeSet()
   }
 
@@ -359,14 +360,14 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     }
   }
 
-  /** No source is told that somebody waits for a version if nobody does. */
+  /** `hasWaiters` of a source is not true without a wait for a version. */
   #checkHasWaiters(): void {
     const { settings, violate } = this.scenario
     if (settings.auditMs !== false || this.waiters.pending.notifiesSource !== 'no') return
     for (const { source } of this.members)
       for (const stream of source.streams)
         if (stream.kind === 'watch' && !stream.signal.aborted && stream.hasWaiters() === true)
-          violate('waits', `nobody waits for a version, and ${source.name} is told that somebody does`)
+          violate('waits', `no caller waits for a version, and hasWaiters() of ${source.name} is true`)
   }
 
   #drained(followers: readonly SetFollower[]): void {

@@ -4,7 +4,7 @@ import type { Scenario } from '../system/scenario.js'
 import type { SetFollower } from './set-follower.js'
 import type { SetMembers } from './set-members.js'
 
-/** What is asked of an informer whose errors are judged. */
+/** The informer whose errors are checked. */
 interface Reporter {
   readonly scenario: Scenario
   readonly members: SetMembers
@@ -13,7 +13,10 @@ interface Reporter {
   stateOf(name: string): string | undefined
 }
 
-/** What an informer over a set reports: each error of the source that it came from, those of handlers once (I14). */
+/**
+ * Checks the reported errors of an informer over a set: each names its source, and handler errors are reported once
+ * (I14).
+ */
 export class SetErrorChecker {
   readonly #host: Reporter
   /** Thrown by handlers, and not reported yet. */
@@ -23,7 +26,7 @@ export class SetErrorChecker {
     this.#host = host
   }
 
-  /** An error for a handler to throw; nobody need hear of it where it belongs to somebody who has left. */
+  /** An error for a handler to throw. It need not be reported if its follower has left. */
   plant(hasLeft: boolean, error = new Error('thrown by a handler')): Error {
     if (!hasLeft && !this.#host.isStopping) this.#planted.add(error)
     return error
@@ -41,7 +44,7 @@ export class SetErrorChecker {
     if (phase === 'handle') this.#ofHandler(error)
     else if (message.startsWith('the audit')) this.#ofAudit(message)
     else if (message.startsWith('another source of the set')) {
-      scenario.mark('two sources gave one key')
+      scenario.mark('two sources had the same key')
       if (!members.overlap) scenario.violate('sets', `keys are disjoint, and ${message}`)
     } else if (phase === 'decode' && /unknown type/.test(message)) members.named(source)?.reflectorChecker?.leftOut()
     else if (phase === 'list' || phase === 'watch') this.#ofSource(error)
@@ -62,7 +65,7 @@ export class SetErrorChecker {
     const { scenario, members, stateOf } = this.#host
     const member = members.named(error.source)
     if (member?.reflectorChecker === undefined) {
-      scenario.violate('sets', `an error of ${error.source}, which nobody reads: ${error.message}`)
+      scenario.violate('sets', `an error of ${error.source}, which is not read: ${error.message}`)
       return
     }
     member.reflectorChecker.failed(error)

@@ -15,14 +15,11 @@ import type { SetMembers } from './set-members.js'
 interface SetFollowerOptions {
   readonly name: string
   readonly isIn: IsIn
-  /** In which stay of its source a change came, where that is known. */
+  /** The incarnation of its source in which a change came, if known. */
   readonly incarnationOf: (member: SetMember, change: Change<Item>) => number | undefined
 }
 
-/**
- * Somebody who is told what changes over a set, and knows nothing else. Judges what it is told (I3, I4), and what it
- * knows in the end (I5).
- */
+/** A receiver of changes of a set. Checks what it receives (I3, I4), and its objects in the end (I5). */
 export class SetFollower implements HandlerFollower {
   readonly name: string
   readonly known = new Map<string, Item>()
@@ -31,25 +28,25 @@ export class SetFollower implements HandlerFollower {
   readonly #isIn: IsIn
   readonly #incarnationOf: SetFollowerOptions['incarnationOf']
   readonly #begun: () => void
-  /** The newest content that each source told of each key, and in which epoch of which stay. */
+  /** The newest content of each source and key, with its epoch and incarnation. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
   subscription: Subscription | undefined
   runs: HandlerCallChecker | undefined
   draining: DrainedSubscriptionChecker | undefined
-  /** Nothing more may be told. */
+  /** It may not receive any more changes. */
   isSilenced = false
   isClosed = false
-  /** Whether it is closed where it falls behind by more than its capacity. */
+  /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow = false
   queue: QueueChecker | undefined
   resyncs: ResyncChecker | undefined
-  /** It was told everything that waited for it, and then that there is no more. */
+  /** It received all queued changes, and then the end. */
   hasEnded = false
   neverSettles = false
   isStuck = false
   isHolding = false
 
-  /** `begun` is called each time it is told something. */
+  /** `begun` is called with each received change. */
   constructor(
     scenario: Scenario,
     members: SetMembers,
@@ -68,15 +65,15 @@ export class SetFollower implements HandlerFollower {
     const { type, key, object, previous } = change
     const { note, violate } = this.#scenario
     note(this.name, type, nameOf(key), object.n, change.origin)
-    if (this.isSilenced) violate('I15', `${this.name} was told "${type}" after stop() had settled`)
+    if (this.isSilenced) violate('I15', `${this.name} received "${type}" after stop() had settled`)
     const last = this.known.get(key)
     const isKnown = this.known.has(key)
-    const what = `${this.name} was told "${type}" of ${nameOf(key)}`
+    const what = `${this.name} received "${type}" of ${nameOf(key)}`
     if (isKnown !== (type !== 'add')) violate('I4', `${what}, ${isKnown ? 'which it has' : 'which it has not'}`)
-    if (previous !== last) violate('I4', `${what} with another previous than it last saw`)
+    if (previous !== last) violate('I4', `${what} with another previous object than its last one`)
     if (type === 'update') this.#isSame(object, previous, what)
     if (change.origin === 'resync') {
-      if (this.resyncs === undefined) violate('I4', `${what} again, and it never asked for that`)
+      if (this.resyncs === undefined) violate('I4', `${what} as a resync, without resyncMs`)
       this.resyncs?.receive(change)
     }
     if (type === 'delete') this.known.delete(key)
@@ -97,7 +94,7 @@ export class SetFollower implements HandlerFollower {
     return subscription.backlog.keys === 0 && this.flaw === undefined
   }
 
-  /** It says that it has handled everything up to a version of a source. */
+  /** It reports that it has handled everything up to a version of a source. */
   checkReached(member: SetMember, mark: Version): void {
     const { history, settings } = member
     for (const key of settings.keys) {
@@ -115,7 +112,7 @@ export class SetFollower implements HandlerFollower {
     }
   }
 
-  /** After a stop that let it handle what waited, it knows what the store has. */
+  /** After a drain it has the objects of the store. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
     const { settings, violate } = this.#scenario
     for (const key of settings.keys) {
@@ -126,7 +123,7 @@ export class SetFollower implements HandlerFollower {
     }
   }
 
-  /** What is wrong with what it knows at rest. */
+  /** The difference to the sources at rest. */
   get flaw(): string | undefined {
     if (this.isClosed || this.neverSettles) return undefined
     return this.#members.flaw((key) => this.known.get(key), `${this.name} ends with`, this.#isIn)
@@ -135,14 +132,14 @@ export class SetFollower implements HandlerFollower {
   #isSame(object: Item, previous: Item, what: string): void {
     const [is, was] = [this.#members.writerOf(object.n), this.#members.writerOf(previous.n)]
     if (is === undefined || was === undefined) return
-    if (is.member !== was.member) this.#scenario.violate('sets', `${what}, which another source gave before`)
+    if (is.member !== was.member) this.#scenario.violate('sets', `${what}, which another source had before`)
     else if (is.member.settings.hasUids && is.uid !== was.uid)
       this.#scenario.violate('I4', `${what}, which is another object now`)
   }
 
   /**
-   * Within one epoch of a source content only moves on, and none is told twice as an update. A source that was taken out
-   * may be behind when it comes back; before that there is but one stay.
+   * Within one epoch of a source, contents never go back, and none is delivered twice as an update. A source that was
+   * removed may be behind when it is added again.
    */
   #order(change: Change<Item>): void {
     const { type, key, object, version } = change
@@ -160,9 +157,9 @@ export class SetFollower implements HandlerFollower {
     const newest = this.#newest.get(id)
     this.#newest.set(id, { n, epoch })
     if (newest?.epoch !== epoch) return
-    if (incarnation > 0) mark('a source that came back told of a key again and again')
-    if (n < newest.n) violate('I3', `${this.name} was told n${n} of ${nameOf(key)} after n${newest.n}`)
+    if (incarnation > 0) mark('a source that came back sent a key several times')
+    if (n < newest.n) violate('I3', `${this.name} received n${n} of ${nameOf(key)} after n${newest.n}`)
     if (n === newest.n && type === 'update' && member.isWrittenOnce(n))
-      violate('I3', `${this.name} was told n${n} of ${nameOf(key)} again`)
+      violate('I3', `${this.name} received n${n} of ${nameOf(key)} again`)
   }
 }

@@ -13,7 +13,9 @@ import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { WorkloadTarget } from '../workload/workload.js'
 
-/** A place in a timeline: in which of its spans, and where in that one's history; -1: before anything. */
+/**
+ * A position in the histories of a member: the number of the history, and the index in it; -1: before its beginning.
+ */
 export interface Position {
   readonly span: number
   readonly at: number
@@ -21,7 +23,7 @@ export interface Position {
 
 export const BEFORE_ALL: Position = { span: 0, at: -1 }
 
-/** Who reads it. */
+/** The informer that reads it. */
 interface ReadBy {
   readonly informer: {
     readonly versions: ReadonlyMap<string, Version>
@@ -31,7 +33,7 @@ interface ReadBy {
   stateOf(name: string): string | undefined
 }
 
-/** What the slot's source is in now. */
+/** The system that contains the source. */
 interface Reader {
   readonly state: string
   stop(): void
@@ -39,8 +41,8 @@ interface Reader {
 }
 
 /**
- * A name in a set, and whatever source has it: at times none, at times another one, of the same backend or of a new one.
- * Judges its opens, and that a source is left alone once it was taken out.
+ * A name in a set with its source: sometimes absent, sometimes another source, of the same backend or of a new one.
+ * Checks its opens, and that a removed source is not read any more.
  */
 export class SetMember implements SourceObserver, Member {
   readonly name: string
@@ -48,14 +50,14 @@ export class SetMember implements SourceObserver, Member {
   /** The source that is in the set, or was in it last. */
   source: SimulatedSource
   isIn = true
-  /** How many sources had this name before. */
+  /** The number of earlier sources with this name. */
   removals = 0
   readonly #spans: History[]
   readonly #scenario: Scenario
   readonly #isExact: boolean
   #reflectorChecker: ReflectorChecker | undefined
   #access: AccessLostChecker | undefined
-  /** How often its objects were deleted because access was lost. */
+  /** The number of times that its objects were deleted because access was lost. */
   losses = 0
   #readBy: ReadBy | undefined
 
@@ -92,13 +94,13 @@ export class SetMember implements SourceObserver, Member {
     return this.shard.history
   }
 
-  /** Before anything was written: whose history it is. */
+  /** Sets the history before anything was written. */
   set history(history: History) {
     this.shard.history = history
     this.#spans[this.#spans.length - 1] = history
   }
 
-  /** Another source under the same name; `isNew`: of another backend. */
+  /** Adds another source with the same name; `isNew`: of another backend. */
   renew(isNew: boolean, newHistory: () => History): void {
     if (isNew) this.shard.history = newHistory()
     this.#spans.push(this.shard.history)
@@ -114,7 +116,7 @@ export class SetMember implements SourceObserver, Member {
     this.#access = undefined
   }
 
-  /** Somebody else reads it from now on, in the state that `stateOf` tells. */
+  /** Makes another informer its reader. */
   readBy(reader: ReadBy): void {
     this.#readBy = reader
     this.#access = new AccessLostChecker(this.shard, this.#mirrored(reader))
@@ -127,7 +129,7 @@ export class SetMember implements SourceObserver, Member {
     )
   }
 
-  /** What its reader does with it. */
+  /** The state of the source in its informer. */
   get state(): string | undefined {
     return this.isIn ? this.#readBy?.stateOf(this.name) : undefined
   }
@@ -140,7 +142,7 @@ export class SetMember implements SourceObserver, Member {
     return this.#reflectorChecker?.lists ?? 0
   }
 
-  /** Undefined where nobody reads it. */
+  /** Undefined if it is not read. */
   get reflectorChecker(): ReflectorChecker | undefined {
     return this.#reflectorChecker
   }
@@ -150,7 +152,7 @@ export class SetMember implements SourceObserver, Member {
     return this.#access
   }
 
-  /** What it has now. */
+  /** Its current objects. */
   get objects(): ReadonlyMap<string, Stored> {
     return this.isIn ? this.history.head.state : new Map()
   }
@@ -159,7 +161,7 @@ export class SetMember implements SourceObserver, Member {
     return this.settings.keys.includes(key)
   }
 
-  /** The identity of the object that had this content, if it was ever written here. */
+  /** The identity of the object with this content, if it was written here. */
   uidOf(n: number): string | undefined {
     for (const history of this.#spans) {
       const uid = history.uidOf(n)
@@ -168,7 +170,7 @@ export class SetMember implements SourceObserver, Member {
     return undefined
   }
 
-  /** Whether this content was written once, and not again as it was. */
+  /** Whether this content was written exactly once. */
   isWrittenOnce(n: number): boolean {
     return this.#spans.every((history) => history.uidOf(n) === undefined || history.isWrittenOnce(n))
   }
@@ -182,12 +184,12 @@ export class SetMember implements SourceObserver, Member {
     this.#access?.checkStep()
     if (this.isIn) return
     for (const { kind, signal } of this.source.streams)
-      if (!signal.aborted) this.#scenario.violate('sets', `a ${kind} of ${this.name} goes on, and it was taken out`)
+      if (!signal.aborted) this.#scenario.violate('sets', `a ${kind} of ${this.name} continues, and it was removed`)
     if (this.source.requests.size > 0)
-      this.#scenario.violate('sets', `a request for the head of ${this.name} goes on, and it was taken out`)
+      this.#scenario.violate('sets', `a request for the head of ${this.name} continues, and it was removed`)
   }
 
-  /** What is wrong with what somebody holds of it at a version; undefined: nothing of it is there. */
+  /** The difference between some objects and its state at a version; without a version, it has no objects. */
   flaw(held: (key: string) => Item | undefined, version: Version | undefined): string | undefined {
     const state = version === undefined ? undefined : this.history.at(version).state
     for (const key of this.settings.keys) {
@@ -200,8 +202,8 @@ export class SetMember implements SourceObserver, Member {
   }
 
   /**
-   * Where this was what there was, at `from` or later; undefined where nothing was ever so. `wanted` gives what is right
-   * of an object.
+   * The position, at `from` or later, at which the state equals some objects; undefined if there is none. `wanted`
+   * returns the expected content of an object.
    */
   find(
     held: (key: string) => number | undefined,
@@ -223,8 +225,6 @@ export class SetMember implements SourceObserver, Member {
     return isNothing && !this.isIn ? { span: this.#spans.length, at: -1 } : undefined
   }
 
-  // What the source tells whoever judges opens.
-
   get isAudit(): boolean {
     return this.#reflectorChecker?.isAudit === true
   }
@@ -235,7 +235,7 @@ export class SetMember implements SourceObserver, Member {
 
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void {
     if (!this.isIn || this.#reflectorChecker === undefined)
-      this.#scenario.violate('sets', `a ${what} of ${this.name} is opened, and nobody may read it`)
+      this.#scenario.violate('sets', `a ${what} of ${this.name} is opened, and it may not be read`)
     this.#reflectorChecker?.opened(what, stream)
   }
 
@@ -276,7 +276,7 @@ export class SetMember implements SourceObserver, Member {
       },
       lost: () => {
         member.losses++
-        // From then on there is nothing of it, and then what there is.
+        // From then on the objects are absent, and then the current ones.
         member.#spans.push(member.history)
       },
     }

@@ -3,10 +3,10 @@ import { nameOf } from '../system/scenario.js'
 import type { IsIn } from '../workload/follower.js'
 import type { SetMember } from './set-member.js'
 
-/** All sources that a set may have, as one truth. */
+/** All possible sources of a set, with their common state. */
 export class SetMembers implements Iterable<SetMember> {
   readonly #members: readonly SetMember[]
-  /** Whether some keys are more than one source's. */
+  /** Whether several sources share keys. */
   readonly overlap: boolean
 
   constructor(members: readonly SetMember[], overlap: boolean) {
@@ -22,7 +22,7 @@ export class SetMembers implements Iterable<SetMember> {
     return this.#members
   }
 
-  /** Those that are in the set. */
+  /** The sources that are in the set. */
   get current(): readonly SetMember[] {
     return this.#members.filter(({ isIn }) => isIn)
   }
@@ -31,7 +31,7 @@ export class SetMembers implements Iterable<SetMember> {
     return this.#members.find((member) => member.name === name)
   }
 
-  /** Whose content it is, and of which object. */
+  /** The source that wrote a content, and the identity of its object. */
   writerOf(n: number): { readonly member: SetMember; readonly uid: string } | undefined {
     for (const member of this.#members) {
       const uid = member.uidOf(n)
@@ -40,12 +40,12 @@ export class SetMembers implements Iterable<SetMember> {
     return undefined
   }
 
-  /** Whose a key with this content is: where keys are disjoint the key says it. */
+  /** The source of a key with this content: with disjoint keys, the key determines it. */
   ownerOf(key: string, n: number): SetMember | undefined {
     return this.overlap ? this.writerOf(n)?.member : this.#members.find((member) => member.has(key))
   }
 
-  /** What there is now, of whoever comes first. */
+  /** The current objects; for a shared key, of the first source. */
   get state(): State {
     const state = new Map<string, Stored>()
     for (const member of this.current)
@@ -54,7 +54,7 @@ export class SetMembers implements Iterable<SetMember> {
     return state
   }
 
-  /** What is wrong with what somebody holds at rest: each key is as one of those who have it says. */
+  /** The difference between some objects and the sources at rest: each key has the state of one of its sources. */
   flaw(held: (key: string) => Item | undefined, what: string, isIn: IsIn = () => true): string | undefined {
     const keys = new Set(this.#members.flatMap(({ settings }) => settings.keys))
     for (const key of keys) {
@@ -71,7 +71,7 @@ export class SetMembers implements Iterable<SetMember> {
     return undefined
   }
 
-  /** Of several that give a key one counts; who wants only what another one has, has nothing. */
+  /** Of several sources of a key, one counts; a follower that wants only the object of another one has none. */
   #mayBeAnothers(right: readonly Item[], key: string, isIn: IsIn): boolean {
     return right.length > 1 && right.some((item) => !isIn(item, key))
   }

@@ -14,7 +14,10 @@ interface Readable {
   keys(): Iterable<string>
 }
 
-/** Judges the store of a set: each part is what its source had at the version of that part, and each key is one's. */
+/**
+ * Checks the store of a set: the objects of each source are its state at the version of that source, and each key
+ * belongs to one source.
+ */
 export class SetStoreChecker {
   readonly #scenario: Scenario
   readonly #members: SetMembers
@@ -24,7 +27,7 @@ export class SetStoreChecker {
   #removals = 0
   #steps = 0
   readonly #answers: QueryModel
-  /** Whose each key was when it was seen last, and how often all of that slot had been deleted then. */
+  /** The owner of each key in the last check, and the number of deletions of all its objects then. */
   readonly #owners = new Map<
     string,
     { readonly member: SetMember; readonly times: number; readonly version: Version }
@@ -37,10 +40,10 @@ export class SetStoreChecker {
     this.#answers = new QueryModel(scenario)
   }
 
-  /** No read sees a part of anything. True where something has moved. */
+  /** No read returns a partial state. Returns true if something has changed. */
   checkStep(): boolean {
     const { versions } = this.#informer
-    // The array is the same as long as nothing has changed.
+    // The array stays the same until something changes.
     const list = this.#informer.list()
     const removals = this.#members.all.reduce((sum, member) => sum + member.removals, 0)
     const hasMoved = !isSame(versions, this.#versions)
@@ -60,24 +63,24 @@ export class SetStoreChecker {
     return true
   }
 
-  /** A store, or a snapshot of it, at the versions that its parts had. */
+  /** Checks a store, or a snapshot of it, at the versions of its sources. */
   checkAt(store: Readable, versions: ReadonlyMap<string, Version>, invariant: Invariant, what: string): void {
     const { violate, settings } = this.#scenario
     const foreignKey = [...store.keys()].find((key) => !settings.keys.includes(key))
-    if (foreignKey !== undefined) violate('sets', `${what} has the key ${nameOf(foreignKey)}, which nobody ever wrote`)
-    if (store.size !== [...store.keys()].length) violate('I8', `${what} has another size than it says`)
+    if (foreignKey !== undefined) violate('sets', `${what} has the key ${nameOf(foreignKey)}, which was never written`)
+    if (store.size !== [...store.keys()].length) violate('I8', `${what} and its size differ`)
     if (this.#members.overlap) this.#checkShared(store, versions, what)
     else
       for (const member of this.#members) {
         const version = versions.get(member.name)
-        // What nobody has read, or what was taken out, is not there; what breaks its promises is no measure of the rest.
+        // A source that was not read, or was removed, has no objects; one with breaches is not checked.
         const flaw =
           version !== undefined && member.settings.isBreach ? undefined : member.flaw((key) => store.get(key), version)
         if (flaw !== undefined) violate(version === undefined ? 'sets' : invariant, `${what}: ${flaw}`)
       }
   }
 
-  /** Keys that more than one source has: each object in the store is what one of them has. */
+  /** Shared keys: each object in the store is that of one of its sources. */
   #checkShared(store: Readable, versions: ReadonlyMap<string, Version>, what: string): void {
     for (const key of store.keys()) {
       const n = store.get(key)?.n ?? -1
@@ -85,12 +88,12 @@ export class SetStoreChecker {
       const version = versions.get(member?.name ?? '')
       const stored = version === undefined ? undefined : member?.history.at(version).state.get(key)
       if (stored?.isInvalid || stored?.item.n === n) continue
-      // A source that says the last good state is invalid may have said so before.
+      // A source that reports an invalid object may have had its last valid state before.
       this.#scenario.violate('sets', `${what} has ${nameOf(key)} = n${n} of ${member?.name}, which is at ${version}`)
     }
   }
 
-  /** A key stays whose it is until that one gives it up, or is taken out. */
+  /** A key stays with its source until that one deletes it, or is removed. */
   #checkOwners(versions: ReadonlyMap<string, Version>): void {
     const { violate, mark } = this.#scenario
     for (const key of this.#scenario.settings.keys) {
@@ -110,7 +113,7 @@ export class SetStoreChecker {
     }
   }
 
-  /** Versions and states are of each source, and of those that are there alone. */
+  /** There are versions and states exactly of the sources in the set. */
   #checkStatus(): void {
     const { violate } = this.#scenario
     const { version, versions, status } = this.#informer
@@ -120,7 +123,7 @@ export class SetStoreChecker {
     if (delivered.join() !== names.join())
       violate('sets', `the status is of ${delivered}, and the sources are ${names}`)
     for (const name of versions.keys())
-      if (!names.includes(name)) violate('sets', `there is a version of ${name}, which is no source`)
+      if (!names.includes(name)) violate('sets', `there is a version of ${name}, which is not a source`)
   }
 
   #checkOrder(versions: ReadonlyMap<string, Version>): void {

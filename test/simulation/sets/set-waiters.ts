@@ -9,7 +9,7 @@ import type { SetDriver } from './set-driver.js'
 import type { SetFollower } from './set-follower.js'
 import type { SetMember } from './set-member.js'
 
-/** A source as it was when somebody began to wait for it. */
+/** A source at the beginning of a wait. */
 interface WaitStart {
   readonly member: SetMember
   readonly removals: number
@@ -19,7 +19,7 @@ interface WaitStart {
   hasForked(): boolean
 }
 
-/** Those who wait for something of one source, or of all; each must end in time, and rightly. */
+/** Callers that wait for one source, or for all; each wait must end in time and for a correct reason. */
 export class SetWaiters {
   readonly pending: WaiterChecker
   readonly #driver: SetDriver
@@ -31,7 +31,7 @@ export class SetWaiters {
     this.pending = new WaiterChecker(driver.scenario)
   }
 
-  /** Read-your-writes: waits for where one of the sources is now, by the store or by a subscription. */
+  /** Read-your-writes: waits for the current version of one of the sources, by the store or by a subscription. */
   forHead(): void {
     const { decisions, settings, violate } = this.#scenario
     const { informer, followers, members } = this.#driver
@@ -51,7 +51,7 @@ export class SetWaiters {
         what: `waitFor ${source}`,
         notifiesSource: 'perhaps',
         limits,
-        // Nobody waits for a source that was taken out.
+        // A wait for a removed source ends.
         isDue: () => !isStill(start) || this.#isReached(start),
         mayFail,
         ended: () => {
@@ -68,7 +68,7 @@ export class SetWaiters {
       mayNeverEnd: () => follower.neverSettles,
       mayFail,
       ended: () => {
-        // At the moment of a loss somebody may have been told of it since the wait has ended.
+        // At the time of a loss, the follower may have received it after the wait has ended.
         const isLosing = member.access?.at === this.#scenario.clock.elapsed
         if (isStill(start) && !isLosing && !follower.isClosed && !members.overlap && !member.settings.isBreach)
           follower.checkReached(member, mark)
@@ -88,7 +88,7 @@ export class SetWaiters {
       limits,
       mayFail: (code) => this.#isStopped(code) || all.some((start) => this.#isUnclear(code, start)),
       ended: () => {
-        // The objects of one source may be deleted after it was fresh, while another one is waited for.
+        // The objects of one source may be deleted after it was fresh, during the wait for another one.
         for (const start of all)
           if (isStill(start) && !this.#includes(start) && !settings.clears)
             violate(
@@ -106,7 +106,7 @@ export class SetWaiters {
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
-      // A source that refuses for good says so to who waits for its first list.
+      // A fatal refusal rejects the waits for the first list.
       mayFail: (code) => this.#isStopped(code) || members.all.some(({ source }) => source.refusedWith === code),
       ended: () => {
         for (const start of names)
@@ -116,7 +116,7 @@ export class SetWaiters {
     })
   }
 
-  /** Gives false where this is no moment to ask. */
+  /** Returns false if no relist can be requested now. */
   relist(): boolean {
     const { violate } = this.#scenario
     const { informer, members } = this.#driver
@@ -157,7 +157,7 @@ export class SetWaiters {
     })
   }
 
-  /** Its reflector says that it reads, and the source has not been asked yet; who intervenes now cannot be judged from outside. */
+  /** Whether its reflector is about to open the source: the effect of a relist is not visible then. */
   #isAboutToOpen(member: SetMember): boolean {
     const { state, reflectorChecker } = member
     if (reflectorChecker?.isBetween !== true || this.#driver.relistSlots?.isWaiting(member) === true) return false
@@ -170,7 +170,7 @@ export class SetWaiters {
     return this.#driver.callers.sign(what, { timeoutMs })
   }
 
-  /** Whether the store includes it, or is in a later epoch by now. */
+  /** Whether the store includes the mark, or is in a later epoch. */
   #includes({ member, mark }: WaitStart): boolean {
     const version = this.#driver.informer.versions.get(member.name)
     if (version === undefined) return false
@@ -178,7 +178,10 @@ export class SetWaiters {
     return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
   }
 
-  /** The same in one epoch. A mark of an epoch that is over waits until the source was asked. */
+  /**
+   * Whether the store includes the mark in the same epoch. A mark of an earlier epoch waits until the source has
+   * responded.
+   */
   #isReached(start: WaitStart): boolean {
     const { member, mark } = start
     const version = this.#driver.informer.versions.get(member.name) ?? mark
@@ -192,7 +195,7 @@ export class SetWaiters {
     return { member, removals, mark, lists, headFailures, hasForked: forkedSince(history, mark) }
   }
 
-  /** A stop ends all waits; who is closed, or has overflowed, its own. */
+  /** A stop ends all waits; closing or overflowing a follower ends its own. */
   #isStopped(code: string, follower?: SetFollower): boolean {
     if (code === 'STOPPED') return this.#driver.isStopping || follower?.isClosed === true
     return code === 'HANDLER' && follower?.mayOverflow === true
@@ -204,10 +207,10 @@ export class SetWaiters {
     return true
   }
 
-  /** Whether this one did not say where it is, or cannot get there. */
+  /** Whether this source did not report its version, or cannot reach it. */
   #isUnclear(code: string, start: WaitStart): boolean {
     if (this.#isGone(code, start) || (code === 'EPOCH_CHANGED' && start.hasForked())) return true
-    // Another source of this name may have come meanwhile.
+    // Another source of this name may have been added meanwhile.
     const hasFailed = !isStill(start) || start.member.source.headFailures > start.headFailures
     return hasFailed && TRANSIENT.includes(code)
   }

@@ -46,7 +46,7 @@ const uses = [
 
 type SystemAction = (typeof using)[number] | (typeof reading)[number]
 
-/** How often a set changes inside a handler or a listener, where it does at all. */
+/** The probability that a set changes inside a handler or a listener. */
 const SET_CHANGE_RATE = 0.02
 
 /** One schedule of an informer over several sources, which come and go. */
@@ -57,7 +57,7 @@ export class SetWorld extends Schedule {
   /** Whether all of them are shards of one backend. */
   readonly #isSharded: boolean
   readonly #setChangeRate: number
-  /** Whether a source comes or goes just now. */
+  /** Whether a source is being added or removed. */
   #isChanging = false
   #system: SetDriver
   #lives = 0
@@ -128,7 +128,7 @@ export class SetWorld extends Schedule {
 
   lastWrite(): void {
     for (const { shard } of this.#members) shard.workload.lastWrite()
-    // A stopped informer follows its set no more.
+    // A stopped informer does not follow its set.
     const out = this.#members.all.find(({ isIn }) => !isIn)
     const [member] = this.#members.current
     if (member !== undefined) this.#remove(member)
@@ -213,7 +213,7 @@ export class SetWorld extends Schedule {
     if (this.#members.current.length === 1) this.mark('the last source was taken out')
   }
 
-  /** A handler or a listener is told something, and changes the set there and then. */
+  /** Changes the set inside a handler or a listener. */
   #changeSet(): void {
     if (this.decisions.isQuiet || this.#setChangeRate === 0 || this.#isChanging) return
     const stream = this.decisions.of('meddles')
@@ -279,7 +279,7 @@ function use(system: SetDriver, kind: SystemAction, key: string): void {
   }
 }
 
-/** What one source is like: much is its own, and some the informer's. */
+/** The settings of one source: some are its own, some are the informer's. */
 function settingsOfMember(
   own: RandomDecisions,
   whole: Settings,
@@ -297,7 +297,7 @@ function settingsOfMember(
   return { ...drawn, ...shared, isBreach, keys: keys ?? drawn.keys }
 }
 
-/** Hands out keys, to each other ones. */
+/** Gives each source other keys. */
 function deal(decisions: RandomDecisions, count: number): readonly string[][] {
   const pool = [...KEYS]
   const each = decisions.pick('key count', [1, 2, 2, Math.floor(pool.length / count)])

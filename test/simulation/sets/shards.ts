@@ -1,8 +1,10 @@
 import { type Commit, History, type Mutation, type State } from '../backend/history.js'
 
-/** One backend that is read in shards: each has keys of its own, and every transaction gives all of them its version. */
+/**
+ * One backend that is read in shards: each has its own keys, and every transaction advances the version of all of them.
+ */
 export class Backend {
-  /** With what tells their watches that there is something new. */
+  /** The shards, each with the function that wakes its watches. */
   readonly #shards = new Map<Shard, () => void>()
 
   shard(initial: State, woken: () => void): History {

@@ -9,16 +9,16 @@ import type { SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 
 /**
- * Told at once of every change of a set: it knows of which stay in the set each came, however late others are told.
- * A source that was taken out and comes back begins another stay: it may be behind where it was.
+ * Receives every change of a set at once: it knows the incarnation of each change, however late others receive it. A
+ * source that was removed and added again begins another incarnation, which may be behind.
  */
 export class UnmergedSetFollower {
   readonly #scenario: Scenario
   readonly #members: SetMembers
   readonly #subscription: Subscription
-  /** How often each source had been taken out when all before had been told. */
+  /** The number of removals of each source when all earlier changes had been received. */
   readonly #settled = new Map<SetMember, number>()
-  /** By what was told: in which stays. */
+  /** The possible incarnations of each received change. */
   readonly #incarnations = new Map<string, Set<number>>()
 
   constructor(scenario: Scenario, members: SetMembers, informer: Informer<Item, IndexesOf>) {
@@ -28,14 +28,14 @@ export class UnmergedSetFollower {
     this.#subscription = informer.subscribe({ add: receive, update: receive, delete: receive }, { name: 'witness' })
   }
 
-  /** In which stay of its source a change came; undefined where it may be of several. */
+  /** The incarnation of a change; undefined if there are several possible ones. */
   incarnationOf(member: SetMember, change: Change<Item>): number | undefined {
     const incarnations = this.#incarnations.get(idOf(member, change))
     const [only] = incarnations ?? []
     return incarnations?.size === 1 ? only : undefined
   }
 
-  /** Everything that had happened has been told. */
+  /** Called after each step. */
   checkStep(): void {
     if (this.#subscription.backlog.keys > 0) return
     for (const member of this.#members) this.#settled.set(member, member.removals)
@@ -44,7 +44,7 @@ export class UnmergedSetFollower {
   #receive(change: Change<Item>): void {
     const { key, object, origin } = change
     if (change.type === 'update' && object === change.previous)
-      this.#scenario.violate('I3', `of ${nameOf(key)} the same object was told again`)
+      this.#scenario.violate('I3', `the same object of ${nameOf(key)} was delivered again`)
     const member = this.#members.ownerOf(key, object.n)
     if (member === undefined || origin === 'initial') return
     const [settled, now] = [this.#settled.get(member) ?? 0, member.removals]
@@ -52,7 +52,7 @@ export class UnmergedSetFollower {
     const incarnations = this.#incarnations.get(id) ?? new Set()
     this.#incarnations.set(id, incarnations)
     for (let incarnation = settled; incarnation <= now; incarnation++) incarnations.add(incarnation)
-    // Just now another one has come in its place: whose versions these are is not known.
+    // Another source has just taken its place: the origin of these versions is unknown.
     if (change.type !== 'delete' || member.settings.isBreach) return
     if (change.version === undefined || (settled === now && member.isIn))
       checkFinalState(this.#scenario, member, change)

@@ -299,7 +299,7 @@ export class Reconciler {
       if (run.isOver) return
       if (this.#failed.delete(key)) mark('a reconcile failed and then succeeded')
       if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)
-        mark('a controller looked again at what it had done')
+        mark('a controller ran a reconciled key again for a resync')
       this.#done.set(key, object?.n)
       this.#retries.succeeded(key)
       this.#lastStates.succeeded(key, deleted)

@@ -347,7 +347,7 @@ export class Workload {
     if (was === undefined) return
     const gone: Mutation = { key, stored: undefined, was }
     if (![...driver.source.streams].some(({ kind }) => kind === 'watch'))
-      mark('a key was deleted and written again while nobody watched')
+      mark('a key was deleted and written again while no watch was open')
     if (decisions.chance(label, 0.5)) {
       this.#commit(label, [gone, { key, stored: this.#stored(key, label, this.#next), was: undefined }])
       return
