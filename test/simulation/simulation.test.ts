@@ -17,7 +17,7 @@ test('schedules that failed once never fail again', async () => {
 })
 
 // I1 to I17
-test('whatever goes wrong, what is promised holds', async () => {
+test('every invariant holds under random faults', async () => {
   const statsByKind = await campaign({ runs: RUNS, seed: Number(first) })
   const failed = kinds.flatMap((kind) => statsByKind[kind].failures)
   const delivered = failed.map(
@@ -42,12 +42,12 @@ test('whatever goes wrong, what is promised holds', async () => {
   ).toEqual([])
 })
 
-test('a campaign whose time is over begins nothing more', async () => {
+test('a campaign begins no schedule after its time is over', async () => {
   const statsByKind = await campaign({ runs: 2_000, seed: 1, until: performance.now() })
   expect(kinds.map((kind) => statsByKind[kind].schedules)).toEqual([0, 0, 0])
 })
 
-describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
+describe.each(kinds)('a seed always has the same trace (I17), of %s', (kind) => {
   async function traces(lanes: number): Promise<Map<number, number>> {
     const found = new Map<number, number>()
     const seeds = Array.from({ length: 60 }, (_, nth) => nth + 1)
@@ -55,13 +55,13 @@ describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
     return found
   }
 
-  test('however many schedules run at a time', async () => {
+  test('with any number of schedules at a time', async () => {
     const alone = await traces(1)
     expect(new Set(alone.values()).size).toBe(60)
     expect(await traces(16)).toEqual(alone)
   })
 
-  test('whether somebody is told of it or not', async () => {
+  test('with and without a listener for its events', async () => {
     for (let seed = 1; seed <= 20; seed++) {
       const lines: string[] = []
       const delivered = await runOne(seed, { kind, onEvent: ({ event, state }) => lines.push(`${event} ${state}`) })
@@ -70,14 +70,14 @@ describe.each(kinds)('one seed is one trace (I17), of %s', (kind) => {
     }
   })
 
-  test('a schedule with all of its decisions is the schedule', async () => {
+  test('a schedule is the same if all its decisions are listed', async () => {
     for (let seed = 1; seed <= 20; seed++) {
       const whole = await runOne(seed, { kind })
       expect(await runOne(seed, { kind, only: whole.taken })).toEqual(whole)
     }
   })
 
-  test('a fault that is taken back never strikes', async () => {
+  test('an action that is removed is never performed', async () => {
     const { taken } = await runOne(3, { kind })
     const without = taken.filter((decision) => kindOf(decision) !== 'put')
     expect(without.length).toBeLessThan(taken.length)

@@ -263,7 +263,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.auditWatch?.begins()
   }
 
-  /** Gives writers a chance to write during the audit, and sometimes makes the watch expire. */
+  /** Lets writers write during the audit, and sometimes makes the watch expire. */
   #audited(): void {
     const { inGap, settings, addBriefly } = this.scenario
     inGap()

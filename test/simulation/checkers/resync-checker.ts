@@ -11,8 +11,8 @@ const CLOCK_READS = 1_000
 const AT_ONCE = 3
 
 /**
- * Checks resyncs: they contain the last received object, every object is delivered once a period while nothing is
- * pending, and they never pile up behind a stuck handler (I12).
+ * Checks resyncs. They contain the last received object. Every object is delivered once a period while nothing is
+ * pending. They never pile up behind a stuck handler (I12).
  */
 export class ResyncChecker {
   readonly periodMs: number

@@ -101,7 +101,7 @@ export class WaiterChecker {
     const { clock, settings, violate } = this.#scenario
     for (const [id, { awaited, since, mustEnd }] of this.#pending) {
       if (mustEnd) violate('waits', `the history of ${awaited.mark} is over, and ${id} waits`)
-      if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} gave up, and it waits`)
+      if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} aborted, and it waits`)
       if (awaited.isDue?.()) violate('waits', `${id} has its condition met, and waits`)
       // Callbacks are called in order, however late: a timeout before everything that is due after it.
       const waitedMs = clock.reached - since

@@ -28,7 +28,7 @@ async function resultOf(file: string, args: readonly string[]): Promise<Result> 
   return { code, output: child.output, errors: child.errors }
 }
 
-test('schedules that hold what is promised end with 0, and the counts', async () => {
+test('sim exits with 0 and prints counts if all schedules keep the invariants', async () => {
   const { code, output, errors } = await sim('--runs', '40')
   expect([code, errors]).toEqual([0, ''])
   expect(output).toMatch(/^40 schedules of one source, \d+ steps, 0 failures$/m)
@@ -36,7 +36,7 @@ test('schedules that hold what is promised end with 0, and the counts', async ()
   expect(output).toContain('2 schedules of several sources')
 })
 
-test('a schedule that fails ends with 1 and the one command that lets it fail again', async () => {
+test('sim exits with 1 and prints the command that replays a failing schedule', async () => {
   const { code, output, errors } = await sim('--runs', '40', '--mutant', MUTANT)
   expect([code, output]).toEqual([1, expect.stringMatching(/ [1-9]\d* failures/)])
   const [, seed, invariant, command = ''] = /^seed (\d+) breaks (\S+): .+\n {2}(.+)$/m.exec(errors) ?? []
@@ -47,26 +47,26 @@ test('a schedule that fails ends with 1 and the one command that lets it fail ag
   expect(again.code).toBe(1)
 })
 
-test('one schedule of the source as it is tells its story, and ends with 0', async () => {
+test('sim prints the story of one schedule, and exits with 0', async () => {
   const { code, output } = await sim('--runs', '1', '--seed', '7', '--kind', 'group')
   expect(output).toMatch(/^ +\d+ ms {2}\S/m)
   expect(output).toMatch(/^seed 7: \d+ steps, nothing is broken; the trace is \d+$/m)
   expect(code).toBe(0)
 })
 
-test('the table of mutants says after how many schedules one died, and ends with 0', async () => {
+test('the table of mutants shows the number of schedules until a kill, and exits with 0', async () => {
   const { code, output } = await sim('--mutants', '--layers', 'simulator', '--mutant', MUTANT)
   expect(output).toMatch(new RegExp(`^${MUTANT}\n +simulator +killed after [\\d.]+ s, \\d+ schedules: \\S+$`, 'm'))
   expect([code, output]).toEqual([0, expect.stringContaining('1 mutants, 0 of them survive; simulator kills 1')])
 })
 
-test('the table of mutants names those that survive, and ends with 1', async () => {
+test('the table of mutants names the survivors, and exits with 1', async () => {
   const { code, output } = await sim('--mutants', '--layers', 'simulator', '--runs', '1', '--mutant', RARER)
   expect(output).toMatch(new RegExp(`^${RARER} +SURVIVES$`, 'm'))
   expect([code, output]).toEqual([1, expect.stringContaining('1 mutants, 1 of them survive')])
 })
 
-test('the table of mutants has the first test that fails, and a verdict of each layer that was chosen', async () => {
+test('the table of mutants has the first failing test, and a verdict of each chosen layer', async () => {
   const { code, output } = await sim('--mutants', '--layers', 'simulator,unit', '--mutant', MUTANT, '--json')
   const [{ name, verdicts }] = JSON.parse(output)
   const killed = { isKilled: true, seconds: expect.any(Number) }
@@ -80,7 +80,7 @@ test('the table of mutants has the first test that fails, and a verdict of each 
   ])
 })
 
-test('--json counts schedules, steps, faults and failures of both classes apart, and what was reached', async () => {
+test('--json counts schedules, steps, faults and failures of each class, and the reached states', async () => {
   const { code, output } = await sim('--runs', '100', '--json')
   const { schedules, steps, classes, faults, marks, failures, ...rest } = JSON.parse(output)
   const { contract, breach } = classes
@@ -97,7 +97,7 @@ test('--json counts schedules, steps, faults and failures of both classes apart,
   expect(rest.set.classes.contract.schedules + rest.set.classes.breach.schedules).toBe(5)
 })
 
-test('--json has each failure, with the class of its source', async () => {
+test('--json contains each failure, with the class of its source', async () => {
   const { code, output } = await sim('--runs', '40', '--mutant', MUTANT, '--json')
   const { failures, classes } = JSON.parse(output)
   expect([code, failures.length > 0]).toEqual([1, true])
@@ -114,20 +114,20 @@ test('--json has each failure, with the class of its source', async () => {
   }
 })
 
-test('what was cut short by --minutes says how many schedules of how many were run', async () => {
+test('a campaign that --minutes ends prints the number of schedules that were run', async () => {
   const { output } = await sim('--runs', '1000000', '--minutes', '0.1')
   const [, ran, requested] = /^only (\d+) of (\d+) schedules were run: the 0.1 minutes were over$/m.exec(output) ?? []
   expect(requested).toBe('1000000')
   expect(output).toContain(`\n${ran} schedules of one source, `)
 })
 
-test('what was cut short by --minutes says so in --json', async () => {
+test('a campaign that --minutes ends reports the number of schedules in --json', async () => {
   const { output } = await sim('--runs', '1000000', '--minutes', '0.05', '--json')
   const { asked: requested, ran, schedules } = JSON.parse(output)
   expect([requested, ran]).toEqual([1_000_000, schedules])
 })
 
-test('a time so short that nothing was run is a failure', async () => {
+test('a campaign without any schedule fails', async () => {
   const { code, output } = await sim('--runs', '10', '--minutes', '0.000001')
   expect([code, output]).toEqual([1, expect.stringContaining('only 0 of 10 schedules were run')])
 })

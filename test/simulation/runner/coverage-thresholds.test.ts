@@ -12,27 +12,27 @@ function statsOf(schedules: number, mark: Mark, times: number): RunStats {
   return { ...emptyStats(), schedules, marks: times === 0 ? {} : { [mark]: times } }
 }
 
-test.each(kinds)('most states of %s are owed after a few thousand schedules', (kind) => {
+test.each(kinds)('most states of %s must be reached within a few thousand schedules', (kind) => {
   const owed = marksOf[kind].filter((mark) => thresholdsFor(kind, mark) <= 3_000)
   expect(owed.length).toBeGreaterThanOrEqual(marksOf[kind].length - 3)
 })
 
-test('a state that enough schedules have not reached is never reached', () => {
+test('a state that enough schedules have not reached counts as never reached', () => {
   const { never, notYet } = unreached(statsOf(thresholdsFor('one', COMMON), RARE, 0), 'one')
   expect([never.includes(COMMON), notYet.includes(COMMON)]).toEqual([true, false])
 })
 
-test('of a state that too few have not reached nothing can be said', () => {
+test('a state that too few schedules have not reached counts as not yet reached', () => {
   const { never, notYet } = unreached(statsOf(thresholdsFor('one', RARE) - 1, COMMON, 1), 'one')
   expect([never.includes(RARE), notYet.includes(RARE)]).toEqual([false, true])
 })
 
-test('what was reached once is neither', () => {
+test('a state that was reached once is not reported', () => {
   const { never, notYet } = unreached(statsOf(1_000_000, COMMON, 1), 'one')
   expect([...never, ...notYet]).not.toContain(COMMON)
 })
 
-test('a state that is much rarer than was measured is named', () => {
+test('a state that is much rarer than measured is reported', () => {
   const most = thresholdsFor('one', COMMON)
   expect(marksBelowThreshold(statsOf(10 * most, COMMON, 10), 'one')).toContain(`${COMMON}: in 10 of ${10 * most}`)
   expect(marksBelowThreshold(statsOf(10 * most, COMMON, 100), 'one').join()).not.toContain(COMMON)

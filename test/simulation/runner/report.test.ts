@@ -6,19 +6,19 @@ function of(schedules: number): RunStats {
   return { ...emptyStats(), schedules }
 }
 
-test('a bar shows how many schedules of how many were run, and how many failed', () => {
+test('the progress bar shows the number of schedules and failures', () => {
   const failure: Failure = { kind: 'set', seed: 3, isBreach: false, invariant: 'I1', message: 'no' }
   const failed = { ...of(5), failures: [failure] }
   const shown = progressOf({ one: of(250), set: failed, group: of(0) }, { runs: 1_000, kind: undefined, since: 0 })
   expect(shown).toMatch(/^█{8}░{22} 250 of 1000, \d+\/s, 1 failures$/)
 })
 
-test('the bar of one kind counts its schedules', () => {
+test('the progress bar of one kind counts its schedules', () => {
   const shown = progressOf({ one: of(0), set: of(100), group: of(0) }, { runs: 100, kind: 'set', since: 0 })
   expect(shown).toMatch(/^█{30} 100 of 100, /)
 })
 
-test('a command names the kind where it is not of one source', () => {
+test('the command to replay a schedule names its kind unless it is of one source', () => {
   expect(commandOf({ kind: 'one', seed: 7 })).toBe('npm run sim -- --runs 1 --seed 7')
   expect(commandOf({ kind: 'set', seed: 7 })).toBe('npm run sim -- --runs 1 --seed 7 --kind set')
 })

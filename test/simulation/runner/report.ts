@@ -7,8 +7,8 @@ import { type Kind, kinds } from './schedule.js'
 
 const SCHEDULES: Readonly<Record<Kind, string>> = { one: 'one source', set: 'several sources', group: 'groups' }
 const SOURCES: Readonly<Record<FaultClass, string>> = {
-  contract: 'where every source keeps its promises',
-  breach: 'where a source breaks its promises',
+  contract: 'with sources that keep their promises',
+  breach: 'with a source that breaks its promises',
 }
 const FAULTS: Readonly<Record<FaultClass, string>> = {
   contract: 'faults within the contract of a source, how often',

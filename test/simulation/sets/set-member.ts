@@ -147,7 +147,7 @@ export class SetMember implements SourceObserver, Member {
     return this.#reflectorChecker
   }
 
-  /** Undefined where nobody reads it. */
+  /** Undefined if it is not read. */
   get access(): AccessLostChecker | undefined {
     return this.#access
   }

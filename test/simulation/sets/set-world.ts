@@ -297,7 +297,7 @@ function settingsOfMember(
   return { ...drawn, ...shared, isBreach, keys: keys ?? drawn.keys }
 }
 
-/** Gives each source other keys. */
+/** Assigns disjoint keys to the sources. */
 function deal(decisions: RandomDecisions, count: number): readonly string[][] {
   const pool = [...KEYS]
   const each = decisions.pick('key count', [1, 2, 2, Math.floor(pool.length / count)])
