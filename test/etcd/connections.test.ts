@@ -239,7 +239,7 @@ describeEtcd('a connection that fails', (server) => {
     }
     await expect(drain()).rejects.toMatchObject({
       code: 'UNAVAILABLE',
-      message: expect.stringMatching(/^no (data for|answer from) /),
+      message: expect.stringMatching(/^no (data for|response from) /),
     })
     stop.abort()
   })
