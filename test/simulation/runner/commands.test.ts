@@ -32,7 +32,7 @@ test('sim exits with 0 and prints counts if all schedules keep the invariants', 
   const { code, output, errors } = await sim('--runs', '40')
   expect([code, errors]).toEqual([0, ''])
   expect(output).toMatch(/^40 schedules of one source, \d+ steps, 0 failures$/m)
-  expect(output).toMatch(/^ +\d+ {2}where a source breaks its promises, \d+ steps, 0 failures$/m)
+  expect(output).toMatch(/^ +\d+ {2}with a source that breaks its promises, \d+ steps, 0 failures$/m)
   expect(output).toContain('2 schedules of several sources')
 })
 
