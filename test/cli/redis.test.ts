@@ -14,7 +14,7 @@ import { listwatch, node, refusalOf, resultOf, SECRET } from './support.js'
 
 beforeAll(ensureBuilt)
 
-/** What the lines of `--json` tell. */
+/** Parses the lines of `--json`. */
 function told(child: Child): unknown[] {
   return child.lines.map((line) => {
     const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: unknown }

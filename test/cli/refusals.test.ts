@@ -261,7 +261,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       const reader = await role(db, 'reader')
       await db.install('orders', { grant: [reader] })
       const line = await watch(urlOf(db, reader), 'orders')
-      expect(line).toMatch(/^row security .*; add --rls row-local where no policy reads other rows$/)
+      expect(line).toMatch(/^row security .*; add --rls row-local if no policy reads other rows$/)
       await expectWatched(urlOf(db, reader), 'orders', '--rls', 'row-local')
     })
   })
