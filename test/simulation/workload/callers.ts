@@ -61,6 +61,6 @@ export class Callers {
     note('a caller gives up', what)
     mark('a caller gave up')
     beforeAbort()
-    abort.abort(new Error(`the caller of ${what} aborted`))
+    abort.abort(new Error(`the caller of ${what} gave up`))
   }
 }
