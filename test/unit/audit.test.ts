@@ -225,7 +225,7 @@ describe('an audit', () => {
     expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['PROTOCOL', 'DECODE'], 1])
   })
 
-  test('of a source that shows less than the store has is no audit: reported, nothing is changed, and tried again', async () => {
+  test('an audit against a stale list is reported, changes nothing and is retried', async () => {
     const { clock, source, errors, informer } = await synced(new LossyVersioned(three))
     const honest = source.versions.bind(source)
     source.versions = async function* () {

@@ -46,7 +46,7 @@ function throwing(): Logger {
 }
 
 describe('errors', () => {
-  test('every failure is told, with its source and what happens next', async () => {
+  test('every failure is reported, with its source and the next step', async () => {
     const { clock, source, informer, errors } = mirrorOf<number, object>([])
     informer.start()
     await clock.advance(0)
@@ -56,7 +56,7 @@ describe('errors', () => {
     expect(errors[0]?.message).toMatch(/^watch of memory failed: the connection was lost; reconnecting in 0\.\d s$/)
   })
 
-  test('one that nobody listens to is a warning of the process, at most once a minute', async () => {
+  test('an error without a listener is a process warning, at most once a minute', async () => {
     const said = warnings()
     const { clock, informer, source } = unheard()
     informer.subscribe(failingHandlers())
@@ -105,7 +105,7 @@ describe('errors', () => {
     }
   })
 
-  test('every listener is told of it before that of which it was the reason', async () => {
+  test('every listener receives an event before the events that it caused', async () => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
     const told: string[] = []
@@ -117,7 +117,7 @@ describe('errors', () => {
     expect(told).toEqual(['listing', 'UNAUTHORIZED', 'stopped'])
   })
 
-  test('one that somebody listens to is no warning', async () => {
+  test('an error with a listener is not a process warning', async () => {
     const said = warnings()
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.subscribe(failingHandlers())
@@ -126,7 +126,7 @@ describe('errors', () => {
     expect(said).toEqual([])
   })
 
-  test('one that a logger is told is no warning either', async () => {
+  test('an error with a logger is not a process warning', async () => {
     const said = warnings()
     const logger = memoLogger()
     const { clock, informer } = unheard(logger)
@@ -221,7 +221,7 @@ describe('status', () => {
     expect(told).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
   })
 
-  test('who was taken away while others were told is told no more', async () => {
+  test('a listener that is removed during a notification is not called', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     const told: string[] = []
     const gauge = ({ state }: Status): void => void told.push(state)
@@ -238,7 +238,7 @@ describe('status', () => {
 })
 
 describe('a logger', () => {
-  test('is told each state, each failure, and what was left out', async () => {
+  test('the logger receives each state, each failure and each dropped batch', async () => {
     const logger = memoLogger()
     const { clock, informer, source } = unheard(logger)
     informer.start()
@@ -274,7 +274,7 @@ describe('a logger', () => {
 })
 
 describe('diagnostics channels', () => {
-  test('tell of states, batches and errors', async () => {
+  test('the diagnostics channels publish states, batches and errors', async () => {
     const messages: string[] = []
     const listen = (name: string): void => {
       const listener = (message: unknown): void => {

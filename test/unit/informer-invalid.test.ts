@@ -4,7 +4,7 @@ import { informerOf, mirrorOf } from '../support/informers.js'
 import { numbered, put, scripted } from '../support/scripted-source.js'
 
 describe('an object that does not decode', () => {
-  test('is in invalid with its reason, and the mirror goes on', async () => {
+  test('an invalid object is in `invalid` with its reason, and the mirror continues', async () => {
     const { clock, source, informer, errors } = mirrorOf<number, object>([
       ['a', 1],
       ['b', 1],
@@ -48,7 +48,7 @@ describe('an object that does not decode', () => {
     expect([informer.get('a'), fold.told]).toEqual([1, ['add a']])
   })
 
-  test('omit: it is taken out, and a delete is told whose final state is unknown', async () => {
+  test('omit: the object is removed, and a delete with an unknown final state is delivered', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { onInvalid: 'omit' })
     const fold = new Fold<number>()
     informer.subscribe(fold.handlers)

@@ -34,7 +34,7 @@ describe('start', () => {
     expect([source.lists.length, informer.status.state, informer.status.reason]).toEqual([0, 'idle', 'not started'])
   })
 
-  test('gives the informer back', () => {
+  test('start returns the informer', () => {
     const { informer } = mirrorOf([])
     expect(informer.start()).toBe(informer)
   })
@@ -106,7 +106,7 @@ describe('synced', () => {
     expect([informer.size, informer.status.isSynced]).toEqual([2, true])
   })
 
-  test('resolves where the collection is empty', async () => {
+  test('synced resolves if the collection is empty', async () => {
     const { clock, informer } = mirrorOf([])
     expect(await outcomeOf(informer.start().synced(), clock)).toBe('resolved')
     expect([informer.size, informer.list(), informer.status.isSynced]).toEqual([0, [], true])
@@ -119,7 +119,7 @@ describe('synced', () => {
     await expect(informer.synced()).resolves.toBeUndefined()
   })
 
-  test('may be asked before start', async () => {
+  test('synced can be called before start', async () => {
     const { clock, informer } = mirrorOf([])
     const synced = informer.synced()
     expect(await outcomeOf(synced, clock)).toBe('pending')
@@ -181,7 +181,7 @@ describe('synced', () => {
     expect(informer.status.state).toBe('backing-off')
   })
 
-  test('goes on waiting where the source is only unavailable', async () => {
+  test('synced continues to wait if the source is only unavailable', async () => {
     const { clock, source, informer } = mirrorOf([])
     source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 3)
     const synced = informer.start().synced()
@@ -197,7 +197,7 @@ describe('synced', () => {
     expect(await outcomeOf(informer.start().synced(), clock)).toMatchObject({ rejected: { code: 'UNAUTHORIZED' } })
   })
 
-  test('resolves where it has been synced, though the state is failed now', async () => {
+  test('synced resolves after the first list, even if the state is failed now', async () => {
     const { clock, source, informer } = mirrorOf([])
     await outcomeOf(informer.start().synced(), clock)
     source.fail(REFUSED)
@@ -230,7 +230,7 @@ describe('synced', () => {
     await late
   })
 
-  test('whoever has waited for it finds that the list is in', async () => {
+  test('the list is in the store when synced resolves', async () => {
     const { informer } = mirrorOf([['a', 1]])
     await informer.start().synced()
     expect(informer.status).toMatchObject({ state: 'connecting', reason: expect.stringContaining('the list is in') })
@@ -386,7 +386,7 @@ describe('stop', () => {
     await expect(end).resolves.toBeUndefined()
   })
 
-  test('rejects whoever waits, with STOPPED', async () => {
+  test('stop rejects all pending waits with STOPPED', async () => {
     const { clock, informer } = mirrorOf<number, object>([])
     const subscription = informer.subscribe({})
     informer.start()
@@ -402,7 +402,7 @@ describe('stop', () => {
     await Promise.all(waits)
   })
 
-  test('whoever comes later is told STOPPED', async () => {
+  test('calls after stop fail with STOPPED', async () => {
     const { clock, informer } = mirrorOf<number, object>([])
     informer.start()
     await clock.advance(0)
@@ -455,7 +455,7 @@ describe('stop', () => {
     expect(informer.status.state).toBe('stopped')
   })
 
-  test('inside a handler it works, and nothing more is told', async () => {
+  test('stop inside a handler works, and nothing more is delivered', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([
       ['a', 1],
       ['b', 2],
@@ -514,7 +514,7 @@ describe('stop', () => {
     expect(informer.status.state).toBe('stopped')
   })
 
-  test('inside an error listener it works, and is told once', async () => {
+  test('stop inside an error listener works, and the error is reported once', async () => {
     const { clock, informer, source } = mirrorOf([])
     const states: string[] = []
     informer.on('status', ({ state }) => states.push(state))
@@ -583,7 +583,7 @@ describe('status', () => {
     expect([informer.status.staleMs, informer.status.lastContactAt]).toEqual([700, undefined])
   })
 
-  test('staleMs begins anew with each thing that is said', async () => {
+  test('staleMs restarts with each response', async () => {
     const { clock, informer } = mirrorOf<number, object>([])
     informer.start()
     await clock.advance(10_500)
@@ -688,7 +688,7 @@ describe('createInformer refuses options that make no sense, at the call', () =>
   })
 })
 
-test('real time and chance are what it takes where none are given', async () => {
+test('the real clock and random numbers are the defaults', async () => {
   const source = memorySource<number>({ entries: [['a', 1]] })
   const informer = createInformer({ source })
   await informer.start().synced({ timeoutMs: 5_000 })

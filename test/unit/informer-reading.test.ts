@@ -51,7 +51,7 @@ describe('the store', () => {
     expect([informer.version, [...informer.versions]]).toEqual([version, [['mine', version]]])
   })
 
-  test('objects that are equal keep their identity, and tell nobody', async () => {
+  test('equal objects keep their identity, and no change is delivered', async () => {
     const { clock, source, informer } = mirrorOf<Order, object>([['a', order(1)]])
     const told: string[] = []
     informer.subscribe({ update: ({ key }) => void told.push(key) })
@@ -194,7 +194,7 @@ describe('indexes', () => {
     expect([byTotal(1).length, byTotal.count(2)]).toEqual([2, 0])
   })
 
-  test('addIndex may be asked before the first list', async () => {
+  test('addIndex can be called before the first list', async () => {
     const { clock, informer } = mirrorOf([['a', order(1)]])
     const byTotal = informer.addIndex('total', (ix) => ix.equal((o) => o.total))
     informer.start()
@@ -234,7 +234,7 @@ describe('indexes', () => {
 })
 
 describe('a snapshot', () => {
-  test('stays as it is while the store goes on', async () => {
+  test('a snapshot does not change while the store changes', async () => {
     const { clock, source, informer } = mirrorOf(
       [
         ['a', order(1)],
@@ -312,7 +312,7 @@ describe('transform', () => {
     expect(runs).toEqual([1, 2, 3, 2])
   })
 
-  test('undefined leaves an object out, and takes it out where it was in', async () => {
+  test('an object for which transform returns undefined is not stored, or is removed', async () => {
     const { clock, source, informer } = mirrorOf<number, object>(
       [
         ['a', 1],
@@ -353,7 +353,7 @@ describe('transform', () => {
 })
 
 describe('equals', () => {
-  test('says whether somebody has to be told', async () => {
+  test('equals decides whether a change is delivered', async () => {
     const { clock, source, informer } = mirrorOf<Order, object>([['a', order(1)]], {
       equals: (a, b) => a.total === b.total,
     })
@@ -418,7 +418,7 @@ describe('freezing', () => {
     expect(Object.isFrozen(informer.get('a'))).toBe(false)
   })
 
-  test('is off by itself where NODE_ENV is production', async () => {
+  test('freeze is off by default if NODE_ENV is production', async () => {
     const { env } = process
     const before = env['NODE_ENV']
     env['NODE_ENV'] = 'production'

@@ -16,7 +16,7 @@ async function started(...entries: (readonly [string, number])[]): Promise<Numbe
 }
 
 describe('subscribe', () => {
-  test('before start: told the first list, then every change', async () => {
+  test('before start: receives the first list, then every change', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     const fold = new Fold<number>()
     informer.subscribe(fold.handlers)
@@ -31,7 +31,7 @@ describe('subscribe', () => {
   })
 
   // I13
-  test('while it runs: told the store as it is, then every later change, each exactly once', async () => {
+  test('while it runs: receives the stored objects, then every later change exactly once', async () => {
     const { clock, source, informer } = await started(['a', 1], ['b', 1])
     const folds: Fold<number>[] = []
     for (let i = 0; i < 20; i++) {
@@ -113,7 +113,7 @@ describe('subscribe', () => {
     expect(inner.told).toEqual(['add a', 'add b'])
   })
 
-  test('a delete of a key that nobody knows tells nobody', async () => {
+  test('a delete of an unknown key is not delivered', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const fold = new Fold<number>()
     const subscription = informer.subscribe(fold.handlers)
@@ -123,7 +123,7 @@ describe('subscribe', () => {
   })
 
   // I2
-  test('a delete that was missed while disconnected is told after the relist', async () => {
+  test('a delete missed while disconnected is delivered after the relist', async () => {
     const { clock, source, informer } = await started(['a', 1], ['b', 2])
     const fold = new Fold<number>()
     informer.subscribe(fold.handlers)
@@ -141,7 +141,7 @@ describe('subscribe', () => {
     })
   })
 
-  test('nothing is told twice when a watch is resumed', async () => {
+  test('no change is delivered twice when a watch resumes', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const fold = new Fold<number>()
     informer.subscribe(fold.handlers)
@@ -172,7 +172,7 @@ describe('subscribe', () => {
 })
 
 // I14
-describe('one subscription is no other', () => {
+describe('subscriptions are independent', () => {
   test('a handler that throws, rejects or hangs changes nothing for the others, and each is reported once', async () => {
     const { clock, source, informer, errors } = await started(['a', 1])
     const fold = new Fold<number>()
@@ -195,7 +195,7 @@ describe('one subscription is no other', () => {
   })
 
   // I12
-  test('a stuck one slows nobody, neither the store nor the source', async () => {
+  test('a stuck handler delays neither the store nor the source nor other subscriptions', async () => {
     const { clock, source, informer } = await started()
     const fold = new Fold<number>()
     const stuck = informer.subscribe({ add: () => new Promise(() => {}) }, { capacity: 100 })

@@ -34,7 +34,7 @@ describe('waitFor', () => {
     expect(informer.get('a')).toBe(1)
   })
 
-  test('resolves at once where the store includes it already', async () => {
+  test('waitFor resolves at once if the store includes the version already', async () => {
     const { informer } = await started()
     await expect(informer.waitFor(informer.version ?? '')).resolves.toBeUndefined()
   })
@@ -59,7 +59,7 @@ describe('waitFor', () => {
     expect(informer.status.relists).toBe(1)
   })
 
-  test('may be asked before start, and waits for the first list', async () => {
+  test('waitFor can be called before start, and waits for the first list', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
     const waited = informer.waitFor(source.put('a', 1))
     expect(await outcomeOf(waited, clock)).toBe('pending')
@@ -420,7 +420,7 @@ describe('waitFor', () => {
     await expect(waited).rejects.toBe('enough')
   })
 
-  test('is a TypeError at the call where the source cannot compare versions', () => {
+  test('throws a TypeError if the source cannot compare versions', () => {
     const { informer } = informerOf(scripted<number>())
     expect(() => informer.waitFor('5')).toThrow(
       new TypeError('waitFor: the source "scripted" cannot compare versions (it has no hasReached)'),
@@ -501,7 +501,7 @@ describe('waitFor', () => {
 })
 
 describe('fresh', () => {
-  test('waits until the store includes where the source is now', async () => {
+  test('fresh waits until the store includes the current version of the source', async () => {
     const { clock, source, informer } = await started()
     source.stall()
     source.put('a', 1)
@@ -524,21 +524,21 @@ describe('fresh', () => {
     await expect(informer.fresh()).rejects.toBe(mistake)
   })
 
-  test('is a TypeError at the call where the source has no head', () => {
+  test('throws a TypeError if the source has no head', () => {
     const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
     expect(() => informer.fresh()).toThrow(
       new TypeError('fresh: the source "scripted" cannot report its version (it has no head)'),
     )
   })
 
-  test('is a TypeError at the call where the source cannot compare versions', () => {
+  test('throws a TypeError if the source cannot compare versions', () => {
     const { informer } = informerOf(scripted<number>({ head: async () => '5' }))
     expect(() => informer.fresh()).toThrow(
       new TypeError('fresh: the source "scripted" cannot compare versions (it has no hasReached)'),
     )
   })
 
-  test('asks the source again after transient errors', async () => {
+  test('fresh retries the head request after transient errors', async () => {
     let tries = 0
     const source = scripted<number>({
       hasReached: numbered,
@@ -558,7 +558,7 @@ describe('fresh', () => {
     expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 5])
   })
 
-  test('asks the source again if no response arrives for 30 s', async () => {
+  test('fresh retries the head request if no response arrives for 30 s', async () => {
     let tries = 0
     const source = scripted<number>({
       hasReached: numbered,
@@ -671,7 +671,7 @@ describe('until', () => {
     expect(await waited).toBe(3)
   })
 
-  test('resolves at once where it holds already', async () => {
+  test('until resolves at once if the condition holds already', async () => {
     const { informer } = await started([['a', 1]])
     await expect(informer.until('a', (n) => n === 1)).resolves.toBe(1)
   })
@@ -806,7 +806,7 @@ describe('relist', () => {
     expect(await outcomeOf(relisted, clock)).toBe('resolved')
   })
 
-  test('goes on waiting where the list fails, until one is in', async () => {
+  test('relist continues to wait if the list fails, until one succeeds', async () => {
     const { clock, source, informer } = await started()
     source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 2)
     const relisted = informer.relist()
@@ -816,7 +816,7 @@ describe('relist', () => {
     expect(await outcomeOf(relisted, clock)).toBe('resolved')
   })
 
-  test('asked for by many at once, it is one', async () => {
+  test('concurrent relist calls share one list', async () => {
     const { clock, informer } = await started()
     const all = Promise.all([informer.relist(), informer.relist(), informer.relist()])
     await clock.advance(10_000)
