@@ -244,7 +244,7 @@ describe('maxRelists', () => {
     return slow
   }
 
-  test.each([1, 2])('at most %d members relist at the same time', async (max) => {
+  test.each([1, 2])('%d: so many read their sources again at a time', async (max) => {
     expect((await relisting(max)).most).toBe(max)
   })
 
@@ -283,7 +283,7 @@ describe('maxRelists', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('a relist request during the wait for a slot is fulfilled by the waiting list', async () => {
+  test('one that waits for its turn and is asked for again is read once, by the list that was to come', async () => {
     const { slow, members } = three()
     const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
     group.start()
