@@ -6,8 +6,8 @@ export type RedisChange<T> = { readonly put: string; readonly object: T } | { re
 /** The options of `apply`. */
 export interface ApplyOptions {
   /**
-   * Writes only if the collection is at this version. If it is not, `apply` rejects with `CONFLICT`. Default: any
-   * version.
+   * Writes only if the collection is at this version. If it is not, `apply` rejects with `CONFLICT`. By default the
+   * version is not checked.
    */
   readonly ifVersion?: Version | undefined
 }

@@ -9,8 +9,8 @@ export type RedisChange<T> = {
 /** The options of `apply`. */
 export interface ApplyOptions {
     /**
-     * Writes only if the collection is at this version. If it is not, `apply` rejects with `CONFLICT`. Default: any
-     * version.
+     * Writes only if the collection is at this version. If it is not, `apply` rejects with `CONFLICT`. By default the
+     * version is not checked.
      */
     readonly ifVersion?: Version | undefined;
 }
